@@ -1,0 +1,54 @@
+# The commands of a checkout. Everything is installed into .venv from constraints.txt; nothing outside the checkout changes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Every version is pinned here; torch comes first so that no looser requirement pulls a GPU build.
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
+
+.PHONY: install install-test run test bench lint clean
+.DEFAULT_GOAL := install
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hippod needs Python 3.11 or newer; name one with: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "hippod: installing into $(VENV) (a few minutes the first time, about 2 GB with torch)"
+	$(PIP) 'torch==2.13.0'
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(PIP) --editable '.[test]'
+	@touch $@
+
+install: $(VENV)/.installed
+
+install-test: $(VENV)/.installed-test
+
+drive:
+	cp -R examples/drive drive
+
+run: install | drive
+	@echo
+	@echo "  hippod follows ./drive. In another terminal, try:"
+	@echo
+	@echo "    .venv/bin/hippoctl --socket var/hippod.sock query \"$$(cat examples/first-question.txt)\""
+	@echo
+	@exec $(BIN)/hippod --config config.toml
+
+lint: install-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: install-test lint
+# Two processes on two cores starve each other now and then; what fails for that reason passes when it is run again, and is
+# counted as rerun in the last line.
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope --reruns 2
+
+bench: install-test
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) build *.egg-info

@@ -1,0 +1,52 @@
+"""`make bench`, or `python -m bench [SECTION …]`: measures, prints Markdown tables, and writes JSON to bench/results/.
+
+A section is a module of this folder with `run(results: dict) -> str`; it fills `results` with what it measured and
+returns Markdown. Figures are ratios and distributions of one run on one machine; the machine is named with them.
+"""
+
+import importlib
+import json
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+SECTIONS = ("main_job", "retrieval", "growth", "crashes", "kafka", "models")
+HERE = Path(__file__).resolve().parent
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    return {
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "load_at_start": os.getloadavg()[0],
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def main(names: list[str]) -> int:
+    present = [name for name in SECTIONS if (HERE / f"{name}.py").exists()]
+    unknown = [name for name in names if name not in present]
+    if unknown:
+        print(f"no section {', '.join(unknown)}; there are: {', '.join(present)}", file=sys.stderr)
+        return 2
+    folder = HERE / "results"
+    folder.mkdir(exist_ok=True)
+    for name in names or present:
+        results: dict[str, Any] = {"section": name, "machine": machine()}
+        began = time.perf_counter()
+        print(f"## {name}\n", flush=True)
+        print(importlib.import_module(f"bench.{name}").run(results), flush=True)
+        results["took_s"] = round(time.perf_counter() - began, 1)
+        path = folder / f"{name}.json"
+        path.write_text(json.dumps(results, indent=2) + "\n")
+        print(f"\n{path.relative_to(HERE.parent)}, {results['took_s']} s\n", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

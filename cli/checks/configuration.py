@@ -1,0 +1,64 @@
+"""Whether the configuration is valid, which only `hippod --check` knows, and whether its LLM can be reached."""
+
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from cli.address import table
+from cli.checks.check import Check
+from cli.errors import Exit
+from cli.text import cut, one_line
+
+CHECK_S = 60.0
+CONNECT_S = 3.0
+
+
+def configuration(path: Path | None, config: Mapping[str, Any]) -> Iterator[Check]:
+    if path is None:
+        hint = "write one; `hippod --config FILE` names it"
+        yield Check("configuration", "warn", "none was found at the usual places", hint)
+        return
+    yield validity(path, _hippod())
+    yield llm(table(config, "llm"))
+
+
+def validity(path: Path, hippod: str | None) -> Check:
+    if hippod is None:
+        hint = "install hippod here, or run this where it is"
+        return Check("configuration", "warn", f"{path} was not checked: there is no hippod beside hippoctl", hint)
+    try:
+        done = subprocess.run(  # noqa: S603 - the program installed beside this one, no shell
+            [hippod, "--config", str(path), "--check"], capture_output=True, timeout=CHECK_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check("configuration", "fail", f"{hippod} --check could not be run: {error}", "install hippod anew")
+    if done.returncode == 0:
+        return Check("configuration", "ok", str(path))
+    said = one_line(done.stderr.decode("utf-8", "replace")) or f"hippod --check ended with {done.returncode}"
+    code = Exit.USAGE if done.returncode == Exit.USAGE else Exit.FAILED
+    return Check("configuration", "fail", cut(said, 600), f"mend {path}", code)
+
+
+def llm(section: Mapping[str, Any]) -> Check:
+    """Whether something listens at the model server's address; no request is made and no key is sent."""
+    address = section.get("base_url")
+    if not isinstance(address, str) or not section.get("model"):
+        return Check("llm", "ok", "none is configured: `ask` and the LLM's filter are off")
+    try:
+        parts = urlsplit(address)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        with socket.create_connection((parts.hostname or "", port), timeout=CONNECT_S):
+            return Check("llm", "ok", f"{address} takes connections (model {section['model']})")
+    except (OSError, ValueError) as error:
+        hint = "start the model server, or mend [llm] base_url"
+        return Check("llm", "fail", f"{address} cannot be reached: {error}", hint)
+
+
+def _hippod() -> str | None:
+    beside = Path(sys.executable).parent / "hippod"
+    return str(beside) if beside.is_file() else shutil.which("hippod")

@@ -1,0 +1,121 @@
+"""The socket, and what the daemon that answers on it says of itself."""
+
+import grp
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from cli.address import SOCKET_BYTES, Address
+from cli.checks.check import Check
+from cli.client import Client, read
+from cli.errors import Exit, Failure
+from cli.text import count, cut, duration, one_line, size
+from daemon.contract import DaemonState, DocumentList, DocumentState, Route, SourceStatus, Status
+
+_BAD_SOURCE = ("error", "failed", "unreachable", "missing", "lost", "stopped")
+
+
+def daemon(address: Address, connect: Callable[[], Client]) -> Iterator[Check]:
+    found = socket(address)
+    yield found
+    if found.status == "fail":
+        return
+    try:
+        with connect() as client:
+            status = read(Status, client.call("GET", Route.STATUS, timeout_s=10, patience_s=0))
+            yield answering(status)
+            yield encoder(status)
+            yield from extraction(status)
+            yield from (source(each) for each in status.sources)
+            if not status.sources:
+                yield Check("sources", "warn", "no folder or topic is followed", "add [[folder]] to the configuration")
+            yield documents(client, status)
+    except Failure as failure:
+        yield Check("daemon", "fail", failure.message, failure.hint or "", failure.code)
+
+
+def socket(address: Address) -> Check:
+    """Exists, is a socket, and this user may write to it."""
+    path = address.path
+    where = f"{path} ({address.origin})"
+    if len(os.fsencode(address.connectable)) > SOCKET_BYTES:
+        hint = f"set a shorter [api] socket: {SOCKET_BYTES} bytes are the most"
+        return Check("socket", "fail", f"{where} is too long for a socket", hint, Exit.NO_DAEMON)
+    try:
+        status = path.stat()
+    except OSError as error:
+        hint = "start hippod, or name its socket with --socket"
+        return Check("socket", "fail", f"{where}: {error.strerror}", hint, Exit.NO_DAEMON)
+    if not stat.S_ISSOCK(status.st_mode):
+        return Check("socket", "fail", f"{where} is no socket", "name hippod's socket with --socket", Exit.NO_DAEMON)
+    rights = f"{stat.S_IMODE(status.st_mode):04o}, group {_group(path)}"
+    if not os.access(path, os.R_OK | os.W_OK):
+        hint = f"join group {_group(path)}, or run this as hippod's user"
+        return Check("socket", "fail", f"{where}: no permission ({rights})", hint, Exit.NO_DAEMON)
+    if status.st_mode & stat.S_IWOTH:
+        return Check("socket", "warn", f"{where}: every user may write ({rights})", 'set [api] mode = "0660"')
+    return Check("socket", "ok", f"{where}, mode {rights}")
+
+
+def answering(status: Status) -> Check:
+    said = f"{status.state.value}, commit {status.commit}, up {duration(status.uptime_s)}, {size(status.rss_bytes)}"
+    if status.state is DaemonState.READY:
+        return Check("daemon", "ok", said)
+    return Check("daemon", "warn", said, "wait until it is ready")
+
+
+def encoder(status: Status) -> Check:
+    said = f"{status.encoder}; openie {status.openie}"
+    if status.encoder.split(":")[0].split("-")[0] == "hash":
+        hint = 'set [encoder] backend = "sentence-transformers" to find by meaning'
+        return Check("encoder", "warn", f"{said}: finds words, not meaning", hint)
+    return Check("encoder", "ok", said)
+
+
+def extraction(status: Status) -> Iterator[Check]:
+    """Passages that wait for the model, or that it could not read."""
+    found = status.extraction
+    if found is None:
+        return
+    said = f"{count(found.waiting, 'passage')} waiting, {found.failed:,} failed"
+    if found.waiting_for:
+        hint = "start the model's server, or check [llm] base_url, model and key; passages go on waiting"
+        yield Check("model", "warn", f"{said}: {one_line(found.waiting_for)}", hint)
+    elif found.failed:
+        yield Check("model", "warn", said, "`hippoctl ls --state failed` says why, `hippoctl retry` tries them again")
+    else:
+        yield Check("model", "ok", said)
+
+
+def source(each: SourceStatus) -> Check:
+    name = f"{each.kind} {one_line(each.name)}"
+    lag = "" if each.lag is None else ", up to date" if each.lag == 0 else f", {count(each.lag, 'change')} to read"
+    extra = each.model_extra or {}
+    said = next((one_line(str(extra[key])) for key in ("error", "detail", "note") if extra.get(key)), "")
+    why = f": {said}" if said else ""
+    if each.state in _BAD_SOURCE or extra.get("error"):
+        hint = "make it readable and reachable for hippod; its log says more"
+        return Check(name, "fail", f"{each.state}{lag}{why}", hint)
+    # A source that works and has something to say has fallen back to something.
+    return Check(name, "warn" if said else "ok", f"{each.state}{lag}{why}")
+
+
+def documents(client: Client, status: Status) -> Check:
+    """Failed documents, the first with its reason."""
+    said = f"{count(status.documents, 'document')}, {status.pending:,} pending"
+    if not status.failed:
+        return Check("documents", "ok", f"{said}, none failed")
+    listed = client.call("GET", Route.DOCUMENTS, params={"state": DocumentState.FAILED.value, "limit": 1})
+    first = next(iter(read(DocumentList, listed).documents), None)
+    example = f", such as {cut(first.uri, 200)}: {cut(first.error or 'no reason', 200)}" if first else ""
+    hint = "`hippoctl ls --state failed` lists them, `hippoctl retry` tries them again"
+    return Check("documents", "warn", f"{said}, {status.failed:,} failed{example}", hint)
+
+
+def _group(path: Path) -> str:
+    gid = path.stat().st_gid
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)

@@ -1,0 +1,106 @@
+"""Checks that need no daemon: Python, clock, inotify's limits, room on the disk."""
+
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cli.address import table
+from cli.checks.check import Check
+from cli.text import count, size
+
+OLDEST_PYTHON = (3, 11)
+LEAST_FREE = 1024**3
+"""Bytes of disk below which compaction, which writes before it deletes, may run out."""
+COUNT_S = 2.0
+"""Longest time spent on counting directories."""
+_INOTIFY = Path("/proc/sys/fs/inotify")
+
+
+def machine(config: Mapping[str, Any], base: Path) -> Iterator[Check]:
+    """`base` is the directory that the configuration's relative paths start from."""
+    yield python(sys.version_info[:2])
+    yield clock(time.time(), Path(__file__).stat().st_mtime)
+    folders = [_path(folder.get("path"), base) for folder in _folders(config)]
+    yield watches([folder for folder in folders if folder], _INOTIFY)
+    store = _path(table(config, "store").get("path"), base)
+    if store is not None:
+        yield disk(store)
+
+
+def python(version: Sequence[int]) -> Check:
+    wanted = ".".join(map(str, OLDEST_PYTHON))
+    if tuple(version[:2]) >= OLDEST_PYTHON:
+        return Check("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    return Check("python", "fail", f"{platform.python_version()}", f"install Python {wanted} or newer")
+
+
+def clock(now: float, installed: float) -> Check:
+    """The program cannot have been installed in the future."""
+    said = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(now))
+    if now + 60 >= installed:
+        return Check("clock", "ok", said)
+    return Check(
+        "clock", "warn", f"{said}, which is before hippod was installed", "set the clock, or start a time service"
+    )
+
+
+def watches(folders: Sequence[Path], limits: Path) -> Check:
+    """Each directory below a followed folder takes one of the user's inotify watches."""
+    most, instances = _number(limits / "max_user_watches"), _number(limits / "max_user_instances")
+    if most is None:
+        return Check("inotify", "warn", "not on this system", "set polling = true in every [[folder]]")
+    directories, whole = _directories(folders)
+    said = f"{count(directories, 'directory', 'directories')}{'' if whole else ' or more'} of {most:,} watches"
+    if instances is not None and instances < 16:
+        hint = "sysctl fs.inotify.max_user_instances=128"
+        return Check("inotify", "warn", f"only {instances} instances for each user", hint)
+    if directories * 1.25 > most:
+        hint = f"sysctl fs.inotify.max_user_watches={max(524_288, directories * 2)}, or polling = true in [[folder]]"
+        return Check("inotify", "warn", f"{said}: too few", hint)
+    return Check("inotify", "ok", said)
+
+
+def disk(store: Path) -> Check:
+    """The file system that the store is on, or will be."""
+    place = next(path for path in (store, *store.parents) if path.exists())
+    try:
+        usage = shutil.disk_usage(place)
+    except OSError as error:
+        return Check("disk", "warn", f"{store}: {error.strerror or error}", "run this as hippod's user")
+    said = f"{size(usage.free)} free of {size(usage.total)} at {store}"
+    if usage.free < LEAST_FREE:
+        return Check("disk", "warn", said, f"make room: {size(LEAST_FREE)} should stay free")
+    return Check("disk", "ok", said)
+
+
+def _folders(config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    folders = config.get("folder")
+    return [folder for folder in folders if isinstance(folder, dict)] if isinstance(folders, list) else []
+
+
+def _path(text: Any, base: Path) -> Path | None:
+    return base / os.path.expandvars(Path(text).expanduser()) if isinstance(text, str) and text else None
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _directories(folders: Sequence[Path]) -> tuple[int, bool]:
+    """How many there are, and whether there was time to count them all."""
+    end = time.monotonic() + COUNT_S
+    found = 0
+    for folder in folders:
+        for _ in os.walk(folder):
+            found += 1
+            if time.monotonic() > end:
+                return found, False
+    return found, True

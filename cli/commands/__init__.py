@@ -1,0 +1,1 @@
+"""The commands, a file for those that belong together."""

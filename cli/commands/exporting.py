@@ -1,0 +1,90 @@
+"""export: the whole memory as JSON lines."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import click
+
+from cli.errors import Failure
+from cli.output import PIECE, note, progress
+from cli.session import Session, json_option, pass_session
+from cli.text import count, size
+from daemon.contract import NDJSON, Route
+
+SILENCE_S = 300.0
+"""How long the daemon may take for the next piece."""
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True))
+@json_option
+@pass_session
+def export(session: Session, file: Path) -> None:
+    """Write the whole memory as JSON lines to FILE, or to standard output (-).
+
+    The order depends on content alone. FILE appears when it is complete, or not at all. With `-`, standard output holds
+    the export and nothing else, with or without --json.
+    """
+    lines = written = 0
+    to_stdout = session.stdout_taken = str(file) == "-"
+    with session.client() as client, progress("exporting") as shown:
+        stream = client.stream(Route.EXPORT, accept=NDJSON, timeout_s=SILENCE_S)
+        with stream as response, _stdout() if to_stdout else _whole(file) as target:
+            for chunk in response.iter_bytes(PIECE):
+                target.write(chunk)
+                lines += chunk.count(b"\n")
+                written += len(chunk)
+                shown.describe(f"{count(lines, 'line')}, {size(written)}")
+    if to_stdout:
+        return
+    from cli.render.lines import text
+
+    answer = {
+        "file": os.fsencode(file.absolute()).decode("utf-8", "backslashreplace"),
+        "lines": lines,
+        "bytes": written,
+    }
+    session.emit(answer, lambda: [text(f"{count(lines, 'line')}, {size(written)}, in {file}")], wrap=False)
+
+
+@contextmanager
+def _stdout() -> Iterator[IO[bytes]]:
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of `path` once all of it is on disk."""
+    if path.exists() and not path.is_file():
+        # /dev/stdout, a pipe: nothing to replace.
+        with path.open("wb") as stream:
+            yield stream
+        return
+    target = path.resolve()
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror or error}.") from None
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask)
+        temporary.replace(target)
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror or error}.") from None
+    finally:
+        try:
+            temporary.unlink(missing_ok=True)
+        except OSError as error:
+            note(f"{temporary} is left over: {error.strerror}")

@@ -1,0 +1,45 @@
+"""Exit codes, and the one error that ends a command."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+
+class Exit(IntEnum):
+    """What the shell is told."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    NO_DAEMON = 3
+    NOT_CONFIGURED = 4
+    TIMED_OUT = 5
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+class Failure(Exception):
+    """A command cannot be done: `message` is a sentence, `hint` what to do about it.
+
+    `problem` is the daemon's own account (RFC 9457), where the daemon refused.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        code: Exit = Exit.FAILED,
+        hint: str | None = None,
+        problem: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.hint = hint
+        self.problem = problem
+
+    def to_json(self) -> dict[str, Any]:
+        """The problem document that `--json` prints when a command fails."""
+        if self.problem is not None:
+            return dict(self.problem)
+        detail = f"{self.message} {self.hint}" if self.hint else self.message
+        return {"type": "about:blank", "title": self.code.name.replace("_", " ").capitalize(), "detail": detail}

@@ -1,0 +1,107 @@
+"""hippoctl's entry: the commands, and how every way a run can end becomes an exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+from cli.commands.adding import add, import_
+from cli.commands.asking import ask, query
+from cli.commands.completing import completion
+from cli.commands.diagnosing import doctor
+from cli.commands.documents import list_documents, retry, rm, show
+from cli.commands.evaluating import evaluate
+from cli.commands.exporting import export
+from cli.commands.extracting import backfill, reextract
+from cli.commands.keeping import backup, restore, verify
+from cli.commands.state import status, wait, watch
+from cli.errors import Exit, Failure
+from cli.output import note, print_json
+from cli.session import Session, json_option, pass_session
+
+
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        try:
+            click.echo(f"hippoctl {version('hippod')}")
+        except PackageNotFoundError:  # run from a checkout that is not installed
+            click.echo("hippoctl, not installed")
+        context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--socket", metavar="PATH", help="hippod's socket. Default: $HIPPOD_SOCKET, then the configured one.")
+@json_option
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
+@pass_session
+def hippoctl(session: Session, socket: str | None) -> None:
+    """Ask and feed a running hippod, a long-term memory for language models.
+
+    Exit codes: 0 done, 1 failed, 2 usage, 3 no daemon answers, 4 not configured for it, 5 timed out.
+    """
+    session.socket = socket
+
+
+for _command in (
+    status, wait, query, ask, add, rm, list_documents, show, retry, watch, import_, evaluate, export, doctor, reextract,
+    backfill, verify, backup, restore, completion,
+):  # fmt: skip
+    hippoctl.add_command(_command)
+
+
+def main() -> None:
+    """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A locale without some character must not end a command; stdin is read as bytes.
+            stream.reconfigure(errors="replace")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command; returns its exit code. Nothing is raised."""
+    try:
+        code = _run(arguments, Session())
+        sys.stdout.flush()
+    except (KeyboardInterrupt, click.Abort):
+        if sys.stderr.isatty():
+            sys.stderr.write("\n")  # the terminal has written ^C
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # The reader has what it wanted. What is still buffered goes nowhere, so that leaving Python stays quiet too.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return Exit.BROKEN_PIPE
+    return code
+
+
+def _run(arguments: Sequence[str], session: Session) -> int:
+    try:
+        if "_HIPPOCTL_COMPLETE" in os.environ:
+            hippoctl.main(list(arguments), prog_name="hippoctl", obj=session)
+        # Not `main` otherwise: it has its own ways with interrupts and closed pipes.
+        with hippoctl.make_context("hippoctl", list(arguments), obj=session) as context:
+            hippoctl.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        error.show()
+        failure = Failure(error.format_message(), Exit.USAGE)
+        return _end(failure, session.json or "--json" in arguments)
+    except Failure as failure:
+        note(f"{failure.message} {failure.hint}" if failure.hint else failure.message)
+        return _end(failure, session.json and not session.stdout_taken)
+    except SystemExit as end:  # a command that has printed its answer and failed all the same
+        return end.code if isinstance(end.code, int) else Exit.FAILED
+    return Exit.DONE
+
+
+def _end(failure: Failure, json: bool) -> int:
+    if json:
+        print_json(failure.to_json())
+    return failure.code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""What goes to stdout and stderr: one JSON document or text for people, colours only where a terminal shows them."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+from cli.text import one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+PIECE = 65_536
+"""Bytes written at a time: with PYTHONUNBUFFERED, a longer write that a closed pipe cuts short ends as if it were whole."""
+PLAIN_WIDTH = 100
+"""Width of running text that goes into a pipe or file."""
+
+
+def print_json(document: Any, one_line: bool = False) -> None:
+    """One JSON document, in ASCII: nothing a document holds can act on a terminal, and any locale can print it."""
+    indent = 2 if sys.stdout.isatty() and not one_line else None
+    text = json.dumps(document, indent=indent, ensure_ascii=True) + "\n"
+    for start in range(0, len(text), PIECE):
+        sys.stdout.write(text[start : start + PIECE])
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """A line for a person, on stderr."""
+    sys.stderr.write(f"hippoctl: {one_line(text)}\n")
+    sys.stderr.flush()
+
+
+def console(stream: IO[str] | None = None) -> "Console":
+    """Prints on stdout by default. Without a terminal, and under NO_COLOR, plain text without control characters."""
+    from rich.console import Console  # loaded only where text is printed: --json starts faster without
+
+    class Pipe(Console):
+        """Leaves a closed pipe to `main`; rich would exit with 1."""
+
+        def on_broken_pipe(self) -> None:
+            raise
+
+    target = sys.stdout if stream is None else stream
+    terminal = target.isatty()
+    coloured = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
+    return Pipe(
+        file=target,
+        force_terminal=coloured,
+        color_system="auto" if coloured else None,
+        no_color=not coloured,
+        width=None if terminal else PLAIN_WIDTH,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        soft_wrap=False,
+        legacy_windows=False,
+    )
+
+
+def width(stream: IO[str] | None = None) -> int:
+    """Columns for running text."""
+    return max(40, min(console(stream).width, 120))
+
+
+def show(lines: "Iterable[Text]", *, wrap: bool = True) -> None:
+    """Prints lines of text on stdout, wrapped between words, or (tables) left as long as they are."""
+    out = console()
+    for line in lines:
+        out.print(line, soft_wrap=not wrap)
+    sys.stdout.flush()
+
+
+class Progress:
+    """How far long work has come; says nothing where stderr is no terminal."""
+
+    def __init__(self, advance: Any = None, describe: Any = None) -> None:
+        self._advance = advance
+        self._describe = describe
+
+    def advance(self, by: float = 1) -> None:
+        if self._advance:
+            self._advance(by)
+
+    def describe(self, text: str) -> None:
+        if self._describe:
+            self._describe(one_line(text))
+
+
+@contextmanager
+def progress(label: str, total: float | None = None) -> Iterator[Progress]:
+    """A bar on stderr while the `with` runs (a spinner when the total is not known)."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield Progress()
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
+    if total is not None:
+        columns += [BarColumn(), MofNCompleteColumn()]
+    with Bars(*columns, TimeElapsedColumn(), console=console(sys.stderr), transient=True) as bars:
+        task = bars.add_task(one_line(label), total=total)
+        yield Progress(lambda by: bars.advance(task, by), lambda text: bars.update(task, description=text))

@@ -1,0 +1,29 @@
+"""`ask` on a terminal: the answer, what it rests on, what it took."""
+
+from rich.text import Text
+
+from cli.passage_text import snippet
+from cli.render.lines import DIM, HEAD, indented, text
+from cli.text import clean, count, milliseconds, uri
+from daemon.contract import AskResponse
+
+
+def ask(answer: AskResponse, width: int) -> list[Text]:
+    lines = [line for part in clean(answer.answer).splitlines() for line in indented(Text(part), 0, width)]
+    return [*lines, *basis(answer, width)]
+
+
+def basis(answer: AskResponse, width: int) -> list[Text]:
+    """What the answer rests on, and what it took."""
+    lines: list[Text] = []
+    if answer.citations:
+        lines += [Text(), text(("Sources", HEAD))]
+    for citation in answer.citations:
+        lines.append(text((f"{citation.rank:>2}", HEAD), "  ", (citation.title or "(no title)", HEAD)))
+        lines.append(text("    ", (uri(citation.document), "cyan")))
+        lines += indented(Text(snippet(citation.text, None, 2 * (width - 6))), 4, width)
+    tokens = f"{answer.tokens.prompt:,} + {answer.tokens.completion:,} tokens"
+    steps = f"{count(len(answer.steps), 'step')} · " if answer.steps else ""
+    if answer.note:
+        lines += [Text(), text((answer.note, DIM))]
+    return [*lines, Text(), text((f"{steps}{tokens} · {milliseconds(answer.took_ms)}", DIM))]

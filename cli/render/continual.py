@@ -1,0 +1,23 @@
+"""`eval --continual` on a terminal: one row a segment."""
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from cli.continual import Segment
+from cli.render.lines import DIM, HEAD, aligned, text
+from cli.text import count
+from daemon.contract import EvalResponse
+
+
+def continual(measured: Sequence[tuple[Segment, EvalResponse]], asked: int) -> list[Text]:
+    """Recall and the share of questions with every gold passage, after each segment."""
+    ks = list(measured[0][1].recall)
+    heads = ["segment", "documents", "passages", *(f"recall@{k}" for k in ks), *(f"all@{k}" for k in ks)]
+    rows = [[text((head, HEAD)) for head in heads]]
+    for segment, result in measured:
+        shares = [*(result.recall[k] for k in ks), *(result.all[k] for k in ks)]
+        sizes = [f"{segment.number}", f"{segment.documents:,}", f"{segment.passages:,}"]
+        rows.append([*map(text, sizes), *(text(f"{share:.4f}") for share in shares)])
+    said = f"{count(measured[0][1].n, 'question')} of {asked}, answered by the first segment · {measured[0][1].mode}"
+    return [*aligned(rows, right=range(len(heads))), text((said, DIM))]

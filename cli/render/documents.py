@@ -1,0 +1,31 @@
+"""`ls` as a table whose lines are never cut, so that URIs can be copied and searched."""
+
+from rich.text import Text
+
+from cli.render.lines import DIM, HEAD, aligned, state, text
+from cli.text import count, local_time, uri
+from daemon.contract import DocumentEntry, DocumentState
+
+
+def documents(entries: list[DocumentEntry]) -> list[Text]:
+    if not entries:
+        return [text("No documents.")]
+    head = [text((word, HEAD)) for word in ("STATE", "PASSAGES", "COMMITTED", "DOCUMENT")]
+    rows = [head, *(_row(entry) for entry in entries)]
+    lines = aligned(rows, right=[1])
+    with_reasons = [lines[0]]
+    for entry, line in zip(entries, lines[1:], strict=True):
+        with_reasons.append(line)
+        if entry.error:
+            tried = f" (tried {count(entry.attempts, 'time')})" if entry.state is DocumentState.FAILED else ""
+            with_reasons.append(text("    ", (f"{entry.error}{tried}", "red" if tried else "yellow")))
+    return [*with_reasons, text((count(len(entries), "document"), DIM))]
+
+
+def _row(entry: DocumentEntry) -> list[Text]:
+    return [
+        text(state(entry.state.value)),
+        text(f"{entry.passages:,}"),
+        text((local_time(entry.committed_at) or "-", DIM)),
+        text(uri(entry.uri)),
+    ]

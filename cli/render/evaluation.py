@@ -1,0 +1,31 @@
+"""`eval` on a terminal: one row a mode."""
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from cli.render.lines import DIM, HEAD, aligned, text
+from cli.text import count, milliseconds
+from daemon.contract import EvalResponse
+
+
+def evaluation(results: Sequence[EvalResponse]) -> list[Text]:
+    """Recall and the share of questions with every gold passage, by k, and the time of a query."""
+    ks = list(results[0].recall)
+    heads = ["mode", *(f"recall@{k}" for k in ks), *(f"all@{k}" for k in ks), "p50", "p95"]
+    rows = [[text((head, HEAD)) for head in heads]]
+    for result in results:
+        shares = [*(result.recall[k] for k in ks), *(result.all[k] for k in ks)]
+        times = [milliseconds(result.took_ms.p50), milliseconds(result.took_ms.p95)]
+        rows.append(
+            [text(result.mode or "(configured)"), *(text(f"{share:.4f}") for share in shares), *map(text, times)]
+        )
+    lines = [*aligned(rows, right=range(1, len(heads))), text((count(results[0].n, "question"), DIM))]
+    for result in results:
+        if (kept := result.filter) is not None:
+            said = f"{kept.kept:.0%} of the triples kept, {kept.emptied:,} queries left without, {kept.unfiltered:,} unfiltered"
+            lines.append(text(("recognition memory ", DIM), result.mode or "", (f": {said}", DIM)))
+        if (scores := result.answers) is not None:
+            tokens = f"{scores.prompt_tokens:,} + {scores.completion_tokens:,} tokens"
+            lines.append(text(f"answers: EM {scores.em:.4f}, F1 {scores.f1:.4f}", (f" of {scores.n:,}, {tokens}", DIM)))
+    return lines

@@ -1,0 +1,28 @@
+"""`watch` on a terminal: one line an event."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.text import Text
+
+from cli.render.lines import DIM, STATES, text
+from cli.text import one_line, uri
+from daemon.contract import Event
+
+_FIXED = ("id", "time", "event", "uri")
+
+
+def event(each: Event) -> Text:
+    """12:00:01  indexed  file:///…  title="…"."""
+    when = each.time.astimezone().strftime("%H:%M:%S")
+    line = text((when, DIM), f"  {each.event:<8}  ")
+    line.stylize(STATES.get(each.event, ""), len(when) + 2)
+    line.append_text(text(uri(each.uri) if each.uri else ""))
+    details = _details(each.model_extra or {})
+    line.append_text(text("  " if each.uri and details else "", (details, DIM)))
+    return line
+
+
+def _details(extra: Mapping[str, Any]) -> str:
+    parts = (f"{key}={one_line(str(value))}" for key, value in extra.items() if value not in (None, "", [], {}))
+    return " ".join(part for part in parts if part.partition("=")[0] not in _FIXED)

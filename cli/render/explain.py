@@ -1,0 +1,75 @@
+"""`query --explain` on a terminal: for each passage what its score is made of, and the strongest way to it."""
+
+from rich.text import Text
+
+from cli.render.lines import DIM, HEAD, indented, text
+from cli.text import milliseconds, one_line
+from daemon.contract import Explanation, PassageReason, PathStep
+
+MOST_SEEDS = 5
+LEAST = 0.005
+"""Smaller shares are summed up."""
+
+
+def reason(why: PassageReason, width: int) -> list[Text]:
+    """Two or three lines below a passage."""
+    parts = [text(f"similarity {why.similarity:.3f}")]
+    if why.own_share is not None:
+        parts += [text((_percent(why.own_share), HEAD), " from it"), *_seeds(why)]
+    lines = indented(_joined([text(("why   ", HEAD)), *parts]), 4, width)
+    if why.path is not None:
+        way = text(("way   ", HEAD))
+        for at, step in enumerate(why.path.steps):
+            way.append_text(_step(step, first=at == 0))
+        way.append_text(text((f"  {_percent(why.path.share)} of the score", DIM)))
+        lines += indented(way, 4, width)
+    return lines
+
+
+def stages(explained: Explanation) -> Text:
+    """Where the time went."""
+    spent = sorted(explained.stages_ms.items(), key=lambda stage: -stage[1])
+    return text(("Time  ", HEAD), " · ".join(f"{name} {milliseconds(took)}" for name, took in spent))
+
+
+def _seeds(why: PassageReason) -> list[Text]:
+    shown = [seed for seed in why.seeds if seed.share >= LEAST][:MOST_SEEDS]
+    parts = [text((_percent(seed.share), HEAD), f" from “{one_line(seed.phrase)}”") for seed in shown]
+    rest = sum(seed.share for seed in why.seeds) - sum(seed.share for seed in shown)
+    if rest >= LEAST:
+        parts.append(text(f"{_percent(rest)} from other phrases"))
+    if why.other_share is not None and why.other_share >= LEAST:
+        named = ", ".join(one_line(other.title) or other.id for other in why.others[:2] if other.share >= LEAST)
+        parts.append(
+            text((_percent(why.other_share), HEAD), " from other passages", (f" ({named})" if named else "", DIM))
+        )
+    return parts
+
+
+def _joined(parts: list[Text]) -> Text:
+    line = parts[0]
+    for at, part in enumerate(parts[1:]):
+        line.append_text(text((" · ", DIM)) if at else Text())
+        line.append_text(part)
+    return line
+
+
+def _step(step: PathStep, first: bool) -> Text:
+    name = text((one_line(step.text) or step.id or "", "cyan" if step.kind == "passage" else HEAD))
+    if first:
+        return name
+    match step.edge:
+        case "relation":
+            said = step.triples[0].predicate if step.triples else "related"
+            vouching = dict.fromkeys(one_line(each.title) for triple in step.triples for each in triple.passages)
+            by = f" ({', '.join(list(vouching)[:2])})" if any(vouching) else ""
+            arrow = text((" — ", DIM), (one_line(said), "italic"), (f"{by} → ", DIM))
+        case "synonym":
+            arrow = text((f" ≈ {step.weight or 0:.2f} ≈ ", DIM))
+        case _:
+            arrow = text((" in " if step.kind == "passage" else " with ", DIM))
+    return arrow.append_text(name)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

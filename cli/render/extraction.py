@@ -1,0 +1,20 @@
+"""`reextract` and `backfill` on a terminal: what was read, and what each extractor has cost."""
+
+from rich.text import Text
+
+from cli.render.lines import DIM, HEAD, aligned, text
+from cli.text import count
+from daemon.contract import ExtractionResponse
+
+
+def extraction(answer: ExtractionResponse, requeued: int) -> list[Text]:
+    said = f"{count(requeued, 'passage')} to read, {answer.waiting:,} waiting, {answer.failed:,} failed"
+    heads = [text((head, HEAD)) for head in ("extractor", "extractions", "prompt tokens", "completion tokens")]
+    rows = [
+        [text(each.extractor), *(text(f"{n:,}") for n in (each.passages, each.prompt_tokens, each.completion_tokens))]
+        for each in answer.spent
+    ]
+    lines = [text((answer.extractor, HEAD), f": {said}")]
+    if answer.waiting_for:
+        lines.append(text(("waits for ", DIM), answer.waiting_for))
+    return [*lines, *(aligned([heads, *rows], right=range(1, 4), indent=2) if rows else [])]

@@ -1,0 +1,82 @@
+"""Building blocks of printed lines. All text goes through `Text`, so that nothing in a document is read as markup."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from cli.text import one_line
+
+DIM = "dim"
+HEAD = "bold"
+STATES = {
+    "ready": "green",
+    "indexed": "green",
+    "ok": "green",
+    "following": "green",
+    "watching": "green",
+    "polling": "green",
+    "pending": "cyan",
+    "queued": "cyan",
+    "starting": "cyan",
+    "stopping": "yellow",
+    "skipped": "yellow",
+    "warn": "yellow",
+    "failed": "red",
+    "error": "red",
+    "fail": "red",
+    "removed": DIM,
+}
+
+
+def text(*parts: str | tuple[str, str]) -> Text:
+    """Cleaned pieces, each with a style or without, on one line; spaces at a piece's ends stay."""
+    line = Text()
+    for part in parts:
+        piece, style = (part, "") if isinstance(part, str) else part
+        bare = piece.strip(" ")
+        before, _, after = piece.partition(bare) if bare else (piece, "", "")
+        line.append(f"{before}{one_line(bare)}{after}", style)
+    return line
+
+
+def state(word: str) -> tuple[str, str]:
+    """A state in its colour."""
+    return word, STATES.get(word, "")
+
+
+def aligned(rows: Sequence[Sequence[Text]], right: Iterable[int] = (), indent: int = 0) -> list[Text]:
+    """Rows as lines with their columns below each other; the last column is left as it is."""
+    if not rows:
+        return []
+    widths = [max(cell_len(row[at].plain) for row in rows) for at in range(len(rows[0]))]
+    to_right = set(right)
+    lines = []
+    for row in rows:
+        line = Text(" " * indent)
+        for at, cell in enumerate(row):
+            gap = " " * (widths[at] - cell_len(cell.plain))
+            last = at == len(row) - 1
+            line.append(gap if at in to_right else "")
+            line.append_text(cell)
+            line.append("" if last else ("" if at in to_right else gap) + "  ")
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def indented(body: Text, by: int, width: int) -> list[Text]:
+    """`body` wrapped to `width` columns, every line moved in by `by`."""
+    from rich.console import Console
+
+    wrapped = body.wrap(Console(width=width), max(20, width - by))
+    lines = []
+    for line in wrapped:
+        line.rstrip()
+        lines.append(Text(" " * by).append_text(line))
+    return lines
+
+
+def triple(subject: str, predicate: str, object_: str) -> list[str | tuple[str, str]]:
+    """subject · predicate · object."""
+    return [subject, (" · ", DIM), (predicate, "italic"), (" · ", DIM), object_]

@@ -1,0 +1,114 @@
+"""`show` on a terminal: a card with the thing's neighbours."""
+
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+from rich.text import Text
+
+from cli.passage_text import snippet
+from cli.render.lines import DIM, HEAD, aligned, indented, state, text, triple
+from cli.text import clean, local_time, one_line, place, uri
+from daemon.contract import (
+    PassageBrief,
+    Place,
+    ShowDocument,
+    ShowPassage,
+    ShowPhrase,
+    ShowResponse,
+    ShowTriple,
+    TripleText,
+    WeightedPhrase,
+)
+
+
+def card(answer: ShowResponse, width: int) -> list[Text]:
+    match answer:
+        case ShowDocument():
+            return _document(answer, width)
+        case ShowPassage():
+            return _passage(answer, width)
+        case ShowPhrase():
+            return _phrase(answer, width)
+        case ShowTriple():
+            head = text(("triple  ", DIM), *triple(answer.subject, answer.predicate, answer.object))
+            return [head, *_passages(answer.passages, answer.counts, width)]
+        case _:
+            assert_never(answer)
+
+
+def _document(answer: ShowDocument, width: int) -> list[Text]:
+    entry = answer.document
+    facts = [
+        ("uri", text((uri(entry.uri), "cyan"))),
+        ("state", text(state(entry.state.value))),
+        ("why", text((entry.error or "", "red"))),
+        ("attempts", text(f"{entry.attempts}" if entry.attempts else "")),
+        ("next try", text(local_time(answer.next_try_at))),
+        ("source", text(answer.source)),
+        ("modified", text(local_time(entry.modified_at))),
+        ("committed", text(local_time(entry.committed_at))),
+        *((key, text(str(value))) for key, value in sorted(answer.metadata.items())),
+    ]
+    rows = [[text((name, DIM)), value] for name, value in facts if value.plain]
+    lines = [text(("document  ", DIM), (entry.title or "(no title)", HEAD)), *aligned(rows, indent=2)]
+    lines += _passages(answer.passages, answer.counts, width)
+    lines += _triples(answer.triples, answer.counts)
+    return lines + _phrases(answer.phrases, answer.counts, width)
+
+
+def _passage(answer: ShowPassage, width: int) -> list[Text]:
+    lines = [text(("passage  ", DIM), (answer.title or "(no title)", HEAD)), text("  ", (answer.id, DIM))]
+    for part in clean(answer.text).splitlines():
+        lines += indented(Text(part), 2, width)
+    lines += _head("Documents", answer.documents, answer.counts)
+    lines += [text("  ", (_where(each), "cyan")) for each in answer.documents]
+    lines += _triples(answer.triples, answer.counts)
+    lines += _phrases(answer.phrases, answer.counts, width)
+    return [*lines, text(("extracted by ", DIM), answer.extractor)] if answer.extractor else lines
+
+
+def _phrase(answer: ShowPhrase, width: int) -> list[Text]:
+    lines = [text(("phrase  ", DIM), (answer.text, HEAD))]
+    for name, edges in (("Relations", answer.relations), ("Synonyms", answer.synonyms)):
+        lines += _head(name, edges, answer.counts)
+        lines += _weighted(edges)
+    lines += _triples(answer.triples, answer.counts)
+    return lines + _passages(answer.passages, answer.counts, width)
+
+
+def _where(each: Place) -> str:
+    return " · ".join(part for part in (uri(each.document), place(each.location)) if part)
+
+
+def _head(name: str, listed: Iterable[object], counts: Mapping[str, int]) -> list[Text]:
+    shown = len(list(listed))
+    total = counts.get(name.lower(), shown)
+    if not total:
+        return []
+    number = f"  {shown:,} of {total:,}" if total > shown else f"  {total:,}"
+    return [Text(), text((name, HEAD), (number, DIM))]
+
+
+def _weighted(phrases: list[WeightedPhrase]) -> list[Text]:
+    rows = [[text(f"{each.weight:.3f}"), text(each.phrase)] for each in phrases]
+    return aligned(rows, indent=2, right=[0])
+
+
+def _passages(passages: list[PassageBrief], counts: Mapping[str, int], width: int) -> list[Text]:
+    lines = _head("Passages", passages, counts)
+    for each in passages:
+        where = place(each.location, each.title)
+        lines.append(text("  ", (each.id, DIM), "  ", each.title))
+        lines += [text("    ", (where, "cyan"))] if where else []
+        lines += indented(Text(snippet(each.text, None, 2 * (width - 8))), 4, width)
+    return lines
+
+
+def _triples(triples: list[TripleText], counts: Mapping[str, int]) -> list[Text]:
+    lines = _head("Triples", triples, counts)
+    return lines + [text("  ", *triple(each.subject, each.predicate, each.object)) for each in triples]
+
+
+def _phrases(phrases: list[str], counts: Mapping[str, int], width: int) -> list[Text]:
+    lines = _head("Phrases", phrases, counts)
+    return lines + (indented(Text(" · ".join(one_line(phrase) for phrase in phrases)), 2, width) if phrases else [])

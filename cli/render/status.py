@@ -1,0 +1,68 @@
+"""`status` and `wait` on a terminal: one compact page."""
+
+from rich.text import Text
+
+from cli.render.lines import DIM, HEAD, aligned, state, text
+from cli.text import count, duration, one_line, size
+from daemon.contract import SourceStatus, Status
+
+
+def status(answer: Status) -> list[Text]:
+    edges = answer.edges
+    open_ = [(f"{answer.pending:,} pending", "cyan")] if answer.pending else []
+    open_ += [(f"{answer.failed:,} failed", "red")] if answer.failed else []
+    documents = text(f"{answer.documents:,}")
+    for at, part in enumerate(open_):
+        documents.append_text(text(" (" if not at else ", ", part))
+    documents.append(")" if open_ else "")
+    counts = f"{answer.passages:,} passages · {answer.phrases:,} phrases · {answer.triples:,} triples"
+    rows = [
+        [text(("documents", DIM)), documents],
+        [text(("memory", DIM)), text(counts)],
+        [
+            text(("edges", DIM)),
+            text(f"{edges.relation:,} relation · {edges.context:,} context · {edges.synonym:,} synonym"),
+        ],
+        [text(("encoder", DIM)), text(answer.encoder)],
+        [text(("openie", DIM)), text(answer.openie)],
+    ]
+    if answer.trouble is not None:
+        rows.append([text(("trouble", "red")), text((one_line(answer.trouble), "red"))])
+    if (reading := answer.extraction) is not None:
+        said = f"{reading.waiting:,} passages waiting" + (f", {reading.failed:,} failed" if reading.failed else "")
+        since = f", since {reading.since.astimezone():%Y-%m-%d %H:%M:%S}" if reading.since else ""
+        why = f" for {one_line(reading.waiting_for)}{since}" if reading.waiting_for else ""
+        rows.append([text(("extraction", DIM)), text(said, (why, "yellow"))])
+    head = text(
+        ("hippod", HEAD), " is ", state(answer.state.value),
+        (f" · commit {answer.commit} · up {duration(answer.uptime_s)} · {size(answer.rss_bytes)}", DIM),
+    )  # fmt: skip
+    return [head, *aligned(rows, indent=2), *_sources(answer.sources)]
+
+
+def _sources(sources: list[SourceStatus]) -> list[Text]:
+    if not sources:
+        return [text("  ", ("no sources are followed", DIM))]
+    rows = [
+        [
+            text(("source", DIM)),
+            text(source.kind),
+            text(source.name),
+            text(state(source.state)),
+            text("lag unknown" if source.lag is None else "up to date" if source.lag == 0 else f"lag {source.lag:,}"),
+            text((_reason(source), "red")),
+        ]
+        for source in sources
+    ]
+    return aligned(rows, indent=2)
+
+
+def _reason(source: SourceStatus) -> str:
+    extra = source.model_extra or {}
+    return next((one_line(str(extra[key])) for key in ("error", "detail", "note") if extra.get(key)), "")
+
+
+def waited(answer: Status) -> str:
+    """What `wait` says in one line of a progress display."""
+    lag = sum(source.lag or 0 for source in answer.sources)
+    return f"{count(answer.pending, 'document')} pending, {count(lag, 'change')} to read"

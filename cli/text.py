@@ -1,0 +1,105 @@
+"""Text of documents as it may safely be shown, and quantities as people read them.
+
+What documents, file names and model answers hold is not trusted: it must neither steer a terminal nor hide what it says.
+"""
+
+import re
+from datetime import datetime
+from urllib.parse import unquote
+
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline, both sets
+    "\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, or turning direction
+    "\ud800-\udfff"  # half characters, from names that are not UTF-8
+    "\U000e0000-\U000e007f]"  # tags, which show nothing
+)
+_SPACE = re.compile(r"\s+")
+_SILENT = frozenset("\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff\r")
+
+
+def clean(text: str) -> str:
+    """`text` without characters that act on a terminal: written out (`\\x1b`) where they could, dropped where harmless."""
+    return _UNSAFE.sub(lambda match: _shown(match[0]), text)
+
+
+def one_line(text: str) -> str:
+    """`clean` text with every run of white space made one space."""
+    return _SPACE.sub(" ", clean(text)).strip()
+
+
+def _shown(character: str) -> str:
+    if character in _SILENT:
+        return ""
+    if character in "\u2028\u2029":
+        return "\n"
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` characters."""
+    return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"
+
+
+def uri(value: str) -> str:
+    """A URI in one line, as it must be typed to name the document again."""
+    return one_line(value)
+
+
+def uri_name(value: str) -> str:
+    """The last part of a URI, readable."""
+    return one_line(unquote(value.rstrip("/").rpartition("/")[2])) or one_line(value)
+
+
+def count(number: int, one: str = "", many: str | None = None) -> str:
+    """1,234 documents."""
+    word = one if number == 1 else (many or f"{one}s")
+    return f"{number:,} {word}" if one else f"{number:,}"
+
+
+def size(amount: float) -> str:
+    """Bytes in binary units."""
+    for unit in ("B", "KiB", "MiB"):
+        if abs(amount) < 1024:
+            return f"{amount:.0f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GiB"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the two units that matter."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    if whole < 86_400:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86_400} d {whole % 86_400 // 3600} h"
+
+
+def milliseconds(value: float) -> str:
+    """Milliseconds, as precise as they are small."""
+    return f"{value:.1f} ms" if value < 100 else f"{value:,.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
+
+
+def local_time(moment: datetime | None) -> str:
+    """A moment in this machine's time zone."""
+    return "" if moment is None else moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def place(location: dict[str, object], title: str = "") -> str:
+    """Where a passage stands in its document: page 3, “Heating”, line 12. A heading that ends the title is not repeated."""
+    parts = []
+    for key, value in location.items():
+        if value in (None, "", [], {}):
+            continue
+        said = one_line(" › ".join(map(str, value)) if isinstance(value, list) else str(value))
+        if key == "heading" and one_line(title).endswith(said):
+            continue
+        parts.append(f"“{said}”" if key == "heading" else f"{one_line(key)} {said}")
+    return ", ".join(sorted(parts, key=_place_order))
+
+
+def _place_order(part: str) -> int:
+    order = ("page", "sheet", "“", "line", "row")
+    return next((at for at, prefix in enumerate(order) if part.startswith(prefix)), len(order))

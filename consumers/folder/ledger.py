@@ -1,0 +1,70 @@
+# ruff: noqa: PTH120
+# Paths are bytes here, which pathlib does not take.
+"""What the source has told the daemon about each file: one owner, one thread."""
+
+import os.path
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from consumers.types import Fingerprint
+
+
+@dataclass(slots=True)
+class Entry:
+    """A file as it was last told. `refused` is the reason if it was not to be read."""
+
+    fingerprint: Fingerprint
+    refused: str | None = None
+    committed: bool = False
+    racy: bool = False
+    """It was read so soon after its last change that another one might hide behind the same mtime."""
+    scan: int = 0
+    """The last scan that found it."""
+
+
+class Ledger:
+    """Entries by path, as a tree: what lies below a directory is found without going through all the rest."""
+
+    def __init__(self) -> None:
+        self._entries: dict[bytes, Entry] = {}
+        self._children: dict[bytes, set[bytes]] = {}
+        self.refused = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, path: bytes) -> Entry | None:
+        return self._entries.get(path)
+
+    def put(self, path: bytes, entry: Entry) -> None:
+        before = self._entries.get(path)
+        self.refused += (entry.refused is not None) - (before is not None and before.refused is not None)
+        self._entries[path] = entry
+        while path != b"/":
+            parent = os.path.dirname(path)
+            names = self._children.setdefault(parent, set())
+            if path in names:
+                break
+            names.add(path)
+            path = parent
+
+    def pop(self, path: bytes) -> Entry | None:
+        entry = self._entries.pop(path, None)
+        if entry is None:
+            return None
+        self.refused -= entry.refused is not None
+        while path != b"/" and path not in self._entries and not self._children.get(path):
+            self._children.pop(path, None)
+            parent = os.path.dirname(path)
+            self._children[parent].discard(path)
+            path = parent
+        return entry
+
+    def below(self, path: bytes) -> Iterator[bytes]:
+        """The paths of all entries at and below `path`. Do not change the ledger meanwhile."""
+        stack = [path]
+        while stack:
+            here = stack.pop()
+            if here in self._entries:
+                yield here
+            stack.extend(self._children.get(here, ()))

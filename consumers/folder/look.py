@@ -1,0 +1,114 @@
+# ruff: noqa: PTH116
+# Paths are bytes here, which pathlib does not take.
+"""What stands at a path right now, without ever opening anything but a regular file."""
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Literal
+
+from consumers.types import Fingerprint
+
+_BLOCK = 1 << 20
+_SPECIAL = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFBLK: "a block device",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """`stat` is set for a file and a directory; `reason` and `failed` (worth another try) where it is refused."""
+
+    kind: Literal["gone", "file", "directory", "refused"]
+    stat: os.stat_result | None = None
+    link: bool = False
+    reason: str = ""
+    failed: bool = False
+
+    @property
+    def unseen(self) -> bool:
+        """It, or what it holds, could not be looked at: no telling what is there."""
+        return self.kind == "refused" and self.stat is None and not self.link
+
+
+GONE = Look("gone")
+
+
+def look(path: bytes, *, follow: bool, max_bytes: int) -> Look:
+    """What stands at `path`; a symbolic link counts as what it leads to if `follow`, else it is refused."""
+    try:
+        found = os.lstat(path)
+        link = stat.S_ISLNK(found.st_mode)
+        if link and not follow:
+            return Look("refused", link=True, reason="a symbolic link; set follow_symlinks = true to follow it")
+        if link:
+            found = _target(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return GONE
+    except OSError as error:
+        return refusal(error)
+    except _BrokenLinkError as error:
+        return Look("refused", link=True, reason=str(error), failed=True)
+    return _classify(found, link, max_bytes)
+
+
+def refusal(error: OSError, what: str = "file") -> Look:
+    """A refused look that says what to do about `error`."""
+    hint = {
+        errno.EACCES: f"no permission to read the {what}; give hippod's user read access to it and to the folders above",
+        errno.EPERM: f"the system forbids reading the {what}; give hippod's user read access",
+        errno.ENAMETOOLONG: "its path is longer than the system allows; move it up or shorten the names above it",
+        errno.ELOOP: "its symbolic links lead in a circle; remove one of them",
+    }.get(error.errno or 0)
+    reason = hint or f"the {what} could not be read ({os.strerror(error.errno or 0)}); check the drive it is on"
+    return Look("refused", reason=reason, failed=error.errno not in (errno.ENAMETOOLONG, errno.ELOOP))
+
+
+def read_fingerprint(path: bytes, *, follow: bool) -> tuple[Fingerprint, bool]:
+    """The file's fingerprint with its digest, and whether it stood still meanwhile. Raises OSError."""
+    # Without O_NONBLOCK, a FIFO that took the file's place since it was looked at would hold this up for ever.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
+    handle = os.open(path, flags)
+    try:
+        before = os.fstat(handle)
+        if not stat.S_ISREG(before.st_mode):
+            return Fingerprint(before.st_size, before.st_mtime_ns, before.st_ino), False
+        digest = blake2b(digest_size=16)
+        left = before.st_size
+        # Not beyond the size it had: a file that grows as fast as it is read would never end.
+        while left > 0 and (block := os.read(handle, min(left, _BLOCK))):
+            digest.update(block)
+            left -= len(block)
+        after = os.fstat(handle)
+    finally:
+        os.close(handle)
+    steady = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns) and left == 0
+    return Fingerprint(after.st_size, after.st_mtime_ns, after.st_ino, digest.hexdigest()), steady
+
+
+class _BrokenLinkError(Exception):
+    """A symbolic link that leads nowhere."""
+
+
+def _target(path: bytes) -> os.stat_result:
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise _BrokenLinkError("a symbolic link to nothing; restore its target or remove the link") from error
+
+
+def _classify(found: os.stat_result, link: bool, max_bytes: int) -> Look:
+    if stat.S_ISDIR(found.st_mode):
+        return Look("directory", found, link)
+    if not stat.S_ISREG(found.st_mode):
+        special = _SPECIAL.get(stat.S_IFMT(found.st_mode), "something special")
+        return Look("refused", found, link, f"{special}, not a regular file; move it elsewhere or exclude it")
+    if found.st_size > max_bytes:
+        reason = f"larger than max_bytes ({max_bytes}); raise max_bytes or exclude it"
+        return Look("refused", found, link, reason)
+    return Look("file", found, link)

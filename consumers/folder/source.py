@@ -1,0 +1,296 @@
+"""The folder source: threads around a follower, and what the daemon asks of them."""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from consumers.folder.follower import Follower
+from consumers.folder.hints import Hint, pass_on
+from consumers.folder.root import look_at_root
+from consumers.folder.settings import FolderSettings, FolderState, StateName
+from consumers.folder.uri import path_of
+from consumers.folder.walk import Inode
+from consumers.folder.watches import Raw, Watches, WatchLimitError
+from consumers.types import FileEvent, Fingerprint
+
+RETRY_S = 1.0
+"""How often a missing folder is looked for, and how long work rests after an unforeseen error."""
+
+MAX_INBOX = 200_000
+"""Inotify events held while `emit` blocks; beyond, they are dropped and the folder is scanned instead."""
+
+IDLE_S = 5.0
+"""How often an idle source makes sure that watchdog's reader thread is alive."""
+
+MIN_POLL_PAUSE = 10
+"""A poll is followed by a pause of this many times what it took, so that a large folder does not fill a processor."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class _Ticket:
+    """Somebody waits until all that a scan found is told."""
+
+    paths: set[bytes] = field(default_factory=set)
+    done: threading.Event = field(default_factory=threading.Event)
+    complete: bool = False
+
+
+class FolderSource:
+    """Follows one folder. `emit` and the callbacks are called on the source's own thread.
+
+    `emit` may block: events then gather here, one a path. It must not call `rescan`. An event counts as told once
+    `emit` has returned. `touched` is told of files whose content is as it was under another mtime or inode: a position
+    to store, nothing to read. `on_state` is called when the state changes, not for each file. Neither may raise.
+    """
+
+    def __init__(
+        self,
+        settings: FolderSettings,
+        known: Mapping[str, Fingerprint],
+        emit: Callable[[FileEvent], None],
+        on_state: Callable[[FolderState], None] | None = None,
+        touched: Callable[[str, Fingerprint], None] | None = None,
+    ) -> None:
+        """`known` is what was committed for this source. Raises ValueError for a glob that is none."""
+        self._follower = Follower(settings, emit, touched or (lambda _uri, _fingerprint: None), self._enter)
+        self._follower.load(known)
+        self._settings = settings
+        self._on_state = on_state
+        self._inbox: deque[Raw | Hint] = deque()
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"folder {settings.source}", daemon=True)
+        self._watches: Watches | None = None
+        self._overflowed = False
+        self._trusted: Inode | None = None
+        self._requests: deque[_Ticket] = deque()
+        self._tickets: list[_Ticket] = []
+        self._scan_at = 0.0
+        self._name: StateName = "starting"
+        self._detail = ""
+        self._fallen_back = ""
+        self._last_scan_at: float | None = None
+
+    # What the daemon calls, from any thread.
+
+    @property
+    def state(self) -> FolderState:
+        ledger, watches = self._follower.ledger, self._watches
+        return FolderState(
+            self._name,
+            self._detail,
+            files=len(ledger) - ledger.refused,
+            pending=len(self._follower.settling) + len(self._follower.vanished),
+            watches=len(watches) if watches else 0,
+            last_scan_at=self._last_scan_at,
+        )
+
+    def start(self) -> None:
+        """Scan, then follow, on threads of its own."""
+        self._thread.start()
+
+    def rescan(self, *, wait: bool = True, timeout: float | None = None) -> bool:
+        """Scan the whole folder. With `wait`, return once every difference that the scan found has been told.
+
+        Returns whether that was so: False where the folder is missing, the source stopped or the time ran out.
+        """
+        ticket = _Ticket()
+        self._requests.append(ticket)
+        self._wake.set()
+        end = float("inf") if timeout is None else time.monotonic() + timeout
+        while wait and self._thread.is_alive() and (left := end - time.monotonic()) > 0:
+            # In slices: the thread may end between the request and the wait.
+            if ticket.done.wait(min(left, 1.0)):
+                break
+        return ticket.complete or (not wait and self._thread.is_alive())
+
+    def recheck(self, uri: str) -> None:
+        """Look at one file again and tell of it as if it were new, or as removed if it is gone."""
+        self._put(Hint(path_of(uri)))
+
+    def committed(self, uri: str, fingerprint: Fingerprint | None) -> None:
+        """What the daemon has committed; None where it dropped the file by itself: the next scan tells of it anew."""
+        self._put(Hint(path_of(uri), committed=True, fingerprint=fingerprint))
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """Stop following; waits for the thread at most `timeout` seconds, should it be inside `emit`."""
+        self._stopping.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    # The reader thread.
+
+    def _push(self, raw: Raw) -> None:
+        if raw.wd == -1 or len(self._inbox) >= MAX_INBOX:
+            self._overflowed = True
+        else:
+            self._inbox.append(raw)
+        self._wake.set()
+
+    # The worker thread.
+
+    def _put(self, hint: Hint) -> None:
+        self._inbox.append(hint)
+        self._wake.set()
+
+    def _run(self) -> None:
+        try:
+            self._open()
+            while not self._stopping.is_set():
+                self._guarded_turn()
+        finally:
+            self._stopping.set()
+            if self._watches is not None:
+                self._watches.close()
+            self._show("stopped")
+            for ticket in (*self._tickets, *self._requests):
+                ticket.done.set()
+
+    def _guarded_turn(self) -> None:
+        try:
+            self._turn()
+        except WatchLimitError as error:
+            self._fall_back(str(error))
+        except Exception as error:  # whatever it is, a scan makes good for it; to end here would lose files in silence
+            log.exception("following %s failed", self._settings.path)
+            self._show("error", f"{type(error).__name__}: {error}; scanning again")
+            self._scan_at = 0.0
+            self._stopping.wait(RETRY_S)
+
+    def _turn(self) -> None:
+        self._wake.clear()
+        self._drain()
+        now = time.monotonic()
+        follower = self._follower
+        if self._requests or now >= self._scan_at:
+            self._scan()
+        elif follower.settling.next_due() == 0:
+            follower.settle_one(now)
+        elif (due := follower.vanished.next_due()) is not None and due <= now:
+            if look_at_root(follower.root, len(follower.ledger), self._trusted).look is None:
+                self._scan_at = 0.0
+            else:
+                follower.remove_one(now)
+                follower.settle_one(now)  # beside it, not after: removals may be held back by what waits to be read
+        elif not follower.settle_one(now):
+            self._rest(now)
+        self._close_tickets()
+
+    def _rest(self, now: float) -> None:
+        dues = (self._follower.settling.next_due(), self._follower.vanished.next_due(), self._scan_at)
+        self._wake.wait(min(IDLE_S, max(0.0, min(due for due in dues if due is not None) - now)))
+        if self._watches is not None and not self._watches.alive and not self._stopping.is_set():
+            log.error("the inotify reader of %s ended; starting another", self._settings.path)
+            self._open()
+
+    def _drain(self) -> None:
+        if self._overflowed or self._follower.links_freed:
+            if self._overflowed:
+                log.warning("inotify lost events below %s; scanning it", self._settings.path)
+                self._overflowed = False
+                for _ in range(len(self._inbox)):  # in place: other threads append meanwhile
+                    item = self._inbox.popleft()
+                    if isinstance(item, Hint):
+                        self._inbox.append(item)
+                if self._watches is not None:
+                    self._watches.clear()
+            self._scan_at = 0.0
+        while self._inbox:
+            if pass_on(self._inbox.popleft(), self._watches, self._follower):
+                self._scan_at = 0.0
+
+    def _scan(self) -> None:
+        tickets = list(self._requests)
+        began = time.monotonic()
+        follower = self._follower
+        root = look_at_root(follower.root, len(follower.ledger), self._trusted)
+        problem = root.problem
+        if root.look is not None:
+            if self._name not in ("watching", "polling"):
+                self._show("scanning")
+            if root.inode != self._trusted and self._watches is not None:
+                self._watches.clear()
+            refused = follower.scan(root.look)
+            problem = refused.reason if refused is not None else ""
+        for _ in tickets:  # not before: a scan that ends in an error is still owed
+            self._requests.popleft()
+        if problem:
+            self._lost(problem, tickets)
+            return
+        self._trusted = root.inode
+        self._last_scan_at = time.time()
+        polling = self._watches is None
+        now = time.monotonic()
+        pause = max(self._settings.poll_interval_s, MIN_POLL_PAUSE * (now - began))
+        self._scan_at = now + pause if polling else float("inf")
+        self._show("polling" if polling else "watching", self._fallen_back if polling else "")
+        waiting = {*follower.settling, *follower.vanished}
+        for ticket in tickets:
+            ticket.paths = set(waiting)
+            self._tickets.append(ticket)
+
+    def _lost(self, problem: str, tickets: list[_Ticket]) -> None:
+        """The folder is not there: keep all that is known, wait until it comes back."""
+        self._follower.settling.clear()
+        self._follower.vanished.clear()
+        if self._watches is not None:
+            self._watches.clear()
+        self._scan_at = time.monotonic() + RETRY_S
+        for ticket in (*self._tickets, *tickets):
+            ticket.done.set()
+        self._tickets.clear()
+        self._show("missing", problem)
+
+    def _close_tickets(self) -> None:
+        follower = self._follower
+        if self._tickets:
+            done = {
+                path for path in follower.resolved if path not in follower.settling and path not in follower.vanished
+            }
+            for ticket in self._tickets:
+                ticket.paths -= done
+                if not ticket.paths:
+                    ticket.complete = True
+                    ticket.done.set()
+            self._tickets = [ticket for ticket in self._tickets if not ticket.complete]
+        follower.resolved.clear()
+
+    # Watches.
+
+    def _open(self) -> None:
+        if self._watches is not None:
+            self._watches.close()
+            self._watches = None
+        self._scan_at = 0.0
+        if self._settings.polling:
+            return
+        try:
+            self._watches = Watches(self._push)
+        except WatchLimitError as error:
+            self._fall_back(str(error))
+
+    def _fall_back(self, reason: str) -> None:
+        log.warning("following %s by polling: %s", self._settings.path, reason)
+        if self._watches is not None:
+            self._watches.close()
+            self._watches = None
+        self._follower.polling = True
+        self._fallen_back = reason
+        self._scan_at = 0.0
+
+    def _enter(self, path: bytes, inode: Inode, link: bool) -> None:
+        if self._watches is not None:
+            self._watches.add(path, inode, link=link)
+
+    def _show(self, name: StateName, detail: str = "") -> None:
+        if (name, detail) == (self._name, self._detail):
+            return
+        self._name, self._detail = name, detail
+        if self._on_state is not None:
+            self._on_state(self.state)

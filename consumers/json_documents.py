@@ -1,0 +1,229 @@
+"""JSON documents: from files, JSON lines, HippoRAG corpora, Kafka messages and the API, all by the same rules."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from consumers.splitting import SplitSettings, give, read_triples, split_text
+from consumers.types import Document
+
+_HALF_PAIRS = re.compile("[\ud800-\udfff]")
+_NOT_IN_URI = re.compile("[\x00-\x20%\x7f\ud800-\udfff]")
+"""What an id may hold and a URI not; the escape sign among it, so that no two ids share a URI."""
+_OWN_KEYS = frozenset(("title", "text", "triples", "deleted"))
+_DEEPEST = 32
+_LONGEST_ID = 1024
+_LONGEST_TITLE = 2000
+_SHAPE = '{"id", "title", "text", "url", "published_at", "triples", …}'
+
+
+class _Wrong(Exception):
+    """A document's value is not what it must be; the message names the key and what is allowed."""
+
+
+def read_json_document(
+    value: object,
+    base_uri: str,
+    default_id: str | None,
+    settings: SplitSettings,
+    modified_at: float | None = None,
+) -> Document:
+    """The document under `base_uri` + its id (`default_id` when it names none), split, with its triples placed.
+
+    A value that is no document gives one with `error`, under the id where it has a usable one and else under `default_id`.
+    """
+    uri = base_uri + (default_id or "unnamed")
+    try:
+        if not isinstance(value, dict):
+            raise _Wrong(f"a document must be a JSON object like {_SHAPE}, not {_kind(value)}")
+        identity = _identity(value, default_id)
+        uri = base_uri + _NOT_IN_URI.sub(_quoted, identity)
+        return replace(read_json_object(value, uri, settings), modified_at=modified_at)
+    except _Wrong as error:
+        return Document(uri, modified_at=modified_at, error=str(error))
+
+
+def read_json_object(value: Mapping[str, Any], uri: str, settings: SplitSettings) -> Document:
+    """The document of a JSON object that stands under a URI already. Its faults become the document's `error`."""
+    try:
+        deleted = value.get("deleted")
+        if deleted is not None and not isinstance(deleted, bool):
+            raise _Wrong(f'"deleted" must be true or false, not {_kind(deleted)}')
+        if deleted:
+            return Document(uri, deleted=True)
+        title = _title(value)
+        text = value.get("text")
+        if not isinstance(text, str):
+            missing = "text" not in value
+            raise _Wrong(
+                '"text" is missing; it must be a string' if missing else f'"text" must be a string, not {_kind(text)}'
+            )
+        for key in ("url", "published_at"):
+            given = value.get(key)
+            if given is not None and not isinstance(given, str | int | float):
+                raise _Wrong(f'"{key}" must be a string, not {_kind(given)}')
+        if value.get("triples") is not None and not isinstance(value["triples"], list):
+            raise _Wrong(f'"triples" must be a list of [subject, predicate, object], not {_kind(value["triples"])}')
+    except _Wrong as error:
+        return Document(uri, error=str(error))
+    return _whole(value, uri, title, _mended(text), settings)
+
+
+def _whole(value: Mapping[str, Any], uri: str, title: str, text: str, settings: SplitSettings) -> Document:
+    metadata = {_mended(str(key)): _plain(item, 0) for key, item in value.items() if key not in _OWN_KEYS}
+    passages = split_text(text, title, settings)
+    if value.get("triples") is not None:
+        triples, dropped = read_triples(value["triples"])
+        passages = give(passages, [(_mended(s), _mended(p), _mended(o)) for s, p, o in triples])
+        if dropped:
+            metadata["dropped_triples"] = dropped
+    if not passages:
+        return Document(uri, title, metadata=metadata, error='"text" is blank: there is nothing to index', skipped=True)
+    return Document(uri, title, passages, metadata)
+
+
+def read_json_line(
+    line: bytes | str, number: int, base_uri: str, settings: SplitSettings, modified_at: float | None = None
+) -> Document:
+    """The document of one line (counted from 1); without an id of its own it is `line-<number>`."""
+    default_id = f"line-{number}"
+    try:
+        value = parse_json(line)
+    except ValueError as error:
+        return Document(f"{base_uri}{default_id}", modified_at=modified_at, error=f"line {number}: {error}")
+    return read_json_document(value, base_uri, default_id, settings, modified_at)
+
+
+def read_json_lines(data: bytes, base_uri: str, settings: SplitSettings) -> Iterator[Document]:
+    """The documents of JSON lines, blank lines left out."""
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        if line.strip():
+            yield read_json_line(line, number, base_uri, settings)
+
+
+def is_corpus(value: object) -> bool:
+    """Whether a JSON value is a HippoRAG corpus, `[{"idx", "title", "text"}, …]`, or a list of documents."""
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "text" in item for item in value)
+
+
+def read_corpus(
+    value: list[Any], base_uri: str, settings: SplitSettings, modified_at: float | None = None
+) -> Iterator[Document]:
+    """The documents of a HippoRAG corpus: their ids are `id`, else `idx`, else their place in the list (from 0)."""
+    for place, item in enumerate(value):
+        named = isinstance(item, dict) and isinstance(item.get("idx"), int | str)
+        default_id = str(item["idx"]) if named else str(place)
+        yield read_json_document(item, base_uri, default_id, settings, modified_at)
+
+
+def read_json_file(
+    data: bytes, uri: str, settings: SplitSettings, modified_at: float | None = None, fallback_title: str = ""
+) -> Iterator[Document]:
+    """The document of a `.json` file under the file's URI, or those of a corpus under `<uri>#<idx>`."""
+
+    def aside(reason: str, skipped: bool) -> Document:
+        return Document(uri, fallback_title, modified_at=modified_at, error=reason, skipped=skipped)
+
+    try:
+        value = parse_json(data)
+    except ValueError as error:
+        yield aside(str(error), skipped=False)
+        return
+    if is_corpus(value):
+        yield from read_corpus(value, f"{uri}#", settings, modified_at)
+    elif isinstance(value, dict) and ("text" in value or value.get("deleted") is True):
+        document = read_json_object(value, uri, settings)
+        yield replace(document, title=document.title or fallback_title, modified_at=modified_at)
+    elif isinstance(value, dict) and isinstance(value.get("docs"), list):
+        yield aside("HippoRAG's OpenIE results; load them with `hippoctl import`", skipped=True)
+    else:
+        yield aside(f"JSON, but neither a document {_SHAPE} nor a list of them; exclude it", skipped=True)
+
+
+def parse_json(data: bytes | str) -> Any:
+    """The value of a JSON text in UTF-8, -16 or -32. Raises ValueError with one sentence, whatever the text is."""
+    try:
+        return json.loads(data)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 at byte {error.start:,}; save it as UTF-8") from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
+        raise ValueError(f"not JSON at {place}: {error.msg}") from None
+    except RecursionError:
+        raise ValueError("JSON nested too deeply to be read; flatten it") from None
+    except ValueError as error:  # a number of more digits than Python converts
+        raise ValueError(f"JSON with a value that cannot be read: {str(error).partition(';')[0]}") from None
+
+
+def _identity(value: Mapping[str, Any], default_id: str | None) -> str:
+    given = value.get("id")
+    if given is None:
+        if default_id is None:
+            raise _Wrong('"id" is missing; it must be a string or a whole number')
+        return default_id
+    if isinstance(given, bool) or not isinstance(given, str | int):
+        raise _Wrong(f'"id" must be a string or a whole number, not {_kind(given)}')
+    identity = given if isinstance(given, str) else _digits(given)
+    if not identity.strip() or len(identity) > _LONGEST_ID:
+        raise _Wrong(f'"id" must have between 1 and {_LONGEST_ID} characters')
+    return identity
+
+
+def _title(value: Mapping[str, Any]) -> str:
+    title = value.get("title")
+    if title is None:
+        return ""
+    if not isinstance(title, str):
+        raise _Wrong(f'"title" must be a string, not {_kind(title)}')
+    if len(title) > _LONGEST_TITLE:
+        raise _Wrong(f'"title" has {len(title):,} characters; at most {_LONGEST_TITLE:,} are allowed')
+    return _mended(title)
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    names = {
+        bool: "a truth value",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "a list",
+        dict: "an object",
+    }
+    return names.get(type(value), type(value).__name__)
+
+
+def _mended(text: str) -> str:
+    """Halves of surrogate pairs cannot be stored or sent as UTF-8."""
+    return _HALF_PAIRS.sub("\ufffd", text)
+
+
+def _quoted(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match.group().encode("utf-8", "replace"))
+
+
+def _digits(number: int) -> str:
+    return str(number) if number.bit_length() <= 4096 else ""
+
+
+def _plain(value: object, depth: int) -> Any:
+    """A value that any JSON reader takes: finite numbers of at most 64 bits, sound strings, no endless depth."""
+    if isinstance(value, str):
+        return _mended(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() < 64 else (_digits(value) or "a very large number")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if depth >= _DEEPEST:
+        return "…"
+    if isinstance(value, list):
+        return [_plain(item, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {_mended(str(key)): _plain(item, depth + 1) for key, item in value.items()}
+    return _mended(str(value))

@@ -1,0 +1,60 @@
+"""A Kafka message as it travels through hippod, and its form in JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One record of a topic. `timestamp` is in milliseconds since 1970, -1 where the broker keeps none."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = field(default=())
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Topic, partition and offset: the message's name."""
+        return (self.topic, self.partition, self.offset)
+
+    @property
+    def size(self) -> int:
+        """Bytes of key and value."""
+        return len(self.key or b"") + len(self.value or b"")
+
+    def to_json(self) -> dict[str, Any]:
+        """Bytes become text; what is not UTF-8 in them is kept by surrogate escapes."""
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "offset": self.offset,
+            "timestamp": self.timestamp,
+            "key": _text(self.key),
+            "value": _text(self.value),
+            "headers": [[name, _text(value)] for name, value in self.headers],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Message":
+        return cls(
+            value["topic"],
+            int(value["partition"]),
+            int(value["offset"]),
+            int(value["timestamp"]),
+            _bytes(value["key"]),
+            _bytes(value["value"]),
+            tuple((name, _bytes(held)) for name, held in value["headers"]),
+        )
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "surrogateescape")
+
+
+def _bytes(value: str | None) -> bytes | None:
+    return None if value is None else value.encode("utf-8", "surrogateescape")

@@ -1,0 +1,110 @@
+"""A `[[kafka]]` section as kafka-python wants it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSettings:
+    """Which topics of which cluster are followed, and how. `options` are kafka-python's own, as they stand in the file."""
+
+    brokers: tuple[str, ...]
+    topics: tuple[str, ...]
+    group: str = "hippod"
+    form: Literal["json", "text"] = "json"
+    start: Literal["earliest", "latest"] = "earliest"
+    dead_letter: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What `status` calls the source, and documents their source."""
+        return ",".join(self.topics)
+
+
+OURS: Mapping[str, str] = {
+    "bootstrap_servers": "brokers says it",
+    "group_id": "group says it",
+    "auto_offset_reset": "start says it",
+    "enable_auto_commit": "positions are committed with the store",
+    "auto_commit_interval_ms": "positions are committed with the store",
+    "default_offset_commit_callback": "positions are committed with the store",
+    "consumer_timeout_ms": "hippod never stops listening",
+    "transactional_id": "nothing is sent in transactions",
+    **dict.fromkeys(("key_deserializer", "value_deserializer", "key_serializer", "value_serializer"), "format says it"),
+    **dict.fromkeys(
+        (
+            "kafka_client",
+            "selector",
+            "metric_reporters",
+            "ssl_context",
+            "sasl_oauth_token_provider",
+            "partitioner",
+            "partition_assignment_strategy",
+        ),
+        "it takes a Python object, which a file cannot hold",
+    ),
+}
+"""Options that would work against hippod, or cannot be written in a file, and why."""
+
+_CONSUMER: Mapping[str, Any] = {
+    "bootstrap_timeout_ms": 5000,
+    "reconnect_backoff_max_ms": 2000,
+    "metadata_max_age_ms": 10_000,
+    "allow_auto_create_topics": False,
+    "metrics_enabled": False,
+}
+"""Where hippod differs from kafka-python's defaults: brokers that come back and topics that appear are noticed within
+seconds, and a name that is misspelt makes no topic."""
+
+_GROUP_ONLY = frozenset(("group_instance_id", "session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms"))
+_PRODUCER: Mapping[str, Any] = {
+    "bootstrap_timeout_ms": 5000,
+    "reconnect_backoff_max_ms": 2000,
+    "max_request_size": 256 * 1024 * 1024,
+    "delivery_timeout_ms": 60_000,
+    "max_block_ms": 15_000,
+    "acks": "all",
+    "metrics_enabled": False,
+}
+"""What the broker takes is the broker's to say."""
+
+
+def values(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with arrays as tuples where kafka-python wants them."""
+    out = dict(options)
+    if isinstance(out.get("api_version"), list):
+        out["api_version"] = tuple(out["api_version"])
+    if isinstance(out.get("socket_options"), list):
+        out["socket_options"] = [tuple(each) if isinstance(each, list) else each for each in out["socket_options"]]
+    return out
+
+
+def consumer_config(settings: KafkaSettings, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords for the group's consumer. `known`: the options that a consumer has, with their defaults."""
+    given = {name: value for name, value in values(settings.options).items() if name in known}
+    return {
+        **_CONSUMER,
+        **given,
+        "bootstrap_servers": list(settings.brokers),
+        "group_id": settings.group,
+        "enable_auto_commit": False,
+        "auto_offset_reset": "none",
+    }
+
+
+def reader_config(settings: KafkaSettings, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords for a consumer that looks into a topic without being in a group."""
+    config = consumer_config(settings, known)
+    return {name: value for name, value in config.items() if name not in _GROUP_ONLY} | {
+        "group_id": None,
+        "auto_offset_reset": "earliest",
+    }
+
+
+def producer_config(settings: KafkaSettings, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords for the producer of the dead letters."""
+    given = {name: value for name, value in values(settings.options).items() if name in known}
+    given.pop("allow_auto_create_topics", None)
+    return {**_PRODUCER, **given, "bootstrap_servers": list(settings.brokers)}

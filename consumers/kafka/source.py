@@ -1,0 +1,310 @@
+"""Follows topics as one member of a consumer group, in a thread of its own that does nothing but fetch."""
+
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import (
+    AuthorizationError,
+    KafkaConfigurationError,
+    KafkaError,
+    KafkaTimeoutError,
+    OffsetOutOfRangeError,
+    SaslAuthenticationFailedError,
+    UnsupportedSaslMechanismError,
+)
+from kafka.structs import OffsetAndMetadata
+
+from consumers.kafka.events import Arrived, Event, Partition, Placed, Stands
+from consumers.kafka.membership import Membership
+from consumers.kafka.message import Message
+from consumers.kafka.reach import failure, opened, reachable, refusal
+from consumers.kafka.settings import KafkaSettings, consumer_config
+
+POLL_MS = 200
+LOOK_S = 1.0
+"""How often group offsets are committed and it is asked where the topics end."""
+ASK_MS = 1500
+"""How long a broker may take to answer that."""
+BACKOFF_S = (0.5, 1.0, 2.0)
+"""Rests after failures one after the other."""
+DENIED_S = 5.0
+"""After a refused login: servers lock accounts that try too often."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """`state`: "starting", "joining", "following", "unreachable", "missing" (a topic is), "denied", "error", "stopped"."""
+
+    state: str = "starting"
+    detail: str = ""
+
+
+class KafkaSource:
+    """`start` and `stop` are for the owner; `emit` is called from the source's thread.
+
+    `stored(partition)` is the position in the store, `full()` says whether to rest; both must be callable from any thread.
+    `begun`: topics that the store has positions of already.
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        stored: Callable[[Partition], int | None],
+        begun: Iterable[str],
+        full: Callable[[], bool],
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._settings = settings
+        self._stored = stored
+        self._begun = set(begun)
+        self._full = full
+        self._emit = emit
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"kafka {settings.name}", daemon=True)
+        self._fetched: dict[Partition, int] = {}
+        self._ends: dict[Partition, int] = {}
+        self._committed: dict[Partition, int] = {}
+        self._asks: deque[Future[dict[Partition, int]]] = deque()
+        self._next_look = 0.0
+        self.state = SourceState()
+        self.paused = False
+        """Whether nothing is fetched because too much is under way."""
+        self.rejoined = 0
+        """How often the group has given out its partitions anew to this member."""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 8.0) -> None:
+        """Commits the group's offsets and leaves it, if the brokers let it within the time."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def ends(self) -> "Future[dict[Partition, int]]":
+        """Where this member's partitions end, asked for after this call; waits for brokers that are away."""
+        future: Future[dict[Partition, int]] = Future()
+        self._asks.append(future)
+        return future
+
+    # The thread.
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._stop.is_set():
+            began = time.monotonic()
+            try:
+                self._follow()
+            except Exception as error:  # noqa: BLE001 - whatever the client raises, the topics are followed again
+                self._say(*_told(error))
+                level = logging.WARNING if isinstance(error, KafkaError | OSError) else logging.ERROR
+                if failures == 0 or level == logging.ERROR:
+                    logger.log(level, "kafka %s: %s; trying again", self._settings.name, self.state.detail)
+            failures = 0 if time.monotonic() - began > 30 else failures + 1
+            denied = self.state.state == "denied"
+            self._stop.wait(DENIED_S if denied else BACKOFF_S[min(failures, len(BACKOFF_S) - 1)])
+        self._say("stopped")
+        while self._asks:
+            self._asks.popleft().cancel()
+
+    def _follow(self) -> None:
+        if not reachable(self._settings):
+            self._unreachable()
+            return
+        consumer = opened(consumer_config(self._settings, KafkaConsumer.DEFAULT_CONFIG))
+        self._say("joining")
+        member = Membership(consumer, self._known)
+        self._committed.clear()
+        try:
+            consumer.subscribe(list(self._settings.topics), listener=member)
+            while not self._stop.is_set():
+                self._once(consumer, member)
+        finally:
+            with contextlib.suppress(KafkaError):
+                if self._stop.is_set():
+                    self._commit(consumer, wait=True)
+            consumer.close(autocommit=False, timeout_ms=2000)
+
+    def _once(self, consumer: KafkaConsumer, member: Membership) -> None:
+        try:
+            records = consumer.poll(timeout_ms=POLL_MS)
+        except OffsetOutOfRangeError as error:
+            self._out_of_range(consumer, dict(error.args[0]))
+            records = {}
+        if self.rejoined != member.joined:
+            self.rejoined = member.joined
+            self._committed.clear()
+            self._next_look = 0.0
+        self._place(consumer, member)
+        messages = [
+            _message(record)
+            for batch in records.values()
+            for record in batch
+            if record.offset >= self._fetched.get((record.topic, record.partition), 0)
+        ]
+        if messages:
+            for message in messages:
+                self._fetched[(message.topic, message.partition)] = message.offset + 1
+            self._emit(Arrived(tuple(messages)))
+        self._press(consumer, member)
+        if self._asks or time.monotonic() >= self._next_look:
+            self._look(consumer, member)
+
+    def _known(self, partition: Partition) -> int | None:
+        """Where fetching stood in this process, else where the store stands."""
+        return self._fetched[partition] if partition in self._fetched else self._stored(partition)
+
+    def _place(self, consumer: KafkaConsumer, member: Membership) -> None:
+        """Partitions whose place had to be asked for, and the news of those that had one."""
+        assigned = consumer.assignment()
+        for tp in member.take_new():
+            if tp not in assigned:
+                continue
+            partition = (tp.topic, tp.partition)
+            at = self._known(partition)
+            if at is None:
+                at = self._beginning(consumer, tp)
+                consumer.seek(tp, at)
+            if partition not in self._fetched:
+                self._fetched[partition] = at
+                self._emit(Placed(partition, at))
+            member.placed(tp)
+        self._begun |= {tp.topic for tp in assigned}
+
+    def _beginning(self, consumer: KafkaConsumer, tp: TopicPartition) -> int:
+        """Where a partition begins that the store knows nothing of."""
+        if self._settings.start == "latest" and tp.topic not in self._begun:
+            return int(consumer.end_offsets([tp], timeout_ms=ASK_MS)[tp])
+        if self._settings.start == "latest":
+            # A partition that came later: what another member of the group has read is behind us, nothing else is.
+            committed = consumer.committed(tp, timeout_ms=ASK_MS)
+            if committed is not None:
+                return int(committed)
+        return int(consumer.beginning_offsets([tp], timeout_ms=ASK_MS)[tp])
+
+    def _out_of_range(self, consumer: KafkaConsumer, places: dict[TopicPartition, int]) -> None:
+        tps = [tp for tp in places if tp in consumer.assignment()]
+        begins = consumer.beginning_offsets(tps, timeout_ms=ASK_MS)
+        for tp in tps:
+            begin, at = int(begins[tp]), int(places[tp])
+            if begin > at:
+                reason = f"the broker has deleted {begin - at} messages that were not read yet"
+            else:
+                reason = "the topic was made anew, or cut short"
+            logger.warning(
+                "kafka %s: offset %d of partition %d is not there: %s; going on from %d",
+                *(tp.topic, at, tp.partition, reason, begin),
+            )
+            partition = (tp.topic, tp.partition)
+            self._fetched[partition] = begin
+            self._emit(Placed(partition, begin, anew=True))
+            consumer.seek(tp, begin)
+
+    def _press(self, consumer: KafkaConsumer, member: Membership) -> None:
+        """Rests while too much is under way; polling goes on, so the group keeps this member."""
+        assigned, paused = consumer.assignment(), consumer.paused()
+        self.paused = self._full()
+        if self.paused:
+            consumer.pause(*(assigned - paused))
+        elif waiting := (paused & assigned) - member.unplaced:
+            consumer.resume(*waiting)
+
+    def _look(self, consumer: KafkaConsumer, member: Membership) -> None:
+        self._next_look = time.monotonic() + LOOK_S
+        self._commit(consumer)
+        mine = consumer.assignment()
+        if not member.joined:
+            if refused := refusal():
+                self._say("denied", f"the brokers refuse the login: {refused}")
+            elif reachable(self._settings):
+                self._say("joining", failure())
+            else:
+                self._unreachable()
+            return
+        try:
+            ends = consumer.end_offsets(list(mine), timeout_ms=ASK_MS) if mine else {}
+        except KafkaTimeoutError:
+            self._next_look = time.monotonic() + LOOK_S
+            self._unreachable()
+            return
+        self._ends = {(tp.topic, tp.partition): int(end) for tp, end in ends.items()}
+        fetched = {}
+        for tp in mine - member.unplaced:
+            at = consumer.position(tp, timeout_ms=ASK_MS)
+            if at is not None:
+                fetched[(tp.topic, tp.partition)] = int(at)
+        self._emit(Stands(fetched, self._ends))
+        missing = [topic for topic in self._settings.topics if not consumer._cluster.partitions_for_topic(topic)]
+        if missing:
+            names = ", ".join(missing)
+            self._say("missing", f"the brokers have no topic {names}; it is followed as soon as it is there")
+        else:
+            self._say("following")
+        while self._asks:
+            self._asks.popleft().set_result(self._ends)
+
+    def _commit(self, consumer: KafkaConsumer, wait: bool = False) -> None:
+        """Tells the group what the store holds, for those who watch the group."""
+        offsets = {}
+        for tp in consumer.assignment():
+            partition = (tp.topic, tp.partition)
+            at = self._stored(partition)
+            if at is not None and self._committed.get(partition) != at:
+                offsets[tp] = OffsetAndMetadata(at, "", -1)
+                self._committed[partition] = at
+        if not offsets:
+            return
+        if wait:
+            consumer.commit(offsets, timeout_ms=3000)
+        else:
+            consumer.commit_async(offsets, callback=self._answered)
+
+    def _answered(self, offsets: dict[TopicPartition, OffsetAndMetadata], answer: object) -> None:
+        if isinstance(answer, Exception):
+            logger.debug("kafka %s: group offsets not committed: %s", self._settings.name, answer)
+            for tp in offsets:
+                self._committed.pop((tp.topic, tp.partition), None)
+
+    def _unreachable(self) -> None:
+        self._say("unreachable", f"no answer from {', '.join(self._settings.brokers)}; trying again")
+
+    def _say(self, state: str, detail: str = "") -> None:
+        if self.state.state != state:
+            logger.info("kafka %s: %s%s", self._settings.name, state, f" ({detail})" if detail else "")
+        self.state = SourceState(state, detail)
+
+
+def _message(record: object) -> Message:
+    headers = tuple((str(name), value) for name, value in record.headers or ())  # type: ignore[attr-defined]
+    return Message(
+        record.topic,  # type: ignore[attr-defined]
+        record.partition,  # type: ignore[attr-defined]
+        record.offset,  # type: ignore[attr-defined]
+        -1 if record.timestamp is None else int(record.timestamp),  # type: ignore[attr-defined]
+        record.key,  # type: ignore[attr-defined]
+        record.value,  # type: ignore[attr-defined]
+        headers,
+    )
+
+
+def _told(error: Exception) -> tuple[str, str]:
+    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    reason = reason.replace(f"{type(error).__name__}: {type(error).__name__}", type(error).__name__)
+    if isinstance(error, SaslAuthenticationFailedError | UnsupportedSaslMechanismError) or refusal():
+        return "denied", f"the brokers refuse the login: {refusal() or reason}"
+    if isinstance(error, AuthorizationError):
+        return "denied", f"the brokers refuse access: {reason}"
+    if isinstance(error, KafkaConfigurationError):
+        return "error", f"the brokers cannot be followed with these options: {reason}"
+    if isinstance(error, KafkaTimeoutError | OSError):
+        return "unreachable", reason
+    return "error", reason

@@ -1,0 +1,71 @@
+"""Collects blocks under the headings above them, whatever format they come from."""
+
+from consumers.parsing.limits import NotADocument
+from consumers.splitting import Block
+
+_LONGEST_HEADING = 300
+
+
+class Outline:
+    """The blocks so far and the headings that hold at this point. A heading with nothing below it is kept as a block."""
+
+    def __init__(self, text_chars: int) -> None:
+        self.blocks: list[Block] = []
+        self.first_heading = ""
+        self._room = text_chars
+        self._limit = text_chars
+        self._open: list[tuple[int, str]] = []
+        self._bare: Block | None = None
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        return tuple(text for _, text in self._open)
+
+    def heading(
+        self, level: int, text: str, *, page: int | None = None, line: int | None = None, sheet: str | None = None
+    ) -> None:
+        text = " ".join(text.split())
+        if not text:
+            return
+        if len(text) > _LONGEST_HEADING:  # a paragraph in a heading's clothes
+            self.text(text, page=page, line=line, sheet=sheet)
+            return
+        self._keep_bare(level)
+        while self._open and self._open[-1][0] >= level:
+            self._open.pop()
+        self._bare = Block(text, self.headings, page=page, line=line, sheet=sheet)
+        self._open.append((level, text))
+        if not self.first_heading and not self.blocks:
+            self.first_heading = text
+
+    def text(
+        self,
+        text: str,
+        joint: str = "\n\n",
+        *,
+        page: int | None = None,
+        line: int | None = None,
+        sheet: str | None = None,
+        row: int | None = None,
+    ) -> None:
+        text = text.strip()
+        if not text:
+            return
+        self._room -= len(text)
+        if self._room < 0:
+            raise NotADocument(
+                f"more than {self._limit:,} characters of text, the most that one document may have; split it up"
+            )
+        self._bare = None
+        self.blocks.append(Block(text, self.headings, joint, page, line, sheet, row))
+
+    def done(self) -> tuple[Block, ...]:
+        self._keep_bare(0)
+        return tuple(self.blocks)
+
+    def _keep_bare(self, level: int) -> None:
+        """A heading that another of its rank follows at once has no text of its own: it is one."""
+        if self._bare is not None and self._open and self._open[-1][0] >= level:
+            bare, self._bare = self._bare, None
+            if self.blocks or self._open[-1][0] > 1 or level == 0:
+                self.blocks.append(bare)

@@ -1,0 +1,52 @@
+"""What parsing gives to splitting: a document's text as a list of blocks that know where they stood."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SEPARATOR = " › "
+"""Between a document's title and its headings, wherever they are written in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSettings:
+    """Sizes of passages in tokens (`consumers.splitting.tokens`).
+
+    A section of at most `max_tokens` stays one passage; no passage is longer. Sections shorter than `min_tokens` that
+    follow each other share a passage.
+    """
+
+    max_tokens: int = 400
+    min_tokens: int = 40
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 8:
+            raise ValueError(f"max_tokens is {self.max_tokens}; it must be at least 8")
+        if not 0 <= self.min_tokens <= self.max_tokens:
+            raise ValueError(f"min_tokens is {self.min_tokens}; it must lie between 0 and max_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, list item or table row.
+
+    `headings` is the path of headings above it. `joint` is what stands between it and the block before it: an empty line
+    before a paragraph, a line break before an item or a row. Lines, pages and rows are counted from 1.
+    """
+
+    text: str
+    headings: tuple[str, ...] = ()
+    joint: str = "\n\n"
+    page: int | None = None
+    line: int | None = None
+    sheet: str | None = None
+    row: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a format's parser found. `title` comes from the content alone, "" where the content names none."""
+
+    blocks: tuple[Block, ...]
+    title: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,149 @@
+"""From blocks to passages: sections first, then boundaries within those that are too long."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from consumers.splitting.blocks import SEPARATOR, Block, SplitSettings
+from consumers.splitting.boundaries import Unit, cut
+from consumers.splitting.tokens import count_tokens
+from consumers.splitting.units import units_of
+from consumers.types import Passage
+
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """Blocks under one path of headings, with the tokens of each block."""
+
+    headings: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def tokens(self) -> int:
+        return sum(self.counts)
+
+
+def split(blocks: Sequence[Block], title: str, settings: SplitSettings) -> tuple[Passage, ...]:
+    """Passages in reading order. `title` is the one the content gives, "" for none; empty blocks are left out."""
+    sections = _share_short_ones(_sections(blocks, title), settings)
+    return tuple(passage for section in sections for passage in _passages(section, title, settings))
+
+
+def split_text(text: str, title: str, settings: SplitSettings) -> tuple[Passage, ...]:
+    """Passages of a plain text without headings. One that fits is kept to the letter; blank text gives none."""
+    if not text.strip():
+        return ()
+    if count_tokens(text) <= settings.max_tokens:
+        return (Passage(title, text, {"line": 1}),)
+    return split(list(paragraphs(text)), title, settings)
+
+
+def paragraphs(text: str, first_line: int = 1) -> Iterator[Block]:
+    """The stretches of a text between empty lines, as blocks with their line numbers."""
+    line, at = first_line, 0
+    gaps = [(match.start(), match.end()) for match in _BLANK_LINES.finditer(text)]
+    for gap_start, gap_end in [*gaps, (len(text), len(text))]:
+        piece = text[at:gap_start]
+        body = piece.strip()
+        if body:
+            lead = piece[: len(piece) - len(piece.lstrip())]
+            yield Block(body, line=line + lead.count("\n"))
+        line += text.count("\n", at, gap_end)
+        at = gap_end
+
+
+def _sections(blocks: Sequence[Block], title: str) -> list[_Section]:
+    sections = []
+    filled = (block for block in blocks if block.text.strip())
+    for headings, group in groupby(filled, key=lambda block: block.headings):
+        members = tuple(group)
+        below = headings[1:] if headings and headings[0] == title else headings
+        sections.append(_Section(below, members, tuple(count_tokens(block.text) for block in members)))
+    return sections
+
+
+def _share_short_ones(sections: Sequence[_Section], settings: SplitSettings) -> Iterator[_Section]:
+    """Neighbouring sections that are all too short stand together under the headings that they have in common."""
+    run: list[_Section] = []
+    size = 0
+    for section in sections:
+        short = section.tokens < settings.min_tokens
+        # The headings that go into the text count too.
+        grown = section.tokens + count_tokens(SEPARATOR.join(section.headings))
+        if run and (not short or size + grown > settings.max_tokens):
+            yield _together(run)
+            run, size = [], 0
+        if short:
+            run.append(section)
+            size += grown
+        else:
+            yield section
+    if run:
+        yield _together(run)
+
+
+def _together(run: Sequence[_Section]) -> _Section:
+    if len(run) == 1:
+        return run[0]
+    shared = _common_prefix([section.headings for section in run])
+    blocks: list[Block] = []
+    for section in run:
+        below = SEPARATOR.join(section.headings[len(shared) :])
+        first, *rest = section.blocks
+        repeats = not below or below == first.text
+        blocks.append(first if repeats else replace(first, text=f"{below}\n{first.text}", joint="\n\n"))
+        blocks.extend(rest)
+    return _Section(shared, tuple(blocks), tuple(count_tokens(block.text) for block in blocks))
+
+
+def _common_prefix(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    shortest = min(paths, key=len)
+    for depth, name in enumerate(shortest):
+        if any(path[depth] != name for path in paths):
+            return shortest[:depth]
+    return shortest
+
+
+def _passages(section: _Section, title: str, settings: SplitSettings) -> Iterator[Passage]:
+    full_title = SEPARATOR.join(part for part in (title, *section.headings) if part)
+    if section.tokens <= settings.max_tokens:
+        text = "".join(f"{block.joint if i else ''}{block.text}" for i, block in enumerate(section.blocks))
+        yield Passage(full_title, text, _location(section.blocks[0], 0))
+        return
+    units = units_of(section.blocks, section.counts, settings.max_tokens)
+    block, seen, lines = -1, 0, 0  # counting line breaks from the last place on keeps a huge block linear
+    for first, last in cut(units, settings.max_tokens, settings.min_tokens):
+        begin = units[first]
+        if begin.block != block:
+            block, seen, lines = begin.block, 0, 0
+        lines += section.blocks[block].text.count("\n", seen, begin.start)
+        seen = begin.start
+        yield Passage(full_title, _text(section.blocks, units[first:last]), _location(section.blocks[block], lines))
+
+
+def _text(blocks: Sequence[Block], units: Sequence[Unit]) -> str:
+    parts: list[str] = []
+    for index, group in groupby(units, key=lambda unit: unit.block):
+        members = list(group)
+        if parts:
+            parts.append(blocks[index].joint)
+        parts.append(blocks[index].text[members[0].start : members[-1].end].strip())
+    return "".join(parts)
+
+
+def _location(block: Block, lines: int) -> dict[str, Any]:
+    """Where a passage stands that begins `lines` line breaks into a block."""
+    line = None if block.line is None else block.line + lines
+    found = {
+        "page": block.page,
+        "heading": SEPARATOR.join(block.headings) or None,
+        "line": line,
+        "sheet": block.sheet,
+        "row": block.row,
+    }
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,16 @@
+"""The measure of passages: one token is a word, a CJK character, or a punctuation mark.
+
+A word is a run of letters, digits and underscores; a run longer than 32 counts one token for every 32 characters begun,
+so that a file without spaces is measured too. Chinese and Japanese write words without spaces, so there each character counts.
+"""
+
+import re
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+TOKEN = re.compile(rf"[{_CJK}]|[^\W{_CJK}]{{1,32}}|[^\w\s]")
+
+
+def count_tokens(text: str) -> int:
+    if len(text) < 100_000:
+        return len(TOKEN.findall(text))
+    return sum(1 for _ in TOKEN.finditer(text))  # a list of tens of millions of strings would not fit

@@ -1,0 +1,77 @@
+"""From blocks to the units that boundaries are chosen between."""
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from itertools import pairwise
+from zlib import crc32
+
+from consumers.splitting.blocks import Block
+from consumers.splitting.boundaries import Unit
+from consumers.splitting.sentences import sentence_starts
+from consumers.splitting.tokens import TOKEN, count_tokens
+
+_WORDS, _SENTENCE, _LINE, _PARAGRAPH = range(4)
+_RUN_MASK = 15
+"""A run of words ends where 4 bits of a hash are zero: 16 tokens on average."""
+_RUN_LIMIT = 64
+_KEYED_CHARS = 200
+
+
+def units_of(blocks: Sequence[Block], counts: Sequence[int], max_tokens: int) -> list[Unit]:
+    """Blocks whole where they fit into a passage; longer ones by sentences, then lines, then runs of words."""
+    units: list[Unit] = []
+    for index, (block, tokens) in enumerate(zip(blocks, counts, strict=True)):
+        level = _PARAGRAPH if block.joint.count("\n") > 1 else _LINE
+        if tokens <= max_tokens:
+            units.append(Unit(index, 0, len(block.text), tokens, level, _key(block.text)))
+        else:
+            units.extend(_pieces(index, block.text, level, max_tokens))
+    return units
+
+
+def _key(text: str) -> int:
+    """A hash of how a piece begins, blind to line breaks."""
+    beginning = " ".join(text[:_KEYED_CHARS].split())
+    return int.from_bytes(blake2b(beginning.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+
+
+def _pieces(block: int, text: str, level: int, max_tokens: int) -> Iterator[Unit]:
+    for start, end in _sentences_or_lines(text, max_tokens):
+        tokens = count_tokens(text[start:end])
+        here = level if start == 0 else _SENTENCE
+        if tokens <= max_tokens:
+            if tokens:
+                yield Unit(block, start, end, tokens, here, _key(text[start:end]))
+            continue
+        for run_start, run_end, run_tokens in _runs(text, start, end, min(_RUN_LIMIT, max_tokens)):
+            at = here if run_start == start else _WORDS
+            yield Unit(block, run_start, run_end, run_tokens, at, _key(text[run_start:run_end]))
+
+
+def _sentences_or_lines(text: str, max_tokens: int) -> Iterator[tuple[int, int]]:
+    starts = [*sentence_starts(text), len(text)]
+    for start, end in pairwise(starts):
+        # Half a token a character at the least is what a sentence within the limit can have.
+        if end - start <= max_tokens or "\n" not in text[start:end] or count_tokens(text[start:end]) <= max_tokens:
+            yield start, end
+            continue
+        while start < end:
+            found = text.find("\n", start, end)
+            stop = end if found < 0 else found + 1
+            yield start, stop
+            start = stop
+
+
+def _runs(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, int, int]]:
+    """Runs of words in a sentence too long to keep: (start, end, tokens), cut where a hash of two neighbours says so."""
+    run_start, tokens, previous = start, 0, ""
+    for match in TOKEN.finditer(text, start, end):
+        word = match.group()
+        wanted = tokens >= 4 and crc32(f"{previous} {word}".encode("utf-8", "surrogatepass")) & _RUN_MASK == 0
+        if tokens and (wanted or tokens >= limit):
+            yield run_start, match.start(), tokens
+            run_start, tokens = match.start(), 0
+        tokens += 1
+        previous = word
+    if tokens:
+        yield run_start, end, tokens

@@ -1,0 +1,102 @@
+"""What travels out of the consumers: events from sources, and documents split into passages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Triple = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What a file looked like when it was read. Equal fingerprints mean that it need not be read again.
+
+    `digest` is the content's BLAKE2b-128 in hex; it decides when size or mtime changed but the content may not have.
+    """
+
+    size: int
+    mtime_ns: int
+    inode: int
+    digest: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"size": self.size, "mtime_ns": self.mtime_ns, "inode": self.inode, "digest": self.digest}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Fingerprint":
+        return cls(int(value["size"]), int(value["mtime_ns"]), int(value["inode"]), value.get("digest"))
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanged:
+    """A followed file is new or has changed, and has settled."""
+
+    uri: str
+    path: bytes
+    """The path as the system gave it: names need not be UTF-8."""
+    source: str
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class FileMoved:
+    """A followed file has another name and the same content: its passages stay."""
+
+    old_uri: str
+    uri: str
+    path: bytes
+    source: str
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class FileRemoved:
+    """A followed file is gone, or no longer followed."""
+
+    uri: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileRefused:
+    """A file that is not read at all (too large, no permission, not a regular file): why, and what to do."""
+
+    uri: str
+    source: str
+    reason: str
+    failed: bool
+    """True: worth another try later (`failed`); false: as configured (`skipped`)."""
+    fingerprint: Fingerprint | None = None
+
+
+FileEvent = FileChanged | FileMoved | FileRemoved | FileRefused
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a document's text: the unit of retrieval.
+
+    `title` is the document's title, with the section's heading after it where there is one; it is part of what is
+    embedded and of the passage's identity. `location` says where the passage begins: any of `page`, `heading`, `line`,
+    `sheet`, `row` (counted from 1).
+    """
+
+    title: str
+    text: str
+    location: Mapping[str, Any] = field(default_factory=dict)
+    given: tuple[Triple, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A parsed document. `error` is set instead of passages where it could not be read; `skipped` says it was on purpose."""
+
+    uri: str
+    title: str = ""
+    passages: tuple[Passage, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    modified_at: float | None = None
+    error: str | None = None
+    skipped: bool = False
+    deleted: bool = False
+    """A JSON document that says `"deleted": true`."""

@@ -1,0 +1,144 @@
+"""Request bodies, read under a limit of size, time and memory before anything is done with them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+from pydantic_core import from_json
+from starlette.requests import Request
+
+from daemon.api.errors import BadRequest, Busy, Invalid, TooLarge, TooSlow, UnsupportedMediaType
+from daemon.api.settings import MIB, Limits
+from daemon.contract import FieldError
+
+
+class Held:
+    """How many bytes of bodies are in memory, over all requests (one event loop)."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._bytes = 0
+
+    @contextmanager
+    def share(self) -> Iterator["Share"]:
+        share = Share(self)
+        try:
+            yield share
+        finally:
+            self._bytes -= share.bytes
+
+    def take(self, count: int) -> None:
+        if self._bytes + count > self._limit:
+            raise Busy("Too many large requests arrive at the same time; try again in a moment.", retry_after_s=5)
+        self._bytes += count
+
+
+class Share:
+    """One request's part of `Held`."""
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+        self.bytes = 0
+
+    def take(self, count: int) -> None:
+        self._held.take(count)
+        self.bytes += count
+
+
+def media_type(request: Request, allowed: Collection[str]) -> str:
+    """The body's media type; the first of `allowed` when the client does not say. UnsupportedMediaType otherwise."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not given:
+        return next(iter(allowed))
+    if given not in allowed:
+        choices = " or ".join(allowed)
+        raise UnsupportedMediaType(f"The body is sent as {given[:100]!r}; send it with Content-Type: {choices}.")
+    return given
+
+
+def has_body(request: Request) -> bool:
+    headers = request.headers
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+async def chunks(request: Request, limit: int, limits: Limits) -> AsyncIterator[bytes]:
+    """The body as it arrives. TooLarge as soon as it is known to be, TooSlow when the client dawdles.
+
+    Only time spent waiting for the client counts, not what the reader of these chunks takes.
+    """
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    received, waited = 0, 0.0
+    stream = request.stream()
+    while True:
+        allowed = limits.grace_s + received / limits.min_bytes_per_s
+        began = monotonic()
+        try:
+            async with asyncio.timeout(allowed - waited):
+                chunk = await anext(stream, None)
+        except TimeoutError:
+            raise TooSlow(
+                f"{received} bytes of the body arrived in {allowed:.0f} s; it must arrive within {limits.grace_s:g} s "
+                f"and {limits.min_bytes_per_s} bytes a second.",
+                headers={"Connection": "close"},
+            ) from None
+        waited += monotonic() - began
+        if chunk is None:
+            return
+        received += len(chunk)
+        if received > limit:
+            raise _too_large(limit)
+        if chunk:
+            yield chunk
+
+
+def _too_large(limit: int) -> TooLarge:
+    size = f"{limit // MIB} MiB" if limit >= MIB else f"{limit} bytes"
+    return TooLarge(f"The body is longer than {size}, the most that this route takes; send it in several requests.")
+
+
+async def read_all(request: Request, share: Share, limits: Limits) -> bytearray:
+    body = bytearray()
+    async for chunk in chunks(request, limits.json_bytes, limits):
+        share.take(len(chunk))
+        body += chunk
+    return body
+
+
+async def read_lines(request: Request, share: Share, limits: Limits) -> list[dict[str, Any]]:
+    """JSON lines as objects; empty lines are passed over. A line may be as long as a JSON body."""
+    found: list[dict[str, Any]] = []
+    number = 0
+    rest = bytearray()
+    async for chunk in chunks(request, limits.lines_bytes, limits):
+        share.take(len(chunk))
+        rest += chunk
+        if b"\n" not in chunk:
+            if len(rest) > limits.json_bytes:
+                raise TooLarge(
+                    f"Line {number + 1} is longer than {limits.json_bytes // MIB or 1} MiB; split the document."
+                )
+            continue
+        *lines, last = rest.split(b"\n")
+        rest = last
+        for line in lines:
+            number += 1
+            _append(found, line, number)
+    _append(found, rest, number + 1)
+    return found
+
+
+def _append(found: list[dict[str, Any]], line: bytes | bytearray, number: int) -> None:
+    if not line.strip():
+        return
+    try:
+        value = from_json(line, allow_inf_nan=False)
+    except ValueError as error:
+        raise BadRequest(f"Line {number} is not JSON: {error}.") from None
+    if not isinstance(value, dict):
+        wrong = FieldError(field=f"line {number}", message="must be a JSON object, one document a line")
+        raise Invalid(f"Line {number} is not a JSON object.", errors=[wrong])
+    found.append(value)

@@ -1,0 +1,137 @@
+"""uvicorn's HTTP/1.1 connection, with a deadline on everything that a client can draw out."""
+
+import asyncio
+from typing import Any
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from daemon import metrics
+from daemon.api import respond
+from daemon.api.errors import ApiError, BadRequest, Busy
+from daemon.api.settings import Limits
+from daemon.contract import Route
+
+
+class Config(uvicorn.Config):
+    """uvicorn's configuration for one side of the API: no signals, no log set-up, no headers that name the server."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        super().__init__(
+            app,
+            http=Connection,
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            workers=1,
+            timeout_keep_alive=75,
+        )
+        self.limits = limits
+
+
+class Connection(H11Protocol):
+    """Cuts off a client that does not finish a request's head, goes on sending a refused body, or does not read.
+
+    uvicorn itself has a deadline only for the time between two requests. Bodies have theirs in `body.chunks`.
+    """
+
+    config: Config
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._waiting: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+        self._lingering = False
+        self._turned_away = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self.config.limits.connections:
+            self._turn_away(Busy("Too many connections are open; try again in a moment."), "connections")
+        else:
+            self._expect(self.config.limits.headers_s, "headers")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._disarm()
+        if self._stalled is not None:
+            self._stalled.cancel()
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._turned_away:
+            return
+        before = self.cycle
+        super().data_received(data)
+        if self.cycle is not before:
+            self._lingering = False
+            self._disarm()
+        elif self._idle() and not self.transport.is_closing():
+            if self._lingering and self.conn.their_state is not h11.SEND_BODY:  # all thrown away: an idle connection
+                self._lingering = False
+                self._expect(self.timeout_keep_alive, "keep-alive")
+            elif self._waiting is None:
+                self._expect(self.config.limits.headers_s, "headers")
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY and not self.transport.is_closing():
+            self._lingering = True
+            self._expect(self.config.limits.linger_s, "linger")
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        limits = self.config.limits
+        watching = self.scope is not None and self.scope["path"] == Route.EVENTS
+        seconds = limits.stall_events_s if watching else limits.stall_s
+        self._stalled = self.loop.call_later(seconds, self._cut, "not reading")
+
+    def resume_writing(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        self._turn_away(BadRequest(f"{msg.rstrip('.')}: it is not HTTP/1.1, or its head is too long."), "not HTTP")
+
+    def _idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _expect(self, seconds: float, what: str) -> None:
+        """Cut the connection off when it has not done `what` in time."""
+        self._disarm()
+        self._waiting = self.loop.call_later(seconds, self._cut, what)
+
+    def _disarm(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _cut(self, reason: str) -> None:
+        """Abort, not close: closing waits for a client to read, which is what it does not do."""
+        self._disarm()
+        metrics.REFUSED.labels(reason).inc()
+        self.transport.abort()
+
+    def _turn_away(self, error: ApiError, reason: str) -> None:
+        """Answer without an app. What the client still sends is thrown away for a moment: closing on it loses the answer."""
+        metrics.REFUSED.labels(reason).inc()
+        self._turned_away = True
+        answer = respond.problem(error, {"Connection": "close"})
+        try:
+            head = h11.Response(status_code=answer.status_code, headers=answer.raw_headers)
+            for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        except h11.LocalProtocolError:  # a response is already on its way: all that is left is to close
+            self.transport.close()
+            return
+        self.transport.write_eof()
+        self._expect(self.config.limits.linger_s, "linger")

@@ -1,0 +1,142 @@
+"""Why a request is refused: each becomes one problem+json. Ports raise these too."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from daemon.contract import FieldError, Problem, ProblemType
+
+
+class ApiError(Exception):
+    """`detail` is a sentence for the person at the other end; nothing internal goes into it."""
+
+    type: ClassVar[ProblemType]
+    title: ClassVar[str]
+    status: ClassVar[int]
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        errors: Sequence[FieldError] = (),
+        retry_after_s: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = list(errors)
+        self.retry_after_s = retry_after_s
+        self.headers = dict(headers or {})
+
+    def problem(self) -> Problem:
+        return Problem(
+            type=self.type,
+            title=self.title,
+            status=self.status,
+            detail=self.detail,
+            errors=self.errors or None,
+            retry_after_s=self.retry_after_s,
+        )
+
+
+class BadRequest(ApiError):
+    """The request cannot be read at all."""
+
+    type, title, status = ProblemType.BAD_REQUEST, "The request cannot be read", 400
+
+
+class Unauthorised(ApiError):
+    """Over TCP, without the right token."""
+
+    type, title, status = ProblemType.UNAUTHORISED, "A bearer token is needed", 401
+
+
+class NotFound(ApiError):
+    """Nothing there."""
+
+    type, title, status = ProblemType.NOT_FOUND, "Not found", 404
+
+
+class MethodNotAllowed(ApiError):
+    """The path exists, the method does not."""
+
+    type, title, status = ProblemType.METHOD_NOT_ALLOWED, "Method not allowed", 405
+
+
+class TooSlow(ApiError):
+    """The body did not arrive in time."""
+
+    type, title, status = ProblemType.TOO_SLOW, "The request arrived too slowly", 408
+
+
+class TooLarge(ApiError):
+    """The body is longer than allowed."""
+
+    type, title, status = ProblemType.TOO_LARGE, "The request is too large", 413
+
+
+class UnsupportedMediaType(ApiError):
+    """The body is of another kind than the route reads."""
+
+    type, title, status = ProblemType.UNSUPPORTED_MEDIA_TYPE, "Unsupported media type", 415
+
+
+class WrongHost(ApiError):
+    """Over TCP, under a name that is not this daemon's: a web page may be behind it."""
+
+    type, title, status = ProblemType.WRONG_HOST, "This host is not served here", 421
+
+
+class Invalid(ApiError):
+    """The request can be read and asks for something that is not allowed; `errors` say which field and what is."""
+
+    type, title, status = ProblemType.INVALID, "The request is not valid", 422
+
+
+class Internal(ApiError):
+    """An error of the daemon's own; what it was is in the log only."""
+
+    type, title, status = ProblemType.INTERNAL, "Internal error", 500
+
+
+class NotConfigured(ApiError):
+    """The daemon could do this with another configuration; `detail` names the key."""
+
+    type, title, status = ProblemType.NOT_CONFIGURED, "Not configured", 501
+
+
+class Upstream(ApiError):
+    """A model server that the daemon asks did not answer as it should."""
+
+    type, title, status = ProblemType.UPSTREAM, "The model server failed", 502
+
+
+class Busy(ApiError):
+    """More requests of this kind at a time than are served."""
+
+    type, title, status = ProblemType.BUSY, "Busy", 503
+
+    def __init__(self, detail: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(detail, retry_after_s=retry_after_s)
+
+
+class NotReady(ApiError):
+    """The daemon is starting or stopping."""
+
+    type, title, status = ProblemType.NOT_READY, "Not ready", 503
+
+    def __init__(self, detail: str, *, retry_after_s: int = 2) -> None:
+        super().__init__(detail, retry_after_s=retry_after_s)
+
+
+class TimedOut(ApiError):
+    """What the client wanted to wait for did not happen in the time it gave."""
+
+    type, title, status = ProblemType.TIMED_OUT, "Timed out", 504
+
+
+def every_error() -> dict[int, list[type[ApiError]]]:
+    """The errors above by their HTTP status."""
+    by_status: dict[int, list[type[ApiError]]] = {}
+    for error in ApiError.__subclasses__():
+        by_status.setdefault(error.status, []).append(error)
+    return by_status

@@ -1,0 +1,26 @@
+"""How many requests of one kind are served at a time; beyond that a client is told to come back, not kept waiting."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from daemon.api.errors import Busy
+
+
+class Gate:
+    """Counts on one event loop, so it needs no lock."""
+
+    def __init__(self, limit: int, what: str) -> None:
+        self._limit = limit
+        self._what = what
+        self._inside = 0
+
+    @contextmanager
+    def slot(self) -> Iterator[None]:
+        """Busy when the limit is reached."""
+        if self._inside >= self._limit:
+            raise Busy(f"{self._limit} {self._what} are already under way; try again in a moment.")
+        self._inside += 1
+        try:
+            yield
+        finally:
+            self._inside -= 1

@@ -1,0 +1,102 @@
+"""Sockets to accept on: made so that nobody connects before mode and group are right, and cleared away after."""
+
+import errno
+import grp
+import os
+import socket
+import stat
+import struct
+from contextlib import suppress
+from pathlib import Path
+
+PATH_BYTES = 107
+"""The kernel's limit on a Unix socket's path."""
+
+
+class ListenError(Exception):
+    """The API cannot listen where it was told to; the message says why and what to do."""
+
+
+def bind_unix(path: Path, mode: int, group: str | None) -> socket.socket:
+    """A bound socket at `path`, not listening yet.
+
+    A connection is refused until `listen`, so that mode and group hold before the first one can come; a umask, which
+    all threads share, is not needed for that. A socket that a dead process left is replaced, a live one is an error.
+    """
+    if len(os.fsencode(path)) > PATH_BYTES:
+        raise ListenError(f"socket path {path} is longer than {PATH_BYTES} bytes; choose a shorter [api] socket")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _clear_stale(path)
+        bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    except OSError as error:
+        raise ListenError(f"cannot make the socket {path}: {error.strerror}") from error
+    try:
+        bound.bind(os.fspath(path))
+        if group is not None:
+            os.chown(path, -1, _gid(group))
+        path.chmod(mode)
+    except BaseException as error:
+        bound.close()
+        if not (isinstance(error, OSError) and error.errno == errno.EADDRINUSE):
+            with suppress(OSError):
+                path.unlink()
+        if isinstance(error, PermissionError) and group is not None:
+            raise ListenError(f"cannot give {path} to group {group!r}: this user is not in it") from error
+        if isinstance(error, OSError):
+            raise ListenError(f"cannot make the socket {path}: {error.strerror}") from error
+        raise
+    return bound
+
+
+def _clear_stale(path: Path) -> None:
+    try:
+        kind = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(kind):
+        raise ListenError(f"{path} exists and is not a socket; move it away or choose another [api] socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(2.0)
+        try:
+            probe.connect(os.fspath(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            path.unlink(missing_ok=True)
+            return
+        except (TimeoutError, BlockingIOError):
+            raise ListenError(f"{path} is in use by a process that does not accept; stop it first") from None
+        except PermissionError:
+            raise ListenError(f"{path} belongs to another user's process; choose another [api] socket") from None
+        raise ListenError(f"{path} is in use{_by(probe)}; stop that one or choose another [api] socket")
+
+
+def _by(connected: socket.socket) -> str:
+    """Which process listens at the other end, where the system tells."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return ""
+    pid, _, _ = struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return f" by process {pid}" if pid else ""
+
+
+def _gid(group: str) -> int:
+    try:
+        return grp.getgrnam(group).gr_gid
+    except KeyError:
+        raise ListenError(f"[api] group {group!r} is not a group of this machine") from None
+
+
+def bind_tcp(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise ListenError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode, None when nothing is there."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,147 @@
+"""`GET /openapi.json`: what the routes take and give, made from the contract's models."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+from pydantic_core import to_json
+from starlette.responses import Response
+
+from daemon.api.errors import every_error
+from daemon.contract import (
+    JSON,
+    NDJSON,
+    PROBLEM_JSON,
+    AddRequest,
+    AskRequest,
+    BackupRequest,
+    EvalResponse,
+    Event,
+    FieldError,
+    Problem,
+    QueryRequest,
+    RemoveRequest,
+    RetryRequest,
+    Route,
+    WaitRequest,
+)
+
+REF = "#/components/schemas/{model}"
+BODIES: tuple[type[BaseModel], ...] = (
+    AddRequest,
+    AskRequest,
+    BackupRequest,
+    QueryRequest,
+    RemoveRequest,
+    RetryRequest,
+    WaitRequest,
+)
+ALSO: tuple[type[BaseModel], ...] = (Problem, FieldError, Event, EvalResponse)
+
+
+def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems a route may answer with, and those that any may (401 and 421 over TCP only)."""
+    by_status = every_error()
+    found: dict[int | str, dict[str, Any]] = {}
+    for status in sorted({*statuses, 401, 421, 500}):
+        lines = [f"{error.title} (`{error.type}`): {(error.__doc__ or '').strip()}" for error in by_status[status]]
+        found[status] = {
+            "description": "\n\n".join(lines),
+            "content": {PROBLEM_JSON: {"schema": {"$ref": REF.format(model="Problem")}}},
+        }
+        if status == 503:
+            found[status]["headers"] = {
+                "Retry-After": {"description": "Seconds to wait before trying again.", "schema": {"type": "integer"}}
+            }
+    return found
+
+
+def body_of(model: type[BaseModel], *, lines: bool = False, required: bool = True) -> dict[str, Any]:
+    """A JSON body; `lines` when the same comes as JSON lines too."""
+    content: dict[str, Any] = {JSON: {"schema": {"$ref": REF.format(model=model.__name__)}}}
+    if lines:
+        content[NDJSON] = {"schema": {"type": "string", "description": "One JSON document a line."}}
+    return {"requestBody": {"required": required, "content": content}}
+
+
+def raw_body(description: str) -> dict[str, Any]:
+    schema = {"type": "object", "description": description}
+    return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}}
+
+
+def text(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
+    """A 200 that is not a JSON document."""
+    return {200: {"description": description, "content": {media_type: {"schema": {"type": "string"}}}}}
+
+
+def query_of(model: type[BaseModel], rename: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The query string's parameters, one a field."""
+    schema = model.model_json_schema(mode="validation")
+    found = []
+    for name, field in schema["properties"].items():
+        given = (rename or {}).get(name, name)
+        found.append({"name": given, "in": "query", "required": False, "schema": _plain(_inline(field, schema))})
+    return {"parameters": found}
+
+
+def path_of(name: str, description: str) -> dict[str, Any]:
+    """The parameter in the path."""
+    return {"name": name, "in": "path", "required": True, "description": description, "schema": {"type": "string"}}
+
+
+def _plain(field: dict[str, Any]) -> dict[str, Any]:
+    """Without the `null` of an optional field: a parameter is left out instead."""
+    choices = [each for each in field.get("anyOf", []) if each.get("type") != "null"]
+    default = {"default": field["default"]} if field.get("default") is not None else {}
+    whole = {**choices[0], **default} if len(choices) == 1 else field
+    return {key: value for key, value in whole.items() if key != "title"}
+
+
+def _inline(field: Any, schema: Mapping[str, Any]) -> Any:
+    if isinstance(field, dict):
+        if "$ref" in field:
+            return schema["$defs"][field["$ref"].rpartition("/")[2]]
+        return {key: _inline(value, schema) for key, value in field.items()}
+    if isinstance(field, list):
+        return [_inline(each, schema) for each in field]
+    return field
+
+
+def add_route(app: FastAPI, version: str) -> None:
+    made: list[bytes] = []
+
+    @app.get(
+        Route.OPENAPI,
+        response_class=Response,
+        responses=errors()
+        | {200: {"description": "This document.", "content": {JSON: {"schema": {"type": "object"}}}}},
+        summary="What the routes take and give",
+    )
+    async def openapi() -> Response:
+        if not made:
+            made.append(await asyncio.to_thread(lambda: to_json(_make(app, version))))
+        return Response(made[0], media_type=JSON)
+
+
+def _make(app: FastAPI, version: str) -> dict[str, Any]:
+    found = get_openapi(
+        title="hippod",
+        version=version,
+        summary="A long-term memory for language models.",
+        description="Served on a Unix socket, and over TCP with a bearer token where configured.",
+        routes=app.routes,
+    )
+    schemas = found.setdefault("components", {}).setdefault("schemas", {})
+    _, bodies = models_json_schema([(model, "validation") for model in BODIES], ref_template=REF)
+    _, others = models_json_schema([(model, "serialization") for model in ALSO], ref_template=REF)
+    for name, schema in {**bodies["$defs"], **others["$defs"]}.items():
+        schemas.setdefault(name, schema)
+    schemas.pop("HTTPValidationError", None)
+    schemas.pop("ValidationError", None)
+    found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    found["security"] = [{}, {"token": []}]
+    return found

@@ -1,0 +1,142 @@
+"""What the routes need of the rest of the daemon, one protocol a concern, in the contract's types.
+
+Every method runs on the API's event loop and must not hold it: whatever takes more than a millisecond (the store, a
+model, hashing, parsing, building a long list of models) belongs in a thread (`asyncio.to_thread`, or an executor of the
+port's own with as many threads as may run at a time) and is awaited. A route awaits a port under no lock. When the
+client goes away or the daemon stops, `wait`, `ask` and the iterators are cancelled or closed: they clean up in
+`finally`, as any coroutine does. A port refuses with an error of `daemon.api.errors`; anything else it raises is logged
+and becomes a 500 that says nothing of the inside.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from daemon.contract import (
+    AddResponse,
+    AskRequest,
+    AskResponse,
+    BackupResponse,
+    DaemonState,
+    DocumentList,
+    Event,
+    ExtractionResponse,
+    ImportResponse,
+    ListRequest,
+    QueryRequest,
+    QueryResponse,
+    RemoveResponse,
+    RetryResponse,
+    ShowResponse,
+    Status,
+    VerifyResponse,
+)
+
+
+class Queries(Protocol):
+    async def query(self, request: QueryRequest) -> QueryResponse:
+        """From one snapshot. NotConfigured for a mode or filter that the configuration has not."""
+        ...
+
+
+class Asks(Protocol):
+    async def ask(self, request: AskRequest) -> AskResponse:
+        """Upstream when the LLM fails."""
+        ...
+
+    def stream(self, request: AskRequest) -> AsyncGenerator[str | AskResponse, None]:
+        """All of the answer's text so far, each time longer; last the answer itself. Fails as `ask` does."""
+        ...
+
+
+class Extractions(Protocol):
+    async def reextract(self) -> ExtractionResponse: ...
+
+    async def backfill(self) -> ExtractionResponse:
+        """Returns once it is under way. NotConfigured where passages are read by a server."""
+        ...
+
+    async def status(self) -> ExtractionResponse: ...
+
+
+class Documents(Protocol):
+    async def add(self, documents: Sequence[dict[str, Any]]) -> AddResponse:
+        """All or none. Returns once a crash does not lose them. Invalid names the first bad ones (`documents[3].text`)."""
+        ...
+
+    async def remove(self, uris: Sequence[str]) -> RemoveResponse: ...
+
+    async def documents(self, request: ListRequest) -> DocumentList:
+        """At most `request.limit`, by URI; `next` is set when more follow."""
+        ...
+
+    async def show(self, key: str, limit: int) -> ShowResponse | None:
+        """What `key` names (see `daemon.contract.show`), lists cut at `limit`; None when nothing has that name."""
+        ...
+
+    async def retry(self, uris: Sequence[str] | None) -> RetryResponse:
+        """None: every failed document."""
+        ...
+
+
+class Progress(Protocol):
+    def state(self) -> DaemonState:
+        """At once."""
+        ...
+
+    async def status(self) -> Status:
+        """From counters: it is called at every scrape."""
+        ...
+
+    async def wait(self, timeout_s: float | None) -> Status:
+        """Returns once all that the sources held when it was called is committed or failed; TimedOut after the time."""
+        ...
+
+
+class Subscription(Protocol):
+    """Registered from the moment it exists, bounded, and told of what it missed by a `lost` event."""
+
+    def __aiter__(self) -> AsyncIterator[Event]: ...
+
+    async def __anext__(self) -> Event: ...
+
+    def close(self) -> None: ...
+
+
+class Events(Protocol):
+    """`daemon.api.hub.EventHub` is one."""
+
+    def events(self) -> Subscription: ...
+
+    def close(self) -> None:
+        """Ends every subscription once it has given what it holds."""
+        ...
+
+
+class Transfer(Protocol):
+    def export(self) -> AsyncGenerator[bytes, None]:
+        """Whole lines of JSON, many to a chunk (64 KiB or so), of one snapshot, made as they are asked for."""
+        ...
+
+    async def import_openie(self, chunks: AsyncIterator[bytes]) -> ImportResponse:
+        """Reads the file's bytes as they arrive (spooled to disk, not to memory). Invalid when it is no such file."""
+        ...
+
+    async def verify(self) -> VerifyResponse: ...
+
+    async def backup(self, directory: str) -> BackupResponse:
+        """Invalid where the directory cannot be written."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """`asks` is None while no LLM is configured."""
+
+    queries: Queries
+    documents: Documents
+    progress: Progress
+    events: Events
+    transfer: Transfer
+    asks: Asks | None = None
+    extractions: Extractions | None = None

@@ -1,0 +1,22 @@
+"""Responses: models straight to bytes, errors as problem+json."""
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from daemon.api.errors import ApiError
+from daemon.contract import JSON, PROBLEM_JSON
+
+
+def json(model: BaseModel, status: int = 200) -> Response:
+    """Serialised by pydantic-core, without a Python dict on the way."""
+    return Response(model.__pydantic_serializer__.to_json(model), status, media_type=JSON)
+
+
+def problem(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
+    given = {**error.headers, **(headers or {})}
+    if error.retry_after_s is not None:
+        given["Retry-After"] = str(error.retry_after_s)
+    body = error.problem()
+    return Response(body.__pydantic_serializer__.to_json(body), error.status, given, media_type=PROBLEM_JSON)

@@ -1,0 +1,141 @@
+"""The API as a part of the daemon: started once the ports are there, stopped within a time."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import structlog
+import uvicorn
+from starlette.types import ASGIApp
+
+from daemon.api.app import build
+from daemon.api.context import context
+from daemon.api.deadlines import Config
+from daemon.api.edge import Edge
+from daemon.api.guard import Guard, TokenFile
+from daemon.api.listen import ListenError, bind_tcp, bind_unix, identity
+from daemon.api.ports import Ports
+from daemon.api.settings import ApiSettings
+
+log = structlog.get_logger(__name__)
+CUT_S = 1.0
+"""What is kept of the stop time for requests that have to be cancelled."""
+
+
+class ApiServer:
+    """Serves `ports` on the running event loop. `inherited` is a Unix socket that is bound already (a service manager's)."""
+
+    def __init__(self, ports: Ports, settings: ApiSettings, inherited: socket.socket | None = None) -> None:
+        self._settings = settings
+        self._inherited = inherited
+        self._context = context(ports, settings.limits)
+        self._app = build(self._context)
+        self._sides: list[_Side] = []
+        self._made: tuple[int, int] | None = None
+        self._tokens: TokenFile | None = None
+        self.tcp_address: tuple[str, int] | None = None
+        """Where it listens on TCP, once started (the port that was chosen when 0 was configured)."""
+
+    async def start(self) -> None:
+        """Returns once connections are accepted. ListenError when it cannot listen; nothing is left behind then."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop(0.0)
+            raise
+
+    async def _start(self) -> None:
+        settings = self._settings
+        unix = self._inherited
+        if unix is None:
+            unix = bind_unix(settings.socket, settings.mode, settings.group)
+            self._made = identity(settings.socket)
+        await self._serve(Edge(self._app), unix)
+        log.info("listening", socket=str(settings.socket))
+        if settings.tcp is not None:
+            host, port = settings.tcp
+            self._tokens = self._token()
+            guard = Guard(self._app, host, self._tokens)
+            tcp = bind_tcp(host, port)
+            self.tcp_address = tcp.getsockname()[:2]
+            await self._serve(Edge(guard), tcp)
+            log.info("listening", tcp=f"{host}:{self.tcp_address[1]}")
+
+    def use_token_file(self, path: Path) -> None:
+        """For a reload: the token is in this file from now on. Its content may change at any time without a call."""
+        if self._tokens is not None:
+            self._tokens.move(path)
+
+    def _token(self) -> TokenFile:
+        if self._settings.token_file is None:
+            raise ListenError("[api] tcp needs token_file: a file that holds the secret clients must send")
+        token = TokenFile(self._settings.token_file)
+        try:
+            token.read()
+        except OSError as error:
+            raise ListenError(f"cannot read [api] token_file {self._settings.token_file}: {error.strerror}") from error
+        except ValueError as error:
+            raise ListenError(str(error)) from error
+        return token
+
+    async def _serve(self, app: ASGIApp, bound: socket.socket) -> None:
+        side = _Side(Config(app, self._settings.limits))
+        self._sides.append(side)
+        await side.begin(bound)
+
+    async def stop(self, timeout_s: float) -> None:
+        """Accept nothing new, end the endless (events, wait), let the rest finish, then cut what is left."""
+        self._context.stopping.set()
+        self._context.ports.events.close()
+        await asyncio.gather(*(side.end(timeout_s) for side in self._sides))
+        if self._made is not None and identity(self._settings.socket) == self._made:
+            self._settings.socket.unlink(missing_ok=True)
+        self._made = None
+
+
+class _Side(uvicorn.Server):
+    """One uvicorn on one socket. Signals are the daemon's."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self._ready = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready.set()
+
+    async def begin(self, bound: socket.socket) -> None:
+        self._running = asyncio.create_task(self.serve([bound]))
+        ready = asyncio.create_task(self._ready.wait())
+        await asyncio.wait([self._running, ready], return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        if self._running.done():
+            bound.close()
+            self._running.result()
+            raise ListenError("the HTTP server ended as it started")
+
+    async def end(self, timeout_s: float) -> None:
+        if self._running is None:
+            return
+        self.should_exit = True
+        try:
+            async with asyncio.timeout(max(timeout_s - CUT_S, 0.2)):
+                await asyncio.shield(self._running)
+            return
+        except TimeoutError:
+            log.warning("requests are cut off", count=len(self.server_state.tasks))
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        for task in list(self.server_state.tasks):
+            task.cancel()
+        self.force_exit = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CUT_S):
+                await asyncio.shield(self._running)

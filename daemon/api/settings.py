@@ -1,0 +1,47 @@
+"""What the API is told, and how much it lets a client ask for."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bytes, seconds and counts beyond which a client is refused, so that it cannot hold others up."""
+
+    json_bytes: int = 16 * MIB
+    """A JSON body is parsed at one go on the event loop: 16 MiB take about 80 ms."""
+    lines_bytes: int = 64 * MIB
+    """A body of JSON lines is parsed line by line as it arrives."""
+    import_bytes: int = 1024 * MIB
+    """An import is handed on chunk by chunk and never held here."""
+    held_bytes: int = 192 * MIB
+    """Bodies of all requests together that may be in memory at a time; always room for one as long as may be."""
+    grace_s: float = 10.0
+    min_bytes_per_s: int = 16 * 1024
+    """A body must arrive within `grace_s` and the time its bytes take at this rate."""
+    headers_s: float = 10.0
+    linger_s: float = 2.0
+    """How long the rest of a refused body is read and thrown away, so that the client gets to see the refusal."""
+    stall_s: float = 60.0
+    """How long a client may read nothing of a response before it is cut off."""
+    stall_events_s: float = 600.0
+    connections: int = 512
+    queries: int = 64
+    asks: int = 8
+    exports: int = 4
+    subscribers: int = 64
+    heartbeat_s: float = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class ApiSettings:
+    """`tcp` is host and port, `token_file` then required. `group` None leaves the socket's group as it comes."""
+
+    socket: Path
+    mode: int = 0o660
+    group: str | None = None
+    tcp: tuple[str, int] | None = None
+    token_file: Path | None = None
+    limits: Limits = field(default_factory=Limits)

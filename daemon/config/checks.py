@@ -1,0 +1,74 @@
+"""Checks of a configuration against the machine: files that must be readable, directories that must exist."""
+
+import re
+import stat
+from difflib import get_close_matches
+from pathlib import Path
+
+_TOKEN_BYTES = 4096
+
+
+def existing_directory(path: Path) -> Path:
+    """`path`, when it is a directory that can be listed; else `ValueError`."""
+    try:
+        is_directory = stat.S_ISDIR(path.stat().st_mode)
+        if is_directory:
+            next(path.iterdir(), None)
+    except FileNotFoundError:
+        raise ValueError(f"a directory that exists; there is no {path}{_similar(path)}; create it first") from None
+    except OSError as error:
+        raise ValueError(f"a directory that hippod may read; {path}: {error.strerror}") from None
+    if not is_directory:
+        raise ValueError(f'a directory; {path} is not one, write "{path.parent}" and put the file in `include`')
+    return path
+
+
+def readable_file(path: Path | None) -> Path | None:
+    """`path`, when it is a regular file that can be opened; else `ValueError`."""
+    if path is not None:
+        _head(path)
+    return path
+
+
+def token_in(path: Path | None) -> Path | None:
+    """`path`, when it holds a usable bearer token; else `ValueError`."""
+    if path is not None:
+        read_token(path)
+    return path
+
+
+def read_token(path: Path) -> str:
+    """The bearer token in the file, without the white space around it. `ValueError` says what is wrong."""
+    token = _head(path).strip()
+    if not token:
+        raise ValueError(f"a file that holds the token; {path} is empty, write one to it (openssl rand -hex 32)")
+    # RFC 6750, section 2.1: what can stand in an Authorization header after "Bearer".
+    if not re.fullmatch(r"[A-Za-z0-9._~+/-]+=*", token, re.ASCII):
+        raise ValueError(f"a file that holds one token of letters, digits and -._~+/; {path} holds something else")
+    return token
+
+
+def _head(path: Path) -> str:
+    what = "a file that hippod can read"
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ValueError(f"{what}; {path} is not a regular file")
+        with path.open("rb") as file:
+            content = file.read(_TOKEN_BYTES + 1)
+    except FileNotFoundError:
+        raise ValueError(f"{what}; there is no {path}{_similar(path)}") from None
+    except OSError as error:
+        raise ValueError(f"{what}; {path}: {error.strerror}, check its owner and mode") from None
+    if len(content) > _TOKEN_BYTES:
+        raise ValueError(f"a file of at most {_TOKEN_BYTES} bytes; {path} is larger")
+    return content.decode("utf-8", "replace")
+
+
+def _similar(path: Path) -> str:
+    """A did-you-mean from the names beside `path`."""
+    try:
+        names = sorted(entry.name for entry in path.parent.iterdir())
+    except OSError:
+        return f", nor can {path.parent} be listed"
+    near = get_close_matches(path.name, names, n=1, cutoff=0.7)
+    return f", did you mean {path.parent / near[0]}?" if near else ""

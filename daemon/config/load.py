@@ -1,0 +1,108 @@
+"""From a file and the environment to a checked `Config`, or to everything that is wrong with them."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from daemon.config.environment import overrides
+from daemon.config.errors import ConfigError
+from daemon.config.model import Config
+from daemon.config.places import candidates
+from daemon.config.problems import sentence
+from daemon.config.relations import disagreements
+from daemon.config.values import Context
+
+_LARGEST_FILE = 1024 * 1024
+
+
+def load_config(path: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Config:
+    """The configuration in `path`, or in the first file of the search order. `ConfigError` lists all that is wrong."""
+    environ = os.environ if environ is None else environ
+    file = _find(environ) if path is None else _named(Path(path), "--config")
+    values = _parse(_read(file), file)
+    overriding, sources, problems = overrides(environ)
+    for section, keys in overriding.items():
+        table = values.setdefault(section, {})
+        if isinstance(table, dict):
+            table.update(keys)
+    for section, field in Config.model_fields.items():
+        if (
+            field.default_factory is not None
+        ):  # Present, though empty: a default is resolved only where it is validated.
+            values.setdefault(section, {})
+    config = None
+    base = (file.resolve() if ".." in file.parts else file.absolute()).parent
+    try:
+        config = Config.model_validate(values, context=Context(base, environ))
+    except ValidationError as error:
+        problems += [sentence(each, str(file), sources) for each in error.errors(include_url=False)]
+    else:
+        problems += [f"{file}: {each}" for each in [*disagreements(config), *_key_variable(config, environ)]]
+    if config is None or problems:
+        raise ConfigError(problems)
+    config._file = base / file.name
+    return config
+
+
+def _key_variable(config: Config, environ: Mapping[str, str]) -> list[str]:
+    name = config.llm.api_key_env
+    if name is None or environ.get(name):
+        return []
+    return [f"llm.api_key_env names ${name}, which is not set; export it for hippod, or use llm.api_key_file"]
+
+
+def _named(path: Path, by: str) -> Path:
+    if path.exists() or path.is_symlink():
+        return path
+    raise ConfigError([f"{path}: there is no such file, which {by} names; write the path of an existing one"])
+
+
+def _find(environ: Mapping[str, str]) -> Path:
+    try:
+        places = candidates(environ)
+    except (ValueError, RuntimeError) as error:
+        raise ConfigError([f"no configuration: the search needs {error}; name a file with --config"]) from None
+    for place, by in places:
+        if by == "$HIPPOD_CONFIG":
+            return _named(place, by)
+        if place.exists():
+            return place
+    looked = ", ".join(str(place) for place, _ in places)
+    raise ConfigError(
+        [f"no configuration: $HIPPOD_CONFIG is not set and there is no {looked}; write one, or name one with --config"]
+    )
+
+
+def _read(file: Path) -> str:
+    if file.is_dir():
+        raise ConfigError([f"{file}: a directory; name the file in it, such as {file / 'config.toml'}"])
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise ConfigError([f"{file}: cannot be read ({error.strerror}); check its owner and mode"]) from None
+    if len(content) > _LARGEST_FILE:
+        raise ConfigError([f"{file}: larger than {_LARGEST_FILE} bytes, so it is no configuration"])
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ConfigError([f"{file}: line {line} is not UTF-8; save the file as UTF-8"]) from None
+
+
+def _parse(text: str, file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ConfigError([f"{file}: not TOML: nested too deeply"]) from None
+    except ValueError as error:  # TOMLDecodeError is one; so is Python's refusal of a number with thousands of digits.
+        reason = str(error)
+        if "(at line" not in reason:
+            line = text.rstrip("\n").count("\n") + 1
+            column = len(text.rstrip("\n").rpartition("\n")[2]) + 1
+            reason = f"{reason.removesuffix(' (at end of document)')} (at line {line}, column {column}, the file's end)"
+        raise ConfigError([f"{file}: not TOML: {reason}; text values need quotes"]) from None

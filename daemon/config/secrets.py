@@ -1,0 +1,28 @@
+"""Which settings are secret, so that neither an error nor `--check` shows them."""
+
+import re
+from typing import Any
+
+MASK = "***"
+_SECRET = re.compile(r"(^|_)(password|passwd|passphrase|secret|token|api_?key|key|credentials?|jaas)($|_)", re.ASCII)
+_PLACES = frozenset({"api_key_file", "token_file"})
+_USERINFO = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def is_secret(key: str) -> bool:
+    """Whether a key's value must not be shown. `api_key_env` counts: people put the key itself there."""
+    return key not in _PLACES and _SECRET.search(key.lower()) is not None
+
+
+def without_userinfo(url: str) -> str:
+    """The address without the name and password that may stand before its host."""
+    return _USERINFO.sub(f"{MASK}@", url)
+
+
+def masked(value: Any) -> Any:
+    """`value` with everything secret in it replaced, at any depth."""
+    if isinstance(value, dict):
+        return {key: MASK if is_secret(str(key)) else masked(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked(inner) for inner in value]
+    return without_userinfo(value) if isinstance(value, str) else value

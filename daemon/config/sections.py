@@ -1,0 +1,259 @@
+"""The sections of the configuration and what each key means; the contract of what may be written.
+
+Defaults here are the only ones: `config.toml` repeats them in comments, and a test keeps the two equal.
+"""
+
+import grp
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from daemon.config.checks import existing_directory, readable_file, token_in
+from daemon.config.places import SOCKET, STORE
+from daemon.config.values import AnyPath, Count, Duration, Globs, Interval, Names, OptionalPath, OptionalText, Seconds
+from daemon.config.values import Size as Bytes
+
+MiB = 1024 * 1024
+_SOCKET_BYTES = 107  # sun_path of sockaddr_un holds 108, the last one a NUL.
+_TCP = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]\s]+):(?P<port>[0-9]{1,5})", re.ASCII)
+
+
+class Section(BaseModel):
+    """A table of the file: unknown keys and values of another type are errors, nothing changes once read."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, validate_default=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
+
+
+def at(key: str, message: str) -> PydanticCustomError:
+    """An error of a whole section that is about one of its keys."""
+    return PydanticCustomError("at_key", "{message}", {"key": key, "message": message})
+
+
+class Store(Section):
+    path: AnyPath = STORE
+    """Directory of the store; made when absent, with its parents."""
+    keep_versions: Duration = 7 * 86400.0
+    """How long versions that a newer commit replaced are kept before maintenance deletes them."""
+
+
+def _socket(path: Path) -> Path:
+    size = len(os.fsencode(path))
+    if size > _SOCKET_BYTES:
+        raise ValueError(f"a path of at most {_SOCKET_BYTES} bytes, the limit of Unix sockets; {path} has {size}")
+    return path
+
+
+def _mode(mode: Any) -> str:
+    if not isinstance(mode, str) or not re.fullmatch("0?[0-7]{3}", mode):
+        raise ValueError('octal permissions in quotes, from "0000" to "0777", such as "0660"')
+    return mode
+
+
+def _group(group: str | None) -> str | None:
+    if group is not None:
+        try:
+            grp.getgrnam(group)
+        except (KeyError, ValueError):
+            raise ValueError(f'a group of this machine; create it ("groupadd {group}") or leave the key out') from None
+    return group
+
+
+def _tcp(address: str | None) -> str | None:
+    if address is None or address == "off":
+        return None
+    match = _TCP.fullmatch(address)
+    if match is None or not 1 <= int(match["port"]) <= 65535:
+        raise ValueError('host:port such as "127.0.0.1:7411" or "[::1]:7411", or "off"')
+    return address
+
+
+class Api(Section):
+    socket: Annotated[AnyPath, AfterValidator(_socket)] = SOCKET
+    """Path of the Unix socket."""
+    mode: Annotated[str, BeforeValidator(_mode)] = "0660"
+    group: Annotated[OptionalText, AfterValidator(_group)] = None
+    """Group that the socket is given to."""
+    tcp: Annotated[OptionalText, AfterValidator(_tcp)] = None
+    """host:port to listen on besides the socket."""
+    token_file: Annotated[OptionalPath, AfterValidator(token_in)] = None
+    """File with the bearer token that TCP clients must send."""
+    request_bytes: Bytes = 16 * MiB
+    """Largest body of a request."""
+    concurrent_queries: Annotated[int, Field(ge=1, le=10_000)] = 64
+    """Queries worked on at once; those beyond are refused with 503."""
+
+    @model_validator(mode="after")
+    def _tcp_needs_token(self) -> "Api":
+        if self.tcp is not None and self.token_file is None:
+            raise at("token_file", f'api.tcp = "{self.tcp}" needs one: the path of a file that holds the bearer token')
+        return self
+
+    @property
+    def mode_bits(self) -> int:
+        return int(self.mode, 8)
+
+    @property
+    def tcp_address(self) -> tuple[str, int] | None:
+        """Host (an IPv6 one without brackets) and port."""
+        if self.tcp is None:
+            return None
+        host, _, port = self.tcp.rpartition(":")
+        return host.strip("[]"), int(port)
+
+
+class Folder(Section):
+    path: Annotated[AnyPath, AfterValidator(existing_directory)]
+    """Directory that is followed, with everything below it."""
+    include: Annotated[Globs, Field(min_length=1)] = ("**",)
+    """Patterns as in a .gitignore file, relative to `path`: which files are read."""
+    exclude: Globs = ()
+    """Patterns of what is left out, whatever `include` says; `!` takes one back."""
+    settle_ms: Annotated[int, Field(ge=0, le=600_000)] = 200
+    """How long a file must have been quiet before it is read."""
+    polling: bool = False
+    """Look for changes instead of being told: for network drives, which tell nothing."""
+    poll_interval_s: Annotated[float, Field(ge=0.1, le=86400)] = 2.0
+    """How often to look."""
+    follow_symlinks: bool = False
+    max_bytes: Bytes = 64 * MiB
+    """Larger files are listed as skipped."""
+
+
+class Kafka(Section):
+    brokers: Names = ("localhost:9092",)
+    topics: Names
+    group: Annotated[str, Field(min_length=1)] = "hippod"
+    format: Literal["json", "text"] = "json"
+    start: Literal["earliest", "latest"] = "earliest"
+    """Where to begin in a topic that the store has no position for."""
+    dead_letter: OptionalText = None
+    """Topic that takes the messages which cannot be read."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Passed on to kafka-python."""
+
+
+class Passages(Section):
+    max_tokens: Annotated[int, Field(ge=16, le=8192)] = 400
+    """Longest passage, in words and punctuation marks."""
+    min_tokens: Annotated[int, Field(ge=1, le=8192)] = 40
+    """Shorter pieces join their neighbours."""
+
+    @model_validator(mode="after")
+    def _min_below_max(self) -> "Passages":
+        if self.min_tokens > self.max_tokens:
+            raise at("min_tokens", f"at most passages.max_tokens, which is {self.max_tokens}")
+        return self
+
+
+class Parsing(Section):
+    workers: Annotated[int, Field(ge=1, le=256)] = 2
+    """Processes that read documents."""
+    time_limit_s: Seconds = 60.0
+    """A document that takes longer fails, alone."""
+    memory_bytes: Bytes = 1024 * MiB
+    """A document that takes more memory than this fails, alone."""
+
+
+class OpenIE(Section):
+    backend: Literal["rules", "llm", "vllm"] = "rules"
+    concurrency: Count = 8
+    """Most model calls at once; `rules` makes none. Fewer are made where the server does not take as many."""
+    fallback: Literal["none", "rules"] = "none"
+    """What gives a passage triples until the model has read it."""
+
+
+class LLM(Section):
+    base_url: OptionalText = None
+    """Address of an OpenAI-compatible server, up to and with `/v1`; without it there is no model."""
+    model: OptionalText = None
+    api_key_env: OptionalText = None
+    """Name of the environment variable that holds the key."""
+    api_key_file: Annotated[OptionalPath, AfterValidator(readable_file)] = None
+    timeout_s: Seconds = 60.0
+    max_retries: Annotated[int, Field(ge=0, le=100)] = 5
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+
+    @model_validator(mode="after")
+    def _one_server_one_key(self) -> "LLM":
+        if self.base_url is not None and not re.fullmatch(r"https?://[^\s/]\S*", self.base_url):
+            raise at("base_url", 'an address such as "http://localhost:8000/v1"')
+        if self.api_key_env is not None and not re.fullmatch(r"[A-Za-z_]\w*", self.api_key_env, re.ASCII):
+            raise at("api_key_env", "the name of an environment variable that holds the key, not the key itself")
+        if self.api_key_env is not None and self.api_key_file is not None:
+            raise at("api_key_file", "api_key_env or api_key_file, not both")
+        return self
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is a model to call."""
+        return self.base_url is not None and self.model is not None
+
+
+class Encoder(Section):
+    backend: Literal["sentence-transformers", "openai", "hash"] = "sentence-transformers"
+    model: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
+    """Name of the model; the default one comes inside a package and needs no network."""
+    base_url: OptionalText = None
+    """For `openai`: the server's address, up to and with `/v1`, where it is another than `[llm] base_url`."""
+    query_prefix: OptionalText = None
+    """For `openai`: what stands before a query, where the model wants something that hippod does not know by its name."""
+    passage_prefix: OptionalText = None
+    """For `openai`: what stands before a text to be indexed."""
+    batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
+    device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:[0-9]+)?)$")] = "auto"
+
+
+class Graph(Section):
+    synonym_threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
+    """Cosine similarity from which two phrases are synonyms."""
+    synonym_max: Count = 100
+    """Most synonyms that one phrase keeps, the nearest."""
+
+
+Mode = Literal["fused", "hipporag2", "query-to-node", "ner-to-node", "hipporag", "dense", "bm25"]
+
+
+class Retrieval(Section):
+    mode: Mode = "fused"
+    top_triples: Annotated[int, Field(ge=1, le=10_000)] = 5
+    seed_phrases: Annotated[int, Field(ge=1, le=10_000)] = 5
+    passage_weight: Annotated[float, Field(ge=0, le=1)] = 0.05
+    damping: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    passage_nodes: bool = True
+    """Whether passages are nodes of the graph that is walked; false ranks them by their phrases, for comparison."""
+    passage_share: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """In mode fused: share of the walk's starts that fall on passages; the others fall on linked phrases."""
+    name_share: Annotated[float, Field(ge=0, le=1)] = 0.25
+    """In mode fused: share of what falls on phrases that goes to those the query names."""
+    temperature: Annotated[float, Field(ge=0.01, le=10)] = 0.25
+    """In mode fused: how far a start may lie from the best match; less takes the best alone, more spreads out."""
+    filter: Literal["auto", "llm", "none"] = "auto"
+    """Recognition memory: who decides which linked triples matter. auto: the LLM when one is configured."""
+    filter_timeout_s: Seconds = 5.0
+    """How long a query waits for that; then it goes on with all linked triples."""
+
+
+class ScheduleTimes(Section):
+    compact: Interval = 600.0
+    """Join small table files, keep indexes fresh, delete old versions."""
+    snapshot: Interval = 900.0
+    """Fold the graph's changes in and write it down, for a fast start."""
+    rescan: Interval = 600.0
+    """Compare each folder with what is known of it, for changes that nothing told of."""
+    retry: Interval = 60.0
+    """Take up failed documents whose next try is due."""
+
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class Daemon(Section):
+    stop_timeout_s: Annotated[float, Field(ge=1, le=3600)] = 30.0
+    """How long stopping may take before work in flight is handed back."""
+    log_level: LogLevel = "info"

@@ -1,0 +1,46 @@
+"""Errors as they travel: RFC 9457 problem details."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from daemon.contract.model import OpenResponse, Response, absent
+
+
+class ProblemType(StrEnum):
+    """What went wrong, for a program to decide on. `hippoctl` exits with 4 on NOT_CONFIGURED and 5 on TIMED_OUT."""
+
+    BAD_REQUEST = "urn:hippod:problem:bad-request"
+    INVALID = "urn:hippod:problem:invalid"
+    UNAUTHORISED = "urn:hippod:problem:unauthorised"
+    WRONG_HOST = "urn:hippod:problem:wrong-host"
+    NOT_FOUND = "urn:hippod:problem:not-found"
+    METHOD_NOT_ALLOWED = "urn:hippod:problem:method-not-allowed"
+    TOO_SLOW = "urn:hippod:problem:too-slow"
+    TOO_LARGE = "urn:hippod:problem:too-large"
+    UNSUPPORTED_MEDIA_TYPE = "urn:hippod:problem:unsupported-media-type"
+    NOT_CONFIGURED = "urn:hippod:problem:not-configured"
+    UPSTREAM = "urn:hippod:problem:upstream"
+    BUSY = "urn:hippod:problem:busy"
+    NOT_READY = "urn:hippod:problem:not-ready"
+    TIMED_OUT = "urn:hippod:problem:timed-out"
+    INTERNAL = "urn:hippod:problem:internal"
+
+
+class FieldError(Response):
+    """One thing wrong with a request: where (`documents[3].text`), what, and what is allowed where that is a list."""
+
+    field: str
+    message: str
+    allowed: list[str] | None = Field(default=None, exclude_if=absent)
+
+
+class Problem(OpenResponse):
+    """The body of every error. `detail` is a sentence for a person: what was wrong, where, what to do."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    errors: list[FieldError] | None = Field(default=None, exclude_if=absent)
+    retry_after_s: int | None = Field(default=None, exclude_if=absent)

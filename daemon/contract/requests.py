@@ -1,0 +1,99 @@
+"""What a client sends."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import AwareDatetime, Field, StringConstraints
+
+from daemon.contract.model import Request
+from daemon.contract.routes import DocumentState, Filter, Mode
+
+QUERY_CHARS = 32_768
+"""The longest query, in characters; an encoder reads a small part of that."""
+
+K_MAX = 1_000
+WAIT_MAX_S = 7 * 24 * 3600.0
+
+QueryText = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS, pattern=r"\S")]
+Uri = Annotated[str, StringConstraints(min_length=1)]
+
+
+class RetrievalOverrides(Request):
+    """Settings of `[retrieval]` for one query; those left out are as configured."""
+
+    top_triples: int | None = Field(default=None, ge=1, le=10_000)
+    seed_phrases: int | None = Field(default=None, ge=1, le=10_000)
+    passage_weight: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    damping: float | None = Field(default=None, gt=0, lt=1, allow_inf_nan=False)
+    passage_nodes: bool | None = None
+    passage_share: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    name_share: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    temperature: float | None = Field(default=None, ge=0.01, le=10, allow_inf_nan=False)
+
+
+class QueryRequest(Request):
+    """`mode`, `filter` and `settings` default to what is configured. `as_of` asks the memory as it was then: a time
+    (RFC 3339), or the number of a commit."""
+
+    query: QueryText
+    k: int = Field(default=5, ge=1, le=K_MAX)
+    mode: Mode | None = None
+    filter: Filter | None = None
+    as_of: Annotated[int, Field(strict=True, ge=1)] | AwareDatetime | None = None
+    explain: bool = False
+    settings: RetrievalOverrides = RetrievalOverrides()
+
+
+class AskRequest(Request):
+    """`deep` reasons in several steps over a working memory, at most `steps` of them."""
+
+    question: QueryText
+    deep: bool = False
+    steps: int | None = Field(default=None, ge=1, le=20)
+    k: int = Field(default=5, ge=1, le=K_MAX)
+
+
+class AddRequest(Request):
+    """JSON documents: `text` is required; `id`, `title`, `url`, `published_at` and `triples` have a meaning.
+
+    Every other key is kept as metadata. A HippoRAG corpus entry (`idx` for `id`) is one too.
+    """
+
+    documents: list[dict[str, Any]] = Field(min_length=1)
+
+
+class RemoveRequest(Request):
+    uris: Sequence[Uri] = Field(min_length=1)
+
+
+class BackupRequest(Request):
+    """An absolute path, as the daemon sees it; the directory must be absent or empty."""
+
+    directory: Annotated[str, StringConstraints(min_length=2, pattern=r"^/")]
+
+
+class RetryRequest(Request):
+    """Without `uris`, every failed document."""
+
+    uris: Sequence[Uri] | None = None
+
+
+class WaitRequest(Request):
+    """Without `timeout_s`, as long as it takes."""
+
+    timeout_s: float | None = Field(default=None, ge=0, le=WAIT_MAX_S, allow_inf_nan=False)
+
+
+class ListRequest(Request):
+    """The query string of `GET /v1/documents`: those in `state` whose URI begins with `prefix`, after URI `after`."""
+
+    state: DocumentState | None = None
+    prefix: str = ""
+    limit: int = Field(default=1_000, ge=1, le=10_000)
+    after: str | None = None
+
+
+class ShowRequest(Request):
+    """The query string of `GET /v1/documents/{uri}`: how long each list may be."""
+
+    limit: int = Field(default=100, ge=1, le=10_000)

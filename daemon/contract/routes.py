@@ -1,0 +1,93 @@
+"""Where things are on the socket, and the words that select among them."""
+
+from enum import StrEnum
+from urllib.parse import quote
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+PROBLEM_JSON = "application/problem+json"
+EVENT_STREAM = "text/event-stream"
+
+
+class Route(StrEnum):
+    """The routes of the socket API."""
+
+    QUERY = "/v1/query"
+    ASK = "/v1/ask"
+    DOCUMENTS = "/v1/documents"
+    RETRY = "/v1/retry"
+    IMPORT = "/v1/import"
+    STATUS = "/v1/status"
+    WAIT = "/v1/wait"
+    REEXTRACT = "/v1/reextract"
+    BACKFILL = "/v1/backfill"
+    EXTRACTION = "/v1/extraction"
+    EVENTS = "/v1/events"
+    EXPORT = "/v1/export"
+    VERIFY = "/v1/verify"
+    BACKUP = "/v1/backup"
+    HEALTH = "/healthz"
+    METRICS = "/metrics"
+    OPENAPI = "/openapi.json"
+
+
+def document_path(key: str) -> str:
+    """The path that shows `key`: a document's URI, a passage's id, a phrase, or a triple (see `ShowResponse`).
+
+    Everything but letters, digits and `_.-~` is percent-encoded, so `#`, `%`, `/` and newlines come back as they were.
+    """
+    return f"{Route.DOCUMENTS}/{quote(key, safe='')}"
+
+
+class Mode(StrEnum):
+    """How a query finds passages."""
+
+    FUSED = "fused"
+    HIPPORAG2 = "hipporag2"
+    QUERY_TO_NODE = "query-to-node"
+    NER_TO_NODE = "ner-to-node"
+    HIPPORAG = "hipporag"
+    DENSE = "dense"
+    BM25 = "bm25"
+
+
+class Filter(StrEnum):
+    """Who filters the linked triples: `auto` is the LLM when one is configured."""
+
+    AUTO = "auto"
+    LLM = "llm"
+    NONE = "none"
+
+
+class DocumentState(StrEnum):
+    """Where a document stands."""
+
+    PENDING = "pending"
+    INDEXED = "indexed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    REMOVED = "removed"
+
+
+class DaemonState(StrEnum):
+    """Where the daemon stands."""
+
+    STARTING = "starting"
+    READY = "ready"
+    STOPPING = "stopping"
+
+
+class EventName(StrEnum):
+    """What `watch` tells of. A reader must pass over names it does not know."""
+
+    PENDING = "pending"
+    INDEXED = "indexed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    REMOVED = "removed"
+    MOVED = "moved"
+    COMMIT = "commit"
+    SOURCE = "source"
+    STATE = "state"
+    LOST = "lost"
+    """The reader was too slow: `count` events before this one were dropped."""

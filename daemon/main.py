@@ -1,0 +1,103 @@
+"""`hippod`: options, configuration, exit codes. What runs is `daemon.run`."""
+
+import asyncio
+import gc
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import structlog
+
+from daemon.config import Config, ConfigError, load_config, render, unsupported
+from daemon.logs import setup
+from store.errors import StoreError
+from store.lock import StoreLock
+
+OK, FAILED, BAD_CONFIG, NO_STORE = 0, 1, 2, 3
+
+log = structlog.get_logger()
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Configuration file (TOML).")
+@click.option("--check", is_flag=True, help="Check the configuration, print it resolved, and exit with 0 or 2.")
+@click.option(
+    "--restore",
+    "source",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Put the backup in DIR in the place of the configured store, and exit with 0 or 3.",
+)
+@click.version_option(version("hippod"), prog_name="hippod")
+def main(file: Path | None, check: bool, source: Path | None) -> None:
+    """Gives language models a long-term memory that keeps growing: follows folders and answers over a socket.
+
+    Without --config: $HIPPOD_CONFIG, then $XDG_CONFIG_HOME/hippod/config.toml, then /etc/hippod/config.toml. SIGTERM and
+    SIGINT stop it, SIGHUP reloads what can change while it runs. Exit codes: 0 clean stop, 2 bad configuration, 3 the store
+    cannot be opened, 1 anything else.
+    """
+    try:
+        config = load_config(file)
+        if problems := unsupported(config):
+            raise ConfigError(problems)
+    except ConfigError as error:
+        click.echo(f"hippod: {error}", err=True)
+        sys.exit(BAD_CONFIG)
+    if check:
+        click.echo(render(config))
+        return
+    if source is not None:
+        sys.exit(bring_back(source, config.store.path))
+    setup(config.daemon.log_level)
+    sys.exit(serve(config, file))
+
+
+def bring_back(source: Path, folder: Path) -> int:
+    """Puts a backup in the store's place; returns the exit code."""
+    from store.backup import restore
+
+    try:
+        made, aside = restore(source, folder)
+    except (StoreError, OSError) as error:
+        click.echo(f"hippod: {error}", err=True)
+        return NO_STORE
+    click.echo(f"restored commit {made.commit} ({made.files} files) to {folder}; what was there is in {aside}")
+    return OK
+
+
+def serve(config: Config, file: Path | None) -> int:
+    """Runs the daemon until it is told to stop; returns the exit code."""
+    try:
+        config.store.path.mkdir(parents=True, exist_ok=True)
+        # Before the model is loaded: a second hippod on this store is told so at once.
+        lock = StoreLock(config.store.path)
+    except (StoreError, OSError) as error:
+        return _no_store(error)
+    # Imported here: the model libraries take seconds, and --check and a refused start need none of them.
+    from daemon.api.listen import ListenError
+    from daemon.run import run
+    from memory.encoder import EncoderUnavailable
+
+    gc.freeze()
+    try:
+        asyncio.run(run(config, lock, file))
+    except StoreError as error:
+        return _no_store(error)
+    except (ListenError, EncoderUnavailable) as error:
+        log.error("cannot_start", error=str(error))
+        click.echo(f"hippod: {error}", err=True)
+        return FAILED
+    finally:
+        lock.release()
+    return OK
+
+
+def _no_store(error: Exception) -> int:
+    log.error("store_not_opened", error=str(error))
+    click.echo(f"hippod: {error}", err=True)
+    return NO_STORE
+
+
+if __name__ == "__main__":
+    main()

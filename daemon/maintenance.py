@@ -1,0 +1,46 @@
+"""What is done at intervals: tables compacted, folders compared, failures tried again."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+
+from daemon.schedule import Schedule
+from daemon.services.documents import DocumentService
+from daemon.services.folders import FollowedFolder
+from store.store import Store
+
+FRAGMENTS = 64
+"""Files of a table from which they are merged: merging rewrites a table, so it waits until there is something to win."""
+
+
+def plan_jobs(
+    schedule: Schedule,
+    store: Store,
+    folders: Sequence[FollowedFolder],
+    documents: DocumentService,
+    keep_versions_s: float,
+) -> None:
+    """Names the jobs of `[schedule]`. They run in the schedule's threads; call this on the event loop."""
+    loop = asyncio.get_running_loop()
+
+    def retry() -> None:
+        loop.call_soon_threadsafe(documents.retry_due, time.time())
+
+    def rescan() -> None:
+        for folder in folders:
+            folder.rescan()
+
+    def compact() -> None:
+        store.compact(FRAGMENTS)
+        store.purge(timedelta(seconds=keep_versions_s))
+
+    schedule.add("compact", compact)
+
+    def snapshot() -> None:
+        if store.save():
+            store.measure()
+
+    schedule.add("snapshot", snapshot)
+    schedule.add("rescan", rescan)
+    schedule.add("retry", retry)

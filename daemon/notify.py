@@ -1,0 +1,90 @@
+"""Telling systemd how the service does (`sd_notify`, `Type=notify`).
+
+The protocol is one datagram of `NAME=value` lines to the socket in `$NOTIFY_SOCKET`. The libraries for it either need
+libsystemd's headers to build, or have had no release for years and hide every error; this is all of it that is needed.
+"""
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+
+import structlog
+
+_SEND_TIMEOUT_S = 1.0  # systemd reads at once; a socket that is full must not stop the service.
+
+log = structlog.get_logger()
+
+
+class Notifier:
+    """Sends states to the service manager; does nothing where there is none."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self._address = _address(environ.get("NOTIFY_SOCKET", ""))
+        self._complained = False
+        self.watchdog_interval_s = _watchdog_interval_s(environ)
+        """How often `watchdog` must be called at least, half of what systemd allows; `None` when it does not watch."""
+
+    @property
+    def active(self) -> bool:
+        return self._address is not None
+
+    def ready(self, status: str = "") -> bool:
+        """Queries can be answered; also the end of a reload."""
+        return self._send("READY=1", *_status(status))
+
+    def status(self, text: str) -> bool:
+        """One line on what the service is doing, shown by `systemctl status`."""
+        return self._send(*_status(text))
+
+    def stopping(self, status: str = "") -> bool:
+        return self._send("STOPPING=1", *_status(status))
+
+    def reloading(self) -> bool:
+        """A reload has begun; `ready` ends it."""
+        return self._send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+
+    def watchdog(self) -> bool:
+        """The service is alive: what it is there for moves."""
+        return self._send("WATCHDOG=1")
+
+    def extend_timeout(self, seconds: float) -> bool:
+        """Starting or stopping goes on and may take this much longer from now."""
+        return self._send(f"EXTEND_TIMEOUT_USEC={int(seconds * 1_000_000)}")
+
+    def _send(self, *lines: str) -> bool:
+        """Whether the datagram went out."""
+        if self._address is None or not lines:
+            return False
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+                sender.settimeout(_SEND_TIMEOUT_S)
+                sender.sendto("\n".join(lines).encode(), self._address)
+        except OSError as error:
+            if not self._complained:
+                self._complained = True
+                log.warning("notify_failed", error=str(error))
+            return False
+        return True
+
+
+def _address(text: str) -> str | None:
+    """A path, or a name in the abstract namespace, which systemd writes with `@` for the leading NUL."""
+    if text.startswith("@"):
+        return "\0" + text[1:]
+    return text if text.startswith("/") else None
+
+
+def _status(text: str) -> list[str]:
+    line = " ".join(text.split())  # A line break would begin another assignment.
+    return [f"STATUS={line}"] if line else []
+
+
+def _watchdog_interval_s(environ: Mapping[str, str]) -> float | None:
+    pid = environ.get("WATCHDOG_PID", "")
+    try:
+        allowed_s = int(environ["WATCHDOG_USEC"]) / 1_000_000
+        ours = not pid or int(pid) == os.getpid()
+    except (KeyError, ValueError):
+        return None
+    return allowed_s / 2 if ours and allowed_s > 0 else None

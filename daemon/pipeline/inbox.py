@@ -1,0 +1,68 @@
+"""Documents that were handed in and are not committed yet, on disk: an `add` that was answered survives a crash."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import structlog
+
+from daemon.pipeline.work import Added
+
+log = structlog.get_logger()
+
+
+class Inbox:
+    """One file an `add`, a line a document; deleted when all its documents are done.
+
+    `put` is for any thread, one at a time; `done` and `waiting` are for the event loop.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(exist_ok=True)
+        names = sorted(path.name for path in folder.glob("*.jsonl"))
+        self._next = int(names[-1].split(".")[0]) + 1 if names else 1
+        self._left: dict[str, int] = {}
+        for leftover in folder.glob("*.part"):
+            leftover.unlink()
+
+    def put(self, documents: Sequence[Added]) -> str:
+        """Keeps documents; returns the ticket once power loss does not lose them."""
+        ticket = f"{self._next:012d}.jsonl"
+        self._next += 1
+        part = self._folder / f"{ticket}.part"
+        with part.open("w", encoding="utf-8") as file:
+            for document in documents:
+                file.write(json.dumps(asdict(document)) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(self._folder / ticket)
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return ticket
+
+    def hold(self, ticket: str, count: int) -> None:
+        """`count` documents of the ticket are under way."""
+        self._left[ticket] = count
+
+    def done(self, ticket: str) -> None:
+        """One document of the ticket is committed, or a later one took its place."""
+        self._left[ticket] = self._left.get(ticket, 1) - 1
+        if self._left[ticket] <= 0:
+            del self._left[ticket]
+            with contextlib.suppress(FileNotFoundError):
+                (self._folder / ticket).unlink()
+
+    def waiting(self) -> Iterator[tuple[str, list[Added]]]:
+        """Tickets left from before, oldest first, with their documents."""
+        for path in sorted(self._folder.glob("*.jsonl")):
+            with path.open(encoding="utf-8") as file:
+                documents = [Added(**json.loads(line)) for line in file]
+            log.info("inbox_recovered", ticket=path.name, documents=len(documents))
+            yield path.name, documents

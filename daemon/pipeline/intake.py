@@ -1,0 +1,121 @@
+"""What is still to be done: one piece of work a key, the latest; and when everything asked for so far is done."""
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from consumers.kafka.line import Mark
+from daemon.pipeline.work import Task, Work
+
+
+class Intake:
+    """A queue on the event loop. Nothing is started for a key while earlier work for it is under way.
+
+    `finished` counts work in the order it came, so that `drained` can tell when all that was there at a moment is done;
+    work that replaces earlier work takes its place in that order.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[str, Work] = OrderedDict()
+        self._active: dict[str, Work] = {}
+        self._seq = 0
+        self._open: set[int] = set()
+        self._listeners: set[asyncio.Event] = set()
+
+    def put(
+        self,
+        key: str,
+        task: Task,
+        source: str,
+        attempts: int = 0,
+        tickets: Iterable[str] = (),
+        marks: Iterable[Mark] = (),
+    ) -> Work:
+        """Adds work for `key`, in place of what waits for it. On the event loop only."""
+        self._seq += 1
+        earlier = self._waiting.pop(key, None)
+        work = Work(
+            key, task, earlier.seq if earlier else self._seq, source, attempts, tickets=list(tickets), marks=list(marks)
+        )
+        if earlier is not None:
+            work.tickets = [*earlier.tickets, *work.tickets]
+            work.marks = [*earlier.marks, *work.marks]
+            work.waiters = earlier.waiters
+        self._waiting[key] = work
+        self._open.add(work.seq)
+        self._notify()
+        return work
+
+    def take(self, wanted: Work | None = None) -> Work | None:
+        """The next work (or `wanted`) whose key is free, now under way; None when there is none."""
+        for key, work in self._waiting.items() if wanted is None else [(wanted.key, wanted)]:
+            if key not in self._active:
+                del self._waiting[key]
+                self._active[key] = work
+                return work
+        return None
+
+    def superseded(self, work: Work) -> bool:
+        """Whether later work for the same key waits."""
+        return work.key in self._waiting
+
+    def pass_on(self, work: Work) -> None:
+        """`work` is not worth doing, as later work waits: what depends on its commit depends on that one's now."""
+        later = self._waiting[work.key]
+        later.marks = [*work.marks, *later.marks]
+        work.marks = []
+
+    def done(self, work: Work) -> None:
+        """`work` is committed, failed, or not worth doing any more."""
+        if self._active.get(work.key) is work:
+            del self._active[work.key]
+        self._open.discard(work.seq)
+        self._notify()
+
+    def busy(self, key: str) -> bool:
+        return key in self._waiting or key in self._active
+
+    def pending(self) -> list[Work]:
+        """Everything that is not done, in the order it came."""
+        return sorted([*self._active.values(), *self._waiting.values()], key=lambda work: work.seq)
+
+    def counts(self) -> dict[str, int]:
+        """How much is not done, by source."""
+        out: dict[str, int] = {}
+        for work in (*self._active.values(), *self._waiting.values()):
+            out[work.source] = out.get(work.source, 0) + 1
+        return out
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._active)
+
+    async def drained(self) -> None:
+        """Returns once all that is here now is done; what comes later is not waited for."""
+        mark = self._seq
+        changed = asyncio.Event()
+        self._listeners.add(changed)
+        try:
+            while any(seq <= mark for seq in self._open):
+                changed.clear()
+                await changed.wait()
+        finally:
+            self._listeners.discard(changed)
+
+    async def changed(self) -> None:
+        """Returns at the next change."""
+        changed = asyncio.Event()
+        self._listeners.add(changed)
+        try:
+            await changed.wait()
+        finally:
+            self._listeners.discard(changed)
+
+    async def changed_within(self, seconds: float) -> None:
+        """Returns at the next change, or when the time is over."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.changed(), seconds)
+
+    def _notify(self) -> None:
+        for listener in self._listeners:
+            listener.set()

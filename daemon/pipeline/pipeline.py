@@ -1,0 +1,284 @@
+"""The pipeline: what the sources and the API put in, read and committed, in the order of each document's changes."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from consumers.kafka.line import Mark, positions, settle
+from consumers.types import FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
+from daemon.api.errors import NotReady
+from daemon.metrics import DOCUMENTS, FAILURES, QUEUE, timed
+from daemon.pipeline.assembly import Containers, assemble, ending
+from daemon.pipeline.committer import Committer
+from daemon.pipeline.extraction import Extraction
+from daemon.pipeline.inbox import Inbox
+from daemon.pipeline.intake import Intake
+from daemon.pipeline.reading import Reader, delivered, kept
+from daemon.pipeline.translate import failed
+from daemon.pipeline.work import Added, Delivered, Forget, Learned, Outcome, Task, Work, container
+from daemon.workers import WorkerFailed
+from memory.types import Encoder
+from store.store import Committed, Store
+from store.types import Batch, Document, State
+from store.types import Extraction as Extracted
+
+ADDED = "added"
+"""The source of documents that were handed in."""
+
+log = structlog.get_logger()
+
+Publish = Callable[..., None]
+Position = Callable[[str, Fingerprint | None], None]
+Again = Callable[[Document], None]
+
+
+def spoiled(work: Work, reason: str) -> Outcome:
+    """The outcome of work that could not be carried through: a failed document that keeps what a retry needs."""
+    return Outcome(work, [failed(work.key, work.source, reason, work.attempts, skipped=False, payload=kept(work.task))])
+
+
+class Pipeline:
+    """Runs on the event loop. Everything but `emit` is to be called there."""
+
+    def __init__(
+        self,
+        store: Store,
+        encoder: Encoder,
+        extractor: Extraction,
+        reader: Reader,
+        publish: Publish,
+        readers: int,
+    ) -> None:
+        self._store = store
+        self._extractor = extractor
+        self._reader = reader
+        self._publish = publish
+        self._readers = readers
+        self.intake = Intake()
+        self.containers = Containers(store.documents())
+        self._inbox = Inbox(store.folder / "inbox")
+        self._inbox_writer = ThreadPoolExecutor(1, thread_name_prefix="inbox")
+        self.committer = Committer(store, encoder, extractor, self._assemble, self._applied, spoiled)
+        self._positions: dict[str, Position] = {}
+        self._again: dict[str, Again] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._touched: dict[str, Any] = {}
+        self._loop = asyncio.get_running_loop()
+        self.on_commit: Callable[[], None] = lambda: None
+        """Is called after each commit, before anybody who waits for it is told."""
+
+    def start(self) -> None:
+        """Takes up what the inbox holds from before, and goes on."""
+        for ticket, documents in self._inbox.waiting():
+            self._queue_added(ticket, documents)
+        self._tasks = [asyncio.create_task(self._read_on(), name=f"read {n}") for n in range(self._readers)]
+        self._tasks.append(asyncio.create_task(self.committer.run(), name="commit"))
+
+    async def stop(self, timeout_s: float) -> None:
+        """Takes no new work and lets the commit under way finish; the rest is found again at the next start."""
+        for work in self.intake.pending():
+            for waiter in work.waiters:
+                if not waiter.done():
+                    waiter.set_exception(NotReady("hippod is stopping; ask again when it is back"))
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=timeout_s)
+            for task in late:
+                log.warning("stopped_late", task=task.get_name())
+        self.committer.writer.shutdown(wait=False, cancel_futures=True)
+        self._inbox_writer.shutdown(wait=False)
+
+    def alive(self) -> bool:
+        """Whether every part runs: what the watchdog asks."""
+        return bool(self._tasks) and not any(task.done() for task in self._tasks)
+
+    # What comes in.
+
+    def follow(self, source: str, committed: Position) -> None:
+        """`committed` is told where each file of `source` stands once that is in the store."""
+        self._positions[source] = committed
+
+    def emit(self, event: FileEvent) -> None:
+        """Takes an event from a source's own thread."""
+        self._loop.call_soon_threadsafe(self._emitted, event)
+
+    def touched(self, uri: str, fingerprint: Fingerprint) -> None:
+        """A file has another mtime and the same content: nothing to read, its position goes along with the next commit."""
+        self._loop.call_soon_threadsafe(self._touched.__setitem__, uri, fingerprint.to_json())
+
+    def _emitted(self, event: FileEvent) -> None:
+        if isinstance(event, FileMoved) and not self._keeps(event):
+            # It is read under the new name; passages that are known are not extracted again all the same.
+            self._put(event.old_uri, FileRemoved(event.old_uri, event.source), event.source)
+            self._put(event.uri, FileChanged(event.uri, event.path, event.source, event.fingerprint), event.source)
+        else:
+            work = self._put(event.uri, event, event.source)
+            if isinstance(event, FileMoved) and self.intake.take(work) is not None:
+                # Nothing has to be read, and a new file under the old name must come after it.
+                self.committer.put_now(Outcome(work, positions={event.uri: event.fingerprint.to_json()}))
+
+    def _keeps(self, event: FileMoved) -> bool:
+        """Whether the file's documents are what reading it under its new name would give, and nothing comes between."""
+        held = [self._store.document(uri) for uri in self.containers.of(event.old_uri)]
+        return (
+            not self.intake.busy(event.old_uri)
+            and not self.intake.busy(event.uri)
+            and bool(held)
+            and all(document is not None and document.state is State.INDEXED for document in held)
+            and ending(event.old_uri) == ending(event.uri)
+        )
+
+    def _put(
+        self,
+        key: str,
+        task: Task,
+        source: str,
+        attempts: int = 0,
+        tickets: Sequence[str] = (),
+        marks: Sequence[Mark] = (),
+    ) -> Work:
+        work = self.intake.put(key, task, source, attempts, tickets, marks)
+        self._publish(State.PENDING.value, key)
+        return work
+
+    async def add(self, documents: Sequence[Added]) -> None:
+        """Returns once a crash does not lose the documents."""
+        ticket = await self._loop.run_in_executor(self._inbox_writer, self._inbox.put, documents)
+        self._queue_added(ticket, documents)
+
+    def _queue_added(self, ticket: str, documents: Sequence[Added]) -> None:
+        self._inbox.hold(ticket, len(documents))
+        for document in documents:
+            self._put(document.uri, document, ADDED, tickets=[ticket])
+
+    async def forget(self, uris: Sequence[str]) -> None:
+        """Returns once the documents are gone from the memory."""
+        waiting = []
+        for uri in uris:
+            work = self._put(container(uri), Forget(uri), ADDED)
+            future: asyncio.Future[None] = self._loop.create_future()
+            work.waiters.append(future)
+            waiting.append(future)
+        await asyncio.gather(*waiting)
+
+    async def deliver(self, task: Delivered, source: str, attempts: int = 0, marks: Sequence[Mark] = ()) -> None:
+        """Takes a document that came read; waits while too much is ready to be committed."""
+        work = self._put(task.uri, task, source, attempts, marks=marks)
+        passages = task.document.passages if task.document is not None else ()
+        if all(passage.given is not None for passage in passages) and self.intake.take(work) is not None:
+            await self.committer.put(delivered(work, task))
+
+    def take_again(self, source: str, again: Again) -> None:
+        """`again` is asked to try the failed documents of `source` once more."""
+        self._again[source] = again
+
+    def retry(self, document: Document) -> bool:
+        """Has the document's source try it once more; false where the source does not, or is not followed any more."""
+        again = self._again.get(document.source)
+        if again is not None:
+            again(document)
+        return again is not None
+
+    def again(self, uri: str, task: Task, source: str, attempts: int) -> None:
+        """Tries a failed document once more."""
+        self._put(container(uri), task, source, attempts)
+
+    async def learn(self, extractions: Mapping[str, Extracted]) -> None:
+        """Commits what was found in passages that are committed already; returns once that is done."""
+        done: asyncio.Future[None] = self._loop.create_future()
+        work = Work("openie:", Learned(), -1, "openie", waiters=[done])
+        await self.committer.put(Outcome(work, extractions=dict(extractions)))
+        await done
+
+    # What happens to it.
+
+    async def _read_on(self) -> None:
+        while True:
+            work = self.intake.take()
+            QUEUE.labels("intake").set(len(self.intake))
+            if work is None:
+                await self.intake.changed()
+                continue
+            try:
+                await self._carry(work)
+            except Exception as error:  # whatever one document does to its parser or to us, the others go on
+                log.error(
+                    "reading_failed", uri=work.key, error=str(error), exc_info=not isinstance(error, WorkerFailed)
+                )
+                reason = str(error) if isinstance(error, WorkerFailed) else f"internal error: {error!r}; see the log"
+                await self.committer.put(spoiled(work, reason))
+
+    async def _carry(self, work: Work) -> None:
+        with timed("parse"):
+            async for outcome in self._reader.read(work):
+                if self.intake.superseded(work) and not work.seen:
+                    log.debug("superseded", uri=work.key)
+                    self.intake.pass_on(work)
+                    self._finish(work)
+                    return
+                if outcome.texts:
+                    outcome.extractions = await self._extract(outcome)
+                await self.committer.put(outcome)
+
+    async def _extract(self, outcome: Outcome) -> Any:
+        unread = self._store.unextracted(
+            Batch(documents=tuple(outcome.documents), passages=tuple(outcome.texts.values()))
+        )
+        if not unread:
+            return {}
+        with timed("extract"):
+            return {found.passage: found for found in await self._extractor.extract(unread)}
+
+    def _assemble(self, outcomes: Sequence[Outcome]) -> Batch:
+        batch = assemble(self._store, self.containers, outcomes)
+        touched, self._touched = self._touched, {}
+        marks = positions(mark for outcome in outcomes if outcome.final for mark in outcome.work.marks)
+        return replace(batch, positions={**touched, **batch.positions, **marks})
+
+    def _applied(self, outcomes: Sequence[Outcome], batch: Batch, committed: Committed) -> None:
+        for document in batch.documents:
+            self.containers.add(document.uri)
+            DOCUMENTS.labels(document.state.value).inc()
+            if document.state is not State.INDEXED:
+                FAILURES.labels(document.state.value).inc()
+            self._publish(document.state.value, document.uri, commit=committed.seq, error=document.error)
+        for uri in batch.removed:
+            self.containers.discard(uri)
+            DOCUMENTS.labels(State.REMOVED.value).inc()
+            self._publish("removed", uri, commit=committed.seq)
+        self.on_commit()
+        settle(mark for outcome in outcomes if outcome.final for mark in outcome.work.marks)
+        for outcome in outcomes:
+            if outcome.final:
+                self._finish(outcome.work)
+            told = self._positions.get(outcome.work.source)
+            for uri, position in outcome.positions.items():
+                if told is not None:
+                    told(uri, Fingerprint.from_json(position) if position else None)
+        self._publish("commit", None, commit=committed.seq, documents=len(batch.documents), removed=len(batch.removed))
+        log.info(
+            "committed",
+            commit=committed.seq,
+            documents=len(batch.documents),
+            removed=len(batch.removed),
+            passages=committed.born,
+            forgotten=committed.died,
+        )
+
+    def _finish(self, work: Work) -> None:
+        self.intake.done(work)
+        for ticket in work.tickets:
+            self._inbox.done(ticket)
+        if not self.intake.superseded(work):
+            for waiter in work.waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    async def drained(self) -> None:
+        """Returns once all that is here now is committed or failed."""
+        await self.intake.drained()

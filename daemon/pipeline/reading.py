@@ -1,0 +1,160 @@
+"""From a task to outcomes: parsing in the worker processes, and what it found put into the store's terms."""
+
+import base64
+import binascii
+import json
+import os
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from consumers.parsing import ParseSummary
+from consumers.splitting import SplitSettings
+from consumers.types import Document as Read
+from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, Passage
+from daemon.pipeline.translate import failed, translate
+from daemon.pipeline.work import Added, Delivered, Outcome, Task, Work
+from daemon.workers import WorkerPool
+from store.types import Document, PassageText
+
+
+class Reader:
+    """Reads tasks. `follows_links(source)` says whether that folder follows symbolic links."""
+
+    def __init__(self, pool: WorkerPool, settings: SplitSettings, follows_links: Callable[[str], bool]) -> None:
+        self._pool = pool
+        self._settings = settings
+        self._follows_links = follows_links
+
+    async def read(self, work: Work) -> AsyncIterator[Outcome]:
+        """The outcomes of one task, the last one `final`. What cannot be read is an outcome too."""
+        task = work.task
+        if isinstance(task, FileChanged):
+            stream = self._pool.parse(
+                task.path, task.uri, self._settings, follow_symlinks=self._follows_links(task.source)
+            )
+            async with aclosing(stream) as items:
+                async for outcome in self._outcomes(work, items, task.fingerprint, None):
+                    yield outcome
+        elif isinstance(task, FileRefused):
+            refused = failed(task.uri, task.source, task.reason, work.attempts, not task.failed)
+            position = task.fingerprint.to_json() if task.fingerprint else None
+            yield Outcome(work, [refused], positions={task.uri: position})
+        elif isinstance(task, Added):
+            async for outcome in self._added(work, task):
+                yield outcome
+        elif isinstance(task, Delivered):
+            yield delivered(work, task)
+        elif isinstance(task, FileRemoved):
+            yield Outcome(work, positions={work.key: None})
+        else:
+            # Somebody asked to forget a file that is still there: its position stays, so that it is not read again
+            # before it changes.
+            yield Outcome(work)
+
+    async def _added(self, work: Work, task: Added) -> AsyncIterator[Outcome]:
+        value = json.loads(task.text)
+        if task.whole:
+            yield _outcome(work, [_whole(task.uri, value)], task.text)
+        elif "content_base64" in value:
+            async for outcome in self._uploaded(work, task, value):
+                yield outcome
+        else:
+            stream = self._pool.parse_json(task.text, task.uri, self._settings, default_id="")
+            async with aclosing(stream) as items:
+                async for read in items:
+                    yield _outcome(work, [replace(read, uri=task.uri)], task.text)
+
+    async def _uploaded(self, work: Work, task: Added, value: dict[str, Any]) -> AsyncIterator[Outcome]:
+        try:
+            content = base64.b64decode(value["content_base64"], validate=True)
+        except (binascii.Error, TypeError) as error:
+            read = Read(task.uri, error=f'"content_base64" is not base64 ({error}); send the file\'s bytes encoded')
+            yield _outcome(work, [read], None)
+            return
+        with tempfile.NamedTemporaryFile(prefix="hippod-") as file:
+            file.write(content)
+            file.flush()
+            name = os.fsencode(str(value.get("filename", "")))
+            stream = self._pool.parse(os.fsencode(file.name), task.uri, self._settings, name=name)
+            async with aclosing(stream) as items:
+                async for outcome in self._outcomes(work, items, None, task.text, value.get("title")):
+                    yield outcome
+
+    async def _outcomes(
+        self,
+        work: Work,
+        items: AsyncIterator[Read | ParseSummary],
+        fingerprint: Fingerprint | None,
+        payload: str | None,
+        title: Any = None,
+    ) -> AsyncIterator[Outcome]:
+        """Outcomes of some dozens of passages each, so that a large file is not held whole."""
+        gathered: list[Read] = []
+        size = 0
+        async for item in items:
+            if isinstance(item, ParseSummary):
+                if fingerprint is not None:
+                    fingerprint = Fingerprint(item.size, item.mtime_ns, item.inode, item.digest)
+                    if item.changed:
+                        fingerprint = None  # half old, half new: without a position the next look reads it again
+                continue
+            gathered.append(replace(item, title=title) if isinstance(title, str) and title else item)
+            size += len(item.passages)
+            if size >= CHUNK_PASSAGES:
+                yield _outcome(work, gathered, payload, final=False)
+                gathered, size = [], 0
+        last = _outcome(work, gathered, payload)
+        if isinstance(work.task, FileChanged):
+            last.positions = {work.key: fingerprint.to_json() if fingerprint else None}
+        yield last
+
+
+CHUNK_PASSAGES = 64
+"""Passages after which what was read so far goes on to be indexed."""
+
+
+def kept(task: Task) -> str | None:
+    """What must be kept of a task that failed and has no file behind it, for another try."""
+    if isinstance(task, Added):
+        return task.text
+    if isinstance(task, Delivered) and task.message is not None:
+        return json.dumps(task.message.to_json())
+    return None
+
+
+def delivered(work: Work, task: Delivered) -> Outcome:
+    """The outcome of a document that came read."""
+    if task.document is None:
+        return Outcome(work)
+    failing = task.document.error is not None and not task.document.skipped
+    outcome = _outcome(work, [task.document], kept(task) if failing else None)
+    if failing:
+        # Reading the same bytes again gives the same error: no try by itself, and the place stays with the failure.
+        outcome.documents = [
+            replace(
+                document, next_try=None, metadata=dict(task.document.metadata), modified_at=task.document.modified_at
+            )
+            for document in outcome.documents
+        ]
+    return outcome
+
+
+def _outcome(work: Work, read: list[Read], payload: str | None, final: bool = True) -> Outcome:
+    documents: list[Document] = []
+    texts: dict[str, PassageText] = {}
+    for item in read:
+        if item.deleted:
+            continue  # what is not seen again is removed
+        kept = payload if item.error is not None else None
+        document, passages = translate(item, work.source, work.attempts, kept)
+        documents.append(document)
+        texts.update((passage.id, passage) for passage in passages)
+    return Outcome(work, documents, texts, final=final)
+
+
+def _whole(uri: str, value: dict[str, Any]) -> Read:
+    given = tuple((str(s), str(p), str(o)) for s, p, o in value["triples"])
+    return Read(uri, value["title"], (Passage(value["title"], value["text"], {}, given),))

@@ -1,0 +1,137 @@
+"""`add`, `rm`, `ls`, `retry`: documents as people and programs see them."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from consumers.folder import path_of
+from consumers.types import FileChanged, Fingerprint
+from daemon.api.errors import Invalid
+from daemon.contract import (
+    AddResponse,
+    DocumentEntry,
+    DocumentList,
+    DocumentState,
+    FieldError,
+    ListRequest,
+    RemoveResponse,
+    RetryResponse,
+    ShowResponse,
+)
+from daemon.pipeline.backlog import Backlog
+from daemon.pipeline.pipeline import Pipeline
+from daemon.pipeline.work import Added, container
+from daemon.services.entries import entry
+from daemon.services.extractions import Standing, standing
+from daemon.services.naming import named
+from daemon.services.show import show
+from store.store import Store
+from store.types import Document, State
+
+
+class DocumentService:
+    """The `Documents` port."""
+
+    def __init__(self, store: Store, pipeline: Pipeline, backlog: Backlog) -> None:
+        self._store = store
+        self._pipeline = pipeline
+        self._backlog = backlog
+
+    async def add(self, documents: Sequence[dict[str, Any]]) -> AddResponse:
+        accepted: list[Added] = []
+        gone: list[str] = []
+        wrong: list[FieldError] = []
+        for i, document in enumerate(documents):
+            problem, uri = named(document)
+            if problem is not None:
+                wrong.append(FieldError(field=f"documents[{i}].{problem[0]}", message=problem[1]))
+            elif document.get("deleted") is True:
+                gone.append(uri)
+            else:
+                accepted.append(Added(uri, json.dumps(document)))
+        if wrong:
+            raise Invalid(
+                f"{len(wrong)} of {len(documents)} documents are not valid; none was taken", errors=wrong[:20]
+            )
+        if accepted:
+            await self._pipeline.add(accepted)
+        if gone:
+            await self._pipeline.forget(gone)
+        return AddResponse(accepted=len(documents), documents=[a.uri for a in accepted] + gone)
+
+    async def remove(self, uris: Sequence[str]) -> RemoveResponse:
+        there = [uri for uri in uris if self._exists(uri)]
+        await self._pipeline.forget(there)
+        missing = [uri for uri in uris if uri not in set(there)]
+        return RemoveResponse(removed=len(there), missing=len(missing), missing_uris=missing)
+
+    def _exists(self, uri: str) -> bool:
+        if self._store.document(uri) is not None or self._pipeline.intake.busy(container(uri)):
+            return True
+        return container(uri) == uri and bool(self._pipeline.containers.of(uri))
+
+    async def documents(self, request: ListRequest) -> DocumentList:
+        pending = [work.key for work in self._pipeline.intake.pending()]
+        return await asyncio.to_thread(self._list, request, pending, standing(self._store, self._backlog))
+
+    def _list(self, request: ListRequest, pending: list[str], reading: Standing) -> DocumentList:
+        entries = {document.uri: entry(document) for document in self._store.documents()}
+        for uri, reason in reading.failed().items():
+            if uri in entries:
+                entries[uri] = entries[uri].model_copy(update={"state": DocumentState.FAILED, "error": reason})
+        for uri in [*sorted(reading.pending()), *pending]:
+            known = entries.get(uri)
+            entries[uri] = (
+                known.model_copy(update={"state": DocumentState.PENDING})
+                if known is not None
+                else DocumentEntry(uri=uri, title="", state=DocumentState.PENDING, passages=0, attempts=0)
+            )
+        wanted = [
+            entries[uri]
+            for uri in sorted(entries)
+            if uri.startswith(request.prefix)
+            and (request.after is None or uri > request.after)
+            and (request.state is None or entries[uri].state == request.state)
+        ]
+        more = len(wanted) > request.limit
+        return DocumentList(documents=wanted[: request.limit], next=wanted[request.limit - 1].uri if more else None)
+
+    async def show(self, key: str, limit: int) -> ShowResponse | None:
+        return await asyncio.to_thread(show, self._store, key, limit)
+
+    async def retry(self, uris: Sequence[str] | None) -> RetryResponse:
+        wanted = None if uris is None else set(uris)
+        documents = self.retry_failed(lambda document: wanted is None or document.uri in wanted)
+        return RetryResponse(requeued=documents + self._retry_passages(wanted))
+
+    def retry_due(self, now: float) -> None:
+        """Tries what is due, on the event loop: failed documents, and passages that the model could not read."""
+        self.retry_failed(lambda document: document.next_try is not None and document.next_try <= now)
+        self._backlog.retry(lambda _id, due: due is not None and due <= now)
+
+    def _retry_passages(self, wanted: set[str] | None) -> int:
+        """Returns of how many documents."""
+        users = self._store.users
+        again = self._backlog.retry(lambda id, _due: wanted is None or not wanted.isdisjoint(users(id)))
+        return len({uri for id in again for uri in users(id)})
+
+    def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
+        """Tries the failed documents that are `wanted` again, on the event loop; returns how many."""
+        seen: set[str] = set()
+        for document in self._store.documents():
+            key = container(document.uri)
+            if document.state is not State.FAILED or key in seen or not wanted(document):
+                continue
+            if document.uri.startswith("file:"):
+                seen.add(key)
+                # The reader finds out what the file is now; the fingerprint is taken there.
+                task = FileChanged(key, path_of(key), document.source, Fingerprint(-1, -1, -1))
+                self._pipeline.again(key, task, document.source, document.attempts)
+            elif document.uri.startswith("kafka:"):
+                if document.payload is not None and self._pipeline.retry(document):
+                    seen.add(key)
+            elif document.payload is not None:
+                seen.add(key)
+                self._pipeline.again(key, Added(key, document.payload), document.source, document.attempts)
+        return len(seen)

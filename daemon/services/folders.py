@@ -1,0 +1,57 @@
+"""A followed folder as the daemon runs it: the source, what is known of it, and how it is reported."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from consumers.folder import FolderSettings, FolderSource, file_uri
+from consumers.types import Fingerprint
+from daemon.config.sections import Folder
+from daemon.contract import SourceStatus
+from daemon.pipeline.pipeline import Pipeline
+
+
+class FollowedFolder:
+    """One `[[folder]]`, from start to stop."""
+
+    def __init__(self, folder: Folder, pipeline: Pipeline, positions: Mapping[str, Any]) -> None:
+        settings = FolderSettings(
+            path=folder.path,
+            include=tuple(folder.include),
+            exclude=tuple(folder.exclude),
+            settle_ms=folder.settle_ms,
+            polling=folder.polling,
+            poll_interval_s=folder.poll_interval_s,
+            follow_symlinks=folder.follow_symlinks,
+            max_bytes=folder.max_bytes,
+        )
+        self.name = settings.source
+        prefix = file_uri(settings.root).rstrip("/") + "/"
+        known = {uri: Fingerprint.from_json(at) for uri, at in positions.items() if uri.startswith(prefix)}
+        self._source = FolderSource(settings, known, pipeline.emit, touched=pipeline.touched)
+        pipeline.follow(self.name, self._source.committed)
+
+    def start(self) -> None:
+        self._source.start()
+
+    def rescan(self) -> None:
+        """Looks for what no event told of; does not wait."""
+        self._source.rescan(wait=False)
+
+    def status(self, pending: int) -> SourceStatus:
+        state = self._source.state
+        return SourceStatus(
+            kind="folder",
+            name=self.name,
+            state=state.state,
+            lag=pending + state.pending,
+            detail=state.detail or None,  # type: ignore[call-arg]
+            files=state.files,
+            last_scan_at=state.last_scan_at,
+        )
+
+    async def catch_up(self) -> None:
+        await asyncio.to_thread(self._source.rescan)
+
+    def stop(self) -> None:
+        self._source.stop()

@@ -1,0 +1,146 @@
+"""`query`: one snapshot, in a thread of its own, never behind indexing."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime
+
+from daemon.api.errors import Invalid, NotConfigured, Upstream
+from daemon.contract import (
+    Explanation,
+    FieldError,
+    QueryRequest,
+    QueryResponse,
+    RankedPassage,
+    ScoredTriple,
+    SeedPhrase,
+)
+from daemon.metrics import QUERY
+from daemon.services.explaining import explanation
+from memory.encoder import EncoderUnavailable
+from memory.recognition import Attempt, ModelFilter
+from memory.retrieval import RetrievalSettings, retrieve
+from memory.types import Encoder, Hit, Retrieved
+from store.errors import StoreError
+from store.snapshot import Snapshot
+from store.store import Store
+
+MOST_WAITING = 64
+"""Queries that may wait for the model's filter at once."""
+
+
+class QueryService:
+    """The `Queries` port. `settings`, `mode` and `filtering` (which filter, and its time limit in seconds) are asked at
+    each query: they can change while the daemon runs."""
+
+    def __init__(
+        self,
+        store: Store,
+        encoder: Encoder,
+        settings: Callable[[], RetrievalSettings],
+        mode: Callable[[], str],
+        filter_: ModelFilter | None = None,
+        filtering: Callable[[], tuple[str, float]] = lambda: ("none", 0.0),
+        threads: int = 2,
+    ) -> None:
+        self._store = store
+        self._encoder = encoder
+        self._settings = settings
+        self._mode = mode
+        self._filter = filter_
+        self._filtering = filtering
+        # A query that waits for the model holds a thread, and lends its share of the processor.
+        self._threads = ThreadPoolExecutor(threads if filter_ is None else MOST_WAITING, thread_name_prefix="query")
+        self._shares = threading.Semaphore(threads)
+
+    async def query(self, request: QueryRequest) -> QueryResponse:
+        if request.filter == "llm" and self._filter is None:
+            raise NotConfigured("the filter needs a model; write [llm] base_url and model into the configuration")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, request)
+
+    def _answer(self, request: QueryRequest) -> QueryResponse:
+        began = time.perf_counter()
+        mode = str(request.mode or self._mode())
+        settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
+        attempt = self._attempt(request)
+        snapshot = self._snapshot(request.as_of)
+        with self._shares:
+            try:
+                found = retrieve(
+                    snapshot,
+                    self._encoder,
+                    request.query,
+                    mode,
+                    request.k,
+                    settings,
+                    attempt,
+                    explained=request.explain,
+                )
+            except EncoderUnavailable as error:
+                raise Upstream(str(error)) from error
+        if attempt is not None and attempt.note is not None:
+            found = replace(found, note=f"{attempt.note}; {found.note}" if found.note else attempt.note)
+        passages = [self._passage(rank, hit) for rank, hit in enumerate(found.hits, 1)]
+        explained = explanation(self._store, snapshot, found) if request.explain else None
+        took = time.perf_counter() - began
+        QUERY.labels(mode).observe(took)
+        return _response(found, passages, explained, took * 1000)
+
+    def _snapshot(self, as_of: datetime | int | None) -> Snapshot:
+        """The present memory, or that of an earlier moment, for which a part of the store is read again."""
+        if as_of is None:
+            return self._store.snapshot()
+        try:
+            return self._store.at(as_of if isinstance(as_of, int) else as_of.timestamp())
+        except StoreError as error:
+            detail = str(error)
+        raise Invalid(f"There is no memory of that time: {detail}.", errors=[FieldError(field="as_of", message=detail)])
+
+    def _attempt(self, request: QueryRequest) -> Attempt | None:
+        """Recognition memory for one query, where it is configured or asked for."""
+        chosen, limit_s = self._filtering()
+        if self._filter is None or (request.filter or chosen) == "none":
+            return None
+        return Attempt(self._filter, limit_s, self._shares.release, self._shares.acquire)
+
+    def _passage(self, rank: int, hit: Hit) -> RankedPassage:
+        uris = self._store.users(hit.id)
+        document = self._store.document(uris[0]) if uris else None
+        location = (
+            next((dict(ref.location) for ref in document.passages if ref.passage == hit.id), {}) if document else {}
+        )
+        return RankedPassage(
+            rank=rank,
+            score=hit.score,
+            id=hit.id,
+            title=hit.title or (document.title if document else ""),
+            text=hit.text,
+            document=uris[0] if uris else "",
+            location=location,
+            also_in=uris[1:],
+        )
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _response(
+    found: Retrieved, passages: list[RankedPassage], explained: Explanation | None, took_ms: float
+) -> QueryResponse:
+    return QueryResponse(
+        query=found.query,
+        mode=found.mode,
+        commit=found.commit,
+        took_ms=round(took_ms, 3),
+        passages=passages,
+        triples=[
+            ScoredTriple(subject=t.subject, predicate=t.predicate, object=t.object, score=t.score, kept=t.kept)
+            for t in found.triples
+        ],
+        seeds=[SeedPhrase(phrase=seed.phrase, weight=seed.weight) for seed in found.seeds],
+        explain=explained,
+        note=found.note,
+    )

@@ -1,0 +1,152 @@
+"""`show`: one document, passage, triple or phrase, and what it is connected to."""
+
+import json
+from collections.abc import Iterable
+
+import numpy as np
+
+from daemon.contract import ShowResponse
+from daemon.contract.model import moment
+from daemon.contract.show import (
+    PassageBrief,
+    Place,
+    ShowDocument,
+    ShowPassage,
+    ShowPhrase,
+    ShowTriple,
+    TripleText,
+    WeightedPhrase,
+)
+from daemon.services.entries import entry
+from memory.phrases import normalise_phrase, normalise_triple
+from store.matrix import MatrixView
+from store.snapshot import Snapshot, column_entries
+from store.store import Store
+from store.types import Document
+
+
+def show(store: Store, key: str, limit: int) -> ShowResponse | None:
+    """What `key` names: a document's URI, a passage's id, a triple as a JSON array, or a phrase; None if nothing."""
+    document = store.document(key)
+    snapshot = store.snapshot()
+    if document is not None:
+        return _document(snapshot, document, limit)
+    passage = snapshot.passage_row(key)
+    if passage is not None:
+        return _passage(store, snapshot, passage, limit)
+    if key.lstrip().startswith("["):
+        triple = _triple_row(snapshot, key)
+        return _triple(snapshot, triple, limit) if triple is not None else None
+    phrase = snapshot.phrase_row(normalise_phrase(key))
+    return _phrase(snapshot, phrase, limit) if phrase is not None else None
+
+
+def _document(snapshot: Snapshot, document: Document, limit: int) -> ShowDocument:
+    rows = [(ref, snapshot.passage_row(ref.passage)) for ref in document.passages]
+    held = [row for _, row in rows if row is not None]
+    phrases = _columns(snapshot.context, held)
+    triples = _columns(snapshot.incidence, held)
+    passages = [_brief(snapshot, row, dict(ref.location)) for ref, row in rows[:limit] if row is not None]
+    return ShowDocument(
+        document=entry(document),
+        source=document.source,
+        next_try_at=moment(document.next_try),
+        metadata=dict(document.metadata),
+        passages=passages,
+        phrases=[snapshot.phrase(row) for row in phrases][:limit],
+        triples=_triples(snapshot, triples, limit),
+        counts={"passages": len(document.passages), "phrases": len(phrases), "triples": len(triples)},
+    )
+
+
+def _passage(store: Store, snapshot: Snapshot, row: int, limit: int) -> ShowPassage:
+    passage = snapshot.passage(row)
+    phrases = _columns(snapshot.context, [row])
+    triples = _columns(snapshot.incidence, [row])
+    uris = store.users(passage.id)
+    places = []
+    given = False
+    for uri in uris[:limit]:
+        document = store.document(uri)
+        if document is not None:
+            refs = [ref for ref in document.passages if ref.passage == passage.id]
+            given = given or any(ref.given is not None for ref in refs)
+            places.append(Place(document=uri, title=document.title, location=dict(refs[0].location) if refs else {}))
+    return ShowPassage(
+        id=passage.id,
+        title=passage.title,
+        text=passage.text,
+        extractor=None if given else store.extractor_of(passage.id),
+        documents=places,
+        phrases=[snapshot.phrase(column) for column in phrases][:limit],
+        triples=_triples(snapshot, triples, limit),
+        counts={"documents": len(uris), "phrases": len(phrases), "triples": len(triples)},
+    )
+
+
+def _phrase(snapshot: Snapshot, row: int, limit: int) -> ShowPhrase:
+    _, passages = column_entries(snapshot.context, np.array([row]))
+    ends = snapshot.triple_ends
+    triples = np.flatnonzero(((ends[:, 0] == row) | (ends[:, 1] == row)) & snapshot.triple_alive)
+    relations = _neighbours(snapshot, snapshot.relation, row)
+    synonyms = _neighbours(snapshot, snapshot.synonym, row)
+    return ShowPhrase(
+        text=snapshot.phrase(row),
+        passages=[_brief(snapshot, int(passage)) for passage in passages[:limit]],
+        relations=relations[:limit],
+        synonyms=synonyms[:limit],
+        triples=_triples(snapshot, triples.tolist(), limit),
+        counts={
+            "passages": len(passages),
+            "relations": len(relations),
+            "synonyms": len(synonyms),
+            "triples": len(triples),
+        },
+    )
+
+
+def _triple_row(snapshot: Snapshot, key: str) -> int | None:
+    try:
+        triple = normalise_triple(json.loads(key))
+    except (ValueError, RecursionError):
+        return None
+    if triple is None:
+        return None
+    subject, object_ = snapshot.phrase_row(triple[0]), snapshot.phrase_row(triple[2])
+    if subject is None or object_ is None:
+        return None
+    ends = snapshot.triple_ends
+    rows = np.flatnonzero((ends[:, 0] == subject) & (ends[:, 1] == object_) & snapshot.triple_alive)
+    return next((int(row) for row in rows if snapshot.triple(int(row)) == triple), None)
+
+
+def _triple(snapshot: Snapshot, row: int, limit: int) -> ShowTriple:
+    subject, predicate, object_ = snapshot.triple(row)
+    passages = snapshot.passages_of(np.array([row]))[row]
+    return ShowTriple(
+        subject=subject,
+        predicate=predicate,
+        object=object_,
+        passages=[_brief(snapshot, passage) for passage in passages[:limit]],
+        counts={"passages": len(passages)},
+    )
+
+
+def _columns(view: MatrixView, rows: list[int]) -> list[int]:
+    return sorted({int(column) for column in view.entries(np.array(rows, np.int64))[1]})
+
+
+def _brief(snapshot: Snapshot, row: int, location: dict[str, object] | None = None) -> PassageBrief:
+    passage = snapshot.passage(row)
+    return PassageBrief(id=passage.id, title=passage.title, text=passage.text, location=location or {})
+
+
+def _triples(snapshot: Snapshot, rows: Iterable[int], limit: int) -> list[TripleText]:
+    texts = sorted(snapshot.triple(int(row)) for row in rows)[:limit]
+    return [TripleText(subject=s, predicate=p, object=o) for s, p, o in texts]
+
+
+def _neighbours(snapshot: Snapshot, view: MatrixView, row: int) -> list[WeightedPhrase]:
+    columns, weights = view.row(row)
+    found = [(snapshot.phrase(int(c)), float(w)) for c, w in zip(columns, weights, strict=True)]
+    return [WeightedPhrase(phrase=p, weight=w) for p, w in sorted(found, key=lambda item: (-item[1], item[0]))]

@@ -1,0 +1,5 @@
+"""Why texts cannot be encoded."""
+
+
+class EncoderUnavailable(Exception):
+    """The configured encoder cannot be loaded; the message says which, where it was looked for, and what to do."""

@@ -1,0 +1,122 @@
+"""The packaged MiniLM on the CPU: the `sentence-transformers` backend's default.
+
+Text to vector as the library does it (lower-cased WordPiece, at most 256 tokens, mean pooling, L2 norm), with `bert.Bert`
+in place of the library's forward pass and without importing the library, which costs seconds and 200 MB.
+"""
+
+import json
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from memory.encoder import packaged
+from memory.encoder.bert import Bert, BertShape
+from memory.encoder.text import tokenisable
+from memory.encoder.turns import Turns, step_back
+from memory.types import Matrix
+from store.types import EncoderIdentity
+
+MICRO_BATCH_TOKENS = 512
+"""One thread's unit of work, some 40 ms: larger ones are not faster."""
+CHARACTERS_LOOKED_AT = 8192
+"""Of a text, before tokenising; 256 tokens of prose are some 1,200 characters."""
+QUERIES_REMEMBERED = 64
+
+_WINDOW_TEXTS = 1024
+"""Texts that are tokenised and sorted by length together."""
+
+Micro = tuple[list[int], list[torch.Tensor]]
+"""Rows of the window, and their token ids grouped by length, in the same order."""
+
+
+class MiniLMEncoder:
+    """`memory.types.Encoder` with the packaged model. `batch_size` limits the texts of a micro-batch.
+
+    A text's vector comes from its first 256 tokens, and of its first `CHARACTERS_LOOKED_AT` characters.
+    Indexing runs on one low-priority thread a processor, a query on the thread that asks: matrix products on one core each
+    need no barriers, so a busy machine slows them in proportion only.
+    """
+
+    def __init__(self, folder: Path, batch_size: int) -> None:
+        """Loads the model from the library's own file layout; some 0.3 s, may run in any thread."""
+        config = json.loads((folder / "config.json").read_bytes())
+        limit = json.loads((folder / "sentence_bert_config.json").read_bytes())["max_seq_length"]
+        # A process-wide setting, as torch has no other; what is gained is described above.
+        torch.set_num_threads(1)
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(limit)
+        shape = BertShape(
+            layers=config["num_hidden_layers"],
+            heads=config["num_attention_heads"],
+            hidden=config["hidden_size"],
+            norm_epsilon=config["layer_norm_eps"],
+        )
+        self._bert = Bert(folder / "model.safetensors", shape)
+        self._batch_size = batch_size
+        self._turns = Turns()
+        self._workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._pool = ThreadPoolExecutor(self._workers, "encoder", step_back)
+        self._remembered = lru_cache(QUERIES_REMEMBERED)(self._encode_query)
+        self.identity = EncoderIdentity(packaged.NAME, shape.hidden)
+
+    def encode(self, texts: Sequence[str]) -> Matrix:
+        vectors = np.empty((len(texts), self.identity.dim), dtype=np.float32)
+        under_way: deque[tuple[list[int], Future[Matrix]]] = deque()
+
+        def take_oldest() -> None:
+            rows, result = under_way.popleft()
+            vectors[rows] = result.result()
+
+        for start in range(0, len(texts), _WINDOW_TEXTS):
+            for rows, groups in self._micro_batches(texts[start : start + _WINDOW_TEXTS]):
+                # Few at a time, so that another caller's texts come in between.
+                if len(under_way) > self._workers:
+                    take_oldest()
+                under_way.append(([start + row for row in rows], self._pool.submit(self._run, groups)))
+        while under_way:
+            take_oldest()
+        return vectors
+
+    def encode_query(self, text: str) -> NDArray[np.float32]:
+        return self._remembered(tokenisable(text, CHARACTERS_LOOKED_AT))
+
+    def _encode_query(self, text: str) -> NDArray[np.float32]:
+        with self._turns.query(), torch.inference_mode():
+            vector: NDArray[np.float32] = self._bert([torch.tensor([self._tokenizer.encode(text).ids])]).numpy()[0]
+        vector.setflags(write=False)
+        return vector
+
+    def _run(self, groups: list[torch.Tensor]) -> Matrix:
+        with torch.inference_mode():
+            return self._bert(groups, between=self._turns.give_way).numpy()
+
+    def _micro_batches(self, texts: Sequence[str]) -> Iterator[Micro]:
+        """The texts, shortest first, in micro-batches of about `MICRO_BATCH_TOKENS` and at most `batch_size` texts."""
+        ids = [self._tokenizer.encode(tokenisable(text, CHARACTERS_LOOKED_AT)).ids for text in texts]
+        rows: list[int] = []
+        tokens = 0
+        for row in sorted(range(len(ids)), key=lambda row: len(ids[row])):
+            if rows and (tokens + len(ids[row]) > MICRO_BATCH_TOKENS or len(rows) >= self._batch_size):
+                yield rows, _by_length([ids[row] for row in rows])
+                rows, tokens = [], 0
+            rows.append(row)
+            tokens += len(ids[row])
+        if rows:
+            yield rows, _by_length([ids[row] for row in rows])
+
+
+def _by_length(sequences: list[list[int]]) -> list[torch.Tensor]:
+    """Sorted sequences as one int64 tensor (count, length) for each length."""
+    groups: dict[int, list[list[int]]] = {}
+    for sequence in sequences:
+        groups.setdefault(len(sequence), []).append(sequence)
+    return [torch.tensor(group) for group in groups.values()]

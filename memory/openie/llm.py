@@ -1,0 +1,221 @@
+"""OpenIE by a language model, in two calls a passage (HippoRAG 2, section 3.1 and appendix on prompts)."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory.llm.answers import field as under
+from memory.llm.client import ModelClient, Reply
+from memory.llm.errors import BadAnswer, ModelRefused
+from memory.llm.limiter import Limiter
+from memory.openie.prompts import ENTITIES, TRIPLES, entity_messages, fingerprint, triple_messages
+from memory.phrases import normalise_phrase, normalise_triple
+from store.types import Extraction, PassageText, Triple
+
+MAX_ENTITIES = 200
+MAX_TRIPLES = 400
+MAX_PART_CHARS = 400
+"""More, or longer, than a passage can mean: a model that repeats itself. What is beyond is dropped and counted."""
+PIECE_CHARS = 12_000
+"""A longer passage is read in pieces: models lose sight of the middle of long texts, and their answers are cut off."""
+LEAST_PIECE_CHARS = 200
+HALVINGS = 4
+
+Dropped = Callable[[str, int], None]
+"""Is told how many triples were dropped and why: "parts" (not three), "empty", "long", "excess"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entities:
+    """What the first call found, with what it cost: kept apart so that it is not paid for again when the second fails."""
+
+    names: tuple[str, ...]
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    took_ms: float = 0.0
+
+
+Known = Callable[[str], Entities | None]
+Found = Callable[[str, Entities], None]
+
+
+@dataclass(slots=True)
+class _Spent:
+    prompt: int = 0
+    completion: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+    def add(self, reply: Reply) -> None:
+        self.prompt += reply.prompt_tokens
+        self.completion += reply.completion_tokens
+
+    @property
+    def ms(self) -> float:
+        return (time.perf_counter() - self.began) * 1000
+
+
+def extractor_name(model: str) -> str:
+    """What extractions are kept under: the model and the prompts' fingerprint, whichever way the model is run."""
+    return f"llm/{model}/{fingerprint()}"
+
+
+class LLMExtractor:
+    """Reads one passage at a time; many at once, as the limiter allows."""
+
+    def __init__(self, client: ModelClient, limiter: Limiter, dropped: Dropped = lambda _why, _count: None) -> None:
+        self.name = extractor_name(client.settings.model)
+        self._client = client
+        self._limiter = limiter
+        self._dropped = dropped
+
+    async def read(
+        self,
+        passage: PassageText,
+        known: Known = lambda _passage: None,
+        found: Found = lambda _passage, _entities: None,
+    ) -> Extraction:
+        """One extraction, whatever the passage says. `known` and `found` remember the first call's result.
+
+        Raises ModelDown when the server is at fault, ModelRefused or BadAnswer when this passage is.
+        """
+        first = known(passage.id)
+        if first is None:
+            spent = _Spent()
+            names = await self._entities(passage, spent, 0)
+            first = Entities(tuple(dict.fromkeys(names))[:MAX_ENTITIES], spent.prompt, spent.completion, spent.ms)
+            found(passage.id, first)
+        spent = _Spent(first.prompt_tokens, first.completion_tokens)
+        triples = await self._triples(passage, first.names, spent, 0)
+        return finished(
+            passage.id,
+            self.name,
+            first.names,
+            triples,
+            self._dropped,
+            spent.prompt,
+            spent.completion,
+            first.took_ms + spent.ms,
+        )
+
+    async def _entities(self, passage: PassageText, spent: _Spent, depth: int) -> list[str]:
+        if pieces := _pieces(passage):
+            return [name for piece in pieces for name in await self._entities(piece, spent, depth)]
+        try:
+            names, reply = await self._client.ask(
+                "entities", entity_messages(passage), ENTITIES, read_entities, self._limiter
+            )
+        except ModelRefused as error:
+            return [
+                name
+                for piece in _halves(passage, error, depth)
+                for name in await self._entities(piece, spent, depth + 1)
+            ]
+        spent.add(reply)
+        return names
+
+    async def _triples(self, passage: PassageText, names: tuple[str, ...], spent: _Spent, depth: int) -> list[Any]:
+        if pieces := _pieces(passage):
+            return [triple for piece in pieces for triple in await self._triples(piece, names, spent, depth)]
+        here = tuple(name for name in names if name in passage.full) or names
+        try:
+            triples, reply = await self._client.ask(
+                "triples", triple_messages(passage, here), TRIPLES, read_triples, self._limiter
+            )
+        except ModelRefused as error:
+            halves = _halves(passage, error, depth)
+            return [triple for piece in halves for triple in await self._triples(piece, names, spent, depth + 1)]
+        spent.add(reply)
+        if not reply.cut:
+            return triples
+        try:
+            halves = _halves(passage, ModelRefused("the model's answer was cut off", too_long=True), depth)
+        except ModelRefused:
+            return triples[:-1]  # the last one may be half of what it was to be
+        return [triple for piece in halves for triple in await self._triples(piece, names, spent, depth + 1)]
+
+
+def read_entities(value: Any) -> list[str]:
+    """The names in a model's answer; what is no text is passed over."""
+    names = under(value, "named_entities", "entities")
+    if not isinstance(names, list):
+        raise BadAnswer("wrong schema", '"named_entities" is not a list')
+    return [name for name in names if isinstance(name, str) and 0 < len(name) <= MAX_PART_CHARS]
+
+
+def read_triples(value: Any) -> list[Any]:
+    """The triples in a model's answer as they stand, objects with subject, predicate and object turned into lists."""
+    triples = under(value, "triples")
+    if not isinstance(triples, list):
+        raise BadAnswer("wrong schema", '"triples" is not a list')
+    return [_parts(triple) for triple in triples]
+
+
+def _parts(triple: Any) -> Any:
+    if isinstance(triple, dict) and {"subject", "predicate", "object"} <= triple.keys():
+        return [triple["subject"], triple["predicate"], triple["object"]]
+    return triple
+
+
+def finished(
+    passage: str,
+    name: str,
+    names: tuple[str, ...],
+    triples: list[Any],
+    dropped: Dropped,
+    prompt_tokens: int,
+    completion_tokens: int,
+    took_ms: float,
+) -> Extraction:
+    """An extraction of normalised phrases; malformed triples are dropped and counted."""
+    kept: dict[Triple, None] = {}
+    why: dict[str, int] = {}
+    for raw in triples:
+        reason = None
+        if not isinstance(raw, list) or len(raw) != 3 or not all(isinstance(part, str) for part in raw):
+            reason = "parts"
+        elif any(len(part) > MAX_PART_CHARS for part in raw):
+            reason = "long"
+        elif (triple := normalise_triple(raw)) is None:
+            reason = "empty"
+        elif triple not in kept and len(kept) >= MAX_TRIPLES:
+            reason = "excess"
+        else:
+            kept[triple] = None
+        if reason is not None:
+            why[reason] = why.get(reason, 0) + 1
+    for reason, count in why.items():
+        dropped(reason, count)
+    entities = dict.fromkeys(phrase for phrase in map(normalise_phrase, names) if phrase)
+    return Extraction(passage, name, tuple(entities), tuple(kept), prompt_tokens, completion_tokens, took_ms)
+
+
+def _pieces(passage: PassageText) -> list[PassageText]:
+    """Nothing for a passage that can be read at once, else its pieces."""
+    if len(passage.text) <= PIECE_CHARS:
+        return []
+    out, rest = [], passage.text
+    while len(rest) > PIECE_CHARS:
+        at = _boundary(rest, PIECE_CHARS // 2, PIECE_CHARS)
+        out.append(rest[:at])
+        rest = rest[at:]
+    return [PassageText(passage.id, passage.title, text) for text in [*out, rest]]
+
+
+def _halves(passage: PassageText, error: ModelRefused, depth: int) -> list[PassageText]:
+    """The passage in two, where its length is the trouble and it can be divided; else the error again."""
+    length = len(passage.text)
+    if not error.too_long or depth >= HALVINGS or length < 2 * LEAST_PIECE_CHARS:
+        raise error
+    at = _boundary(passage.text, length // 4, length * 3 // 4, length // 2)
+    return [PassageText(passage.id, passage.title, text) for text in (passage.text[:at], passage.text[at:])]
+
+
+def _boundary(text: str, low: int, high: int, near: int | None = None) -> int:
+    """Where to cut: after the last line, sentence or word that ends between `low` and `near` (`high` by default)."""
+    end = near or high
+    for mark in ("\n\n", "\n", ". ", "。", " "):
+        at = text.rfind(mark, low, end)
+        if at >= 0:
+            return at + len(mark)
+    return end

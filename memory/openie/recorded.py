@@ -1,0 +1,73 @@
+"""OpenIE results as HippoRAG keeps them: what its users have already paid for."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memory.phrases import normalise_phrase, normalise_triple
+from store.types import Triple
+
+
+class RecordedFormatError(ValueError):
+    """The file is not a HippoRAG OpenIE results file; the message says what it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPassage:
+    """One doc of the file. `skipped` counts its malformed triples; `problem` says why a doc is unusable, else `None`."""
+
+    title: str
+    text: str
+    entities: tuple[str, ...] = ()
+    triples: tuple[Triple, ...] = ()
+    skipped: int = 0
+    problem: str | None = None
+
+
+def read_recorded(path: Path) -> Iterator[RecordedPassage]:
+    """The passages of a file `{"docs": [{"passage", "extracted_entities", "extracted_triples"}]}`, in its order.
+
+    A passage's first line is its title; a passage of one line has none. Triples keep their order and repetitions. A doc
+    of the wrong shape is yielded with its `problem` and costs no other doc. Raises `OSError` when the file cannot be
+    read and `RecordedFormatError` when it is something else, both before the first passage.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise RecordedFormatError(
+            f"{path} is not a HippoRAG OpenIE results file: it is not valid JSON ({error})."
+        ) from error
+    docs = content.get("docs") if isinstance(content, dict) else None
+    if not isinstance(docs, list):
+        raise RecordedFormatError(
+            f'{path} is not a HippoRAG OpenIE results file: give a JSON object with a list "docs" of objects that hold '
+            '"passage", "extracted_entities" and "extracted_triples".'
+        )
+    return (_passage(number, doc) for number, doc in enumerate(docs))
+
+
+def _passage(number: int, doc: Any) -> RecordedPassage:
+    where = f"docs[{number}]"
+    if not isinstance(doc, dict):
+        return RecordedPassage("", "", problem=f"{where} is not an object.")
+    passage = doc.get("passage")
+    if not isinstance(passage, str) or not passage.strip():
+        return RecordedPassage("", "", problem=f'{where} has no text in "passage".')
+    entities, triples = doc.get("extracted_entities") or [], doc.get("extracted_triples") or []
+    if not isinstance(entities, list) or not isinstance(triples, list):
+        return RecordedPassage(
+            "", "", problem=f'{where} has "extracted_entities" or "extracted_triples" that is not a list.'
+        )
+    first, newline, rest = passage.partition("\n")
+    title, text = (first, rest) if newline and rest.strip() else ("", passage)
+    kept = [normalise_triple(triple) for triple in triples]
+    names = (normalise_phrase(entity) for entity in entities if isinstance(entity, str))
+    return RecordedPassage(
+        title=title,
+        text=text,
+        entities=tuple(dict.fromkeys(name for name in names if name)),
+        triples=tuple(triple for triple in kept if triple),
+        skipped=sum(triple is None for triple in kept),
+    )

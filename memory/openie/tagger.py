@@ -1,0 +1,187 @@
+"""Part-of-speech tags by Brill's rules, with the English data that comes inside the TextBlob package.
+
+Only TextBlob's data files are read: importing the package pulls in NLTK (seconds), and its tagger tries all 293
+context rules at each token where 5 to 25 can apply.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+# Brill (1992), "A simple rule-based part of speech tagger", section 3: a rule looks at most three tokens to either side.
+_PAD = 3
+_EDGE = "STAART"
+_FINITE = frozenset({"VBD", "VBZ", "VBP", "MD"})
+_AFTER_VERB = frozenset({"DT", "IN", "TO", "PRP$", "CD", "NNP"})
+_OPEN = frozenset({"NN", "NNS", "VB", "VBP", "VBZ", "VBD", "VBN"})
+_AGENTS = ("er", "or", "ist", "man", "woman", "maid", "law")
+_NAMES = frozenset({"NNP", "NNPS"})
+_CLOSED = frozenset({"DT", "IN", "PRP", "PRP$", "CC", "TO", "MD", "WDT", "WP", "WP$", "WRB", "EX", "PDT", "RB"})
+_Applies = Callable[[list[str], list[str], int], bool]
+
+
+def _rule(command: str, x: str, y: str) -> _Applies:
+    """Whether the rule applies to token i of the padded words `w` and tags `t`."""
+    rules: dict[str, _Applies] = {
+        "PREVTAG": lambda _, t, i: t[i - 1] == x,
+        "NEXTTAG": lambda _, t, i: t[i + 1] == x,
+        "PREV2TAG": lambda _, t, i: t[i - 2] == x,
+        "NEXT2TAG": lambda _, t, i: t[i + 2] == x,
+        "PREV1OR2TAG": lambda _, t, i: t[i - 1] == x or t[i - 2] == x,
+        "NEXT1OR2TAG": lambda _, t, i: t[i + 1] == x or t[i + 2] == x,
+        "PREV1OR2OR3TAG": lambda _, t, i: x in t[i - 3 : i],
+        "NEXT1OR2OR3TAG": lambda _, t, i: x in t[i + 1 : i + 4],
+        "SURROUNDTAG": lambda _, t, i: t[i - 1] == x and t[i + 1] == y,
+        "CURWD": lambda w, _, i: w[i] == x,
+        "PREVWD": lambda w, _, i: w[i - 1] == x,
+        "NEXTWD": lambda w, _, i: w[i + 1] == x,
+        "PREV1OR2WD": lambda w, _, i: w[i - 1] == x or w[i - 2] == x,
+        "NEXT1OR2WD": lambda w, _, i: w[i + 1] == x or w[i + 2] == x,
+        "WDPREVTAG": lambda w, t, i: t[i - 1] == x and w[i] == y,
+        "WDNEXTTAG": lambda w, t, i: w[i] == x and t[i + 1] == y,
+        "WDAND2AFT": lambda w, _, i: w[i] == x and w[i + 2] == y,
+        "WDAND2TAGBFR": lambda w, t, i: t[i - 2] == x and w[i] == y,
+        "WDAND2TAGAFT": lambda w, t, i: w[i] == x and t[i + 2] == y,
+        "LBIGRAM": lambda w, _, i: w[i - 1] == x and w[i] == y,
+        "RBIGRAM": lambda w, _, i: w[i] == x and w[i + 1] == y,
+        "PREVBIGRAM": lambda _, t, i: t[i - 2] == x and t[i - 1] == y,
+        "NEXTBIGRAM": lambda _, t, i: t[i + 1] == x and t[i + 2] == y,
+    }
+    return rules[command]
+
+
+def _lines(name: str) -> list[list[str]]:
+    spec = find_spec("textblob")
+    if spec is None or not spec.submodule_search_locations:
+        raise FileNotFoundError("The rules extractor needs the package textblob for its word list; install it.")
+    path = Path(spec.submodule_search_locations[0]) / "en" / name
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [parts for line in lines if not line.startswith(";;;") and len(parts := line.split()) > 1]
+
+
+def _find_verb(w: list[str], t: list[str], lexicon: dict[str, str]) -> None:
+    """Find verbs among what is tagged a plural: "Ann Lee moves to Bergen", "is a chemist and lives in Tollmin"."""
+    finite = any(tag in _FINITE for tag in t)
+    for i in range(_PAD + 1, len(t) - _PAD - 1):
+        coordinated = t[i] == "NNS" and t[i - 1] == "CC" and t[i + 1] in ("IN", "DT", "PRP$", "TO")
+        if finite and coordinated and lexicon.get(w[i][:-1]) in ("VB", "VBP"):
+            t[i] = "VBZ"
+    if finite:
+        return
+    for i in range(_PAD + 1, len(t) - _PAD - 1):
+        if (
+            t[i] == "NNS"
+            and (t[i - 1][:2] == "NN" or w[i - 1][0].isupper())
+            and t[i + 1] in _AFTER_VERB
+            and w[i].islower()
+        ):
+            t[i] = "VBZ"
+            return
+
+
+def _mistaken(before: str, after: str, word: str) -> bool:
+    """Changes that do more harm than good outside Brill's corpus: to names in lower case, of small words to large."""
+    if after in _NAMES:
+        return word[0].islower()
+    return before in _CLOSED and after in _OPEN
+
+
+class Tagger:
+    """The data, read once. `tag` is deterministic and linear in the number of tokens."""
+
+    def __init__(self) -> None:
+        tags: dict[str, str] = {}
+        self.lexicon = {word: tags.setdefault(tag, tag) for word, tag, *_ in _lines("en-lexicon.txt")}
+        self._context: dict[str, list[tuple[int, str, _Applies]]] = {}
+        for order, (before, after, command, x, *rest) in enumerate(_lines("en-context.txt")):
+            self._context.setdefault(before, []).append((order, after, _rule(command, x, rest[0] if rest else "")))
+        # Rules about a neighbouring word ("good" rules) ask for what a dictionary of neighbours would hold: left out.
+        self._suffixes = [
+            (line[0], line[1], line[2].removeprefix("f"), line[-2])
+            if line[2][0] == "f"
+            else ("", line[0], line[1], line[-2])
+            for line in _lines("en-morphology.txt")
+            if "good" not in line[1] + line[2]
+        ]
+
+    def is_common(self, word: str) -> bool:
+        """Whether English has this lower-case word other than as a name."""
+        return self.lexicon.get(word, "NNP") not in _NAMES
+
+    def opens_name(self, word: str) -> bool:
+        """Whether the word names something though its capital may be its sentence's."""
+        lower = word.lower()
+        return not self.is_common(lower) or (
+            self.lexicon.get(word) in _NAMES and self.lexicon.get(lower) not in ("NN", "NNS")
+        )
+
+    def tag(self, words: Sequence[str]) -> list[str]:
+        """Penn Treebank tags of one sentence's tokens, one a token."""
+        lexicon = self.lexicon
+        found = ["CD" if word[0].isdigit() else lexicon.get(word) or self._guess(word) for word in words]
+        if words and words[0][:1].isupper():
+            lower = lexicon.get(words[0].lower())
+            if lower and (words[0] not in lexicon or (lower in _CLOSED and lower != "RB")):
+                found[0] = lower
+        for i in range(1, len(found)):
+            if words[i] == "I" and words[i - 1][0].isupper() and found[i - 1] != "CC":
+                found[i] = "NNP"
+        return self._in_context(words, found)
+
+    def _in_context(self, words: Sequence[str], found: list[str]) -> list[str]:
+        edge = [_EDGE] * _PAD
+        w, t = [*edge, *words, *edge], [*edge, *found, *edge]
+        context = self._context
+        for i in range(_PAD, len(w) - _PAD):
+            done = -1
+            rules = context.get(t[i])
+            while rules:
+                for order, after, applies in rules:
+                    if order > done and applies(w, t, i) and not _mistaken(t[i], after, w[i]):
+                        t[i], done = after, order
+                        break
+                else:
+                    break
+                rules = context.get(t[i])
+            # "will also mark", "to found": after a modal or "to" the base form of a verb, whatever its commonest tag.
+            if (
+                t[i] in ("NN", "VBP", "VBD", "VBN")
+                and w[i].islower()
+                and (t[i - 1] == "MD" or (t[i - 1] == "RB" and t[i - 2] == "MD"))
+            ):
+                t[i] = "VB"
+        _find_verb(w, t, self.lexicon)
+        return t[_PAD:-_PAD]
+
+    def _guess(self, word: str) -> str:
+        first = word[0]
+        if first.isupper():
+            return "NNP"
+        if first.isdigit():
+            return "CD"
+        if not word[-1].isalnum():
+            return word if len(word) == 1 else ":"
+        if "-" in word and self.lexicon.get(word.rpartition("-")[2]) == "NN" and word.endswith(_AGENTS):
+            return "NN"
+        tag = "NN"
+        # A word longer than any English one is no matter for suffixes, and slicing it for each rule would cost.
+        for before, x, command, after in self._suffixes if len(word) < 40 else ():
+            if before and tag != before:
+                continue
+            if (
+                (command == "hassuf" and word.endswith(x))
+                or (command == "char" and x in word)
+                or (command == "haspref" and word.startswith(x))
+                or (command == "addsuf" and word + x in self.lexicon)
+                or (command == "deletepref" and word.startswith(x) and word[len(x) :] in self.lexicon)
+                or (command == "deletesuf" and word.endswith(x) and word[: -len(x)] in self.lexicon)
+            ):
+                tag = after
+        return tag
+
+
+@cache
+def tagger() -> Tagger:
+    """The one tagger of this process, loaded at first use."""
+    return Tagger()

@@ -1,0 +1,124 @@
+"""A store's files as of one commit, elsewhere; and back again.
+
+Lance never changes a file that it has written, so a backup holds links to the files where it lies on the same disk, and
+copies where it does not. It is taken while commits go on: which files belong to it is settled between two of them.
+"""
+
+import json
+import os
+import shutil
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from store.commits import HEAD
+from store.errors import StoreError
+from store.lock import StoreLock
+from store.store import Store
+from store.tables import NAMES
+
+NOTE = "backup.json"
+RESTORING = "restoring"
+"""A file that stands in a store while a restore is under way: whoever finds it finds half a store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a backup holds: the memory at `commit`, made at `time` (Unix seconds)."""
+
+    commit: int
+    time: float
+    files: int
+    bytes: int
+
+
+def backup(store: Store, target: Path) -> Backup:
+    """Writes the present commit to `target`, which must be absent or empty. Raises StoreError or OSError."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise StoreError(f"{target} is there already; name a directory that does not exist or is empty")
+    if target.resolve().is_relative_to(store.folder.resolve()):
+        raise StoreError(f"{target} lies in the store; a backup belongs elsewhere")
+    place = target.with_name(f".{target.name}.unfinished")
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    with store.undisturbed():
+        with store.between_commits() as last:
+            files = _files(store.folder)
+        sizes = {}
+        for name in files:
+            _place(store.folder / name, place / name)
+            sizes[name] = (place / name).stat().st_size
+    made = Backup(last.seq, last.time, len(files), sum(sizes.values()))
+    (place / NOTE).write_text(json.dumps(asdict(made) | {"sizes": sizes, "made": time.time()}))
+    for folder, _, names in os.walk(place):
+        for name in names:
+            _sync(Path(folder, name))
+        _sync(Path(folder))
+    if target.exists():
+        target.rmdir()
+    place.rename(target)
+    _sync(target.parent)
+    return made
+
+
+def restore(source: Path, folder: Path) -> tuple[Backup, Path]:
+    """Puts the backup in `source` in the place of the store in `folder`; returns it and where the old tables went.
+
+    Raises StoreLocked while a hippod has the store open, StoreError where `source` is no whole backup. Nothing in the
+    store changes before the backup has been copied beside it.
+    """
+    try:
+        note = json.loads((source / NOTE).read_text())
+        made = Backup(note["commit"], note["time"], note["files"], note["bytes"])
+        sizes: dict[str, int] = note["sizes"]
+        lacking = [name for name, size in sizes.items() if (source / name).stat().st_size != size]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{source} is no whole backup of a store: {error}") from error
+    if lacking:
+        raise StoreError(f"{source} is no whole backup of a store: {lacking[0]} is not as long as it was")
+    folder.mkdir(parents=True, exist_ok=True)
+    with StoreLock(folder):
+        fresh = folder / "restored.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        for name in sizes:
+            _place(source / name, fresh / name)
+        aside = folder / time.strftime("before-restore-%Y%m%dT%H%M%S", time.gmtime())
+        aside.mkdir(exist_ok=True)
+        (folder / RESTORING).write_text(str(source))
+        _sync(folder)
+        for old in [folder / HEAD, *folder.glob("snapshot-*"), *(folder / f"{name}.lance" for name in NAMES)]:
+            if old.exists():
+                old.rename(aside / old.name)
+        for new in fresh.iterdir():
+            new.rename(folder / new.name)
+        fresh.rmdir()
+        for place, _, names in os.walk(folder):
+            for name in names:
+                _sync(Path(place, name))
+            _sync(Path(place))
+        (folder / RESTORING).unlink()
+        _sync(folder)
+    return made, aside
+
+
+def _files(folder: Path) -> list[str]:
+    """The files of all tables and of the snapshot, relative to the store."""
+    roots = [*(folder / f"{name}.lance" for name in NAMES), *folder.glob("snapshot-*")]
+    found = [path for root in roots for path in root.rglob("*") if path.is_file()]
+    return sorted(str(path.relative_to(folder)) for path in found)
+
+
+def _place(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

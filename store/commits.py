@@ -1,0 +1,144 @@
+"""The commit log: what makes one step of the whole store all or nothing.
+
+LanceDB is atomic a table. A commit appends to the tables, syncs them, and only then appends a row to `commits` that
+names each table's version; that row is the commit. On opening, a table that is ahead of the last row (the process ended
+between the two) is brought back to it.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from store.errors import EncoderMismatch, NewerFormat, StoreDamaged
+from store.tables import FORMAT, Tables
+from store.types import EncoderIdentity
+
+HEAD = "head"
+"""A file with the last commit's number, written after its row: when the log ends before it, the log has lost something.
+It is not synced, so after a power loss it may name an earlier commit; that says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One row of the log. `time` is in Unix seconds."""
+
+    seq: int
+    time: float
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+
+class CommitLog:
+    """Reads the log at opening and appends to it."""
+
+    def __init__(self, tables: Tables, encoder: EncoderIdentity) -> None:
+        self._tables = tables
+        self.positions: dict[str, Any] = {}
+        self.times: dict[int, float] = {}
+        """When each commit was made, Unix seconds, in order."""
+        self.horizon = 0
+        """The earliest commit that is kept whole: later ones can be looked at, earlier ones were purged."""
+        rows = tables.read("commits").sort_by("seq").to_pylist()
+        for row in rows:
+            self.times[row["seq"]] = row["time"]
+            self.horizon = max(self.horizon, json.loads(row["facts"]).get("horizon", 0))
+            for key, value in json.loads(row["positions"]).items():
+                if value is None:
+                    self.positions.pop(key, None)
+                else:
+                    self.positions[key] = value
+        if rows:
+            self._check(json.loads(rows[0]["facts"]), encoder)
+            last = rows[-1]
+            self.last = Commit(last["seq"], last["time"], json.loads(last["versions"]))
+            self._check_head()
+            self.recovered = self._roll_back()
+        else:
+            self.recovered = []
+            self.last = Commit(0, time.time())
+            facts = {"format": FORMAT, "encoder": encoder.name, "dim": encoder.dim}
+            self.append("create", {}, facts)
+
+    def _check(self, facts: Mapping[str, Any], encoder: EncoderIdentity) -> None:
+        if facts["format"] > FORMAT:
+            raise NewerFormat(
+                f"the store {self._tables.folder} has format {facts['format']}, this hippod reads up to {FORMAT}; "
+                "upgrade hippod, or give another [store] path"
+            )
+        made_by = EncoderIdentity(facts["encoder"], facts["dim"])
+        if made_by != encoder:
+            raise EncoderMismatch(
+                f"the store {self._tables.folder} was made with the encoder {made_by.name} ({made_by.dim} dimensions), "
+                f"the configuration asks for {encoder.name} ({encoder.dim}); set [encoder] back, or start a new store "
+                "with another [store] path"
+            )
+
+    def _check_head(self) -> None:
+        head = self._tables.folder / HEAD
+        said = head.read_text() if head.exists() else ""
+        if said.isdigit() and int(said) > self.last.seq:
+            raise StoreDamaged(
+                f"the store {self._tables.folder} made commit {said} and its log ends with {self.last.seq}; "
+                "restore it from a backup with `hippod --restore DIR`, or, to go on from the older commit, delete the "
+                f"file {head}"
+            )
+
+    def _roll_back(self) -> list[str]:
+        behind: list[str] = []
+        ahead: list[str] = []
+        for name, version in self.last.versions.items():
+            now = self._tables.version(name)
+            if now > version:
+                ahead.append(name)
+            elif now < version:
+                behind.append(f"{name} (version {now}, committed {version})")
+        if behind:
+            raise StoreDamaged(
+                f"the store {self._tables.folder} lacks what its last commit {self.last.seq} holds in: "
+                f"{', '.join(behind)}; restore it from a backup"
+            )
+        for name in ahead:
+            self._tables.bring_back(name, self.last.versions[name], self.last.seq)
+        if ahead:
+            self.append("recover", {})
+        return ahead
+
+    def before(self, moment: float) -> int | None:
+        """The last commit made at or before `moment` (Unix seconds), None when there was none."""
+        found = None
+        for seq, at in self.times.items():
+            if at > moment:
+                break
+            found = seq
+        return found
+
+    def append(self, kind: str, positions: Mapping[str, Any], facts: Mapping[str, Any] | None = None) -> Commit:
+        """Makes what the tables hold now a commit; once it returns, power loss does not undo it."""
+        versions = self._tables.versions()
+        changed = [name for name, version in versions.items() if self.last.versions.get(name) != version]
+        self._tables.sync(changed)
+        commit = Commit(self.last.seq + 1, time.time(), versions)
+        self._tables.append(
+            "commits",
+            {
+                "seq": [commit.seq],
+                "time": [commit.time],
+                "kind": [kind],
+                "versions": [json.dumps(versions)],
+                "positions": [json.dumps(positions)],
+                "facts": [json.dumps(facts or {})],
+            },
+        )
+        self._tables.sync(["commits"])
+        with suppress(OSError):  # the commit stands; a full disk leaves the number of an earlier one, or none
+            (self._tables.folder / HEAD).write_text(str(commit.seq))
+        self.last = commit
+        self.times[commit.seq] = commit.time
+        for key, value in positions.items():
+            if value is None:
+                self.positions.pop(key, None)
+            else:
+                self.positions[key] = value
+        return commit

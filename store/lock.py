@@ -1,0 +1,40 @@
+"""One hippod a store: an advisory lock that names its holder."""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Self
+
+from store.errors import StoreLocked
+
+
+class StoreLock:
+    """Holds `<store>/lock` for as long as the process lives; the kernel lets go of it however the process ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "lock"
+        self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            said = os.read(self._fd, 32).decode("ascii", "replace").strip()
+            os.close(self._fd)
+            pid = int(said) if said.isdigit() else None
+            holder = f"hippod with pid {pid}" if pid else "another process"
+            raise StoreLocked(
+                f"the store {folder} is open in {holder}; stop that one first, or give this one another [store] path",
+                pid,
+            ) from None
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()

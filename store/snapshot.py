@@ -1,0 +1,155 @@
+"""What a query sees: the memory as of one commit, unchanging while the writer goes on.
+
+Taking a snapshot copies nothing but the ends of arrays; what a query needs as whole arrays (counts, degrees) is built at
+first use and shared by all queries of the same commit.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.image import Image
+from store.matrix import MatrixView
+from store.types import PassageText, Triple
+from store.walk import EdgeWeights, Walk
+
+
+class Snapshot:
+    """The memory at `commit`. Rows index the arrays below; dead rows keep their place and are masked by the `*_alive`."""
+
+    def __init__(self, image: Image, commit: int, time: float) -> None:
+        self.commit = commit
+        self.time = time
+        self.dim = image.dim
+        self.n_passages = len(image.passages)
+        self.n_phrases = len(image.phrases)
+        self.n_triples = len(image.predicates)
+        self.living_passages = image.living_passages
+        self.living_phrases = image.living_phrases
+        self.living_triples = image.living_triples
+        self._passages = image.passages
+        self._phrases = image.phrases
+        self._phrase_rows = image.phrase_rows
+        self._passage_rows = image.passage_rows
+        self._predicates = image.predicates
+        self._postings = image.postings
+        self._total_length = image.total_length
+        self._walks: dict[EdgeWeights, Walk] = {}
+        self._walking = Lock()
+        self.passage_vectors = image.passage_vectors.view()
+        self.phrase_vectors = image.phrase_vectors.view()
+        self.triple_vectors = image.triple_vectors.view()
+        self.triple_ends: NDArray[np.int32] = image.triple_ends.view()
+        """Phrase rows of subject and object, shape (n_triples, 2)."""
+        self._passage_counts = image.passage_counts.view()
+        self._phrase_counts = image.phrase_counts.view()
+        self._triple_counts = image.triple_counts.view()
+        self.relation: MatrixView = image.relation.view(image.shape("relation"))
+        """Phrase x phrase, symmetric: the number of (passage, triple) pairs that link the two."""
+        self.synonym: MatrixView = image.synonym.view(image.shape("synonym"))
+        """Phrase x phrase, symmetric: cosines at or above the threshold."""
+        self.context: MatrixView = image.context.view(image.shape("context"))
+        """Passage x phrase: 1 where the passage holds the phrase."""
+        self.incidence: MatrixView = image.incidence.view(image.shape("incidence"))
+        """Passage x triple: 1 where the passage states the triple."""
+
+    @cached_property
+    def passage_alive(self) -> NDArray[np.bool_]:
+        """Shape (n_passages,)."""
+        return self._passage_counts.array() > 0
+
+    @cached_property
+    def phrase_alive(self) -> NDArray[np.bool_]:
+        """Shape (n_phrases,)."""
+        return self.phrase_passages > 0
+
+    @cached_property
+    def triple_alive(self) -> NDArray[np.bool_]:
+        """Shape (n_triples,)."""
+        return self._triple_counts.array() > 0
+
+    @property
+    def phrase_passages(self) -> NDArray[np.int32]:
+        """In how many living passages each phrase stands (the inverse of node specificity), shape (n_phrases,)."""
+        return self._phrase_counts.array()
+
+    def passage(self, row: int) -> PassageText:
+        return self._passages[row]
+
+    def phrase(self, row: int) -> str:
+        return self._phrases[row]
+
+    def triple(self, row: int) -> Triple:
+        subject, object_ = self.triple_ends[row]
+        return self._phrases[subject], self._predicates[row], self._phrases[object_]
+
+    def phrase_row(self, text: str) -> int | None:
+        """The row of a living phrase."""
+        row = self._phrase_rows.get(text)
+        return row if row is not None and row < self.n_phrases and self._phrase_counts[row] > 0 else None
+
+    def passage_row(self, id: str) -> int | None:
+        """The row of a living passage."""
+        row = self._passage_rows.get(id)
+        return row if row is not None and row < self.n_passages and self._passage_counts[row] > 0 else None
+
+    def bm25(self, query: str) -> NDArray[np.float32]:
+        """BM25 of every passage, shape (n_passages,)."""
+        return self._postings.scores(query, self.passage_alive, self._total_length)
+
+    def walk(self, weights: EdgeWeights) -> Walk:
+        """The graph with edges weighted so, made at first use and shared by all queries of this snapshot."""
+        with self._walking:
+            if weights not in self._walks:
+                self._walks[weights] = Walk(self, weights)
+            return self._walks[weights]
+
+    @cached_property
+    def edges(self) -> Mapping[str, int]:
+        """How many undirected edges of each kind there are."""
+        return {
+            "relation": count_entries(self.relation) // 2,
+            "context": count_entries(self.context),
+            "synonym": count_entries(self.synonym) // 2,
+        }
+
+    def passages_of(self, triples: NDArray[Any]) -> dict[int, list[int]]:
+        """For each of the triple rows: the rows of the living passages that state it."""
+        out: dict[int, list[int]] = {int(row): [] for row in triples}
+        if out:
+            for triple, passage in zip(*column_entries(self.incidence, np.array(list(out))), strict=True):
+                out[int(triple)].append(int(passage))
+        return out
+
+
+def count_entries(view: MatrixView) -> int:
+    """Entries that are not zero: the base's, corrected by the log. O(log)."""
+    delta = view.delta.tocoo()
+    inside = (delta.row < view.base.shape[0]) & (delta.col < view.base.shape[1])
+    before = np.zeros(delta.nnz)
+    if inside.any():
+        before[inside] = np.asarray(view.base[delta.row[inside], delta.col[inside]]).ravel()
+    after = before + delta.data
+    return int(view.base.nnz + ((before == 0) & (after != 0)).sum() - ((before != 0) & (after == 0)).sum())
+
+
+def column_entries(view: MatrixView, columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """(column, row) of every entry of `columns` that is not zero, by column and row. O(everything in the matrix)."""
+    base = view.base.tocoo()
+    delta = view.delta.tocoo()
+    parts = []
+    for matrix in (base, delta):
+        here = np.isin(matrix.col, columns)
+        parts.append((matrix.col[here], matrix.row[here], matrix.data[here]))
+    cols, rows, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.lexsort((rows, cols))
+    cols, rows, values = cols[order], rows[order], values[order]
+    if not len(cols):
+        return cols, rows
+    starts = np.flatnonzero(np.concatenate([[True], (cols[1:] != cols[:-1]) | (rows[1:] != rows[:-1])]))
+    kept = np.add.reduceat(values, starts) != 0
+    return cols[starts][kept], rows[starts][kept]

@@ -1,0 +1,356 @@
+"""The store's door: open, ask what is missing, commit, take a snapshot."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Self
+
+from store.commits import Commit, CommitLog
+from store.errors import StoreDamaged, StoreError
+from store.history import plan_purge
+from store.image import Image
+from store.load import load_image, past_image
+from store.lock import StoreLock
+from store.matrix import LiveMatrix
+from store.plan import Missing, SynonymRule, missing, plan, unextracted
+from store.recall import Recall, synonym_recall
+from store.rows import write_rows
+from store.saved import PREFIX, Unusable, capture, newest, write
+from store.sketches import sort
+from store.snapshot import Snapshot
+from store.start import start_image
+from store.tables import NAMES, Tables
+from store.types import Batch, Document, EncoderIdentity, PassageText, State
+
+FOLD_SHARE = 0.1
+FOLD_LEAST = 50_000
+"""A matrix's log is folded once it is longer than both: the cost of folding then is a constant per entry added."""
+
+SAFE = timedelta(minutes=1)
+"""Versions younger than this are left alone, whoever may still be at them."""
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def _due(matrix: LiveMatrix) -> bool:
+    return matrix.log_length >= max(FOLD_LEAST, FOLD_SHARE * matrix.base_entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit did: its number and time, and how many passages came to life or were forgotten."""
+
+    seq: int
+    time: float
+    born: int
+    died: int
+
+
+class Store:
+    """One store, open in one process. `commit` is for one thread at a time; everything else may be called from any."""
+
+    def __init__(
+        self, folder: Path, encoder: EncoderIdentity, rule: SynonymRule | None = None, lock: StoreLock | None = None
+    ) -> None:
+        """Opens `folder`, creating it if need be. Raises StoreLocked, EncoderMismatch, NewerFormat or StoreDamaged.
+
+        `lock` is the folder's lock where the caller took it already (before loading a model, say).
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.rule = rule or SynonymRule()
+        self._lock = lock or StoreLock(folder)
+        try:
+            if (folder / "restoring").exists():
+                raise StoreDamaged(f"a restore of the store {folder} was interrupted; run `hippod --restore` again")
+            self._tables = Tables(folder, encoder.dim)
+            self._log = CommitLog(self._tables, encoder)
+            self._tables.assume_synced()
+            self.recovered: Sequence[str] = sorted({*self._tables.torn, *self._log.recovered})
+            self._image, self.started = self._open(encoder.dim)
+        except (OSError, RuntimeError, ValueError, KeyError, IndexError) as error:
+            # What Lance raises for files that are missing or cut, and what reading them wrongly would lead to.
+            self._lock.release()
+            raise StoreDamaged(
+                f"the store {folder} cannot be read ({type(error).__name__}: {_short(error)}); "
+                "put a backup in its place with `hippod --restore DIR`"
+            ) from error
+        except BaseException:
+            self._lock.release()
+            raise
+        self._writing = threading.Lock()
+        self._looking_back = threading.Lock()
+        self._past: Snapshot | None = None
+        """The last earlier commit that was asked for: questions about one moment come together."""
+        self._snapshot = Snapshot(self._image, self._log.last.seq, self._log.last.time)
+        self.recall: Recall | None = None
+        """What `measure` last found."""
+        self._saving = threading.Lock()
+        self._tending = threading.Lock()
+        """Held while the tables' files are rearranged: one rearrangement at a time, and none during a backup."""
+        self._folder = ThreadPoolExecutor(1, thread_name_prefix="fold")
+        self._folding: Future[None] | None = None
+
+    def _open(self, dim: int) -> tuple[Image, str]:
+        """The image, and how it came about: for the log."""
+        times, horizon = self._log.times, self._log.horizon
+        try:
+            image, commit = start_image(self.folder, self._tables, dim, self.rule, times, horizon)
+        except Unusable as reason:
+            return load_image(self._tables, dim, self.rule), f"rebuilt from the tables; no snapshot was used: {reason}"
+        return image, f"snapshot of commit {commit}, and the commits after it"
+
+    def snapshot(self) -> Snapshot:
+        """The memory as of the last commit."""
+        return self._snapshot
+
+    @property
+    def horizon(self) -> int:
+        """The earliest commit that `at` can show."""
+        return self._log.horizon
+
+    @property
+    def positions(self) -> Mapping[str, Any]:
+        """Where each source stands as of the last commit."""
+        return self._log.positions
+
+    def documents(self) -> list[Document]:
+        """Every document as of the last commit, by URI."""
+        return sorted(self._image.documents.copy().values(), key=lambda document: document.uri)
+
+    def document(self, uri: str) -> Document | None:
+        return self._image.documents.get(uri)
+
+    def states(self) -> dict[State, int]:
+        """How many documents there are in each state."""
+        return dict(Counter(document.state for document in self._image.documents.copy().values()))
+
+    def users(self, passage: str) -> list[str]:
+        """URIs of the documents that hold a passage, sorted."""
+        row = self._image.passage_rows.get(passage)
+        return sorted(self._image.users[row]) if row is not None else []
+
+    def extractor_of(self, passage: str) -> str | None:
+        """Which extractor read a passage, None when none did."""
+        row = self._image.passage_rows.get(passage)
+        return self._image.extractors.get(row) if row is not None else None
+
+    def read_by(self, wanted: Callable[[str | None], bool]) -> list[str]:
+        """Ids of living passages without triples of their documents' own whose extractor (None: nobody yet) is `wanted`."""
+        image = self._image
+        found = []
+        for row in range(len(image.users)):
+            users = image.users[row]
+            if users and all(given is None for given in users.values()) and wanted(image.extractors.get(row)):
+                found.append(image.passages[row].id)
+        return found
+
+    def passage(self, id: str) -> PassageText | None:
+        """A passage's text, living or not."""
+        row = self._image.passage_rows.get(id)
+        return self._image.passages[row] if row is not None else None
+
+    def spent(self) -> dict[str, tuple[int, int, int]]:
+        """What extraction has cost so far: by extractor, how many extractions, prompt tokens and completion tokens."""
+        columns = ["extractor", "prompt_tokens", "completion_tokens"]
+        table = self._tables.read("extractions", columns).group_by("extractor")
+        sums = table.aggregate([("prompt_tokens", "count"), ("prompt_tokens", "sum"), ("completion_tokens", "sum")])
+        return {
+            row["extractor"]: (
+                row["prompt_tokens_count"],
+                row["prompt_tokens_sum"] or 0,
+                row["completion_tokens_sum"] or 0,
+            )
+            for row in sums.to_pylist()
+        }
+
+    def knows_passage(self, id: str) -> bool:
+        """Whether the passage's text and vector are stored, living or not."""
+        return id in self._image.passage_rows
+
+    def unextracted(self, batch: Batch) -> list[PassageText]:
+        """Which passages an extractor has to read before `batch` is complete."""
+        return unextracted(self._image, batch)
+
+    def missing(self, batch: Batch) -> Missing:
+        """Which texts have to be encoded before `batch` can be committed; its extractions must be in it."""
+        return missing(self._image, batch)
+
+    def commit(self, batch: Batch) -> Committed:
+        """Makes `batch` part of the memory: durable and visible when it returns, or not at all."""
+        with self._writing:
+            delta = plan(self._image, batch, self.rule, time.time())
+            try:
+                write_rows(self._tables, self._image, delta, self._log.last.seq + 1)
+                commit = self._log.append("change", batch.positions)
+            except BaseException:
+                self._undo()
+                raise
+            known = len(self._image.passages)
+            held = {row: bool(row < known and self._image.users[row]) for row in delta.users}
+            self._image.apply(delta)
+            born = sum(1 for row, users in delta.users.items() if users and not held[row])
+            died = sum(1 for row, users in delta.users.items() if not users and held[row])
+            self._snapshot = Snapshot(self._image, commit.seq, commit.time)
+            self._fold_when_due()
+            return Committed(commit.seq, commit.time, born, died)
+
+    def _undo(self) -> None:
+        """Brings back the tables that a failed commit had already lengthened (a full disk, say)."""
+        for name, version in self._log.last.versions.items():
+            if self._tables.version(name) != version:
+                self._tables.bring_back(name, version, self._log.last.seq, self._image.next_id.get(name))
+
+    def _fold_when_due(self) -> None:
+        """Has long logs folded in the background; commits and queries go on meanwhile."""
+        due = [name for name, matrix in self._image.matrices.items() if _due(matrix)]
+        if (due or self._image.sketches.due) and (self._folding is None or self._folding.done()):
+            self._folding = self._folder.submit(self._fold, due)
+
+    def _fold(self, names: Sequence[str]) -> None:
+        with self._saving:
+            for name in names:
+                with self._writing:
+                    view = self._image.matrices[name].view(self._image.shape(name))
+                folded = view.merged()
+                with self._writing:
+                    self._adopt({name: folded}, {name: view.log_length})
+            if self._image.sketches.due:
+                bands = sort(self._image.sketches.view())
+                with self._writing:
+                    self._image.sketches.adopt(bands)
+
+    def _adopt(self, folded: Mapping[str, Any], lengths: Mapping[str, int]) -> None:
+        for name, matrix in folded.items():
+            self._image.matrices[name].adopt(matrix, lengths[name])
+        self._snapshot = Snapshot(self._image, self._snapshot.commit, self._snapshot.time)
+
+    def fold(self) -> None:
+        """Folds every matrix's log into its base, however short it is."""
+        self._fold(list(self._image.matrices))
+
+    def save(self) -> bool:
+        """Folds, and writes the memory down for a fast start; False when that is done already. Raises OSError.
+
+        Commits wait only while the image is taken hold of: some 50 ms a million phrases.
+        """
+        with self._saving:
+            with self._writing:
+                commit = self._log.last
+                place = newest(self.folder)
+                if place is not None and place.name == f"{PREFIX}{commit.seq}":
+                    return False
+                captured = capture(self._image, commit.seq, commit.time)
+            if captured is None:
+                return False
+            folded = {name: view.merged() for name, view in captured.matrices.items()}
+            lengths = {name: view.log_length for name, view in captured.matrices.items()}
+            with self._writing:
+                self._adopt(folded, lengths)
+            write(self.folder, captured, folded, self.rule)
+            return True
+
+    def compact(self, least: int = 2, safe: timedelta = SAFE) -> None:
+        """Merges the fragments of tables that have `least` or more, and drops their versions older than `safe`.
+
+        Commits and queries go on meanwhile. No version is needed for looking back (`at`): rows name their commits.
+        """
+        with self._tending:
+            due = [name for name in NAMES if self._tables.fragments(name) >= least]
+            for name in due:
+                self._tables.compact(name)
+                with self._writing:
+                    self._tables.refresh(name)
+            if due:
+                with self._writing:
+                    self._log.append("compact", {})
+            for name in due:
+                # What the handles here and the last commit name is younger than this.
+                self._tables.drop_versions(name, safe)
+                with self._writing:
+                    self._tables.refresh(name)
+
+    def purge(self, keep: timedelta) -> int:
+        """Takes off the disk what no commit younger than `keep` needs; returns how many rows that were.
+
+        Commits wait for one slice of rows at a time, not for the whole.
+        """
+        horizon = self._log.before(time.time() - keep.total_seconds())
+        if horizon is None:
+            return 0
+        with self._tending:
+            with self._writing:
+                purge = plan_purge(self._tables, self._image, horizon)
+                if not len(purge):
+                    return 0
+                # From here on nobody may count on these rows: what comes back comes as new.
+                self._image.forget(purge.passages, purge.phrases, purge.triples)
+                self._log.horizon = max(self._log.horizon, horizon)
+                self._log.append("purge", {}, {"horizon": horizon})
+            for name, ids in purge.slices():
+                with self._writing:
+                    self._tables.delete(name, ids)
+            with self._writing:
+                self._log.append("purged", {})
+                for name in purge.tables:
+                    # Everything is committed, and nobody reads: this is what takes the rows' bytes off the disk.
+                    self._tables.drop_versions(name, timedelta(0))
+                    self._tables.refresh(name)
+                self._log.append("dropped", {})
+        return len(purge)
+
+    def measure(self, sample: int = 500) -> Recall | None:
+        """How many of the synonym edges that there should be there are, by a sample; None where all are compared exactly."""
+        if self._image.searched is not None:
+            self.recall = synonym_recall(self.snapshot(), self.rule, sample)
+        return self.recall
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """While this lasts no table's files are rearranged or dropped; commits and queries go on."""
+        with self._saving, self._tending:
+            yield
+
+    @contextmanager
+    def between_commits(self) -> Iterator[Commit]:
+        """Commits wait for as long as this lasts; gives the last one."""
+        with self._writing:
+            yield self._log.last
+
+    def at(self, moment: float | int) -> Snapshot:
+        """The memory as of a commit (an int) or of a time in Unix seconds (a float). Raises StoreError if that is not kept."""
+        commit = moment if isinstance(moment, int) else self._log.before(moment)
+        if commit is None or commit < 1 or commit < self._log.horizon:
+            raise StoreError(
+                f"the memory is kept from commit {max(self._log.horizon, 1)} on; ask for that one or a later"
+            )
+        if commit >= self._log.last.seq:
+            if isinstance(moment, int) and commit > self._log.last.seq:
+                raise StoreError(f"there is no commit {commit} yet; the last is {self._log.last.seq}")
+            return self._snapshot
+        with self._looking_back:
+            if self._past is None or self._past.commit != commit:
+                with self._writing:
+                    image = past_image(self._image, self._tables, self.rule, commit)
+                    self._past = Snapshot(image, commit, self._log.times[commit])
+            return self._past
+
+    def close(self) -> None:
+        """Lets go of the store; nothing is written."""
+        self._folder.shutdown(cancel_futures=True)
+        with self._writing:
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,253 @@
+"""The LanceDB tables. Each is append-only: a row is never changed, a later row with the same key takes its place.
+
+Contents (passages, phrases, triples, extractions) are facts about a text and stay true when the text is forgotten; which
+of them live follows from `documents`. So adding, editing and removing are appends, and a reader of an older version of a
+table sees the memory of then. Maintenance drops what no kept version needs.
+"""
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import lancedb
+import pyarrow as pa
+
+from store.torn import set_aside_newest, set_aside_torn
+
+FORMAT = 1
+"""The store format that this version writes; a store with a larger one is refused."""
+
+FOREVER = timedelta(days=36_500)
+
+SYNCING = 16
+"""Files that are flushed to disk at once."""
+
+NAMES = ("passages", "phrases", "triples", "extractions", "synonyms", "documents", "commits")
+
+
+def schemas(dim: int) -> dict[str, pa.Schema]:
+    """Every table's columns. `row` is the internal number: the position in the table's order of first appearance.
+
+    `commit` says which of several rows for one key is the last: Lance keeps no order of rows through a compaction.
+    """
+    vector = pa.field("vector", pa.list_(pa.float32(), dim))
+    strings = pa.list_(pa.string())
+    return {
+        "passages": pa.schema(
+            [("row", pa.int32()), ("id", pa.string()), ("title", pa.string()), ("text", pa.string()), vector]
+        ),
+        "phrases": pa.schema([("row", pa.int32()), ("text", pa.string()), vector]),
+        "triples": pa.schema(
+            [("row", pa.int32()), ("subject", pa.int32()), ("predicate", pa.string()), ("object", pa.int32()), vector]
+        ),
+        "extractions": pa.schema(
+            [
+                ("passage", pa.string()),
+                ("extractor", pa.string()),
+                ("entities", strings),
+                ("triples", pa.list_(strings)),
+                ("prompt_tokens", pa.int32()),
+                ("completion_tokens", pa.int32()),
+                ("took_ms", pa.float32()),
+                ("commit", pa.int64()),
+            ]
+        ),
+        # A synonym edge between two phrase rows, subject < object; score 0 takes the edge away again.
+        "synonyms": pa.schema([("a", pa.int32()), ("b", pa.int32()), ("score", pa.float32()), ("commit", pa.int64())]),
+        "documents": pa.schema(
+            [
+                ("uri", pa.string()),
+                ("source", pa.string()),
+                ("state", pa.string()),
+                ("title", pa.string()),
+                ("error", pa.string()),
+                ("attempts", pa.int32()),
+                ("next_try", pa.float64()),
+                ("modified_at", pa.float64()),
+                ("committed_at", pa.float64()),
+                ("metadata", pa.string()),
+                ("passages", pa.string()),
+                ("payload", pa.string()),
+                ("commit", pa.int64()),
+            ]
+        ),
+        # `versions` names the version of every other table that belongs to the commit; `positions` holds the sources'
+        # positions that the commit changed.
+        "commits": pa.schema(
+            [
+                ("seq", pa.int64()),
+                ("time", pa.float64()),
+                ("kind", pa.string()),
+                ("versions", pa.string()),
+                ("positions", pa.string()),
+                ("facts", pa.string()),
+            ]
+        ),
+    }
+
+
+def vector_column(vectors: Sequence[Any], dim: int) -> pa.Array:
+    """Vectors, each of shape (dim,), as Lance's fixed-size lists."""
+    import numpy as np
+
+    flat = np.concatenate(vectors) if len(vectors) else np.empty(0, np.float32)
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat.astype(np.float32, copy=False)), dim)
+
+
+class Tables:
+    """Opens or creates the tables of one store and appends to them, durably."""
+
+    def __init__(self, folder: Path, dim: int) -> None:
+        self.folder = folder
+        self.dim = dim
+        self._schemas = schemas(dim)
+        self._db = lancedb.connect(str(folder))
+        self.torn = [name for name in NAMES if set_aside_torn(folder, name)]
+        """Tables whose newest version a power loss had left unfinished."""
+        if (folder / "commits.lance").exists() and set_aside_newest(folder, "commits", self._read_log):
+            self.torn.append("commits")
+        self._tables = {name: self._open(name) for name in NAMES}
+        self._synced: dict[Path, set[str]] = {}
+
+    def _open(self, name: str) -> Any:
+        if (self.folder / f"{name}.lance").exists():
+            return self._db.open_table(name)
+        return self._db.create_table(name, schema=self._schemas[name])
+
+    def _read_log(self) -> None:
+        self._db.open_table("commits").to_arrow()
+
+    def append(self, name: str, columns: Mapping[str, Any]) -> None:
+        """Appends rows given by column. One fragment and one version, however many rows."""
+        table = pa.table(dict(columns), schema=self._schemas[name])
+        if table.num_rows:
+            self._tables[name].add(table)
+
+    def version(self, name: str) -> int:
+        return int(self._tables[name].version)
+
+    def versions(self) -> dict[str, int]:
+        """The version of every table but `commits` itself."""
+        return {name: self.version(name) for name in NAMES if name != "commits"}
+
+    def bring_back(self, name: str, version: int, commit: int, next_row: int | None = None) -> None:
+        """Brings the table back to `version`, that of `commit`, as a new version on top.
+
+        Maintenance may have taken that version's files away. What came after it is then deleted by its commit or, where
+        `next_row` says what number the next row is to have, by its number. Rows of texts may also stay: they are facts.
+        """
+        table = self._tables[name]
+        try:
+            table.restore(version)
+        except (RuntimeError, ValueError):
+            table.checkout_latest()
+            if "commit" in self._schemas[name].names:
+                table.delete(f"commit > {commit}")
+            elif next_row is not None:
+                table.delete(f"row >= {next_row}")
+
+    def read(self, name: str, columns: Sequence[str] | None = None, version: int | None = None) -> pa.Table:
+        """The whole table, or some of its columns, now or as of `version`."""
+        table = self._tables[name]
+        if version is not None:
+            table = self._db.open_table(name)
+            table.checkout(version)
+        if columns is None:
+            return table.to_arrow()
+        return table.search().select(list(columns)).limit(max(table.count_rows(), 1)).to_arrow()
+
+    def read_where(self, name: str, columns: Sequence[str] | None, condition: str) -> pa.Table:
+        """The rows for which `condition` (SQL) holds; all columns where none are named."""
+        table = self._tables[name]
+        wanted = list(columns or self._schemas[name].names)
+        return table.search().where(condition).select(wanted).limit(max(table.count_rows(), 1)).to_arrow()
+
+    def read_with_ids(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """Some columns of the whole table and `_rowid`, by which `delete` names rows."""
+        table = self._tables[name]
+        return table.search().with_row_id(True).select(list(columns)).limit(max(table.count_rows(), 1)).to_arrow()
+
+    def delete(self, name: str, ids: Sequence[int]) -> None:
+        """Deletes the rows with these ids, as of now: compaction gives rows other ids."""
+        self._tables[name].delete(f"_rowid IN ({','.join(map(str, ids))})")
+
+    def rows(self, name: str) -> int:
+        return int(self._tables[name].count_rows())
+
+    def fragments(self, name: str) -> int:
+        """How many files the table's rows lie in."""
+        return int(self._tables[name].stats()["fragment_stats"]["num_fragments"])
+
+    def compact(self, name: str) -> None:
+        """Merges small fragments into larger ones, as a new version that `refresh` shows; every older version stays.
+
+        Commits go on meanwhile: this has a handle of its own, and Lance puts appends on top of a compaction.
+        """
+        self._db.open_table(name).optimize(cleanup_older_than=FOREVER)
+
+    def refresh(self, name: str) -> None:
+        """Goes on from the newest version of the table."""
+        self._tables[name].checkout_latest()
+
+    def drop_versions(self, name: str, keep: timedelta) -> None:
+        """Deletes versions older than `keep` but the newest, and the files that only they need."""
+        with warnings.catch_warnings():
+            # Nobody else has the store open: `store.lock`.
+            warnings.simplefilter("ignore", UserWarning)
+            self._db.open_table(name).optimize(cleanup_older_than=keep)
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Flushes to disk every file that the named tables gained since the last call, then their folders.
+
+        Lance writes without fsync; without this a commit could be acknowledged and lost with the power. All at once:
+        the file system then writes its journal once for all of them (3 instead of 105 ms for the files of a commit,
+        measured on ext4), and nothing of a commit counts before the last of them is on disk.
+        """
+        present: dict[Path, set[str]] = {}
+        wanted: list[Path] = []
+        for name in names:
+            root = self.folder / f"{name}.lance"
+            for folder in (root / "data", root / "_deletions", root / "_transactions", root / "_versions", root):
+                found = _files(folder)
+                known = self._synced.get(folder)
+                if found is None:
+                    continue
+                present[folder] = found
+                if known is None or found - known:
+                    wanted += [*(folder / file for file in found - (known or set())), folder]
+        if wanted:
+            with ThreadPoolExecutor(SYNCING, thread_name_prefix="sync") as threads:
+                for _ in threads.map(_fsync, wanted):
+                    pass  # what one of them raises is raised here
+        self._synced |= present
+
+    def assume_synced(self) -> None:
+        """At opening: what the last commit names was synced then; only what comes now has to be."""
+        for name in NAMES:
+            root = self.folder / f"{name}.lance"
+            for folder in (root / "data", root / "_deletions", root / "_transactions", root / "_versions", root):
+                if (found := _files(folder)) is not None:
+                    self._synced[folder] = found
+
+
+def _files(folder: Path) -> set[str] | None:
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name for entry in entries if entry.is_file(follow_symlinks=False)}
+    except FileNotFoundError:
+        return None
+
+
+def _fsync(path: Path) -> None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return  # Lance replaced it meanwhile (a transaction file after its commit); its successor is in the folder too.
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

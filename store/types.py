@@ -1,0 +1,112 @@
+"""What travels into the store: plain values, no behaviour.
+
+A passage's identity is its content (`store.keys.passage_id`), a phrase's its normalised text, a triple's its three
+normalised parts. Texts arrive here already normalised; the store never changes a text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Triple = tuple[str, str, str]
+"""(subject, predicate, object), each normalised."""
+
+Vector = NDArray[np.float32]
+"""One embedding, shape (dim,), L2-normalised."""
+
+
+class State(StrEnum):
+    """Where a document stands; every document is in exactly one state."""
+
+    PENDING = "pending"
+    INDEXED = "indexed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRef:
+    """A document's use of a passage: which one, where it stood, and triples that came with the document."""
+
+    passage: str
+    location: Mapping[str, Any] = field(default_factory=dict)
+    given: tuple[Triple, ...] | None = None
+    """Triples extracted upstream; `None` when the document brought none and an extractor is to be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document as it stands after a commit. `passages` are in reading order."""
+
+    uri: str
+    source: str
+    title: str = ""
+    state: State = State.INDEXED
+    error: str | None = None
+    attempts: int = 0
+    next_try: float | None = None
+    """Unix seconds of the next try of a failed document, `None` when it waits for `retry`."""
+    modified_at: float | None = None
+    committed_at: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    passages: tuple[PassageRef, ...] = ()
+    payload: str | None = None
+    """What must be kept to index a pending or failed document that has no file behind it (JSON)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageText:
+    """A passage's content. What is embedded and extracted from is `title + "\\n" + text` (`full`)."""
+
+    id: str
+    title: str
+    text: str
+
+    @property
+    def full(self) -> str:
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What OpenIE found in one passage. `extractor` names model and prompt, so that a call is never paid twice."""
+
+    passage: str
+    extractor: str
+    entities: tuple[str, ...] = ()
+    triples: tuple[Triple, ...] = ()
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    took_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One commit's worth of change: all of it becomes visible, or none.
+
+    `documents` replace what stands under their URIs; `removed` URIs go; `passages` and `extractions` are those the store
+    does not hold yet; the three `*_vectors` map text (a triple: its three parts) to its embedding for everything that
+    `Store.missing` named. `positions` are where the sources stand once this is committed (`None` forgets a key).
+    """
+
+    documents: tuple[Document, ...] = ()
+    removed: tuple[str, ...] = ()
+    passages: tuple[PassageText, ...] = ()
+    extractions: tuple[Extraction, ...] = ()
+    passage_vectors: Mapping[str, Vector] = field(default_factory=dict)
+    phrase_vectors: Mapping[str, Vector] = field(default_factory=dict)
+    triple_vectors: Mapping[Triple, Vector] = field(default_factory=dict)
+    positions: Mapping[str, Any | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderIdentity:
+    """Which encoder made the store's vectors; a store opens only with the one that made it."""
+
+    name: str
+    dim: int

@@ -1,0 +1,86 @@
+"""Everything derived once more from the tables, and compared with what the memory answers from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+import numpy as np
+
+from store.export import export_lines
+from store.load import load_image
+from store.recall import synonym_recall
+from store.snapshot import Snapshot
+from store.store import Store
+from store.synonyms import EXACT_BELOW
+from store.tables import Tables
+
+SHOWN = 20
+"""Differences that are told of; one fault makes many."""
+
+SAMPLE = 500
+"""Phrases whose synonyms are searched for exactly where there are too many to do it for all."""
+
+RECALL = 0.99
+
+
+@dataclass(slots=True)
+class Verified:
+    """What was found at `commit`; no `problems` is what should be found."""
+
+    commit: int
+    lines: int = 0
+    """Lines of the export that were compared."""
+    synonym_recall: float = 1.0
+    problems: list[str] = field(default_factory=list)
+
+
+def verify(store: Store) -> Verified:
+    """Compares the present snapshot with one built anew from the tables. Commits and queries go on meanwhile."""
+    with store.undisturbed():
+        snapshot = store.snapshot()
+        tables = Tables(store.folder, snapshot.dim)
+        found = Verified(snapshot.commit)
+        try:
+            found.problems += _repeated(tables)
+            image = load_image(tables, snapshot.dim, store.rule, snapshot.commit)
+        except (OSError, RuntimeError, ValueError, KeyError) as error:
+            found.problems.append(f"the tables cannot be read: {type(error).__name__}: {error}")
+            return found
+    anew = Snapshot(image, snapshot.commit, snapshot.time)
+    for difference in _differences(snapshot, anew, found):
+        if len(found.problems) == SHOWN:
+            break
+        found.problems.append(difference)
+    for name, vectors in (("passages", anew.passage_vectors), ("phrases", anew.phrase_vectors)):
+        for start, block in vectors.blocks():
+            lengths = np.linalg.norm(block, axis=1)
+            if not np.isfinite(lengths).all() or (np.abs(lengths - 1) > 1e-3).any():
+                found.problems.append(f"vectors of {name} from row {start} on are not of length 1")
+    few = anew.n_phrases <= EXACT_BELOW
+    recall = synonym_recall(snapshot, store.rule, anew.n_phrases if few else SAMPLE)
+    found.synonym_recall = recall.share
+    if recall.share < (1.0 if few else RECALL):
+        found.problems.append(f"of {recall.pairs} synonym edges that there should be, {recall.found} are there")
+    return found
+
+
+def _repeated(tables: Tables) -> list[str]:
+    problems = []
+    for name, column in (
+        ("passages", "id"),
+        ("passages", "row"),
+        ("phrases", "text"),
+        ("phrases", "row"),
+        ("triples", "row"),
+    ):
+        values = tables.read(name, (column,))[column].combine_chunks()
+        if len(values.unique()) != len(values):
+            problems.append(f"the table {name} holds a {column} twice")
+    return problems
+
+
+def _differences(live: Snapshot, anew: Snapshot, found: Verified) -> Iterator[str]:
+    for mine, theirs in zip_longest(export_lines(live), export_lines(anew)):
+        found.lines += 1
+        if mine != theirs:
+            yield f"in memory {mine}, by the tables {theirs}"

@@ -1,0 +1,213 @@
+"""The graph as a random walk sees it: one symmetric matrix of edge weights over all phrases, then all passages.
+
+A product with it is all that PageRank asks for, many times a query. The bases of a snapshot's matrices are joined into one
+CSR the first time they are walked, and that is shared by all snapshots which have the same bases; what changed since is a
+second, small CSR. The sum of the two products is exact: joining adds nothing up but weights that lie between the same two
+nodes.
+"""
+
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from store.matrix import MatrixView
+
+Vector = NDArray[np.float64]
+
+LEAST = 1e-9
+"""Less is no edge: what rounding leaves of weights that were added and taken away again."""
+KEPT = 4
+"""Joined bases that are kept: those of the present memory for two ways of walking, and the ones before a fold."""
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeWeights:
+    """How much an edge counts in the walk: its own weight times the factor of its kind; 0 leaves the kind out."""
+
+    relation: float
+    synonym: float
+    context: float = 0.0
+    occurrence: float = 0.0
+    """Passage-phrase edges again, weighted by how many triples the passage states about the phrase."""
+
+
+class Graph(Protocol):
+    """What a walk needs of a snapshot."""
+
+    @property
+    def n_phrases(self) -> int: ...
+    @property
+    def n_passages(self) -> int: ...
+    @property
+    def triple_ends(self) -> NDArray[np.int32]: ...
+    @property
+    def relation(self) -> MatrixView: ...
+    @property
+    def synonym(self) -> MatrixView: ...
+    @property
+    def context(self) -> MatrixView: ...
+    @property
+    def incidence(self) -> MatrixView: ...
+
+
+class Walk:
+    """The weights at one commit. Thread-safe: nothing in it changes."""
+
+    def __init__(self, graph: Graph, weights: EdgeWeights) -> None:
+        self.nodes = graph.n_phrases + graph.n_passages
+        self._phrases = graph.n_phrases
+        self._base = _joined.get(graph, weights)
+        self._delta = _delta(graph, weights)
+        degrees = self.matvec(np.ones(self.nodes))
+        degrees[degrees < LEAST] = 0.0
+        self.degrees: Vector = degrees
+        """Weighted degree of every node, shape (nodes,)."""
+
+    def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
+        """A @ x; both of shape (nodes,). Where `x` is float32, the base's product is in float32 too."""
+        base = self._base
+        matrix = base.rough if x.dtype == np.float32 else base.matrix
+        if base.whole(self._phrases, self.nodes):
+            y: NDArray[Any] = matrix @ x
+            return y if self._delta is None else y + self._delta @ x
+        y = self._delta @ x if self._delta is not None else np.zeros(self.nodes)
+        inner = matrix @ np.concatenate([x[: base.phrases], x[self._phrases : self._phrases + base.passages]])
+        y[: base.phrases] += inner[: base.phrases]
+        y[self._phrases : self._phrases + base.passages] += inner[base.phrases :]
+        return y
+
+    def merged(self) -> Any:
+        """The whole matrix as one CSR of shape (nodes, nodes), without zeros. O(everything)."""
+        joined = self._base.matrix.tocoo()
+        shift = self._phrases - self._base.phrases
+        rows = np.where(joined.row < self._base.phrases, joined.row, joined.row + shift)
+        cols = np.where(joined.col < self._base.phrases, joined.col, joined.col + shift)
+        whole = sparse.csr_array((joined.data, (rows, cols)), shape=(self.nodes, self.nodes))
+        if self._delta is not None:
+            whole = sparse.csr_array(whole + self._delta)
+        whole.sum_duplicates()
+        whole.data[np.abs(whole.data) < LEAST] = 0.0
+        whole.eliminate_zeros()
+        return whole
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """One CSR over `phrases` phrases and `passages` passages: those that the bases know."""
+
+    matrix: Any
+    rough: Any
+    """The same in float32: half the bytes to read."""
+    phrases: int
+    passages: int
+
+    def whole(self, phrases: int, nodes: int) -> bool:
+        return self.phrases == phrases and self.phrases + self.passages == nodes
+
+
+def _used(graph: Graph, weights: EdgeWeights) -> list[tuple[str, MatrixView, float]]:
+    views = {"relation": graph.relation, "synonym": graph.synonym, "context": graph.context}
+    found = [(name, view, getattr(weights, name)) for name, view in views.items()]
+    found.append(("occurrence", graph.incidence, weights.occurrence))
+    return [each for each in found if each[2]]
+
+
+def _ends(rows: Any, cols: Any, values: Any, ends: NDArray[np.int32]) -> tuple[Any, Any, Any]:
+    """Entries passage x triple as entries passage x phrase; a triple about itself holds its phrase once."""
+    subjects, objects = ends[cols, 0], ends[cols, 1]
+    apart = subjects != objects
+    return (
+        np.concatenate([rows, rows[apart]]),
+        np.concatenate([subjects, objects[apart]]),
+        np.concatenate([values, values[apart]]),
+    )
+
+
+def _entries(
+    parts: Sequence[tuple[str, Any, Any, Any, float]], ends: NDArray[np.int32], phrases: int
+) -> tuple[Any, Any, Any]:
+    """(row, column, weight) of every entry, in both directions; passages are numbered after `phrases`."""
+    rows_, cols_, values_ = [], [], []
+    for name, rows, cols, values, factor in parts:
+        if name == "occurrence":
+            rows, cols, values = _ends(rows, cols, values, ends)
+        if name in ("context", "occurrence"):
+            passages = rows.astype(np.int64) + phrases
+            rows, cols, values = (
+                np.concatenate([passages, cols]),
+                np.concatenate([cols, passages]),
+                np.concatenate([values, values]),
+            )
+        rows_.append(rows)
+        cols_.append(cols)
+        values_.append(values * factor)
+    if not rows_:
+        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)
+    return np.concatenate(rows_), np.concatenate(cols_), np.concatenate(values_)
+
+
+def _square(entries: tuple[Any, Any, Any], nodes: int) -> Any:
+    rows, cols, values = entries
+    # Half the bytes a column takes are half the bytes a product reads.
+    index = np.int32 if nodes < np.iinfo(np.int32).max else np.int64
+    matrix = sparse.csr_array((values, (rows.astype(index), cols.astype(index))), shape=(nodes, nodes))
+    matrix.sum_duplicates()
+    return matrix
+
+
+def _delta(graph: Graph, weights: EdgeWeights) -> Any:
+    """What the logs add, as one CSR over all nodes; None when they are empty."""
+    parts = [(name, *view.log, factor) for name, view, factor in _used(graph, weights) if view.log_length]
+    if not parts:
+        return None
+    return _square(_entries(parts, graph.triple_ends, graph.n_phrases), graph.n_phrases + graph.n_passages)
+
+
+class _JoinedCache:
+    """The last few joined bases, by the bases they were made of."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: list[tuple[EdgeWeights, tuple[weakref.ref[Any], ...], _Joined]] = []
+
+    def get(self, graph: Graph, weights: EdgeWeights) -> _Joined:
+        used = _used(graph, weights)
+        bases = [view.base for _, view, _ in used]
+        # Two queries after a fold: the second waits for what the first makes.
+        with self._lock:
+            self._kept = [each for each in self._kept if all(ref() is not None for ref in each[1])]
+            for at, (known, refs, joined) in enumerate(self._kept):
+                if known == weights and all(ref() is base for ref, base in zip(refs, bases, strict=True)):
+                    self._kept.append(self._kept.pop(at))
+                    return joined
+            joined = _join(used, graph.triple_ends)
+            self._kept.append((weights, tuple(weakref.ref(base) for base in bases), joined))
+            del self._kept[:-KEPT]
+            return joined
+
+
+def _join(used: Sequence[tuple[str, MatrixView, float]], ends: NDArray[np.int32]) -> _Joined:
+    phrases = passages = 0
+    parts = []
+    for name, view, factor in used:
+        entries = view.base.tocoo()
+        parts.append((name, entries.row, entries.col, entries.data, factor))
+        if name == "occurrence":
+            passages = max(passages, view.base.shape[0])
+            phrases = max(phrases, int(ends[entries.col].max(initial=-1)) + 1)
+        else:
+            phrases = max(phrases, view.base.shape[1])
+            passages = max(passages, view.base.shape[0]) if name == "context" else passages
+    matrix = _square(_entries(parts, ends, phrases), phrases + passages)
+    values = matrix.data.astype(np.float32)
+    rough = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+    return _Joined(matrix, rough, phrases, passages)
+
+
+_joined = _JoinedCache()

@@ -1,0 +1,142 @@
+"""`doctor`: one line a check, what to do about each that is not well, and the exit code of the worst."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cli.checks import configuration, machine
+from cli.checks import daemon as daemons
+from cli.checks.check import Check, worst
+from cli.errors import Exit
+from daemon.contract import SourceStatus, Status
+from tests.cli.cli_answers import LIST, STATUS
+from tests.cli.cli_daemon import Here, Scripted, problem
+
+
+def by_name(ended: object) -> dict[str, dict[str, str]]:
+    return {check["name"]: check for check in ended.json["checks"]}  # type: ignore[attr-defined]
+
+
+def test_a_daemon_that_is_well(here: Here, scripted: Scripted) -> None:
+    well = STATUS | {"failed": 0, "sources": STATUS["sources"][:1]}
+    scripted.answers["GET /v1/status"] = well
+    scripted.socket.chmod(0o660)
+    ended = here("--json", "doctor")
+    checks = by_name(ended)
+    assert (ended.code, ended.err) == (0, "")
+    assert {"python", "clock", "inotify", "configuration", "socket", "daemon", "encoder", "documents"} <= set(checks)
+    assert checks["daemon"]["detail"] == "ready, commit 42, up 1 h 2 min, 512 MiB"
+    assert checks["folder /drive"]["status"] == "ok"
+    assert checks["documents"]["detail"] == "61 documents, 2 pending, none failed"
+
+
+def test_a_source_in_error_and_failed_documents_are_told_with_what_to_do(here: Here, scripted: Scripted) -> None:
+    scripted.answers |= {"GET /v1/status": STATUS, "GET /v1/documents": LIST}
+    ended = here("--json", "doctor")
+    checks = by_name(ended)
+    assert ended.code == 1
+    assert (checks["kafka news"]["status"], checks["kafka news"]["detail"]) == ("fail", "error: broker unreachable")
+    assert checks["documents"]["status"] == "warn"
+    assert "file:///drive/cut.pdf: damaged: copy it again" in checks["documents"]["detail"]
+    assert "hippoctl ls --state failed" in checks["documents"]["hint"]
+    lines = here("doctor").out.splitlines()
+    assert len(lines) == len(checks)
+    assert {line.split()[0] for line in lines} == {"ok", "warn", "fail"}
+
+
+def test_3_when_no_daemon_answers_and_the_other_checks_are_made(here: Here) -> None:
+    ended = here("--json", "--socket", "absent.sock", "doctor")
+    checks = by_name(ended)
+    assert ended.code == 3
+    assert (checks["socket"]["status"], checks["python"]["status"]) == ("fail", "ok")
+    assert "start hippod" in checks["socket"]["hint"]
+
+
+def test_a_daemon_that_refuses_is_one_failed_check(here: Here, scripted: Scripted) -> None:
+    scripted.answers["GET /v1/status"] = problem("internal", 500, "An error of hippod's own.")
+    ended = here("--json", "doctor")
+    assert (ended.code, by_name(ended)["daemon"]["detail"]) == (1, "An error of hippod's own.")
+
+
+def test_a_configuration_that_is_no_toml_is_exit_2(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+    scripted.answers["GET /v1/status"] = STATUS | {"failed": 0, "sources": []}
+    (tmp_path / "config.toml").write_text("[api\n")
+    ended = here("--json", "doctor")
+    assert (ended.code, by_name(ended)["configuration"]["status"]) == (2, "fail")
+
+
+def script(path: Path, body: str) -> str:
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_what_hippod_says_of_the_configuration_is_passed_on(tmp_path: Path) -> None:
+    good = script(tmp_path / "good", '[ "$1 $3" = "--config --check" ]')
+    bad = script(tmp_path / "bad", 'echo "config.toml: api.mode: octal" >&2; exit 2')
+    file = tmp_path / "config.toml"
+    assert configuration.validity(file, good).status == "ok"
+    wrong = configuration.validity(file, bad)
+    assert (wrong.status, wrong.detail, wrong.code) == ("fail", "config.toml: api.mode: octal", Exit.USAGE)
+    assert configuration.validity(file, None).status == "warn"
+    assert configuration.validity(file, str(tmp_path / "absent")).status == "fail"
+
+
+def test_an_llm_is_checked_only_where_one_is_configured() -> None:
+    assert configuration.llm({}).status == "ok"
+    for address in ("http://127.0.0.1:1/v1", "http://[", "nonsense"):
+        down = configuration.llm({"base_url": address, "model": "m"})
+        assert (down.status, "[llm] base_url" in down.hint) == ("fail", True)
+
+
+def test_watches_must_be_enough_for_the_folders(tmp_path: Path) -> None:
+    (tmp_path / "drive/a/b").mkdir(parents=True)
+    limits = tmp_path / "limits"
+    limits.mkdir()
+    (limits / "max_user_instances").write_text("128\n")
+    for most, status in (("100\n", "ok"), ("3\n", "warn")):
+        (limits / "max_user_watches").write_text(most)
+        check = machine.watches([tmp_path / "drive"], limits)
+        assert (check.status, "3 directories" in check.detail) == (status, True)
+    assert machine.watches([], tmp_path / "absent").status == "warn"
+
+
+def test_python_clock_and_disk(tmp_path: Path) -> None:
+    assert [machine.python(version).status for version in ((3, 10), (3, 11), (3, 14))] == ["fail", "ok", "ok"]
+    assert [machine.clock(now, 1_000_000.0).status for now in (0.0, 2_000_000.0)] == ["warn", "ok"]
+    assert "free of" in machine.disk(tmp_path / "not/yet/there").detail
+
+
+def test_a_socket_must_be_one_that_this_user_may_write_to(tmp_path: Path, scripted: Scripted) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    checked = [daemons.socket(daemons.Address(path, "--socket")) for path in (plain, tmp_path / "absent")]
+    assert [(check.status, check.code) for check in checked] == [("fail", Exit.NO_DAEMON)] * 2
+    scripted.socket.chmod(0o666)
+    assert daemons.socket(daemons.Address(scripted.socket, "--socket")).status == "warn"
+    scripted.socket.chmod(0o660)
+    assert daemons.socket(daemons.Address(scripted.socket, "--socket")).status == "ok"
+    if os.geteuid() != 0:
+        scripted.socket.chmod(0o000)
+        assert daemons.socket(daemons.Address(scripted.socket, "--socket")).status == "fail"
+
+
+@pytest.mark.parametrize(("encoder", "status"), [("hash", "warn"), ("hash-256", "warn"), ("all-MiniLM-L6-v2", "ok")])
+def test_an_encoder_that_knows_no_meaning_is_told(encoder: str, status: str) -> None:
+    assert daemons.encoder(Status.model_validate(STATUS | {"encoder": encoder})).status == status
+
+
+def test_a_source_that_still_reads_is_well() -> None:
+    check = daemons.source(SourceStatus(kind="folder", name="/drive", state="following", lag=3))
+    assert (check.status, check.detail) == ("ok", "following, 3 changes to read")
+    fallen_back = SourceStatus(kind="folder", name="/drive", state="polling", lag=0, detail="raise max_user_watches")
+    check = daemons.source(fallen_back)
+    assert (check.status, check.detail) == ("warn", "polling, up to date: raise max_user_watches")
+
+
+def test_the_worst_failure_gives_the_exit_code() -> None:
+    checks = [Check("a", "ok", ""), Check("b", "warn", "", code=Exit.NO_DAEMON), Check("c", "fail", "")]
+    assert worst(checks) == Exit.FAILED
+    assert worst([*checks, Check("d", "fail", "", code=Exit.NO_DAEMON)]) == Exit.NO_DAEMON
+    assert worst(checks[:2]) == Exit.DONE

@@ -1,0 +1,106 @@
+"""A process that changes a store without end, and what must hold after it is killed at any moment.
+
+Run as a program it works on the store until it is killed: adds, edits, removals, compaction, folds, snapshots, purges. Each
+commit that was acknowledged is written to standard output as a line before the next begins.
+"""
+
+import json
+import random
+import subprocess
+import sys
+import threading
+import time
+from datetime import timedelta
+from pathlib import Path
+
+from store.export import export_lines
+from store.verify import verify
+from tests.store import oracle
+from tests.store.small import complete, extract, open_store
+
+ROOT = Path(__file__).parents[2]
+
+
+def step(number, held):
+    """Change number `number` to the documents `held`: (documents that are new or edited, URIs that go). A function of both."""
+    random_ = random.Random(number)
+    changed = {}
+    for _ in range(random_.randint(1, 3)):
+        count = random_.randint(1, 3)
+        changed[f"d{random_.randrange(12)}"] = [("T", f"text {random_.randrange(200)}", None) for _ in range(count)]
+    removed = [uri for uri in sorted(held) if uri not in changed and random_.random() < 0.15]
+    return changed, removed
+
+
+def after(count):
+    """The documents after the first `count` changes."""
+    held = {}
+    for number in range(count):
+        changed, removed = step(number, held)
+        held |= changed
+        for uri in removed:
+            del held[uri]
+    return held
+
+
+def work(folder, first):
+    store = open_store(Path(folder))
+    upkeep = threading.Thread(target=tend, args=(store,), daemon=True)
+    upkeep.start()
+    held, number = after(first), first
+    while True:
+        changed, removed = step(number, held)
+        batch = complete(store, changed, removed)
+        store.commit(
+            type(batch)(**{name: getattr(batch, name) for name in batch.__slots__} | {"positions": {"n": number}})
+        )
+        held |= changed
+        for uri in removed:
+            del held[uri]
+        number += 1
+        print(json.dumps(number), flush=True)
+
+
+def tend(store):
+    while True:
+        for job in (store.compact, store.fold, store.save, lambda: store.purge(timedelta(0))):
+            job()
+
+
+class Crashes:
+    """Kills after kills of one store; `crash` raises AssertionError where something does not hold."""
+
+    def __init__(self, folder, seed):
+        self.folder = folder
+        self.random = random.Random(seed)
+        self.done = 0
+
+    def crash(self, longest_s):
+        """Lets a process work for a random time, kills it, and looks at what it left."""
+        command = [sys.executable, "-m", "tests.crash.crashing", str(self.folder), str(self.done)]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            first = process.stdout.readline()
+            if not first:
+                raise AssertionError(f"it did not begin: {process.stderr.read()[-2000:]}")
+            time.sleep(self.random.uniform(0, longest_s))
+            ended = process.poll()
+            process.kill()
+            said = [first, *process.stdout.readlines()]
+            if ended is not None:
+                raise AssertionError(f"it ended by itself: {process.stderr.read()[-2000:]}")
+        acknowledged = max(int(line) for line in said if line.endswith("\n"))
+        with open_store(self.folder) as store:
+            committed = int(store.positions["n"]) + 1
+            # What was committed when the kill came may not have been told any more.
+            assert committed in (acknowledged, acknowledged + 1), (committed, acknowledged)
+            difference = oracle.same(export_lines(store.snapshot()), oracle.export(after(committed), extract))
+            assert difference is None, difference
+            found = verify(store)
+            assert found.problems == [], found.problems
+            uris = [document.uri for document in store.documents()]
+            assert uris == sorted(after(committed)), uris
+        self.done = committed
+
+
+if __name__ == "__main__":
+    work(sys.argv[1], int(sys.argv[2]))

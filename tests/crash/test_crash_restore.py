@@ -1,0 +1,35 @@
+"""verify, backup and restore with the real programs."""
+
+from tests.e2e.running import Daemon, hippod
+
+
+def test_a_backup_taken_while_running_brings_the_memory_of_its_commit_back(tmp_path):
+    with Daemon(tmp_path / "home") as daemon:
+        first = daemon.write("first.md", "# Marie Curie\n\nMarie Curie was born in Warsaw.\n")
+        daemon.wait()
+        expected = daemon.export()
+        assert daemon.ctl_json("verify")["problems"] == []
+        made = daemon.ctl_json("backup", str(tmp_path / "backup"))
+        assert made["files"] > 0
+        again = daemon.ctl("backup", str(tmp_path / "backup"))
+        assert again.code == 1
+        assert "there already" in again.err
+        then = daemon.status()["commit"]
+        (daemon.drive / "first.md").unlink()
+        daemon.write("second.md", "# Pierre Curie\n\nPierre Curie was born in Paris.\n")
+        daemon.wait()
+        past = daemon.ctl_json("query", "--as-of", str(then), "Where was Marie Curie born?")
+        assert past["commit"] == then
+        assert past["passages"][0]["title"] == "Marie Curie"
+        refused = hippod(tmp_path / "home", "--config", str(daemon.config), "--restore", str(tmp_path / "backup"))
+        assert refused.code == 3
+        assert "pid" in refused.err
+        daemon.stop()
+        (daemon.drive / "second.md").unlink()
+        daemon.write("first.md", "# Marie Curie\n\nMarie Curie was born in Warsaw.\n")
+        assert daemon.ctl("restore", str(tmp_path / "backup"), "--config", str(daemon.config)).code == 0
+        daemon.start()
+        daemon.wait()
+        assert daemon.export() == expected
+        assert first in daemon.documents()
+        assert daemon.ctl_json("verify")["problems"] == []

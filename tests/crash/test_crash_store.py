@@ -1,0 +1,12 @@
+"""A process that is killed at any moment loses nothing that it acknowledged, and leaves nothing half done."""
+
+from tests.crash.crashing import Crashes
+
+CRASHES = 20
+
+
+def test_a_kill_at_any_moment_loses_nothing_and_repeats_nothing(tmp_path):
+    crashes = Crashes(tmp_path / "store", seed=5)
+    for _ in range(CRASHES):
+        crashes.crash(longest_s=0.8)
+    assert crashes.done > CRASHES

@@ -1,0 +1,35 @@
+"""Daemons for the tests, ended when the test is; what they logged is shown when it fails."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.running import Daemon
+
+Hippo = Callable[..., Daemon]
+
+
+@pytest.fixture
+def hippo(tmp_path: Path) -> Iterator[Hippo]:
+    """Makes daemons that are not started yet: `hippo()` in the test's folder, `hippo("other")` in one below it."""
+    made: list[Daemon] = []
+
+    def make(name: str = "", **settings: Any) -> Daemon:
+        daemon = Daemon(tmp_path / name, **settings)
+        made.append(daemon)
+        return daemon
+
+    yield make
+    for daemon in made:
+        daemon.close()
+        print(f"--- {daemon.home} logged:\n{daemon.log_text()[-6000:]}")
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One daemon for the tests of a module, on the `hash` encoder."""
+    with Daemon(tmp_path_factory.mktemp("live")) as daemon:
+        yield daemon
+    print(f"--- {daemon.home} logged:\n{daemon.log_text()[-6000:]}")

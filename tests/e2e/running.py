@@ -1,0 +1,311 @@
+"""A real hippod as a process in a folder of its own, driven through its socket and by the real hippoctl."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+import psutil
+import tomli_w
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 90.0
+"""How long anything may take before a test gives up: generous, as the machine may be busy."""
+
+NO_PRIVILEGE = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH; refused where they are not held anyway
+    libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP: not to be had again after exec
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+"""Starts Python again as a process to which files' permissions apply, even for root."""
+
+Json = dict[str, Any]
+Found = TypeVar("Found")
+
+
+def clean_environment(home: Path) -> dict[str, str]:
+    """This process's environment without anything that configures hippod or hippoctl; `home` stands for the user's."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("HIPPOD", "_HIPPOCTL", "XDG_"))}
+    return kept | {"HOME": str(home), "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+
+
+def until(condition: Callable[[], Found], what: str, patience_s: float = PATIENCE_S, pause_s: float = 0.05) -> Found:
+    """Asks again until the answer is true; returns it. Fails, saying `what`, when the patience is over."""
+    deadline = time.monotonic() + patience_s
+    while not (answer := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"after {patience_s:g} s still not so: {what}")
+        time.sleep(pause_s)
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one JSON document on stdout."""
+        return json.loads(self.out)
+
+    @property
+    def events(self) -> list[Json]:
+        """The log lines on stderr that are JSON objects."""
+        return _objects(self.err)
+
+
+def hippod(home: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float = PATIENCE_S) -> Ran:
+    """Runs `hippod` to its end: for what does not start, or must not."""
+    done = subprocess.run(
+        [sys.executable, "-c", NO_PRIVILEGE, "-m", "daemon.main", *arguments],
+        env=clean_environment(home) | dict(env or {}),
+        cwd=home,
+        capture_output=True,
+        timeout=timeout_s,
+    )
+    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def write_config(file: Path, sections: Mapping[str, Any]) -> Path:
+    """A configuration file with these tables; a value of None leaves a table out."""
+    file.write_text(tomli_w.dumps({name: table for name, table in sections.items() if table is not None}), "utf-8")
+    return file
+
+
+class Daemon:
+    """One configuration, store and socket; `start` and `stop` as often as wanted, the store stays.
+
+    `home` holds the followed folders (`folders`, made when absent), the store, and the log. Further keywords are sections
+    of the configuration. The encoder is `hash` unless `encoder` says otherwise.
+    """
+
+    def __init__(self, home: Path, folders: Sequence[str] = ("drive",), **sections: Any) -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        self.home = home.resolve()
+        # Elsewhere: a Unix socket's path has at most 107 bytes.
+        self._short = Path(tempfile.mkdtemp(prefix="hd-"))
+        self.socket = self._short / "s"
+        self.store = self.home / "store"
+        self.folders = [self.home / name for name in folders]
+        for folder in self.folders:
+            folder.mkdir(exist_ok=True)
+        settings = [dict(sections.get("folder") or {}, path=str(folder)) for folder in self.folders]
+        self.sections: dict[str, Any] = {
+            "store": {"path": str(self.store)},
+            "encoder": {"backend": "hash"},
+            "schedule": {"rescan": "off"},
+            **{name: table for name, table in sections.items() if name != "folder"},
+            "folder": settings,
+            "api": {"socket": str(self.socket), **sections.get("api", {})},
+        }
+        self.config = write_config(self.home / "hippod.toml", self.sections)
+        self.log = self.home / "log.jsonl"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.http = httpx.Client(
+            transport=httpx.HTTPTransport(uds=str(self.socket), retries=0),
+            base_url="http://hippod",
+            timeout=PATIENCE_S,
+            trust_env=False,
+        )
+
+    # Life.
+
+    def launch(self) -> Self:
+        """Starts the process; does not wait for it."""
+        assert self.process is None
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", NO_PRIVILEGE, "-m", "daemon.main", "--config", str(self.config)],
+                env=clean_environment(self.home),
+                cwd=self.home,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
+        return self
+
+    def start(self) -> Self:
+        self.launch()
+        return self.wait_ready()
+
+    def wait_ready(self) -> Self:
+        until(self._ready, "hippod is ready", pause_s=0.02)
+        return self
+
+    def _ready(self) -> bool:
+        assert self.process is not None
+        if self.process.poll() is not None:
+            raise AssertionError(f"hippod ended with {self.process.returncode}:\n{self.log_text()[-4000:]}")
+        try:
+            return self.http.get("/healthz").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def stop(self, patience_s: float = PATIENCE_S) -> int:
+        """SIGTERM; returns the exit code."""
+        assert self.process is not None
+        self.process.terminate()
+        return self._ended(patience_s)
+
+    def kill(self) -> None:
+        """kill -9."""
+        assert self.process is not None
+        self.process.kill()
+        self._ended(PATIENCE_S)
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def _ended(self, patience_s: float) -> int:
+        assert self.process is not None
+        code = self.process.wait(patience_s)
+        self.process = None
+        return code
+
+    def restart(self) -> Self:
+        assert self.stop() == 0, self.log_text()[-4000:]
+        return self.start()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the process, however it is; the home folder stays."""
+        if self.process is not None:
+            self.process.kill()
+            self._ended(PATIENCE_S)
+        self.http.close()
+        shutil.rmtree(self._short, ignore_errors=True)
+
+    # Its folder.
+
+    @property
+    def drive(self) -> Path:
+        """The first followed folder."""
+        return self.folders[0]
+
+    def write(self, name: str, content: str | bytes) -> str:
+        """Writes a file into the first folder; returns its URI."""
+        path = self.drive / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path.as_uri()
+
+    def uri(self, name: str) -> str:
+        return (self.drive / name).as_uri()
+
+    # What it says.
+
+    def log_text(self) -> str:
+        return self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+
+    def events(self, name: str) -> list[Json]:
+        """The log's events of one name."""
+        return [event for event in _objects(self.log_text()) if event.get("event") == name]
+
+    def command(self, *arguments: str | Path) -> list[str]:
+        return [sys.executable, "-m", "cli.main", "--socket", str(self.socket), *map(str, arguments)]
+
+    def ctl(self, *arguments: str | Path, stdin: str = "") -> Ran:
+        """Runs the real hippoctl."""
+        done = subprocess.run(
+            self.command(*arguments),
+            env=clean_environment(self.home),
+            cwd=self.home,
+            input=stdin.encode(),
+            capture_output=True,
+            timeout=PATIENCE_S + 30,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def ctl_json(self, *arguments: str | Path, stdin: str = "") -> Json:
+        """What hippoctl prints with --json; fails where it fails."""
+        ran = self.ctl("--json", *arguments, stdin=stdin)
+        assert ran.code == 0, (arguments, ran)
+        answer: Json = ran.json
+        return answer
+
+    def ask(self, method: str, path: str, **options: Any) -> Json:
+        """One request that must succeed."""
+        response = self.http.request(method, path, **options)
+        assert response.is_success, (method, path, response.status_code, response.text)
+        answer: Json = response.json()
+        return answer
+
+    def status(self) -> Json:
+        return self.ask("GET", "/v1/status")
+
+    def wait(self, timeout_s: float = PATIENCE_S) -> Json:
+        """Returns the status once all that the folders hold now is committed or failed."""
+        return self.ask("POST", "/v1/wait", json={"timeout_s": timeout_s})
+
+    def query(self, text: str, mode: str | None = "dense", k: int = 5) -> list[Json]:
+        """The passages found; a mode of None is the configured one."""
+        body = {"query": text, "k": k} | ({} if mode is None else {"mode": mode})
+        return list(self.ask("POST", "/v1/query", json=body)["passages"])
+
+    def documents(self, **params: Any) -> dict[str, Json]:
+        """What `ls` lists, by URI."""
+        answer = self.ask("GET", "/v1/documents", params={"limit": 10_000, **params})
+        assert "next" not in answer
+        return {document["uri"]: document for document in answer["documents"]}
+
+    def add(self, *documents: Json) -> list[str]:
+        return list(self.ask("POST", "/v1/documents", json={"documents": list(documents)})["documents"])
+
+    def export(self) -> list[str]:
+        """The lines of the whole memory."""
+        response = self.http.get("/v1/export")
+        assert response.is_success
+        return response.text.split("\n")[:-1]
+
+    def metric(self, name: str, **labels: str) -> float:
+        """One value of /metrics; 0 where it was never counted."""
+        wanted = {f'{key}="{value}"' for key, value in labels.items()}
+        for line in self.http.get("/metrics").text.splitlines():
+            head, _, value = line.rpartition(" ")
+            given, _, rest = head.partition("{")
+            if given == name and wanted <= set(rest.rstrip("}").split(",")):
+                return float(value)
+        return 0.0
+
+    def children(self) -> list[psutil.Process]:
+        """The processes that the daemon started."""
+        assert self.process is not None
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+
+def texts(lines: Iterable[str], kind: str) -> list[Json]:
+    """The lines of an export that are of one kind."""
+    return [line for line in map(json.loads, lines) if line["kind"] == kind]
+
+
+def _objects(text: str) -> list[Json]:
+    out = []
+    for line in text.splitlines():
+        if line.startswith("{"):
+            value = json.loads(line)
+            if isinstance(value, dict):
+                out.append(value)
+    return out

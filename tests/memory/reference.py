@@ -1,0 +1,263 @@
+"""The ways of retrieval written as their papers' formulas, in loops, numpy and igraph. No code shared with the product.
+
+HippoRAG: Gutiérrez et al., "HippoRAG" (2024), section 2. HippoRAG 2: Gutiérrez et al., "From RAG to Memory" (2025), section 3.
+What the papers leave open is as in the authors' code: a triple is embedded as its quoted parts, an edge between phrases
+counts in both directions where a context edge counts once.
+"""
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+import igraph
+import numpy as np
+
+Passage = tuple[str, str, str, tuple[tuple[str, str, str], ...]]
+"""(id, title, text, triples)."""
+
+SAME = 1e-6
+"""Cosines that differ by less are one."""
+
+
+@dataclass
+class Settings:
+    top_triples: int = 5
+    seed_phrases: int = 5
+    passage_weight: float = 0.05
+    damping: float = 0.5
+    passage_nodes: bool = True
+    passage_share: float = 0.5
+    name_share: float = 0.25
+    temperature: float = 0.25
+    seed_passages: int = 50
+
+
+@dataclass
+class Answer:
+    scores: dict[str, float]
+    triples: list[tuple[tuple[str, str, str], float]] = field(default_factory=list)
+    seeds: dict[str, float] = field(default_factory=dict)
+
+
+class Reference:
+    """`passages`: those that live, each once. `vector(text)` and `query_vector(text)` give unit vectors."""
+
+    def __init__(self, passages, vector, query_vector, threshold=0.8, cap=100):
+        self.passages = sorted(passages)
+        self.query_vector = query_vector
+        self.ids = [p[0] for p in self.passages]
+        self.full = [f"{title}\n{text}" if title else text for _, title, text, _ in self.passages]
+        self.triples = sorted({triple for p in self.passages for triple in p[3]})
+        self.phrases = sorted({end for s, _, o in self.triples for end in (s, o)})
+        self.holders = {
+            phrase: sum(any(phrase in (s, o) for s, _, o in p[3]) for p in self.passages) for phrase in self.phrases
+        }
+        self.passage_vectors = np.array([vector(text) for text in self.full], float)
+        self.phrase_vectors = np.array([vector(phrase) for phrase in self.phrases], float)
+        self.triple_vectors = np.array([vector(f"('{s}', '{p}', '{o}')") for s, p, o in self.triples], float)
+        self.edges = self._relations()
+        self.synonyms = self._synonyms(threshold, cap)
+
+    # The graph.
+
+    def _relations(self):
+        """{frozenset of two phrases: number of (passage, triple) pairs that link them}."""
+        counts = Counter()
+        for p in self.passages:
+            for s, _, o in set(p[3]):
+                if s != o:
+                    counts[frozenset((s, o))] += 1
+        return counts
+
+    def _synonyms(self, threshold, cap):
+        """Cosines at or above the threshold, among the `cap` nearest of either phrase."""
+        long = [i for i, phrase in enumerate(self.phrases) if sum(c.isalnum() for c in phrase) > 2]
+        near = {}
+        for i in long:
+            cosines = self.phrase_vectors[long] @ self.phrase_vectors[i]
+            found = [(-float(np.float32(c)), self.phrases[j]) for j, c in zip(long, cosines, strict=True) if j != i]
+            near[self.phrases[i]] = sorted(pair for pair in found if -pair[0] >= np.float32(threshold))[:cap]
+        return {frozenset((a, b)): -cosine for a, pairs in near.items() for cosine, b in pairs}
+
+    def _occurrences(self, passage, phrase):
+        return sum(phrase in (s, o) for s, _, o in set(passage[3]))
+
+    def _pagerank(self, reset, damping, phrase_edge, context):
+        """{node: PageRank}; `reset` {node: weight}; `context(passage, phrase)` is the weight of a context edge, or None."""
+        names = [("phrase", phrase) for phrase in self.phrases] + [("passage", id) for id in self.ids]
+        at = {name: i for i, name in enumerate(names)}
+        edges, weights = [], []
+        for pairs in (self.edges, self.synonyms):
+            for pair, weight in pairs.items():
+                a, b = sorted(pair)
+                edges.append((at["phrase", a], at["phrase", b]))
+                weights.append(phrase_edge * weight)
+        if context is not None:
+            for p in self.passages:
+                for phrase in {end for s, _, o in p[3] for end in (s, o)}:
+                    edges.append((at["passage", p[0]], at["phrase", phrase]))
+                    weights.append(context(p, phrase))
+        graph = igraph.Graph(n=len(names), edges=edges)
+        restart = [reset.get(name, 0.0) for name in names]
+        ranks = graph.personalized_pagerank(
+            directed=False, damping=damping, reset=restart, weights=weights, implementation="prpack"
+        )
+        return dict(zip(names, ranks, strict=True))
+
+    # The steps.
+
+    def _dense(self, query):
+        return dict(zip(self.ids, self.passage_vectors @ self.query_vector(query).astype(float), strict=True))
+
+    def _top_triples(self, query, count, scale):
+        if not self.triples:
+            return []
+        cosines = self.triple_vectors @ self.query_vector(query).astype(float)
+        scaled = scale(cosines)
+        order = sorted(range(len(cosines)), key=lambda i: (-round(float(cosines[i]), 12), "\0".join(self.triples[i])))
+        return [(self.triples[i], float(scaled[i])) for i in order[:count]]
+
+    def _walk(self, query, seeds, passages, settings, context):
+        """`passages` {id: reset weight}, or None where they are no nodes."""
+        reset = {("phrase", phrase): weight for phrase, weight in seeds.items()}
+        if passages is not None:
+            reset |= {("passage", id): weight for id, weight in passages.items()}
+        if not any(reset.values()):
+            return self._dense(query)
+        if passages is not None:
+            ranks = self._pagerank(reset, settings.damping, 2.0, context)
+            return {id: ranks["passage", id] for id in self.ids}
+        ranks = self._pagerank(reset, settings.damping, 1.0, None)
+        # Passages are left out of the walk by standing in the graph without an edge or a restart.
+        return {p[0]: sum(ranks["phrase", end] for s, _, o in set(p[3]) for end in {s, o}) for p in self.passages}
+
+    def _hipporag2(self, query, seeds, settings):
+        if not settings.passage_nodes:
+            return self._walk(query, seeds, None, settings, None)
+        dense = self._dense(query)
+        scaled = dict(zip(dense, min_max(np.array(list(dense.values()))), strict=True))
+        passages = {id: settings.passage_weight * score for id, score in scaled.items()}
+        return self._walk(query, seeds, passages, settings, lambda p, phrase: 1.0)
+
+    # The modes.
+
+    def answer(self, mode, query, names=(), settings=None):
+        """Every living passage's score; those that are no answers are left out. `names` are the query's entities."""
+        settings = settings or Settings()
+        if not self.passages:
+            return Answer({})
+        return {
+            "dense": lambda: Answer(self._dense(query)),
+            "bm25": lambda: Answer(self.bm25(query)),
+            "hipporag2": lambda: self.hipporag2(query, settings),
+            "query-to-node": lambda: self.query_to_node(query, settings),
+            "ner-to-node": lambda: self.ner_to_node(query, names, settings),
+            "hipporag": lambda: self.hipporag(query, names, settings),
+            "fused": lambda: self.fused(query, names, settings),
+        }[mode]()
+
+    def hipporag2(self, query, settings):
+        triples = self._top_triples(query, settings.top_triples, min_max)
+        if not triples:
+            return Answer(self._dense(query))
+        weights = {}
+        for (s, _, o), score in triples:
+            for phrase in (s, o):
+                weights.setdefault(phrase, []).append(score / self.holders[phrase])
+        seeds = heaviest({phrase: sum(each) / len(each) for phrase, each in weights.items()}, settings.seed_phrases)
+        return Answer(self._hipporag2(query, seeds, settings), triples, seeds)
+
+    def query_to_node(self, query, settings):
+        if not self.phrases:
+            return Answer(self._dense(query))
+        cosines = self.phrase_vectors @ self.query_vector(query).astype(float)
+        scaled = min_max(cosines)
+        order = sorted(range(len(cosines)), key=lambda i: (-round(float(cosines[i]), 12), self.phrases[i]))
+        nearest = order[: settings.seed_phrases]
+        seeds = {self.phrases[i]: float(scaled[i]) / self.holders[self.phrases[i]] for i in nearest}
+        return Answer(self._hipporag2(query, seeds, settings), [], seeds)
+
+    def _named(self, names):
+        seeds = {}
+        for name in names if self.phrases else ():
+            cosines = self.phrase_vectors @ self.query_vector(name).astype(float)
+            best = min(range(len(cosines)), key=lambda i: (-round(float(cosines[i]), 12), self.phrases[i]))
+            phrase = name if name in self.holders else self.phrases[best]
+            seeds[phrase] = 1.0 / self.holders[phrase]
+        return seeds
+
+    def ner_to_node(self, query, names, settings):
+        seeds = self._named(names)
+        return Answer(self._hipporag2(query, seeds, settings), [], seeds) if seeds else Answer(self._dense(query))
+
+    def hipporag(self, query, names, settings):
+        seeds = self._named(names)
+        if not seeds:
+            return Answer(self._dense(query))
+        return Answer(self._walk(query, seeds, None, settings, None), [], seeds)
+
+    def fused(self, query, names, settings):
+        triples = self._top_triples(query, settings.top_triples, standardised)
+        phrases = {}
+        chances = softmax([score for _, score in triples], settings.temperature)
+        for ((s, _, o), _), chance in zip(triples, chances, strict=True):
+            specific = {phrase: 1.0 / self.holders[phrase] for phrase in {s, o}}
+            for phrase, specificity in specific.items():
+                phrases[phrase] = phrases.get(phrase, 0.0) + chance * specificity / sum(specific.values())
+        named = {name: 1.0 / self.holders[name] for name in names if name in self.holders}
+        for_names = (settings.name_share if phrases else 1.0) if named else 0.0
+        phrases = {
+            phrase: (1.0 - for_names) * phrases.get(phrase, 0.0)
+            + for_names * named.get(phrase, 0.0) / sum(named.values())
+            if named
+            else phrases[phrase]
+            for phrase in phrases.keys() | named.keys()
+        }
+        phrases = {phrase: weight for phrase, weight in phrases.items() if weight > 0}
+        if not settings.passage_nodes:
+            return Answer(self._walk(query, phrases, None, settings, None), triples, phrases)
+        share = settings.passage_share if phrases else 1.0
+        seeds = {phrase: (1.0 - share) * weight for phrase, weight in phrases.items()}
+        dense = self._dense(query)
+        scores = standardised(np.array(list(dense.values())))
+        least = sorted(scores, reverse=True)[: settings.seed_passages][-1] - 1e-9
+        near = [(id, score) for id, score in zip(dense, scores, strict=True) if score >= least]
+        chances = softmax([score for _, score in near], settings.temperature)
+        passages = {id: share * chance for (id, _), chance in zip(near, chances, strict=True)}
+        return Answer(self._walk(query, seeds, passages, settings, self._occurrences), triples, seeds)
+
+    def bm25(self, query, k1=1.2, b=0.75):
+        """Over words in ASCII, without endings: for texts whose words have none."""
+        texts = [Counter(re.findall(r"[a-z0-9]+", full.lower())) for full in self.full]
+        lengths = [sum(words.values()) for words in texts]
+        mean = sum(lengths) / len(lengths)
+        scores = {}
+        for id, words, length in zip(self.ids, texts, lengths, strict=True):
+            score = 0.0
+            for word in re.findall(r"[a-z0-9]+", query.lower()):
+                df = sum(word in other for other in texts)
+                idf = math.log(1 + (len(texts) - df + 0.5) / (df + 0.5))
+                score += idf * words[word] * (k1 + 1) / (words[word] + k1 * (1 - b + b * length / mean))
+            if score > 0:
+                scores[id] = score
+        return scores
+
+
+def min_max(values):
+    low, high = values.min(), values.max()
+    return (values - low) / (high - low) if high - low > SAME else np.ones(len(values))
+
+
+def standardised(values):
+    deviation = values.std()
+    return (values - values.mean()) / deviation if deviation > SAME else np.zeros(len(values))
+
+
+def softmax(scores, temperature):
+    powers = [math.exp((score - max(scores)) / temperature) for score in scores]
+    return [power / sum(powers) for power in powers]
+
+
+def heaviest(weights, count):
+    return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:count])

@@ -1,0 +1,80 @@
+"""Backfill: an in-process extractor reads all that waits, in bulk, and goes on where it was interrupted.
+
+vLLM needs a card; what runs here in its place is the extractor by rules, which reads passages in bulk too.
+"""
+
+import asyncio
+from pathlib import Path
+
+from daemon.pipeline.backlog import Backlog
+from daemon.pipeline.paid import Paid
+from daemon.services import extractions
+from daemon.services.extractions import ExtractionService
+from memory.encoder.hashing import HashEncoder
+from memory.indexing import with_vectors
+from memory.openie.rules import RulesExtractor
+from store.keys import passage_id
+from store.store import Store
+from store.types import Batch, Document, PassageRef, PassageText
+
+TEXTS = [f"Ada Kerr built light number {n} in 18{n:02d}." for n in range(40)]
+
+
+class Counting(RulesExtractor):
+    """Counts what it is given, and fails when it has read `most`."""
+
+    def __init__(self, read: list[str], most: int) -> None:
+        self._read, self._most = read, most
+
+    def extract(self, passages):
+        if len(self._read) >= self._most:
+            raise RuntimeError("the card is gone")
+        self._read += [passage.id for passage in passages]
+        return super().extract(passages)
+
+
+def commit_documents(store, encoder):
+    passages = tuple(PassageText(passage_id("", text), "", text) for text in TEXTS)
+    documents = tuple(Document(f"added:{n}", "added", passages=(PassageRef(p.id),)) for n, p in enumerate(passages))
+    store.commit(with_vectors(store, encoder, Batch(documents=documents, passages=passages)))
+
+
+async def fill(folder: Path, read: list[str], most: int):
+    """One life of a daemon with backfill; returns what it answered last and how many triples there are."""
+    encoder = HashEncoder(64)
+    with Store(folder, encoder.identity) as store:
+        if not store.documents():
+            commit_documents(store, encoder)
+
+        async def learn(found):
+            await asyncio.to_thread(
+                lambda: store.commit(with_vectors(store, encoder, Batch(extractions=tuple(found.values()))))
+            )
+
+        async def never(_passage):
+            raise AssertionError("nothing is read but in bulk")
+
+        paid = Paid(folder / "openie.jsonl", RulesExtractor.name)
+        backlog = Backlog(store, RulesExtractor.name, never, learn, paid, 2, hold=True)
+        service = ExtractionService(store, backlog, lambda: Counting(read, most))
+        backlog.start()
+        await backlog.drained()  # what is held back holds nobody up
+        answer = await service.backfill()
+        while (answer := await service.status()).running:
+            await asyncio.sleep(0.02)
+        await backlog.settled()
+        await backlog.stop()
+        return answer, store.snapshot().living_triples
+
+
+def test_everything_that_waits_is_read_in_bulk_and_an_interrupted_backfill_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(extractions, "BULK", 8)
+    read: list[str] = []
+    answer, triples = asyncio.run(fill(tmp_path / "store", read, most=24))
+    assert "the card is gone" in answer.error
+    assert (answer.waiting, len(read)) == (16, 24)
+    assert triples > 0
+    answer, _ = asyncio.run(fill(tmp_path / "store", read, most=1000))
+    assert (answer.waiting, answer.error) == (0, None)
+    assert len(read) == len(set(read)) == len(TEXTS)
+    assert {each.extractor: each.passages for each in answer.spent} == {RulesExtractor.name: len(TEXTS)}

@@ -1,0 +1,50 @@
+"""A store over the oracle's vectors and an extractor that depends on the text alone."""
+
+from store.keys import passage_id
+from store.plan import SynonymRule
+from store.store import Store
+from store.types import Batch, Document, EncoderIdentity, Extraction, PassageRef, PassageText
+from tests.store import oracle
+
+PHRASES = [f"{start}{end}" for start in ("am", "bo", "cy") for end in ("", "a", "bb", "ccc", "dd d", "e e", "f")]
+
+
+def open_store(folder):
+    return Store(folder, EncoderIdentity("oracle", oracle.DIM), SynonymRule(oracle.THRESHOLD, oracle.CAP))
+
+
+def extract(title, text):
+    """An extractor that depends on the text alone, as the real ones do."""
+    i = int(text.split()[1])
+    ring = [PHRASES[(7 * i + k * (3 + len(title))) % len(PHRASES)] for k in range(5)]
+    return [(ring[k], "rel", ring[k + 1]) for k in range(i % 5)]
+
+
+def complete(store, documents, removed):
+    """What the indexer does: ask what is missing, and bring it along."""
+    texts = {}
+    records = []
+    for uri, passages in documents.items():
+        refs = []
+        for title, text, triples in passages:
+            id = passage_id(title, text)
+            texts[id] = PassageText(id, title, text)
+            refs.append(PassageRef(id, {"line": 1}, triples))
+        records.append(Document(uri, "test", passages=tuple(refs)))
+    batch = Batch(tuple(records), tuple(removed), tuple(texts.values()))
+    found = tuple(
+        Extraction(p.id, "oracle", triples=tuple(dict.fromkeys(extract(p.title, p.text))))
+        for p in store.unextracted(batch)
+    )
+    batch = Batch(batch.documents, batch.removed, batch.passages, found)
+    missing = store.missing(batch)
+    return Batch(
+        batch.documents,
+        batch.removed,
+        batch.passages,
+        found,
+        {p.id: oracle.vector(p.full) for p in missing.passages},
+        {phrase: oracle.vector(phrase) for phrase in missing.phrases},
+        {triple: oracle.vector(" ".join(triple)) for triple in missing.triples},
+        {uri: {"seen": len(records)} for uri in documents} | dict.fromkeys(removed),
+    )

@@ -1,0 +1,127 @@
+"""Backups, restores, and what a damaged store says instead of answering wrongly."""
+
+import json
+import shutil
+
+import pytest
+
+from store.backup import backup, restore
+from store.errors import StoreDamaged, StoreError, StoreLocked
+from store.export import export_lines
+from store.tables import NAMES
+from store.verify import verify
+from tests.store import oracle
+from tests.store.small import complete, extract, open_store
+
+
+def documents(first, last):
+    return {f"d{i}": [("T" * (i % 3), f"text {i}", None)] for i in range(first, last)}
+
+
+def lines(store):
+    return list(export_lines(store.snapshot()))
+
+
+@pytest.fixture
+def store(tmp_path):
+    with open_store(tmp_path / "store") as opened:
+        opened.commit(complete(opened, documents(0, 8), []))
+        opened.commit(complete(opened, documents(6, 12), ["d1"]))
+        yield opened
+
+
+def test_a_sound_store_verifies(store):
+    found = verify(store)
+    assert found.problems == []
+    assert found.lines == len(lines(store))
+    assert found.commit == store.snapshot().commit
+
+
+def test_verify_tells_of_an_edge_that_the_tables_do_not_have(store):
+    store._image.relation.add([0, 1], [1, 0], [1.0, 1.0])
+    store.commit(complete(store, documents(20, 21), []))
+    assert any('"relation"' in problem for problem in verify(store).problems)
+
+
+def test_a_backup_is_the_memory_of_its_commit_whatever_comes_after(store, tmp_path):
+    expected = lines(store)
+    made = backup(store, tmp_path / "backup")
+    assert made.commit == store.snapshot().commit
+    store.commit(complete(store, documents(30, 40), ["d2", "d3"]))
+    store.compact()
+    with open_store(tmp_path / "backup") as other:
+        assert lines(other) == expected
+        assert verify(other).problems == []
+
+
+def test_a_restore_takes_the_store_back_and_keeps_what_was_there(store, tmp_path):
+    expected = lines(store)
+    made = backup(store, tmp_path / "backup")
+    store.save()
+    store.commit(complete(store, documents(30, 40), []))
+    with pytest.raises(StoreLocked):
+        restore(tmp_path / "backup", store.folder)
+    store.close()
+    restored, aside = restore(tmp_path / "backup", store.folder)
+    assert restored == made
+    assert (aside / "documents.lance").is_dir()
+    with open_store(store.folder) as again:
+        assert lines(again) == expected
+        again.commit(complete(again, documents(50, 52), []))
+        assert verify(again).problems == []
+    # What is written after a restore does not reach the backup, though they share files.
+    with open_store(tmp_path / "backup") as other:
+        assert lines(other) == expected
+
+
+def test_no_backup_over_something_or_into_the_store(store, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("x")
+    for target in (tmp_path / "full", store.folder / "inside"):
+        with pytest.raises(StoreError):
+            backup(store, target)
+
+
+def test_half_a_backup_is_refused_and_the_store_stays(store, tmp_path):
+    expected = lines(store)
+    backup(store, tmp_path / "backup")
+    store.close()
+    sizes = json.loads((tmp_path / "backup" / "backup.json").read_text())["sizes"]
+    (tmp_path / "backup" / next(name for name in sizes if name.startswith("phrases"))).unlink()
+    for source in (tmp_path / "backup", tmp_path / "absent"):
+        with pytest.raises(StoreError, match="no whole backup"):
+            restore(source, store.folder)
+    with open_store(store.folder) as again:
+        assert lines(again) == expected
+
+
+def test_an_interrupted_restore_is_not_taken_for_a_store(store):
+    store.close()
+    (store.folder / "restoring").write_text("")
+    with pytest.raises(StoreDamaged, match="interrupted"):
+        open_store(store.folder)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("folder", ["data", "_versions"])
+@pytest.mark.parametrize("how", ["cut", "missing"])
+def test_a_table_whose_last_file_is_damaged_gives_an_error_and_a_backup_brings_it_back(tmp_path, name, folder, how):
+    held = documents(0, 9)
+    with open_store(tmp_path / "store") as store:
+        store.commit(complete(store, documents(0, 6), []))
+        store.commit(complete(store, documents(6, 9), []))
+        expected = oracle.export(held, extract)
+        backup(store, tmp_path / "backup")
+    place = tmp_path / "store" / f"{name}.lance" / folder
+    last = max(place.glob("*.lance" if folder == "data" else "*.manifest"), key=lambda path: path.stat().st_mtime_ns)
+    content = last.read_bytes()
+    # Not the file that the backup shares with the store: that one is whole.
+    last.unlink()
+    if how == "cut":
+        last.write_bytes(content[: len(content) // 2])
+    with pytest.raises(StoreDamaged, match="restore"):
+        open_store(tmp_path / "store")
+    restore(tmp_path / "backup", tmp_path / "store")
+    with open_store(tmp_path / "store") as store:
+        assert oracle.same(lines(store), expected) is None
+    shutil.rmtree(tmp_path / "store")

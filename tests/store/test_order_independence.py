@@ -1,0 +1,137 @@
+"""After any sequence of adds, edits, removals, restarts and folds the memory is what its documents say, to the line."""
+
+import os
+import shutil
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import store.store
+from store.errors import StoreError
+from store.export import export_lines
+from tests.store import oracle
+from tests.store.small import PHRASES, complete, extract, open_store
+
+MEMORY = Path("/dev/shm")
+"""Where files cost least: nothing here is about what survives a power loss."""
+
+TEXTS = [f"text {i}" for i in range(9)]
+
+triple = st.tuples(st.sampled_from(PHRASES), st.sampled_from(["is", "has"]), st.sampled_from(PHRASES))
+given = st.one_of(st.none(), st.none(), st.lists(triple, max_size=4).map(tuple))
+passage = st.tuples(st.sampled_from(["T", ""]), st.sampled_from(TEXTS), given)
+uri = st.sampled_from([f"file:///{name}" for name in "abcdef"])
+
+
+class MemoryMachine(RuleBasedStateMachine):
+    @initialize()
+    def open(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="hippod-test-", dir=MEMORY if MEMORY.is_dir() else None))
+        self.documents = {}
+        self.positions = {}
+        self.known = {}
+        self.store = open_store(self.folder)
+
+    @rule(
+        changes=st.dictionaries(uri, st.lists(passage, max_size=3), min_size=1, max_size=3),
+        gone=st.lists(uri, max_size=2),
+    )
+    def change(self, changes, gone):
+        batch = complete(self.store, changes, [uri for uri in gone if uri not in changes])
+        self.store.commit(batch)
+        for uri in gone:
+            self.documents.pop(uri, None)
+            self.positions.pop(uri, None)
+        for uri, passages in changes.items():
+            self.documents[uri] = passages
+            self.positions[uri] = {"seen": len(changes)}
+
+    @rule(gone=uri)
+    def remove(self, gone):
+        self.store.commit(complete(self.store, {}, [gone]))
+        self.documents.pop(gone, None)
+        self.positions.pop(gone, None)
+
+    @rule(old=uri, new=uri)
+    def move(self, old, new):
+        if old in self.documents and old != new:
+            self.store.commit(complete(self.store, {new: self.documents[old]}, [old]))
+            self.documents[new] = self.documents.pop(old)
+            self.positions.pop(old, None)
+            self.positions[new] = {"seen": 1}
+
+    @rule()
+    def restart(self):
+        self.store.close()
+        self.store = open_store(self.folder)
+
+    @rule()
+    def save(self):
+        """Later restarts begin with what was written down here."""
+        self.store.save()
+
+    @rule()
+    def compact(self):
+        self.store.compact()
+
+    @rule()
+    def purge(self):
+        self.store.purge(timedelta(0))
+
+    @rule(back=st.integers(0, 5))
+    def look_back(self, back):
+        """What the memory knew then is what it knew then; what was purged says so."""
+        commit = self.store.snapshot().commit - back
+        if commit < max(self.store.horizon, 1):
+            with pytest.raises(StoreError, match="kept from commit"):
+                self.store.at(commit)
+        elif known := max((seq for seq in self.known if seq <= commit), default=0):
+            then = self.store.at(commit)
+            assert (difference := oracle.same(export_lines(then), oracle.export(self.known[known], extract))) is None, (
+                difference
+            )
+
+    @invariant()
+    def remember(self):
+        if hasattr(self, "store"):
+            self.known[self.store.snapshot().commit] = dict(self.documents)
+
+    @invariant()
+    def export_is_that_of_the_documents(self):
+        if not hasattr(self, "store"):
+            return
+        snapshot = self.store.snapshot()
+        expected = oracle.export(self.documents, extract)
+        assert (difference := oracle.same(export_lines(snapshot), expected)) is None, difference
+        kinds = [line.get("type", line["kind"]) for line in expected]
+        assert dict(snapshot.edges) == {name: kinds.count(name) for name in ("relation", "context", "synonym")}
+        assert snapshot.living_passages == kinds.count("passage")
+        assert snapshot.living_phrases == kinds.count("phrase")
+        assert snapshot.living_triples == kinds.count("triple")
+        assert dict(self.store.positions) == self.positions
+        assert [document.uri for document in self.store.documents()] == sorted(self.documents)
+
+    def teardown(self):
+        if hasattr(self, "store"):
+            self.store.close()
+            shutil.rmtree(self.folder)
+
+
+@pytest.fixture(autouse=True)
+def fold_often(monkeypatch):
+    """The folds of a large memory, at the size of a small one."""
+    monkeypatch.setattr(store.store, "FOLD_LEAST", 20)
+
+
+TestMemory = MemoryMachine.TestCase
+TestMemory.settings = settings(
+    max_examples=int(os.environ.get("HIPPOD_EXAMPLES", "500")),
+    stateful_step_count=12,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)

@@ -1,0 +1,187 @@
+"""What a store promises besides order-independence: all or nothing, forgetting for good, clear refusals."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+
+from store.errors import EncoderMismatch, NewerFormat, StoreDamaged, StoreError
+from store.export import export_lines
+from store.plan import plan
+from store.rows import write_rows
+from store.store import Store
+from store.types import EncoderIdentity
+from tests.store import oracle
+from tests.store.small import complete, extract, open_store
+
+SECRET = "text 7 zanzibar"
+
+
+@pytest.fixture
+def store(tmp_path):
+    with open_store(tmp_path / "store") as opened:
+        yield opened
+
+
+def add(store, documents, removed=()):
+    return store.commit(complete(store, documents, list(removed)))
+
+
+def bytes_on_disk(folder):
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_what_was_deleted_and_purged_is_on_no_disk(store):
+    add(store, {"a": [("T", SECRET, None)], "b": [("T", "text 2", None)]})
+    assert SECRET.encode() in bytes_on_disk(store.folder)
+    add(store, {}, ["a"])
+    assert store.purge(timedelta(0)) > 0
+    store.compact()
+    store.purge(timedelta(0))
+    assert SECRET.encode() not in bytes_on_disk(store.folder)
+    assert oracle.same(export_lines(store.snapshot()), oracle.export({"b": [("T", "text 2", None)]}, extract)) is None
+
+
+def test_what_was_purged_can_come_back_also_after_a_restart(tmp_path):
+    documents = {"a": [("T", SECRET, None)]}
+    with open_store(tmp_path) as store:
+        add(store, documents)
+        add(store, {}, ["a"])
+        store.purge(timedelta(0))
+        add(store, documents)
+        assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
+    with open_store(tmp_path) as store:
+        assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
+
+
+def test_nothing_is_purged_that_a_kept_commit_needs(store):
+    first = add(store, {"a": [("T", SECRET, None)]})
+    add(store, {}, ["a"])
+    assert store.purge(timedelta(hours=1)) == 0
+    assert oracle.same(export_lines(store.at(first.seq)), oracle.export({"a": [("T", SECRET, None)]}, extract)) is None
+
+
+def test_a_passage_that_comes_back_needs_neither_extractor_nor_encoder(store):
+    add(store, {"a": [("T", "text 4", None)]})
+    add(store, {}, ["a"])
+    batch = complete(store, {"b": [("T", "text 4", None)]}, [])
+    assert not batch.extractions
+    assert not batch.passage_vectors
+    assert not batch.phrase_vectors
+    assert not batch.triple_vectors
+
+
+def test_tables_ahead_of_the_last_commit_are_brought_back(tmp_path):
+    documents = {"a": [("T", "text 4", None)]}
+    with open_store(tmp_path) as store:
+        add(store, documents)
+        # What a process leaves that ends between the tables and the commit's row.
+        batch = complete(store, {"b": [("T", "text 3", None)]}, [])
+        write_rows(store._tables, store._image, plan(store._image, batch, store.rule, 0.0), 99)
+    with open_store(tmp_path) as store:
+        assert set(store.recovered) >= {"documents", "passages"}
+        assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
+        add(store, {"b": [("T", "text 3", None)]})
+        both = documents | {"b": [("T", "text 3", None)]}
+        assert oracle.same(export_lines(store.snapshot()), oracle.export(both, extract)) is None
+
+
+def test_a_snapshot_stays_what_it_was(store):
+    add(store, {"a": [("T", "text 4", None)]})
+    before = store.snapshot()
+    lines = list(export_lines(before))
+    for i in range(5):
+        add(store, {f"n{i}": [("U", f"text {i}", None)]}, ["a"])
+    store.fold()
+    assert list(export_lines(before)) == lines
+
+
+def test_a_second_process_is_refused_and_told_who_has_the_store(store):
+    code = (
+        "import sys; from pathlib import Path; from store.lock import StoreLock; from store.errors import StoreLocked\n"
+        "try: StoreLock(Path(sys.argv[1]))\n"
+        "except StoreLocked as error: print(error.pid, error)"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code, str(store.folder)], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    assert said.startswith(f"{os.getpid()} ")
+    assert str(store.folder) in said
+
+
+def test_the_lock_ends_with_its_holder(tmp_path):
+    open_store(tmp_path).close()
+    open_store(tmp_path).close()
+
+
+def test_another_encoder_is_refused_by_name(tmp_path):
+    open_store(tmp_path).close()
+    with pytest.raises(EncoderMismatch, match=r"oracle \(8 dimensions\).*other \(9\)"):
+        Store(tmp_path, EncoderIdentity("other", 9))
+
+
+def test_a_newer_format_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("store.commits.FORMAT", 2)
+    open_store(tmp_path).close()
+    monkeypatch.undo()
+    with pytest.raises(NewerFormat, match=r"format 2.*reads up to 1"):
+        open_store(tmp_path)
+
+
+def test_a_table_that_lost_a_commit_is_damage_not_an_empty_memory(tmp_path):
+    with open_store(tmp_path) as store:
+        add(store, {"a": [("T", "text 4", None)]})
+    shutil.rmtree(tmp_path / "documents.lance")
+    with pytest.raises(StoreDamaged, match="documents"):
+        open_store(tmp_path)
+
+
+def test_an_incomplete_batch_changes_nothing(store):
+    add(store, {"a": [("T", "text 4", None)]})
+    lines = list(export_lines(store.snapshot()))
+    batch = complete(store, {"b": [("T", "text 3", None)]}, [])
+    with pytest.raises(StoreError, match="without its"):
+        store.commit(type(batch)(batch.documents, (), batch.passages, batch.extractions))
+    assert list(export_lines(store.snapshot())) == lines
+    add(store, {"b": [("T", "text 3", None)]})
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_full_disk_undoes_the_commit_and_the_store_goes_on(tmp_path):
+    mount = tmp_path / "small"
+    mount.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(mount)], check=False, capture_output=True
+    )
+    if done.returncode:
+        pytest.skip("no tmpfs can be mounted here")
+    try:
+        with open_store(mount / "store") as store:
+            add(store, {"a": [("T", "text 4", None)]})
+            lines = list(export_lines(store.snapshot()))
+            filler = mount / "filler"
+            fd = os.open(filler, os.O_WRONLY | os.O_CREAT)
+            with pytest.raises(OSError, match="No space"):
+                while True:
+                    os.write(fd, b"x" * 4096)
+            os.close(fd)
+            with pytest.raises((OSError, RuntimeError)):
+                add(store, {"b": [("T", "text 3", None)]})
+            assert list(export_lines(store.snapshot())) == lines
+            filler.unlink()
+            add(store, {"b": [("T", "text 3", None)]})
+            expected = oracle.export({"a": [("T", "text 4", None)], "b": [("T", "text 3", None)]}, extract)
+            assert oracle.same(export_lines(store.snapshot()), expected) is None
+        with open_store(mount / "store") as store:
+            assert oracle.same(export_lines(store.snapshot()), expected) is None
+    finally:
+        subprocess.run(["umount", str(mount)], check=False)
+
+
+def test_export_lines_are_json_whatever_the_text(store):
+    add(store, {"a": [("T\u2028", 'text 1 "quoted"\n\x00\u202e', None)]})
+    assert all(json.loads(line)["kind"] for line in export_lines(store.snapshot()))
