@@ -21,5 +21,9 @@ class NewerFormat(StoreError):
     """The store was written by a newer hippod."""
 
 
+class Incomplete(StoreError):
+    """A batch lacks a text or a vector, perhaps because a purge took it since the store was asked: complete it again."""
+
+
 class StoreDamaged(StoreError):
     """A table lacks what the last commit says it holds."""

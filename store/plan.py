@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from store.errors import StoreError
+from store.errors import Incomplete
 from store.image import NOTHING, Delta, Given, Image, TripleKey
 from store.synonyms import SynonymPlanner, linkable, similar
 from store.types import Batch, Document, PassageText, State, Triple
@@ -144,7 +144,7 @@ def missing(image: Image, batch: Batch) -> Missing:
 
 
 def plan(image: Image, batch: Batch, rule: SynonymRule, now: float) -> Delta:
-    """The change that `batch` makes to `image`. Raises StoreError where the batch lacks a text or a vector."""
+    """The change that `batch` makes to `image`. Raises Incomplete where the batch lacks a text or a vector."""
     delta = Delta()
     after = users_after(image, batch)
     texts = {passage.id: passage for passage in batch.passages}
@@ -179,7 +179,7 @@ def _add_passages(
             continue
         text, vector = texts.get(passage), batch.passage_vectors.get(passage)
         if text is None or vector is None:
-            raise StoreError(f"passage {passage} of {next(iter(users))} came without its text or vector")
+            raise Incomplete(f"passage {passage} of {next(iter(users))} came without its text or vector")
         rows[passage] = len(image.passages) + len(rows)
         delta.passages.append(text)
         delta.passage_vectors.append(vector)
@@ -257,12 +257,12 @@ def _vectors(image: Image, delta: Delta, batch: Batch, numbers: _Numbers) -> Non
 
     for phrase in delta.phrases:
         if phrase not in batch.phrase_vectors:
-            raise StoreError(f"the phrase {phrase!r} came without its vector")
+            raise Incomplete(f"the phrase {phrase!r} came without its vector")
         delta.phrase_vectors.append(batch.phrase_vectors[phrase])
     for subject, predicate, object_ in delta.triples:
         triple = (text(subject), predicate, text(object_))
         if triple not in batch.triple_vectors:
-            raise StoreError(f"the triple {triple!r} came without its vector")
+            raise Incomplete(f"the triple {triple!r} came without its vector")
         delta.triple_vectors.append(batch.triple_vectors[triple])
 
 

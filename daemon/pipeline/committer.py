@@ -15,6 +15,7 @@ from daemon.pipeline.work import Outcome, Work
 from daemon.workers import WorkerFailed
 from memory.indexing import with_vectors
 from memory.types import Encoder
+from store.errors import Incomplete
 from store.store import Committed, Store
 from store.types import Batch, PassageText
 from store.types import Extraction as Extracted
@@ -33,6 +34,9 @@ AHEAD = 8 * MOST_PASSAGES
 
 PAUSE_S = 2.0
 """How long to rest after a commit that the store refused (a full disk, say) before it is tried again."""
+
+COMPLETIONS = 5
+"""How often a batch is completed before its documents are thought to be at fault: each purge can undo one completion."""
 
 log = structlog.get_logger()
 
@@ -120,7 +124,9 @@ class Committer:
 
     async def _commit(self, outcomes: list[Outcome]) -> None:
         loop = asyncio.get_running_loop()
+        completions = 0
         while True:
+            completions += 1
             try:
                 batch = self._assemble(outcomes)
                 # Removing or replacing a document can leave a passage to another one that never had it extracted.
@@ -131,6 +137,11 @@ class Committer:
                 with timed("commit"):
                     committed = await _unhurried(loop.run_in_executor(self.writer, self._store.commit, batch))
                 break
+            except Incomplete as error:
+                # A purge took what the store had said it holds: the batch is completed again, as if it came only now.
+                if completions == COMPLETIONS:
+                    await self._isolate(outcomes, error)
+                    return
             except (OSError, RuntimeError) as error:
                 # LanceDB raises RuntimeError or OSError for what the disk refuses. Nothing is lost: the batch is kept
                 # and tried again; the tables are back at the last commit.

@@ -1,6 +1,5 @@
 """Every way a command can end has its exit code and one readable sentence on stderr."""
 
-import os
 import signal
 import socket
 import subprocess
@@ -22,9 +21,9 @@ def test_3_when_there_is_no_socket(hippoctl: Shell, tmp_path: Path) -> None:
     assert "Start it with `hippod`" in ended.err
 
 
-def test_3_when_nobody_listens_on_the_socket(hippoctl: Shell, tmp_path: Path) -> None:
+def test_3_when_nobody_listens_on_the_socket(hippoctl: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX) as left_over:
-        os.chdir(tmp_path)
+        monkeypatch.chdir(tmp_path)
         left_over.bind("stale.sock")
     ended = hippoctl("--socket", "stale.sock", "status")
     assert (ended.code, "nobody listens" in ended.err) == (3, True)

@@ -10,9 +10,11 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from store.errors import Incomplete
 from store.export import export_lines
 from store.verify import verify
 from tests.store import oracle
@@ -50,10 +52,13 @@ def work(folder, first):
     held, number = after(first), first
     while True:
         changed, removed = step(number, held)
-        batch = complete(store, changed, removed)
-        store.commit(
-            type(batch)(**{name: getattr(batch, name) for name in batch.__slots__} | {"positions": {"n": number}})
-        )
+        while True:
+            batch = replace(complete(store, changed, removed), positions={"n": number})
+            try:
+                store.commit(batch)
+                break
+            except Incomplete:
+                continue  # the purge beside took what the store had just said it holds
         held |= changed
         for uri in removed:
             del held[uri]

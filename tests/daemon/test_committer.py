@@ -2,6 +2,9 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
 
 from daemon.pipeline.assembly import Containers, assemble
 from daemon.pipeline.committer import Committer
@@ -56,3 +59,56 @@ def test_a_document_that_spoils_its_batch_fails_alone_and_the_others_are_committ
     assert [uri for uri, document in documents.items() if document.state is State.FAILED] == ["added:3"]
     assert "internal error" in documents["added:3"].error
     assert sum(document.state is State.INDEXED for document in documents.values()) == 5
+
+
+def living(snapshot):
+    return sorted(snapshot.passage(int(row)).text for row in np.flatnonzero(snapshot.passage_alive))
+
+
+class PurgingMeanwhile:
+    """An encoder that lets a purge of everything dead come while it works."""
+
+    def __init__(self, store, encoder):
+        self.identity = encoder.identity
+        self.store, self.encoder, self.purged = store, encoder, 0
+
+    def encode(self, texts):
+        self.purged += self.store.purge(timedelta(0))
+        return self.encoder.encode(texts)
+
+
+def test_a_purge_while_a_batch_is_completed_costs_no_document_its_passages(tmp_path):
+    def documents(number, *texts):
+        passages = [PassageText(passage_id("T", text), "T", text) for text in texts]
+        work = Work("added:a", Added("added:a", "{}"), number, "added")
+        document = Document("added:a", "added", passages=tuple(PassageRef(passage.id) for passage in passages))
+        return Outcome(work, [document], {passage.id: passage for passage in passages})
+
+    async def scenario():
+        encoder = make_encoder("hash", "", 64, "cpu")
+        with Store(tmp_path, encoder.identity) as store:
+            containers, finished = Containers([]), []
+            purging = PurgingMeanwhile(store, encoder)
+            committer = Committer(
+                store,
+                purging,
+                NothingFound(),
+                lambda outcomes: assemble(store, containers, outcomes),
+                lambda outcomes, _batch, _committed: finished.extend(outcomes),
+                spoiled,
+            )
+            running = asyncio.create_task(committer.run())
+            # The third brings back a text of the first, dead by then, beside a new one that has to be encoded.
+            for number, texts in enumerate((("one",), ("two",), ("one", "three"))):
+                committer.put_now(documents(number, *texts))
+                async with asyncio.timeout(60):
+                    while len(finished) <= number:
+                        assert not running.done(), running.exception()
+                        await asyncio.sleep(0.01)
+            running.cancel()
+            assert purging.purged > 0
+            return store.document("added:a"), living(store.snapshot())
+
+    document, texts = asyncio.run(scenario())
+    assert document.state is State.INDEXED, document.error
+    assert texts == ["one", "three"]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -222,6 +223,9 @@ assert not {"sentence_transformers", "transformers", "sklearn"} & set(sys.module
 """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     run = subprocess.run(
-        [sys.executable, "-c", code], env={**environment, "PYTHONPATH": os.getcwd()}, capture_output=True, text=True
+        [sys.executable, "-c", code],
+        env={**environment, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
     )
     assert run.returncode == 0, run.stderr

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from store.errors import EncoderMismatch, NewerFormat, StoreDamaged, StoreError
+from store.errors import EncoderMismatch, Incomplete, NewerFormat, StoreDamaged
 from store.export import export_lines
 from store.plan import plan
 from store.rows import write_rows
@@ -144,7 +144,7 @@ def test_an_incomplete_batch_changes_nothing(store):
     add(store, {"a": [("T", "text 4", None)]})
     lines = list(export_lines(store.snapshot()))
     batch = complete(store, {"b": [("T", "text 3", None)]}, [])
-    with pytest.raises(StoreError, match="without its"):
+    with pytest.raises(Incomplete, match="without its"):
         store.commit(type(batch)(batch.documents, (), batch.passages, batch.extractions))
     assert list(export_lines(store.snapshot())) == lines
     add(store, {"b": [("T", "text 3", None)]})
