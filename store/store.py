@@ -18,6 +18,7 @@ from store.image import Image
 from store.load import load_image, past_image
 from store.lock import StoreLock
 from store.matrix import LiveMatrix
+from store.pinned import Pinned
 from store.plan import Missing, SynonymRule, missing, plan, unextracted
 from store.recall import Recall, synonym_recall
 from store.rows import write_rows
@@ -87,6 +88,8 @@ class Store:
             self._lock.release()
             raise
         self._writing = threading.Lock()
+        self._changing = False
+        """While a commit is being taken over into the image."""
         self._looking_back = threading.Lock()
         self._past: Snapshot | None = None
         """The last earlier commit that was asked for: questions about one moment come together."""
@@ -111,6 +114,20 @@ class Store:
     def snapshot(self) -> Snapshot:
         """The memory as of the last commit."""
         return self._snapshot
+
+    def pinned(self) -> Pinned:
+        """The memory as of the last commit with the names of its documents, for a question that outlives that commit.
+
+        Never waits for a commit but while one is taken over into the image (milliseconds).
+        """
+        while True:
+            snapshot = self._snapshot
+            if not self._changing:
+                found = Pinned(snapshot, self._image.documents.copy(), self._image.users.copy())
+                # A change in between ends with another snapshot; one under way says so.
+                if not self._changing and self._snapshot is snapshot:
+                    return found
+            time.sleep(0.001)
 
     @property
     def horizon(self) -> int:
@@ -196,10 +213,14 @@ class Store:
                 raise
             known = len(self._image.passages)
             held = {row: bool(row < known and self._image.users[row]) for row in delta.users}
-            self._image.apply(delta)
+            self._changing = True
+            try:
+                self._image.apply(delta)
+                self._snapshot = Snapshot(self._image, commit.seq, commit.time)
+            finally:
+                self._changing = False
             born = sum(1 for row, users in delta.users.items() if users and not held[row])
             died = sum(1 for row, users in delta.users.items() if not users and held[row])
-            self._snapshot = Snapshot(self._image, commit.seq, commit.time)
             self._fold_when_due()
             return Committed(commit.seq, commit.time, born, died)
 
