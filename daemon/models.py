@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
+import structlog
+
 from daemon.config import Config, model_key
 from daemon.logs import mask
 from daemon.metrics import CALLS, DROPPED, FILTERED
@@ -15,9 +17,12 @@ from memory.llm.limiter import Limiter
 from memory.openie.llm import LLMExtractor, extractor_name
 from memory.recognition import ModelFilter
 from memory.types import Encoder
+from store.made_with import made_with
 from store.store import Store
 from store.types import Extraction as Extracted
 from store.types import PassageText
+
+log = structlog.get_logger()
 
 JOURNAL = "openie.jsonl"
 GOOD = frozenset({"ok", "surrounded", "repaired", "cut off"})
@@ -115,7 +120,7 @@ class Models:
 
 
 def server_encoder(config: Config) -> Encoder:
-    """The encoder behind a server. Waits for the server's first answer, which says how long its vectors are."""
+    """The encoder behind a server. Its first answer says how long its vectors are; while it is away, the store knows that."""
     from memory.encoder.openai import ServerEncoder
 
     encoder, llm = config.encoder, config.llm
@@ -125,4 +130,12 @@ def server_encoder(config: Config) -> Encoder:
     if key is not None:
         mask(key)
     prefixes = (encoder.query_prefix, encoder.passage_prefix)
-    return ServerEncoder(base_url, encoder.model, key, encoder.batch_size, llm.timeout_s, llm.max_retries, prefixes)
+    name = f"openai/{encoder.model}"
+    made = made_with(config.store.path)
+    known = made.dim if made is not None and made.name == name else None
+    server = ServerEncoder(
+        base_url, encoder.model, key, encoder.batch_size, llm.timeout_s, llm.max_retries, prefixes, known
+    )
+    if server.away is not None:
+        log.warning("encoder_away", encoder=name, dim=known, reason=server.away)
+    return server

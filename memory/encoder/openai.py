@@ -39,20 +39,32 @@ class ServerEncoder:
         timeout_s: float,
         max_retries: int,
         given: tuple[str | None, str | None] = (None, None),
+        known_dim: int | None = None,
     ) -> None:
-        """Asks the server once, to learn the vectors' length. Raises EncoderUnavailable when it does not answer."""
+        """Asks the server once, to learn the vectors' length. Raises EncoderUnavailable when it does not answer and the
+        length is not known from an earlier time (`known_dim`)."""
         self._openai = openai.OpenAI(base_url=base_url, api_key=key or "none", timeout=timeout_s, max_retries=0)
         self._host = base_url.split("://", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1]
         self._key = key
         self._model = model
         self._batch_size = batch_size
         self._retries = max_retries
+        self.away: str | None = None
+        """Why the server did not answer when it was asked for the vectors' length, where `known_dim` took its place."""
         known = prefixes(model)
         self._query_prefix = known[0] if given[0] is None else given[0]
         self._passage_prefix = known[1] if given[1] is None else given[1]
         self._remembered = lru_cache(QUERIES_REMEMBERED)(self._encode_query)
-        dim = len(self._ask([f"{self._passage_prefix}hippod"], max_retries + 1)[0])
-        self.identity = EncoderIdentity(f"openai/{model}", dim)
+        self.identity = EncoderIdentity(f"openai/{model}", self._length(known_dim, max_retries + 1))
+
+    def _length(self, known: int | None, tries: int) -> int:
+        try:
+            return len(self._ask([f"{self._passage_prefix}hippod"], 1 if known else tries)[0])
+        except EncoderServerDown as error:
+            if known is None:
+                raise
+            self.away = str(error)
+            return known
 
     def encode(self, texts: Sequence[str]) -> Matrix:
         vectors = np.empty((len(texts), self.identity.dim), dtype=np.float32)

@@ -98,6 +98,14 @@ def test_the_daemon_indexes_through_a_server_over_an_outage_and_refuses_vectors_
     server.start()
     assert daemon.wait()["documents"] == 2
     assert daemon.stop() == 0
+    # Started while the server is away: the store knows the vectors' length, and what needs none is answered.
+    server.stop()
+    daemon.start()
+    assert [p["document"] for p in daemon.query("Tolm Harbour", "bm25")][0] == "added:2"
+    daemon.add({"id": "3", "title": "Mill", "text": "Orrey Mill grinds barley."})
+    server.start()
+    assert daemon.wait()["documents"] == 3
+    assert daemon.stop() == 0
     server.script = embedding(dim=32)
     daemon.launch()
     assert daemon._ended(60) == 3
