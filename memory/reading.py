@@ -67,14 +67,15 @@ class Answer:
 
 def messages(question: str, passages: Sequence[tuple[str, str]]) -> list[Message]:
     """The question and its passages (title and text each), numbered from 1."""
-    material = "\n\n".join(_quoted(number, title, text) for number, (title, text) in enumerate(passages, 1))
+    material = "\n\n".join(quoted(number, title, text) for number, (title, text) in enumerate(passages, 1))
     return [
         {"role": "system", "content": _TASK},
         {"role": "user", "content": f"{material or 'There are no passages.'}\n\nQuestion: {question}"},
     ]
 
 
-def _quoted(number: int, title: str, text: str) -> str:
+def quoted(number: int, title: str, text: str) -> str:
+    """A passage between marks that it cannot contain."""
     body = _plain(f"{title}\n{text[:PASSAGE_CHARS]}" if title else text[:PASSAGE_CHARS])
     return f"«passage {number}»\n{body}\n«/passage»"
 
