@@ -27,7 +27,7 @@ from store.sketches import sort
 from store.snapshot import Snapshot
 from store.start import start_image
 from store.tables import NAMES, Tables
-from store.types import Batch, Document, EncoderIdentity, PassageText, State
+from store.types import Batch, Document, EncoderIdentity, PassageText, State, Triple
 
 FOLD_SHARE = 0.1
 FOLD_LEAST = 50_000
@@ -159,6 +159,13 @@ class Store:
         """Which extractor read a passage, None when none did."""
         row = self._image.passage_rows.get(passage)
         return self._image.extractors.get(row) if row is not None else None
+
+    def extracted(self, passage: str) -> tuple[Triple, ...]:
+        """The triples that an extractor found in a passage; none where it found none, or nobody read it."""
+        snapshot = self._snapshot
+        row = self._image.passage_rows.get(passage)
+        rows = self._image.extracted[row] if row is not None else None
+        return tuple(snapshot.triple(int(triple)) for triple in rows) if rows is not None else ()
 
     def read_by(self, wanted: Callable[[str | None], bool]) -> list[str]:
         """Ids of living passages without triples of their documents' own whose extractor (None: nobody yet) is `wanted`."""

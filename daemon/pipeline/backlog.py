@@ -229,9 +229,10 @@ class Backlog:
     def _fail(self, id: str, failure: Failure) -> None:
         log.warning("passage_failed", passage=id, attempts=failure.attempts, error=failure.reason)
         self._failed[id] = (failure, _next_try(failure))
-        if self._store.extractor_of(id) is None or failure_of(self._store.extractor_of(id)) is not None:
-            # An older extraction is better than none and stays.
-            self._found[id] = Extraction(id, failure_mark(failure))
+        present = self._store.extractor_of(id)
+        if is_unread(present) or failure_of(present) is not None:
+            # An older extraction of a model's is better than none and stays; a stand-in's triples stay under the mark.
+            self._found[id] = Extraction(id, failure_mark(failure), triples=self._store.extracted(id))
 
     async def _answers(self) -> bool:
         if self._probe is None:
