@@ -12,7 +12,7 @@ from daemon.api import respond
 from daemon.api.checks import read_model
 from daemon.api.context import Context
 from daemon.api.errors import ApiError, NotConfigured
-from daemon.api.openapi import body_of, errors
+from daemon.api.openapi import also, body_of, errors
 from daemon.api.ports import Asks
 from daemon.api.presence import while_present
 from daemon.api.streams import GatedStream
@@ -48,7 +48,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
     @app.post(
         Route.QUERY,
         response_model=QueryResponse,
-        responses=errors(400, 408, 413, 415, 422, 501, 503),
+        responses=errors(400, 408, 409, 413, 415, 422, 502, 503),
         openapi_extra=body_of(QueryRequest),
         summary="Find passages",
     )
@@ -61,7 +61,8 @@ def add_routes(app: FastAPI, context: Context) -> None:
     @app.post(
         Route.ASK,
         response_model=AskResponse,
-        responses=errors(400, 408, 413, 415, 422, 501, 502, 503),
+        responses=errors(400, 408, 409, 413, 415, 422, 502, 503)
+        | also(EVENT_STREAM, "`text` events (an AskProgress each), then one `answer` (an AskResponse) or `problem`."),
         openapi_extra=body_of(AskRequest),
         summary="Answer a question from the memory, with citations",
     )

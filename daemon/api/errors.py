@@ -1,4 +1,8 @@
-"""Why a request is refused: each becomes one problem+json. Ports raise these too."""
+"""Why a request is refused: each becomes one problem+json. Ports raise these too.
+
+A status of 500 and above says that hippod, or a server that it needs, is in trouble (500, 502) or for the moment cannot
+(503, with `Retry-After`). What a client asks for and cannot have as things stand is 409, and `type` says why.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -62,6 +66,24 @@ class MethodNotAllowed(ApiError):
     type, title, status = ProblemType.METHOD_NOT_ALLOWED, "Method not allowed", 405
 
 
+class Conflict(ApiError):
+    """The request is sound, and what is there now stands against it."""
+
+    type, title, status = ProblemType.CONFLICT, "Not possible as things stand", 409
+
+
+class NotConfigured(ApiError):
+    """The daemon could do this with another configuration; `detail` names the key."""
+
+    type, title, status = ProblemType.NOT_CONFIGURED, "Not configured", 409
+
+
+class TimedOut(ApiError):
+    """What the client wanted to wait for did not happen in the time it gave."""
+
+    type, title, status = ProblemType.TIMED_OUT, "Timed out", 409
+
+
 class TooSlow(ApiError):
     """The body did not arrive in time."""
 
@@ -98,12 +120,6 @@ class Internal(ApiError):
     type, title, status = ProblemType.INTERNAL, "Internal error", 500
 
 
-class NotConfigured(ApiError):
-    """The daemon could do this with another configuration; `detail` names the key."""
-
-    type, title, status = ProblemType.NOT_CONFIGURED, "Not configured", 501
-
-
 class Upstream(ApiError):
     """A model server that the daemon asks did not answer as it should."""
 
@@ -126,12 +142,6 @@ class NotReady(ApiError):
 
     def __init__(self, detail: str, *, retry_after_s: int = 2) -> None:
         super().__init__(detail, retry_after_s=retry_after_s)
-
-
-class TimedOut(ApiError):
-    """What the client wanted to wait for did not happen in the time it gave."""
-
-    type, title, status = ProblemType.TIMED_OUT, "Timed out", 504
 
 
 def every_error() -> dict[int, list[type[ApiError]]]:

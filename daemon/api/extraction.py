@@ -22,7 +22,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
     @app.post(
         Route.REEXTRACT,
         response_model=ExtractionResponse,
-        responses=errors(501, 503),
+        responses=errors(409, 503),
         summary="Have every passage read anew that the configured extractor has not read",
     )
     async def reextract() -> Response:
@@ -31,7 +31,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
     @app.post(
         Route.BACKFILL,
         response_model=ExtractionResponse,
-        responses=errors(501, 503),
+        responses=errors(409, 503),
         summary="Read everything that waits with the in-process model",
     )
     async def backfill() -> Response:
@@ -40,7 +40,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
     @app.get(
         Route.EXTRACTION,
         response_model=ExtractionResponse,
-        responses=errors(501, 503),
+        responses=errors(409, 503),
         summary="How far extraction is, and what it has cost",
     )
     async def extraction() -> Response:

@@ -17,6 +17,7 @@ from daemon.contract import (
     NDJSON,
     PROBLEM_JSON,
     AddRequest,
+    AskProgress,
     AskRequest,
     BackupRequest,
     EvalResponse,
@@ -40,23 +41,32 @@ BODIES: tuple[type[BaseModel], ...] = (
     RetryRequest,
     WaitRequest,
 )
-ALSO: tuple[type[BaseModel], ...] = (Problem, FieldError, Event, EvalResponse)
+ALSO: tuple[type[BaseModel], ...] = (Problem, FieldError, Event, EvalResponse, AskProgress)
+
+
+HEADERS: dict[int, dict[str, Any]] = {
+    401: {"WWW-Authenticate": {"description": "The scheme: Bearer.", "required": True, "schema": {"type": "string"}}},
+    503: {
+        "Retry-After": {
+            "description": "Seconds to wait before trying again.",
+            "required": True,
+            "schema": {"type": "integer", "minimum": 1},
+        }
+    },
+}
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems a route may answer with, and those that any may (401 and 421 over TCP only)."""
     by_status = every_error()
     found: dict[int | str, dict[str, Any]] = {}
-    for status in sorted({*statuses, 401, 421, 500}):
+    for status in sorted({*statuses, 400, 401, 421, 500, 503}):
         lines = [f"{error.title} (`{error.type}`): {(error.__doc__ or '').strip()}" for error in by_status[status]]
-        found[status] = {
-            "description": "\n\n".join(lines),
-            "content": {PROBLEM_JSON: {"schema": {"$ref": REF.format(model="Problem")}}},
-        }
-        if status == 503:
-            found[status]["headers"] = {
-                "Retry-After": {"description": "Seconds to wait before trying again.", "schema": {"type": "integer"}}
-            }
+        types = {"type": {"enum": [str(error.type) for error in by_status[status]]}, "status": {"const": status}}
+        schema = {"allOf": [{"$ref": REF.format(model="Problem")}, {"properties": types}]}
+        found[status] = {"description": "\n\n".join(lines), "content": {PROBLEM_JSON: {"schema": schema}}}
+        if status in HEADERS:
+            found[status]["headers"] = HEADERS[status]
     return found
 
 
@@ -68,14 +78,24 @@ def body_of(model: type[BaseModel], *, lines: bool = False, required: bool = Tru
     return {"requestBody": {"required": required, "content": content}}
 
 
-def raw_body(description: str) -> dict[str, Any]:
-    schema = {"type": "object", "description": description}
-    return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}}
+def raw_body(schema: Mapping[str, Any], *others: str) -> dict[str, Any]:
+    """A JSON body that is no model of the contract, and under which other media types it may come as well."""
+    content = {media_type: {"schema": dict(schema)} for media_type in (JSON, *others)}
+    return {"requestBody": {"required": True, "content": content}}
 
 
-def text(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
+def text(media_type: str, description: str, *, streamed: bool = False) -> dict[int | str, dict[str, Any]]:
     """A 200 that is not a JSON document."""
-    return {200: {"description": description, "content": {media_type: {"schema": {"type": "string"}}}}}
+    found: dict[str, Any] = {"description": description, "content": {media_type: {"schema": {"type": "string"}}}}
+    if streamed:
+        never = {"description": "no-store", "required": True, "schema": {"type": "string", "const": "no-store"}}
+        found["headers"] = {"Cache-Control": never}
+    return {200: found}
+
+
+def also(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
+    """A 200 that comes under another media type where `Accept` names it."""
+    return {200: {"content": {media_type: {"schema": {"type": "string", "description": description}}}}}
 
 
 def query_of(model: type[BaseModel], rename: Mapping[str, str] | None = None) -> dict[str, Any]:

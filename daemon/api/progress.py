@@ -28,7 +28,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
     @app.post(
         Route.WAIT,
         response_model=Status,
-        responses=errors(400, 408, 413, 415, 422, 503, 504),
+        responses=errors(400, 408, 409, 413, 415, 422, 503),
         openapi_extra=body_of(WaitRequest, required=False),
         summary="Return once all that the sources hold now is committed or failed",
     )
@@ -40,7 +40,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
     @app.get(
         Route.EVENTS,
         response_class=Response,
-        responses=errors(503) | text(EVENT_STREAM, "One event a message; its data is an Event as JSON."),
+        responses=errors(503) | text(EVENT_STREAM, "One event a message; its data is an Event as JSON.", streamed=True),
         summary="What happens, as it happens (server-sent events)",
     )
     async def events() -> Response:
@@ -50,7 +50,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
     @app.get(
         Route.HEALTH,
         response_model=Health,
-        responses=errors() | {503: {"model": Health, "description": "Starting or stopping."}},
+        responses=errors() | {503: {"model": Health, "description": "Starting or stopping; or too many connections."}},
         summary="200 when ready",
     )
     async def health() -> Response:

@@ -13,6 +13,26 @@ from daemon.api.streams import GatedStream
 from daemon.contract import JSON, NDJSON, BackupRequest, BackupResponse, ImportResponse, Route, VerifyResponse
 
 BINARY = "application/octet-stream"
+RECORDED = {
+    "type": "object",
+    "description": "A HippoRAG OpenIE results file, as it is.",
+    "properties": {
+        "docs": {
+            "type": "array",
+            "items": {
+                "description": "An object of `passage` (its first line is the title), `extracted_entities` (a list of strings) "
+                "and `extracted_triples` (a list of lists of three strings). Whatever is not so is skipped and counted.",
+                "example": {
+                    "passage": "Quill lamp\nThe Quill lamp was built by Sabine Rell.",
+                    "extracted_entities": ["Quill lamp", "Sabine Rell"],
+                    "extracted_triples": [["Quill lamp", "was built by", "Sabine Rell"]],
+                },
+            },
+        }
+    },
+    "required": ["docs"],
+}
+"""JSON Schema of what `POST /v1/import` takes (`memory.openie.recorded` reads it)."""
 
 
 def add_routes(app: FastAPI, context: Context) -> None:
@@ -21,7 +41,8 @@ def add_routes(app: FastAPI, context: Context) -> None:
     @app.get(
         Route.EXPORT,
         response_class=Response,
-        responses=errors(503) | text(NDJSON, "The whole memory, one JSON object a line, in an order content decides."),
+        responses=errors(503)
+        | text(NDJSON, "The whole memory, one JSON object a line, in an order content decides.", streamed=True),
         summary="The whole memory as JSON lines",
     )
     async def export() -> Response:
@@ -31,7 +52,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
         Route.IMPORT,
         response_model=ImportResponse,
         responses=errors(400, 408, 413, 415, 422, 503),
-        openapi_extra=raw_body("A HippoRAG OpenIE results file, as it is."),
+        openapi_extra=raw_body(RECORDED, BINARY),
         summary="Take in a HippoRAG OpenIE results file",
     )
     async def take(request: Request) -> Response:
@@ -50,7 +71,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
     @app.post(
         Route.BACKUP,
         response_model=BackupResponse,
-        responses=errors(400, 408, 413, 415, 422, 503),
+        responses=errors(400, 408, 409, 413, 415, 422, 503),
         openapi_extra=body_of(BackupRequest),
         summary="Write the memory as of the last commit to a directory of the daemon's machine",
     )

@@ -224,7 +224,7 @@ class Retrieval(Section):
     top_triples: Annotated[int, Field(ge=1, le=10_000)] = 5
     seed_phrases: Annotated[int, Field(ge=1, le=10_000)] = 5
     passage_weight: Annotated[float, Field(ge=0, le=1)] = 0.05
-    damping: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    damping: Annotated[float, Field(gt=0, le=0.99)] = 0.5
     passage_nodes: bool = True
     """Whether passages are nodes of the graph that is walked; false ranks them by their phrases, for comparison."""
     passage_share: Annotated[float, Field(ge=0, le=1)] = 0.5

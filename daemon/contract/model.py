@@ -1,9 +1,34 @@
 """The two kinds of JSON object: what a client sends is checked to the key, what it receives may gain keys."""
 
+import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Strict
+from pydantic_core import PydanticCustomError
+
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, bool | str):
+        raise PydanticCustomError("whole_number", "must be a whole number")
+    return value
+
+
+def _moment(value: Any) -> Any:
+    if isinstance(value, datetime) or (isinstance(value, str) and _MOMENT.match(value)):
+        return value
+    raise PydanticCustomError("moment", "must be a time such as 2026-11-21T09:00:00Z")
+
+
+# What a request's fields are made of. pydantic by itself takes true for 1, "5" for 5 and a count of seconds for a time; the
+# OpenAPI document promises that a value of another kind is refused.
+Flag = Annotated[bool, Strict()]
+Number = Annotated[float, Strict()]
+Whole = Annotated[int, BeforeValidator(_whole)]
+"""JSON has one kind of number: 5.0 is 5."""
+Moment = Annotated[AwareDatetime, BeforeValidator(_moment)]
 
 
 class Request(BaseModel):

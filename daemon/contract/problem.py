@@ -16,6 +16,7 @@ class ProblemType(StrEnum):
     WRONG_HOST = "urn:hippod:problem:wrong-host"
     NOT_FOUND = "urn:hippod:problem:not-found"
     METHOD_NOT_ALLOWED = "urn:hippod:problem:method-not-allowed"
+    CONFLICT = "urn:hippod:problem:conflict"
     TOO_SLOW = "urn:hippod:problem:too-slow"
     TOO_LARGE = "urn:hippod:problem:too-large"
     UNSUPPORTED_MEDIA_TYPE = "urn:hippod:problem:unsupported-media-type"

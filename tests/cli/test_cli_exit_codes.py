@@ -66,13 +66,13 @@ def test_2_for_wrong_usage(
 
 def test_4_with_the_daemons_hint_when_it_is_not_configured(hippoctl: Shell, scripted: Scripted) -> None:
     hint = 'No LLM is configured: set "base_url" and "model" in section [llm] and restart.'
-    scripted.answers["POST /v1/ask"] = problem("not-configured", 501, hint)
+    scripted.answers["POST /v1/ask"] = problem("not-configured", 409, hint)
     ended = hippoctl("ask", "who?")
     assert (ended.code, ended.err) == (4, f"hippoctl: {hint}\n")
 
 
 def test_5_when_waiting_takes_too_long(hippoctl: Shell, scripted: Scripted) -> None:
-    scripted.answers["POST /v1/wait"] = problem("timed-out", 504, "2 documents are still pending after 1 s.")
+    scripted.answers["POST /v1/wait"] = problem("timed-out", 409, "2 documents are still pending after 1 s.")
     assert hippoctl("wait", "--timeout", "1").code == 5
     assert 0 < scripted.asked[0].body["timeout_s"] <= 1
 
@@ -100,7 +100,7 @@ def test_1_when_something_else_answers(hippoctl: Shell, scripted: Scripted) -> N
 
 
 def test_a_failure_with_json_is_one_document_too(hippoctl: Shell, scripted: Scripted) -> None:
-    refused = problem("not-configured", 501, "No LLM is configured.")
+    refused = problem("not-configured", 409, "No LLM is configured.")
     scripted.answers["POST /v1/ask"] = refused
     assert hippoctl("--json", "ask", "who?").json == refused.body
     assert "no hippod answers" in hippoctl("--json", "--socket", "absent", "status").json["detail"]

@@ -134,12 +134,12 @@ def test_another_method_is_refused_with_those_there_are(api: Served, method: str
 
 def test_what_a_port_refuses_reaches_the_client(api: Served) -> None:
     problem = problem_of(api.client.post(Route.QUERY, json={"query": "unconfigured"}))
-    assert (problem.status, problem.type) == (501, ProblemType.NOT_CONFIGURED)
+    assert (problem.status, problem.type) == (409, ProblemType.NOT_CONFIGURED)
 
 
 def test_a_wait_that_takes_too_long_says_so(api: Served) -> None:
     problem = problem_of(api.client.post(Route.WAIT, json={"timeout_s": 0.01}))
-    assert (problem.status, problem.type) == (504, ProblemType.TIMED_OUT)
+    assert (problem.status, problem.type) == (409, ProblemType.TIMED_OUT)
 
 
 def test_an_unexpected_error_is_logged_and_tells_the_client_nothing_of_the_inside(api: Served) -> None:

@@ -67,7 +67,7 @@ def test_a_query_is_answered(api: Served) -> None:
 
 def test_ask_says_what_to_configure_while_there_is_no_llm(api: Served) -> None:
     answer = api.client.post(Route.ASK, json={"question": "who?"})
-    assert answer.status_code == 501
+    assert answer.status_code == 409
     problem = Problem.model_validate_json(answer.content)
     assert problem.type == ProblemType.NOT_CONFIGURED
     assert "[llm]" in problem.detail

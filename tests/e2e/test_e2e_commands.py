@@ -199,7 +199,7 @@ def test_wait_that_times_out_exits_with_5(live: Daemon) -> None:
         live.write(f"bulk/{number}.txt", f"Crate {number} was packed by Ruth Orm-{number}. " * 60)
     ran = live.ctl("--json", "wait", "--timeout", "0.01")
     assert ran.code == TIMED_OUT
-    assert ran.json["status"] == 504
+    assert ran.json["status"] == 409
     assert live.ctl("wait").code == DONE
     assert len(live.documents(prefix=live.uri("bulk/"))) == 300
 
