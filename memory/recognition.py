@@ -12,7 +12,7 @@ from json import dumps
 from typing import Any
 
 from memory.llm.answers import field as under
-from memory.llm.client import Message, ModelClient
+from memory.llm.client import Message, ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.formats import Shape
 from memory.phrases import normalise_triple
@@ -111,15 +111,16 @@ class ModelFilter:
         self._client = client
         self._remembered: OrderedDict[tuple[str, tuple[Triple, ...]], tuple[int, ...]] = OrderedDict()
 
-    async def keep(self, query: str, triples: tuple[Triple, ...]) -> tuple[int, ...]:
-        """Raises ModelError. One try: a query does not wait for a second."""
+    async def keep(self, query: str, triples: tuple[Triple, ...]) -> tuple[tuple[int, ...], Reply | None]:
+        """What to keep, and the model's reply where it had to be asked. Raises ModelError. One try: a query does not wait
+        for a second."""
         key = (query, triples)
         known = self._remembered.get(key)
         if known is not None:
             self._remembered.move_to_end(key)
             self.told("remembered")
-            return known
-        kept, _ = await self._client.ask(
+            return known, None
+        kept, reply = await self._client.ask(
             "filter",
             messages(query, triples),
             SHAPE,
@@ -131,11 +132,12 @@ class ModelFilter:
         if len(self._remembered) > REMEMBERED:
             self._remembered.popitem(last=False)
         self.told("kept" if kept else "emptied")
-        return kept
+        return kept, reply
 
 
 class Attempt:
-    """`memory.retrieval.Recognition` for one query. `note` says, afterwards, why the triples went unfiltered, if they did.
+    """`memory.retrieval.Recognition` for one query. `note` says, afterwards, why the triples went unfiltered, if they did;
+    `calls` and the tokens what the model was asked and took (of a call that failed the tokens are not known).
 
     `lend` and `take` are called around waiting for the model: what the thread occupies can serve others meanwhile.
     """
@@ -144,6 +146,7 @@ class Attempt:
         self, filter_: ModelFilter, limit_s: float, lend: Callable[[], object], take: Callable[[], object]
     ) -> None:
         self.note: str | None = None
+        self.calls = self.prompt_tokens = self.completion_tokens = 0
         self._filter = filter_
         self._limit_s = limit_s
         self._lend = lend
@@ -152,8 +155,14 @@ class Attempt:
     def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
         asking = asyncio.run_coroutine_threadsafe(self._filter.keep(query, tuple(triples)), self._filter.loop)
         self._lend()
+        self.calls = 1
         try:
-            return asking.result(self._limit_s)
+            kept, reply = asking.result(self._limit_s)
+            if reply is None:
+                self.calls = 0
+            else:
+                self.prompt_tokens, self.completion_tokens = reply.prompt_tokens, reply.completion_tokens
+            return kept
         except TimeoutError:
             asking.cancel()
             self.note = f"unfiltered: recognition memory took longer than {self._limit_s:g} s"
