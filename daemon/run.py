@@ -32,6 +32,7 @@ from daemon.services.asks import AskService
 from daemon.services.documents import DocumentService
 from daemon.services.extractions import ExtractionService
 from daemon.services.folders import FollowedFolder
+from daemon.services.graph import GraphService
 from daemon.services.later import Later
 from daemon.services.progress import Memory, ProgressService, Source
 from daemon.services.queries import QueryService
@@ -111,11 +112,11 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
     events = EventHub()
     live = Live(config, file)
     progress = ProgressService(f"{config.encoder.backend}/{config.encoder.model}", config.openie.backend)
-    queries, documents, transfer, asks, extractions = Later(), Later(), Later(), Later(), Later()
+    queries, documents, transfer, asks, extractions, graphs = (Later() for _ in range(6))
     if config.api.token_file is not None:
         mask(read_token(config.api.token_file))
     answering = asks if config.llm.base_url and config.llm.model else None
-    ports = Ports(queries, documents, progress, events, transfer, answering, extractions)
+    ports = Ports(queries, documents, progress, events, transfer, answering, extractions, graphs)
     api = ApiServer(ports, _api_settings(config))
     await api.start()
     daemon = _Daemon(config, lock, live, events)
@@ -128,6 +129,8 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             queries.become(daemon.queries)
             documents.become(DocumentService(memory.store, memory.pipeline, memory.backlog))
             extractions.become(daemon.extractions)
+            if daemon.queries is not None:
+                graphs.become(GraphService(memory.store, daemon.queries))
             if daemon.queries is not None and daemon.models.client is not None:
                 asks.become(AskService(daemon.queries, daemon.models.client))
             transfer.become(TransferService(memory.store, memory.pipeline))

@@ -82,6 +82,18 @@ class Walk:
         y[self._phrases : self._phrases + base.passages] += inner[base.phrases :]
         return y
 
+    def among(self, nodes: NDArray[np.int64]) -> Any:
+        """The weights between `nodes` (none twice), as a CSR over them in their order. O(their edges + log)."""
+        base = self._base
+        known = (nodes < base.phrases) | ((nodes >= self._phrases) & (nodes < self._phrases + base.passages))
+        at = np.flatnonzero(known)
+        inner = np.where(nodes[at] < base.phrases, nodes[at], nodes[at] - (self._phrases - base.phrases))
+        part = base.matrix[inner][:, inner].tocoo()
+        found = sparse.csr_array((part.data, (at[part.row], at[part.col])), shape=(len(nodes), len(nodes)))
+        if self._delta is not None:
+            found = sparse.csr_array(found + self._delta[nodes][:, nodes])
+        return _without_dust(found)
+
     def merged(self) -> Any:
         """The whole matrix as one CSR of shape (nodes, nodes), without zeros. O(everything)."""
         joined = self._base.matrix.tocoo()
@@ -92,9 +104,13 @@ class Walk:
         if self._delta is not None:
             whole = sparse.csr_array(whole + self._delta)
         whole.sum_duplicates()
-        whole.data[np.abs(whole.data) < LEAST] = 0.0
-        whole.eliminate_zeros()
-        return whole
+        return _without_dust(whole)
+
+
+def _without_dust(matrix: Any) -> Any:
+    matrix.data[np.abs(matrix.data) < LEAST] = 0.0
+    matrix.eliminate_zeros()
+    return matrix
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ from daemon.contract import (
     DocumentList,
     Event,
     ExtractionResponse,
+    GraphRequest,
+    GraphResponse,
     ImportResponse,
     ListRequest,
     QueryRequest,
@@ -36,6 +38,12 @@ from daemon.contract import (
 class Queries(Protocol):
     async def query(self, request: QueryRequest) -> QueryResponse:
         """From one snapshot. NotConfigured for a mode or filter that the configuration has not."""
+        ...
+
+
+class Graphs(Protocol):
+    async def graph(self, request: GraphRequest) -> GraphResponse | None:
+        """From one snapshot; refuses as a query does. None where the phrase or passage to expand is not in the memory."""
         ...
 
 
@@ -140,3 +148,4 @@ class Ports:
     transfer: Transfer
     asks: Asks | None = None
     extractions: Extractions | None = None
+    graphs: Graphs | None = None

@@ -1,5 +1,6 @@
 """The JSON that people and programs meet on the socket: the one part of the daemon that a client imports."""
 
+from daemon.contract.graph import NODES_MAX, GraphEdge, GraphNode, GraphPath, GraphRequest, GraphResponse
 from daemon.contract.model import moment
 from daemon.contract.problem import FieldError, Problem, ProblemType
 from daemon.contract.requests import (
@@ -82,6 +83,7 @@ __all__ = [
     "EVENT_STREAM",
     "JSON",
     "NDJSON",
+    "NODES_MAX",
     "PROBLEM_JSON",
     "AddRequest",
     "AddResponse",
@@ -106,6 +108,11 @@ __all__ = [
     "FieldError",
     "Filter",
     "FilterStatistics",
+    "GraphEdge",
+    "GraphNode",
+    "GraphPath",
+    "GraphRequest",
+    "GraphResponse",
     "Health",
     "ImportResponse",
     "ListRequest",

@@ -13,6 +13,7 @@ class Route(StrEnum):
     """The routes of the socket API."""
 
     QUERY = "/v1/query"
+    GRAPH = "/v1/graph"
     ASK = "/v1/ask"
     DOCUMENTS = "/v1/documents"
     RETRY = "/v1/retry"

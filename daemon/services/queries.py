@@ -5,13 +5,15 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 
 from daemon.api.errors import Invalid, NotConfigured, Upstream
 from daemon.contract import (
     Explanation,
     FieldError,
+    GraphRequest,
     QueryRequest,
     QueryResponse,
     RankedPassage,
@@ -30,6 +32,26 @@ from store.store import Store
 
 MOST_WAITING = 64
 """Queries that may wait for the model's filter at once."""
+
+
+Asking = TypeVar("Asking", QueryRequest, GraphRequest)
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What one request is answered with. `began` is on the clock of `perf_counter`."""
+
+    began: float
+    snapshot: Snapshot
+    encoder: Encoder
+    mode: str
+    settings: RetrievalSettings
+    attempt: Attempt | None
+
+    def noted(self, note: str | None) -> str | None:
+        """`note`, and what recognition memory has to say."""
+        return "; ".join(each for each in (self.attempt and self.attempt.note, note) if each) or None
 
 
 class QueryService:
@@ -57,36 +79,42 @@ class QueryService:
         self._shares = threading.Semaphore(threads)
 
     async def query(self, request: QueryRequest) -> QueryResponse:
+        return await self.run(request, self._answer)
+
+    async def run(self, request: Asking, work: Callable[[Asking, "Terms"], Answer]) -> Answer:
+        """`work` in a thread of the queries, on the snapshot and the terms that `request` names."""
         if request.filter == "llm" and self._filter is None:
             raise NotConfigured("the filter needs a model; write [llm] base_url and model into the configuration")
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, request)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._on_terms, request, work)
 
-    def _answer(self, request: QueryRequest) -> QueryResponse:
+    def _on_terms(self, request: Asking, work: Callable[[Asking, "Terms"], Answer]) -> Answer:
         began = time.perf_counter()
         mode = str(request.mode or self._mode())
         settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
         attempt = self._attempt(request)
-        snapshot = self._snapshot(request.as_of)
+        terms = Terms(began, self._snapshot(request.as_of), self._encoder, mode, settings, attempt)
         with self._shares:
             try:
-                found = retrieve(
-                    snapshot,
-                    self._encoder,
-                    request.query,
-                    mode,
-                    request.k,
-                    settings,
-                    attempt,
-                    explained=request.explain,
-                )
+                return work(request, terms)
             except EncoderUnavailable as error:
                 raise Upstream(str(error)) from error
-        if attempt is not None and attempt.note is not None:
-            found = replace(found, note=f"{attempt.note}; {found.note}" if found.note else attempt.note)
+
+    def _answer(self, request: QueryRequest, terms: "Terms") -> QueryResponse:
+        found = retrieve(
+            terms.snapshot,
+            terms.encoder,
+            request.query,
+            terms.mode,
+            request.k,
+            terms.settings,
+            terms.attempt,
+            explained=request.explain,
+        )
+        found = replace(found, note=terms.noted(found.note))
         passages = [self._passage(rank, hit) for rank, hit in enumerate(found.hits, 1)]
-        explained = explanation(self._store, snapshot, found) if request.explain else None
-        took = time.perf_counter() - began
-        QUERY.labels(mode).observe(took)
+        explained = explanation(self._store, terms.snapshot, found) if request.explain else None
+        took = time.perf_counter() - terms.began
+        QUERY.labels(terms.mode).observe(took)
         return _response(found, passages, explained, took * 1000)
 
     def _snapshot(self, as_of: datetime | int | None) -> Snapshot:
@@ -99,7 +127,7 @@ class QueryService:
             detail = str(error)
         raise Invalid(f"There is no memory of that time: {detail}.", errors=[FieldError(field="as_of", message=detail)])
 
-    def _attempt(self, request: QueryRequest) -> Attempt | None:
+    def _attempt(self, request: "QueryRequest | GraphRequest") -> Attempt | None:
         """Recognition memory for one query, where it is configured or asked for."""
         chosen, limit_s = self._filtering()
         if self._filter is None or (request.filter or chosen) == "none":
