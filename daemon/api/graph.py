@@ -20,7 +20,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
     @app.post(
         Route.GRAPH,
         response_model=GraphResponse,
-        responses=errors(400, 404, 408, 413, 415, 422, 501, 503),
+        responses=errors(400, 404, 408, 409, 413, 415, 422, 503),
         openapi_extra=body_of(GraphRequest),
         summary="The graph around a query, or around one phrase or passage",
     )
