@@ -1,6 +1,7 @@
 """One life of the daemon: open, follow, serve, stop."""
 
 import asyncio
+import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,7 @@ from daemon.pipeline.backlog import Backlog
 from daemon.pipeline.extraction import Later as LaterExtraction
 from daemon.pipeline.extraction import RulesInWorkers
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.reading import Reader
+from daemon.pipeline.reading import Followed, Reader
 from daemon.schedule import Schedule
 from daemon.services.asks import AskService
 from daemon.services.documents import DocumentService
@@ -234,9 +235,9 @@ class _Daemon:
         rules = RulesInWorkers(self.pool, RulesExtractor.name)
         name = self.models.extraction_name(RulesExtractor.name)
         extractor = self.models.at_commit(rules, name)
-        follows = {str(folder.path): folder.follow_symlinks for folder in config.folder}
+        follows = {str(each.path): Followed(os.fsencode(each.path), each.follow_symlinks) for each in config.folder}
         split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
-        reader = Reader(self.pool, split, lambda source: follows.get(source, False))
+        reader = Reader(self.pool, split, follows.get)
         pipeline = self._pipeline = Pipeline(
             store, encoder, extractor, reader, self._events.publish, readers=config.parsing.workers
         )

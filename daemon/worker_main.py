@@ -113,6 +113,8 @@ def answer(request: Mapping[str, Any]) -> Iterator[Message]:
                 Limits(**request["limits"]),
                 follow_symlinks=request["follow_symlinks"],
                 name=None if request["name"] is None else os.fsencode(request["name"]),
+                root=None if request["root"] is None else os.fsencode(request["root"]),
+                vouched=request["vouched"],
             )
             yield from _batches(found)
         case "json":

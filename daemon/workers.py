@@ -92,11 +92,14 @@ class WorkerPool:
         *,
         follow_symlinks: bool | None = None,
         name: bytes | None = None,
+        root: bytes | None = None,
+        vouched: int | None = None,
     ) -> AsyncGenerator[Document | ParseSummary, None]:
         """The documents of a file as they are ready, and last the summary of what was read, if it could be opened.
 
         `path` is absolute. A child that is lost gives one document with an error, under the file's URI, after those that
-        were ready; no summary follows it. A consumer that may stop early wraps this in `contextlib.aclosing`.
+        were ready; no summary follows it. A consumer that may stop early wraps this in `contextlib.aclosing`. `root` and
+        `vouched` keep what is opened within a folder, see `consumers.beneath`.
         """
         request = {
             "op": "parse",
@@ -106,6 +109,8 @@ class WorkerPool:
             "limits": asdict(self.limits),
             "follow_symlinks": self.follow_symlinks if follow_symlinks is None else follow_symlinks,
             "name": None if name is None else os.fsdecode(name),
+            "root": None if root is None else os.fsdecode(root),
+            "vouched": vouched,
         }
         async with aclosing(self._documents(request, uri)) as items:
             async for item in items:

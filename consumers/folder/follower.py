@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from consumers.folder.ledger import Entry, Ledger
 from consumers.folder.look import Look, read_fingerprint, refusal
+from consumers.folder.names import FOREIGN, Names
 from consumers.folder.rules import Rules
 from consumers.folder.settings import FolderSettings
 from consumers.folder.settling import MAX_UNSETTLED_S, Settling, Stamp, Waiting
@@ -56,6 +57,7 @@ class Follower:
         self._rules = Rules(self.root, settings.include, settings.exclude)
         self._walker = Walker(self._rules, follow=self._follow, max_bytes=settings.max_bytes, enter=enter)
         self._scan = 0
+        self._names = Names()
 
     def load(self, known: Mapping[str, Fingerprint]) -> None:
         """Take over what was committed before. What is not below the root is told as removed."""
@@ -177,6 +179,7 @@ class Follower:
                     self._mark(known)
                 if path == self.root:
                     return found
+            self._names.meet(path, found.stat)
             entry = self._mark(path)
             if entry is not None and entry.refused is None and (found.unseen or _unchanged(entry, found)):
                 self.vanished.discard(path)
@@ -214,7 +217,8 @@ class Follower:
         entry = self.ledger.get(path)
         self.vanished.discard(path)
         self._watch_target(path, found)
-        if entry is not None and not waiting.content and _unchanged(entry, found):
+        foreign = self._foreign(path, found, entry)
+        if foreign or (entry is not None and not waiting.content and _unchanged(entry, found)):
             return
         overdue = now - waiting.since >= MAX_UNSETTLED_S
         stamp = _stamp(found)
@@ -222,7 +226,7 @@ class Follower:
             self.settling.back(path, waiting, now + self._settle_s, stamp)
             return
         try:
-            fingerprint, steady = read_fingerprint(path, follow=self._follow)
+            fingerprint, steady = read_fingerprint(path, self.root, follow=self._follow)
         except FileNotFoundError:
             self.gone(path)
             return
@@ -233,6 +237,27 @@ class Follower:
             self._tell(path, fingerprint, entry)
         else:
             self.settling.back(path, waiting, now + self._settle_s, None)
+
+    def _foreign(self, path: bytes, found: Look, entry: Entry | None) -> bool:
+        """Refuses a file with a name outside of the folder, as a symbolic link out of it is refused.
+
+        A file that was told of already stays: somebody who links a whole drive elsewhere (a backup) must not empty the
+        memory. `consumers.beneath` has the other half, for what is swapped in after this look.
+        """
+        assert found.stat is not None
+        if self._follow:
+            return False
+        if self._names.elsewhere(path, found.stat, self.ledger.with_inode(found.stat.st_ino)):
+            known = entry is not None and entry.refused is None and entry.fingerprint.inode == found.stat.st_ino
+            if not known:
+                reason = FOREIGN.format(count=found.stat.st_nlink)
+                self._refuse(path, Look("refused", found.stat, reason=reason))
+            return not known
+        for other in self._names.others(path, found.stat):
+            before = self.ledger.get(other)
+            if before is not None and before.refused is not None:
+                self.settling.put(other, time.monotonic(), 0)
+        return False
 
     def _tell(self, path: bytes, fingerprint: Fingerprint, entry: Entry | None) -> None:
         uri = file_uri(path)

@@ -28,6 +28,7 @@ class Ledger:
     def __init__(self) -> None:
         self._entries: dict[bytes, Entry] = {}
         self._children: dict[bytes, set[bytes]] = {}
+        self._inodes: dict[int, tuple[bytes, ...]] = {}
         self.refused = 0
 
     def __len__(self) -> int:
@@ -40,6 +41,11 @@ class Ledger:
         before = self._entries.get(path)
         self.refused += (entry.refused is not None) - (before is not None and before.refused is not None)
         self._entries[path] = entry
+        if before is None or before.fingerprint.inode != entry.fingerprint.inode:
+            if before is not None:
+                self._leave(path, before)
+            inode = entry.fingerprint.inode
+            self._inodes[inode] = (*self._inodes.get(inode, ()), path)
         while path != b"/":
             parent = os.path.dirname(path)
             names = self._children.setdefault(parent, set())
@@ -53,12 +59,25 @@ class Ledger:
         if entry is None:
             return None
         self.refused -= entry.refused is not None
+        self._leave(path, entry)
         while path != b"/" and path not in self._entries and not self._children.get(path):
             self._children.pop(path, None)
             parent = os.path.dirname(path)
             self._children[parent].discard(path)
             path = parent
         return entry
+
+    def with_inode(self, inode: int) -> tuple[bytes, ...]:
+        """The paths that were told of with this inode."""
+        return self._inodes.get(inode, ())
+
+    def _leave(self, path: bytes, entry: Entry) -> None:
+        inode = entry.fingerprint.inode
+        left = tuple(other for other in self._inodes[inode] if other != path)
+        if left:
+            self._inodes[inode] = left
+        else:
+            del self._inodes[inode]
 
     def below(self, path: bytes) -> Iterator[bytes]:
         """The paths of all entries at and below `path`. Do not change the ledger meanwhile."""

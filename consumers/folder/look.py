@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal
 
+from consumers.beneath import open_file
 from consumers.types import Fingerprint
 
 _BLOCK = 1 << 20
@@ -69,11 +70,9 @@ def refusal(error: OSError, what: str = "file") -> Look:
     return Look("refused", reason=reason, failed=error.errno not in (errno.ENAMETOOLONG, errno.ELOOP))
 
 
-def read_fingerprint(path: bytes, *, follow: bool) -> tuple[Fingerprint, bool]:
+def read_fingerprint(path: bytes, root: bytes, *, follow: bool) -> tuple[Fingerprint, bool]:
     """The file's fingerprint with its digest, and whether it stood still meanwhile. Raises OSError."""
-    # Without O_NONBLOCK, a FIFO that took the file's place since it was looked at would hold this up for ever.
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
-    handle = os.open(path, flags)
+    handle = open_file(path, root=root, follow=follow)
     try:
         before = os.fstat(handle)
         if not stat.S_ISREG(before.st_mode):

@@ -41,14 +41,17 @@ def parse_file(
     *,
     follow_symlinks: bool = False,
     name: bytes | None = None,
+    root: bytes | None = None,
+    vouched: int | None = None,
 ) -> Iterator[Document | ParseSummary]:
     """The documents of a file, and last a summary of what was read (none where the file was not opened or is too large).
 
-    `name` stands for the path where the format is told by name, for content kept under another one.
+    `name` stands for the path where the format is told by name, for content kept under another one. `root` and `vouched`
+    keep what is opened within a folder, see `consumers.beneath`.
     """
     name = path if name is None else name
     try:
-        with OpenFile(path, follow_symlinks=follow_symlinks) as file:
+        with OpenFile(path, follow_symlinks=follow_symlinks, root=root, vouched=vouched) as file:
             modified_at = file.status.st_mtime_ns / 1e9
             if ending_of(name) in ("jsonl", "ndjson"):
                 yield from _parse_lines(file, name, uri, settings, limits, modified_at)

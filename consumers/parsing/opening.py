@@ -6,6 +6,7 @@ import stat
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from consumers.beneath import foreign_link, open_file
 from consumers.parsing.limits import NotADocument, Unreadable
 
 _CHUNK = 1 << 20
@@ -34,13 +35,17 @@ class ParseSummary:
 
 
 class OpenFile:
-    """A regular file that is read from start to end once. A context manager; every error is one a person can act on."""
+    """A regular file that is read from start to end once. A context manager; every error is one a person can act on.
 
-    def __init__(self, path: bytes, *, follow_symlinks: bool) -> None:
-        # O_NONBLOCK: opening a named pipe without a writer would wait for ever.
-        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    `root` is the followed folder that the path must not lead out of, `vouched` the inode whose names its follower knows
+    (see `consumers.beneath`).
+    """
+
+    def __init__(
+        self, path: bytes, *, follow_symlinks: bool, root: bytes | None = None, vouched: int | None = None
+    ) -> None:
         try:
-            self._fd = os.open(path, flags if follow_symlinks else flags | os.O_NOFOLLOW)
+            self._fd = open_file(path, root=root, follow=follow_symlinks)
         except OSError as error:
             raise _refusal(error) from error
         self.status = os.fstat(self._fd)
@@ -48,6 +53,9 @@ class OpenFile:
             os.close(self._fd)
             kind = next((name for test, name in _KINDS if test(self.status.st_mode)), "something else")
             raise NotADocument(f"not a regular file but {kind}; exclude it from the source")
+        if not follow_symlinks and foreign_link(self.status, vouched):
+            os.close(self._fd)
+            raise Unreadable("it became a hard link to another file while it was looked at; it is looked at again")
         self._digest = blake2b(digest_size=16)
         self._rest = b""
         self._size = 0
@@ -118,7 +126,9 @@ def _refusal(error: OSError) -> Exception:
         case errno.EACCES | errno.EPERM:
             return Unreadable("no permission to read it; let the daemon's user read it, or exclude it")
         case errno.ENOENT | errno.ENOTDIR:
-            return Unreadable("the file is not there any more")
+            return Unreadable("the file is not there any more, or a link took a folder's place above it")
+        case errno.EXDEV:
+            return NotADocument("it does not lie in the folder that is followed")
         case errno.ELOOP:
             return NotADocument("a symbolic link (or a loop of them); set follow_symlinks, or exclude it")
         case errno.ENXIO | errno.ENODEV:

@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from consumers.parsing import ParseSummary
@@ -19,21 +19,41 @@ from daemon.pipeline.work import Added, Delivered, Outcome, Task, Work
 from daemon.workers import WorkerPool
 from store.types import Document, PassageText
 
+NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A folder that may be read: its root, and whether links may lead out of it."""
+
+    root: bytes
+    follow_symlinks: bool
+
 
 class Reader:
-    """Reads tasks. `follows_links(source)` says whether that folder follows symbolic links."""
+    """Reads tasks. `followed(source)` is the folder that a file's source stands for, None where that is not followed."""
 
-    def __init__(self, pool: WorkerPool, settings: SplitSettings, follows_links: Callable[[str], bool]) -> None:
+    def __init__(self, pool: WorkerPool, settings: SplitSettings, followed: Callable[[str], Followed | None]) -> None:
         self._pool = pool
         self._settings = settings
-        self._follows_links = follows_links
+        self._followed = followed
 
     async def read(self, work: Work) -> AsyncIterator[Outcome]:
         """The outcomes of one task, the last one `final`. What cannot be read is an outcome too."""
         task = work.task
         if isinstance(task, FileChanged):
+            folder = self._followed(task.source)
+            if folder is None:  # a retry of what an earlier configuration followed
+                refused = failed(task.uri, task.source, NOT_FOLLOWED, work.attempts, skipped=True)
+                yield Outcome(work, [refused])
+                return
             stream = self._pool.parse(
-                task.path, task.uri, self._settings, follow_symlinks=self._follows_links(task.source)
+                task.path,
+                task.uri,
+                self._settings,
+                follow_symlinks=folder.follow_symlinks,
+                root=folder.root,
+                vouched=task.fingerprint.inode,
             )
             async with aclosing(stream) as items:
                 async for outcome in self._outcomes(work, items, task.fingerprint, None):

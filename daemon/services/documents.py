@@ -125,8 +125,11 @@ class DocumentService:
                 continue
             if document.uri.startswith("file:"):
                 seen.add(key)
-                # The reader finds out what the file is now; the fingerprint is taken there.
-                task = FileChanged(key, path_of(key), document.source, Fingerprint(-1, -1, -1))
+                # The reader finds out what the file is now; the fingerprint is taken there. The inode is the one whose
+                # names the follower has looked at.
+                held = self._store.positions.get(key)
+                inode = Fingerprint.from_json(held).inode if held else -1
+                task = FileChanged(key, path_of(key), document.source, Fingerprint(-1, -1, inode))
                 self._pipeline.again(key, task, document.source, document.attempts)
             elif document.uri.startswith("kafka:"):
                 if document.payload is not None and self._pipeline.retry(document):

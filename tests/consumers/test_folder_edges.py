@@ -627,3 +627,40 @@ def test_an_unmounted_drive_keeps_its_files(folder: Folder) -> None:
     finally:
         folder.stop()
         mounted("umount", "-l")
+
+
+def test_a_hard_link_to_a_file_outside_is_refused_like_a_symbolic_link(folder: Folder, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_bytes(b"not for this folder")
+    (folder.root / "own").write_bytes(b"own")
+    os.link(outside, folder.root / "linked")
+    daemon = folder.scanned()
+    assert set(daemon.digests) == {uri(folder.root / "own")}
+    assert "a hard link" in daemon.refused[uri(folder.root / "linked")].reason
+    # Swapped in under a name that was good: what was read before is taken away again.
+    os.link(outside, folder.root / "swap.tmp")
+    (folder.root / "swap.tmp").rename(folder.root / "own")
+    until(lambda: uri(folder.root / "own") in daemon.refused, "the swapped link is refused")
+    assert digest(b"not for this folder") not in daemon.digests.values()
+    outside.unlink()
+    (folder.root / "linked").unlink()
+    folder.rescan()
+    assert daemon.digests == {uri(folder.root / "own"): digest(b"not for this folder")}
+
+
+def test_two_names_in_the_folder_are_two_documents_however_they_came(folder: Folder) -> None:
+    (folder.root / "a").write_bytes(b"one file")
+    os.link(folder.root / "a", folder.root / "b")
+    daemon = folder.scanned()
+    assert set(daemon.digests) == {uri(folder.root / "a"), uri(folder.root / "b")}
+    assert daemon.refused == {}
+
+
+def test_linking_the_whole_drive_elsewhere_takes_nothing_out_of_the_memory(folder: Folder, tmp_path: Path) -> None:
+    (folder.root / "a").write_bytes(b"kept")
+    daemon = folder.scanned()
+    os.link(folder.root / "a", tmp_path / "backup")
+    os.utime(folder.root / "a")
+    folder.rescan()
+    daemon = folder.restart()
+    assert daemon.digests == {uri(folder.root / "a"): digest(b"kept")}
