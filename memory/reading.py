@@ -86,7 +86,12 @@ def _plain(text: str) -> str:
 
 def read_answer(text: str, count: int) -> Answer:
     """The model's whole answer over `count` passages, verified. Raises BadAnswer."""
-    return _answer(parse(text).value, count)
+    return from_value(parse(text).value, count)
+
+
+def from_value(value: Any, count: int) -> Answer:
+    """The same of JSON that was read already."""
+    return _answer(value, count)
 
 
 def so_far(text: str, count: int) -> str:

@@ -27,7 +27,10 @@ INLINE_CHARS = 2048
 
 Message = dict[str, str]
 Told = Callable[[str, str], None]
-"""Is told of every call: its purpose ("entities", "triples", "filter", "answer", "probe") and its outcome, both fixed words."""
+"""Is told of every call its purpose and its outcome, both fixed words.
+
+Purposes: "entities", "triples", "filter", "judge", "evolve", "merge", "answer", "probe".
+"""
 T = TypeVar("T")
 
 
@@ -88,16 +91,22 @@ class ModelClient:
         limiter: Limiter | None = None,
         retries: int | None = None,
         max_tokens: int = MAX_TOKENS,
+        before: Callable[[], None] = lambda: None,
     ) -> tuple[T, Reply]:
         """What `read` makes of the JSON answer, and the answer itself with the tokens of every try that was answered.
 
         `read` raises BadAnswer for JSON of no use. `retries` is how often trouble is tried again, `[llm] max_retries` by
-        default. Raises ModelDown, ModelRefused or BadAnswer.
+        default. `before` is called before every try but those that follow a 429, and may raise to make it the end. Raises
+        ModelDown, ModelRefused or BadAnswer.
         """
         tries, refusals, bad = 0, 0, 0
+        taken = True
         retries = self.settings.max_retries if retries is None else retries
         spent = Reply("")
         while True:
+            if taken:
+                before()
+            taken = True
             try:
                 reply = await self._limited(purpose, messages, shape, limiter, max_tokens, tries)
                 spent = replace(
@@ -119,6 +128,7 @@ class ModelClient:
             except _Trouble as trouble:
                 self.told(purpose, trouble.outcome)
                 limited = trouble.outcome == "429"
+                taken = not limited
                 refusals, tries = refusals + limited, tries + (not limited)
                 if tries > retries or refusals > (REFUSALS if retries else 0):
                     raise ModelDown(str(trouble)) from None

@@ -4,14 +4,16 @@ Everything here is immutable and holds texts and passage ids, never rows of a sn
 `memory.working.saved` turns these types into JSON and back.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 VERSION = 1
 """Of the JSON that traces and memories are written as."""
 
 Only = Literal["local", "global"]
+InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Runs a function that occupies the processor for some milliseconds beside the event loop; `asyncio.to_thread` does."""
 Purpose = Literal["judge", "evolve", "merge", "answer"]
 Stopped = Literal["enough", "steps", "nothing new", "calls", "tokens", "seconds", "model"]
 """Why no further step was made: the judge had enough; the steps were made; no concern, or nothing found for any; a budget
@@ -200,6 +202,8 @@ class StepRecord:
     changes: tuple[Change, ...] = ()
     refused: tuple[Refused, ...] = ()
     held: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    """Subqueries of the steps before, which the judge is told."""
     judged: ModelCall | None = None
     evolved: ModelCall | None = None
     merged: ModelCall | None = None
@@ -293,8 +297,8 @@ class DeepAnswer:
     """The answer. `text` has its citations in it as [n], each the `rank` of one of `citations`.
 
     `short` is the bare answer, "" where the memory does not hold it (`found` is false). `note` is a sentence for the user
-    where something went wrong or a budget was reached. `written` is false where the model could not be had for the answer
-    and `text` is the points' descriptions.
+    where something went wrong or a budget was reached. `written` is false where the model could not be had for the answer:
+    then `text` is the points' descriptions, or names the passages that were found.
     """
 
     question: str
@@ -364,7 +368,7 @@ class Answering:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """What of the answer there is so far, each time longer."""
+    """What of the answer there is so far; the next one replaces it."""
 
     text: str
     kind: Literal["writing"] = "writing"

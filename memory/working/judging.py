@@ -1,0 +1,79 @@
+"""Does the memory suffice, and what is missing else? Reads what the model says to that. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory.llm.errors import BadAnswer
+from memory.working.changes import NO_POINT, TOO_MANY, TWICE, WRONG_FORM, Refusals, number
+from memory.working.types import Concern, DeepSettings, Memory, Refused
+
+MOST_CHARS = 500
+"""Of a concern and of a subquery."""
+NO_SUBQUERY = "no subquery"
+NOT_LOCAL = "not about a point"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The judge's word. No concern and not `enough`: nothing that could be looked for."""
+
+    enough: bool
+    concerns: tuple[Concern, ...] = ()
+    refused: tuple[Refused, ...] = ()
+
+
+def judgement(value: Any, memory: Memory, asked: Sequence[str], settings: DeepSettings) -> Judgement:
+    """What the model's JSON says. `asked` are the subqueries of the steps before. Raises BadAnswer for another shape.
+
+    A concern about a point that is not there is refused, and so is a subquery that was asked before. With `only` local a
+    concern beyond the memory is refused; with `only` global every concern is taken as one beyond it.
+    """
+    said = next(
+        (
+            each
+            for each in [value, *(value if isinstance(value, list) else [])]
+            if isinstance(each, dict)
+            and (isinstance(each.get("enough"), bool) or isinstance(each.get("concerns"), list))
+        ),
+        None,
+    )
+    if said is None:
+        raise BadAnswer("wrong schema", 'the model\'s answer has no "enough"')
+    if said.get("enough") is True:
+        return Judgement(True)
+    raised = said.get("concerns")
+    refusals = Refusals("judge")
+    concerns: list[Concern] = []
+    before = {_key(subquery) for subquery in asked}
+    for each in raised if isinstance(raised, list) else []:
+        if not isinstance(each, dict):
+            refusals.add(WRONG_FORM, each)
+            continue
+        text, subquery = _text(each.get("concern")), _text(each.get("subquery"))
+        at = number(each.get("point", 0))
+        if not subquery:
+            refusals.add(NO_SUBQUERY, each)
+        elif at is None:
+            refusals.add(WRONG_FORM, each)
+        elif not 0 <= at <= len(memory.points):
+            refusals.add(NO_POINT, at)
+        elif settings.only == "local" and not at:
+            refusals.add(NOT_LOCAL, subquery)
+        elif _key(subquery) in before:
+            refusals.add(TWICE, subquery)
+        elif len(concerns) == settings.concerns:
+            refusals.add(TOO_MANY, subquery)
+        else:
+            before.add(_key(subquery))
+            point = memory.points[at - 1].id if at and settings.only != "global" else None
+            concerns.append(Concern(text or subquery, subquery, point))
+    return Judgement(False, tuple(concerns), tuple(refusals.all))
+
+
+def _text(value: Any) -> str:
+    return " ".join(value.split())[:MOST_CHARS] if isinstance(value, str) else ""
+
+
+def _key(subquery: str) -> str:
+    return " ".join(subquery.casefold().split()).rstrip(" ?.!")

@@ -1,0 +1,76 @@
+"""A step again from its record: the same prompts, and from the same replies the same concerns, changes and memory."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from memory.llm.answers import parse
+from memory.working import prompts
+from memory.working.changes import evolve, merge
+from memory.working.judging import judgement
+from memory.working.material import material_of
+from memory.working.step import (
+    evolve_messages,
+    first,
+    is_first,
+    wants_merging,
+    with_merging,
+)
+from memory.working.types import Concern, DeepSettings, Inquiry, Memory, ModelCall, StepRecord
+
+
+def replay(
+    record: StepRecord,
+    question: str,
+    settings: DeepSettings,
+    retrieve: Callable[[Memory, Concern], Inquiry] | None = None,
+) -> StepRecord:
+    """What the step comes to when it is worked out once more; equal to `record` where nothing is hidden.
+
+    The model's replies (and failures) are the recorded ones. `retrieve`, where given, retrieves again, on the same commit;
+    without it what was found is the recorded too. Raises BadAnswer where a recorded reply cannot be read.
+    """
+    again = StepRecord(record.number, record.before, record.before, asked=record.asked, own_seconds=record.own_seconds)
+    if is_first(record):
+        said = first(question)
+    else:
+        if record.judged is None:
+            return again
+        messages = prompts.judge(question, record.before, record.asked, settings)
+        again = replace(again, judged=replace(record.judged, messages=messages))
+        if record.judged.reply is None:
+            return again
+        said = judgement(_value(record.judged), record.before, record.asked, settings)
+    again = replace(again, enough=said.enough, concerns=said.concerns, refused=said.refused)
+    if said.enough or not said.concerns:
+        return again
+    inquiries = record.inquiries
+    if retrieve is not None:
+        withheld = {inquiry.concern: inquiry.withheld for inquiry in record.inquiries}
+        found = [retrieve(record.before, concern) for concern in said.concerns]
+        inquiries = tuple(replace(each, withheld=withheld.get(each.concern, ())) for each in found)
+    again = replace(again, inquiries=inquiries)
+    if record.evolved is None:
+        return again
+    again = replace(again, evolved=replace(record.evolved, messages=evolve_messages(question, again, settings)))
+    if record.evolved.reply is None:
+        return again
+    held = set(record.held)
+    evolution = evolve(record.before, material_of(inquiries), _value(record.evolved), settings, held.__contains__)
+    again = replace(
+        again,
+        after=evolution.memory,
+        changes=evolution.changes,
+        refused=(*again.refused, *evolution.refused),
+        held=evolution.held,
+    )
+    if record.merged is None or not wants_merging(again, settings):
+        return again
+    again = replace(again, merged=replace(record.merged, messages=prompts.merge(question, again.after)))
+    if record.merged.reply is None:
+        return again
+    return with_merging(again, merge(again.after, _value(record.merged)))
+
+
+def _value(call: ModelCall) -> object:
+    assert call.reply is not None
+    return parse(call.reply).value

@@ -1,0 +1,75 @@
+"""What a deep question has cost so far, and whether the next call fits. The answer's call is kept in reserve."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from memory.working.types import Budget, Message, Stopped
+
+STEPS_SHARE = 0.8
+"""Of tokens and seconds that the steps may use; the rest is the answer's."""
+CHARS_A_TOKEN = 3
+"""Where the server does not count: on the safe side for most scripts."""
+
+
+class Reached(Exception):
+    """A budget is reached. The message is for the user."""
+
+    def __init__(self, which: Stopped, message: str) -> None:
+        super().__init__(message)
+        self.which: Stopped = which
+
+
+class Spending:
+    """One deep question's account. On one event loop."""
+
+    def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
+        self.budget = budget
+        self.requests = 0
+        self.prompt_tokens = 0
+        self.completion_tokens = 0
+        self.waited = 0.0
+        """Seconds spent waiting for the model."""
+        self.clock = clock
+        self.began = clock()
+
+    @property
+    def seconds(self) -> float:
+        return self.clock() - self.began
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def take(self, final: bool) -> None:
+        """Counts one request to the model, or raises Reached when only the answer's is left."""
+        if self.requests >= self.budget.calls - (not final):
+            raise Reached("calls", f"the budget of {self.budget.calls} model calls is used up")
+        self.requests += 1
+
+    def room(self, messages: Sequence[Message], final: bool) -> float:
+        """Seconds that a call with these messages may take; raises Reached where it does not fit."""
+        share = 1.0 if final else STEPS_SHARE
+        if self.tokens + estimate(messages) > self.budget.tokens * share:
+            raise Reached("tokens", f"the budget of {self.budget.tokens:,} tokens is used up")
+        left = self.seconds_left(final)
+        if self.requests >= self.budget.calls - (not final):
+            raise Reached("calls", f"the budget of {self.budget.calls} model calls is used up")
+        return left
+
+    def seconds_left(self, final: bool) -> float:
+        """Raises Reached where there are none."""
+        left = self.budget.seconds * (1.0 if final else STEPS_SHARE) - self.seconds
+        if left <= 0:
+            raise self.late()
+        return left
+
+    def tokens_left(self) -> int:
+        return max(self.budget.tokens - self.tokens, 0)
+
+    def late(self) -> Reached:
+        return Reached("seconds", f"the time of {self.budget.seconds:g} s is used up")
+
+
+def estimate(messages: Sequence[Message]) -> int:
+    """Tokens of some messages, about."""
+    return sum(len(message.content) for message in messages) // CHARS_A_TOKEN
