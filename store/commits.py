@@ -38,12 +38,16 @@ class CommitLog:
         self.positions: dict[str, Any] = {}
         self.times: dict[int, float] = {}
         """When each commit was made, Unix seconds, in order."""
+        self.counts: dict[int, tuple[int, int, int]] = {}
+        """Living passages, phrases and triples as of the commits that a change followed."""
         self.horizon = 0
         """The earliest commit that is kept whole: later ones can be looked at, earlier ones were purged."""
         rows = tables.read("commits").sort_by("seq").to_pylist()
         for row in rows:
             self.times[row["seq"]] = row["time"]
-            self.horizon = max(self.horizon, json.loads(row["facts"]).get("horizon", 0))
+            facts = json.loads(row["facts"])
+            self.horizon = max(self.horizon, facts.get("horizon", 0))
+            self._count(row["seq"], facts)
             for key, value in json.loads(row["positions"]).items():
                 if value is None:
                     self.positions.pop(key, None)
@@ -105,6 +109,12 @@ class CommitLog:
             self.append("recover", {})
         return ahead
 
+    def _count(self, seq: int, facts: Mapping[str, Any]) -> None:
+        """A commit says what there was before it: what there is after it is known only once it stands."""
+        if "before" in facts:
+            passages, phrases, triples = facts["before"]
+            self.counts[seq - 1] = (passages, phrases, triples)
+
     def before(self, moment: float) -> int | None:
         """The last commit made at or before `moment` (Unix seconds), None when there was none."""
         found = None
@@ -136,6 +146,7 @@ class CommitLog:
             (self._tables.folder / HEAD).write_text(str(commit.seq))
         self.last = commit
         self.times[commit.seq] = commit.time
+        self._count(commit.seq, facts or {})
         for key, value in positions.items():
             if value is None:
                 self.positions.pop(key, None)

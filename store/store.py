@@ -27,7 +27,7 @@ from store.sketches import sort
 from store.snapshot import Snapshot
 from store.start import start_image
 from store.tables import NAMES, Tables
-from store.types import Batch, Document, EncoderIdentity, PassageText, State, Triple
+from store.types import Batch, Document, EncoderIdentity, Grown, PassageText, State, Triple
 
 FOLD_SHARE = 0.1
 FOLD_LEAST = 50_000
@@ -134,6 +134,15 @@ class Store:
         """The earliest commit that `at` can show."""
         return self._log.horizon
 
+    def growth(self, most: int) -> list[Grown]:
+        """What the memory held as of at most `most` of its commits that `at` can show, the last among them, in order."""
+        times, counts = self._log.times.copy(), self._log.counts.copy()
+        now = self._snapshot
+        counts[now.commit] = (now.living_passages, now.living_phrases, now.living_triples)
+        known = sorted(seq for seq in counts if self._log.horizon <= seq <= now.commit and seq in times)
+        step = -(-len(known) // most) or 1
+        return [Grown(seq, times[seq], *counts[seq]) for seq in reversed(known[::-1][::step])]
+
     @property
     def positions(self) -> Mapping[str, Any]:
         """Where each source stands as of the last commit."""
@@ -214,7 +223,8 @@ class Store:
             delta = plan(self._image, batch, self.rule, time.time())
             try:
                 write_rows(self._tables, self._image, delta, self._log.last.seq + 1)
-                commit = self._log.append("change", batch.positions)
+                held_before = (self._image.living_passages, self._image.living_phrases, self._image.living_triples)
+                commit = self._log.append("change", batch.positions, {"before": held_before})
             except BaseException:
                 self._undo()
                 raise

@@ -110,3 +110,14 @@ class EncoderIdentity:
 
     name: str
     dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """What the memory held as of one commit: counts of what lives. `time` is in Unix seconds."""
+
+    commit: int
+    time: float
+    passages: int
+    phrases: int
+    triples: int
