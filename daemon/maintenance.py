@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from daemon.schedule import Schedule
@@ -20,8 +20,12 @@ def plan_jobs(
     folders: Sequence[FollowedFolder],
     documents: DocumentService,
     keep_versions_s: float,
+    sweep: Callable[[], None],
 ) -> None:
-    """Names the jobs of `[schedule]`. They run in the schedule's threads; call this on the event loop."""
+    """Names the jobs of `[schedule]`; `sweep` clears sessions.
+
+    They run in the schedule's threads; call this on the event loop.
+    """
     loop = asyncio.get_running_loop()
 
     def retry() -> None:
@@ -34,6 +38,7 @@ def plan_jobs(
     def compact() -> None:
         store.compact(FRAGMENTS)
         store.purge(timedelta(seconds=keep_versions_s))
+        sweep()
 
     schedule.add("compact", compact)
 

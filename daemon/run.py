@@ -37,6 +37,7 @@ from daemon.services.graph import GraphService
 from daemon.services.later import Later
 from daemon.services.progress import Memory, ProgressService, Source
 from daemon.services.queries import QueryService
+from daemon.services.sessions import SessionService
 from daemon.services.transfer import TransferService
 from daemon.workers import WorkerPool
 from memory.encoder import make_encoder
@@ -113,11 +114,11 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
     events = EventHub()
     live = Live(config, file)
     progress = ProgressService(f"{config.encoder.backend}/{config.encoder.model}", config.openie.backend)
-    queries, documents, transfer, asks, extractions, graphs = (Later() for _ in range(6))
+    queries, documents, transfer, asks, extractions, graphs, sessions = (Later() for _ in range(7))
     if config.api.token_file is not None:
         mask(read_token(config.api.token_file))
     answering = asks if config.llm.base_url and config.llm.model else None
-    ports = Ports(queries, documents, progress, events, transfer, answering, extractions, graphs)
+    ports = Ports(queries, documents, progress, events, transfer, answering, extractions, graphs, sessions)
     api = ApiServer(ports, _api_settings(config))
     await api.start()
     daemon = _Daemon(config, lock, live, events)
@@ -130,10 +131,12 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             queries.become(daemon.queries)
             documents.become(DocumentService(memory.store, memory.pipeline, memory.backlog))
             extractions.become(daemon.extractions)
+            assert daemon.sessions is not None
+            sessions.become(daemon.sessions)
             if daemon.queries is not None:
                 graphs.become(GraphService(memory.store, daemon.queries))
             if daemon.queries is not None and daemon.models.client is not None:
-                asks.become(AskService(daemon.queries, daemon.models.client))
+                asks.become(AskService(memory.store, daemon.queries, daemon.models.client, daemon.sessions))
             transfer.become(TransferService(memory.store, memory.pipeline))
             progress.worker_pids = lambda: daemon.pool.pids
             progress.memory = memory
@@ -206,6 +209,7 @@ class _Daemon:
         self.folders: list[FollowedFolder] = []
         self.topics: list[FollowedTopics] = []
         self.queries: QueryService | None = None
+        self.sessions: SessionService | None = None
         self.models = Models(config)
         self.extractions: ExtractionService | None = None
         self._backlog: Backlog | None = None
@@ -255,6 +259,7 @@ class _Daemon:
         self.queries = QueryService(
             store, encoder, self._live.retrieval, self._live.mode, self.models.filter, self._live.filtering
         )
+        self.sessions = SessionService(store, lambda: self._live.config.retrieval.keep_sessions)
         sources: list[Source] = [*self.folders, *self.topics]
         return Memory(store, pipeline, sources, encoder.identity.name, extractor.name, backlog)
 
@@ -263,6 +268,7 @@ class _Daemon:
         assert self._pipeline is not None
         assert self._store is not None
         assert self._backlog is not None
+        assert self.sessions is not None
         self._pipeline.start()
         self._backlog.start()
         for folder in self.folders:
@@ -270,7 +276,9 @@ class _Daemon:
         for topics in self.topics:
             topics.start()
         retry = DocumentService(self._store, self._pipeline, self._backlog)
-        plan_jobs(self.schedule, self._store, self.folders, retry, self._config.store.keep_versions)
+        plan_jobs(
+            self.schedule, self._store, self.folders, retry, self._config.store.keep_versions, self.sessions.sweep
+        )
         self.schedule.start()
 
     async def stop(self, timeout_s: float) -> None:

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from daemon.api import asking, documents, extraction, graph, openapi, progress, respond, transfer
+from daemon.api import asking, documents, extraction, graph, openapi, progress, respond, sessions, transfer
 from daemon.api.checks import refusal
 from daemon.api.context import Context
 from daemon.api.edge import internal
@@ -26,7 +26,7 @@ def build(context: Context) -> FastAPI:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
-    for part in (asking, graph, documents, extraction, transfer, progress):
+    for part in (asking, sessions, graph, documents, extraction, transfer, progress):
         part.add_routes(app, context)
     openapi.add_route(app, _version())
     return app

@@ -16,30 +16,53 @@ from daemon.api.openapi import also, body_of, errors
 from daemon.api.ports import Asks
 from daemon.api.presence import while_present
 from daemon.api.streams import GatedStream
-from daemon.contract import EVENT_STREAM, AskProgress, AskRequest, AskResponse, QueryRequest, QueryResponse, Route
+from daemon.contract import (
+    EVENT_STREAM,
+    AskProgress,
+    AskRequest,
+    AskResponse,
+    QueryRequest,
+    QueryResponse,
+    Route,
+    StepEvent,
+)
 
 NO_MODEL = (
     "No language model is configured. Put its server into the configuration: section [llm], with base_url = "
     '"http://localhost:8000/v1" and model = "NAME" (and api_key_env or api_key_file where it wants a key); then restart.'
 )
+STREAMED = (
+    "`step` events (a StepEvent each) for questions of several steps, `text` events (an AskProgress each), then one "
+    "`answer` (an AskResponse) or `problem`."
+)
 
 
 async def _messages(asks: Asks, wanted: AskRequest) -> AsyncGenerator[bytes, None]:
-    """Server-sent events: `text` with all of the answer so far, then `answer`, or `problem`.
+    """Server-sent events: `step` for what happens in one, `text` with all of the answer so far, then `answer`, or `problem`.
 
-    What fails before the first text is raised, so that it is answered as any problem is.
+    What fails before the first of them is raised, so that it is answered as any problem is.
     """
     began = False
     try:
         async with aclosing(asks.stream(wanted)) as parts:
             async for part in parts:
                 began = True
-                name, model = ("answer", part) if isinstance(part, AskResponse) else ("text", AskProgress(text=part))
-                yield f"event: {name}\ndata: {model.model_dump_json()}\n\n".encode()
+                yield _message(part)
     except ApiError as error:
         if not began:
             raise
         yield f"event: problem\ndata: {error.problem().model_dump_json()}\n\n".encode()
+
+
+def _message(part: str | StepEvent | AskResponse) -> bytes:
+    match part:
+        case AskResponse():
+            name, data = "answer", part.model_dump_json()
+        case StepEvent():
+            name, data = "step", part.model_dump_json()
+        case _:
+            name, data = "text", AskProgress(text=part).model_dump_json()
+    return f"event: {name}\ndata: {data}\n\n".encode()
 
 
 def add_routes(app: FastAPI, context: Context) -> None:
@@ -62,7 +85,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
         Route.ASK,
         response_model=AskResponse,
         responses=errors(400, 408, 409, 413, 415, 422, 502, 503)
-        | also(EVENT_STREAM, "`text` events (an AskProgress each), then one `answer` (an AskResponse) or `problem`."),
+        | also(EVENT_STREAM, STREAMED),
         openapi_extra=body_of(AskRequest),
         summary="Answer a question from the memory, with citations",
     )

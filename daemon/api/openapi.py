@@ -27,6 +27,7 @@ from daemon.contract import (
     Problem,
     QueryRequest,
     RemoveRequest,
+    RemoveSessionsRequest,
     RetryRequest,
     Route,
     WaitRequest,
@@ -40,6 +41,7 @@ BODIES: tuple[type[BaseModel], ...] = (
     GraphRequest,
     QueryRequest,
     RemoveRequest,
+    RemoveSessionsRequest,
     RetryRequest,
     WaitRequest,
 )

@@ -28,9 +28,12 @@ from daemon.contract import (
     QueryRequest,
     QueryResponse,
     RemoveResponse,
+    RemoveSessionsResponse,
     RetryResponse,
+    SessionList,
     ShowResponse,
     Status,
+    StepEvent,
     VerifyResponse,
 )
 
@@ -52,9 +55,18 @@ class Asks(Protocol):
         """Upstream when the LLM fails."""
         ...
 
-    def stream(self, request: AskRequest) -> AsyncGenerator[str | AskResponse, None]:
-        """All of the answer's text so far, each time longer; last the answer itself. Fails as `ask` does."""
+    def stream(self, request: AskRequest) -> AsyncGenerator[str | StepEvent | AskResponse, None]:
+        """What happens in each step; all of the answer's text so far, each time longer; last the answer itself. Fails as
+        `ask` does."""
         ...
+
+
+class SessionKeeping(Protocol):
+    async def sessions(self) -> SessionList:
+        """Those that have not expired, by name."""
+        ...
+
+    async def remove_sessions(self, names: Sequence[str]) -> RemoveSessionsResponse: ...
 
 
 class Extractions(Protocol):
@@ -149,3 +161,4 @@ class Ports:
     asks: Asks | None = None
     extractions: Extractions | None = None
     graphs: Graphs | None = None
+    sessions: SessionKeeping | None = None

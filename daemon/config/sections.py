@@ -237,6 +237,8 @@ class Retrieval(Section):
     """Recognition memory: who decides which linked triples matter. auto: the LLM when one is configured."""
     filter_timeout_s: Seconds = 5.0
     """How long a query waits for that; then it goes on with all linked triples."""
+    keep_sessions: Duration = 30 * 86400.0
+    """How long after its last question a session of `hippoctl ask --session` is kept."""
 
 
 class ScheduleTimes(Section):

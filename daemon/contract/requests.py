@@ -7,7 +7,8 @@ from pydantic import Field, StringConstraints
 
 from daemon.contract.given import Given
 from daemon.contract.model import Flag, Moment, Number, Request, Whole
-from daemon.contract.routes import DocumentState, Filter, Mode
+from daemon.contract.routes import DocumentState, Filter, Mode, Only
+from daemon.contract.sessions import SessionName
 
 QUERY_CHARS = 32_768
 """The longest query, in characters; an encoder reads a small part of that."""
@@ -15,6 +16,7 @@ QUERY_CHARS = 32_768
 K_MAX = 1_000
 DAMPING_MAX = 0.99
 """The walk's steps grow without bound towards 1: over 80,000 nodes at most 98 at 0.9, 308 at 0.99, 42,000 at 0.999999."""
+STEPS_MAX = 20
 WAIT_MAX_S = 7 * 24 * 3600.0
 
 QueryText = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS, pattern=r"\S")]
@@ -50,12 +52,25 @@ class QueryRequest(Request):
 
 
 class AskRequest(Request):
-    """`deep` reasons in several steps over a working memory, at most `steps` of them."""
+    """`steps` alone retrieves again by one thought after the other, at most so often; `deep` works on a memory of points in
+    at most `steps` steps (3 by default).
+
+    For `deep`: `session` goes on from the points of that session's earlier questions; `only`, `update` and `merge` are the
+    paper's ablations. For both kinds: `max_calls` to the model, `max_tokens` of prompts and answers together, and
+    `timeout_s` are budgets; where one is reached the answer is made of what there is, and says so.
+    """
 
     question: QueryText
     deep: Flag = False
-    steps: Whole | None = Field(default=None, ge=1, le=20)
+    steps: Whole | None = Field(default=None, ge=1, le=STEPS_MAX)
     k: Whole = Field(default=5, ge=1, le=K_MAX)
+    session: SessionName | None = None
+    only: Only | None = None
+    update: Flag = True
+    merge: Flag = True
+    max_calls: Whole | None = Field(default=None, ge=1, le=10_000)
+    max_tokens: Whole | None = Field(default=None, ge=1, le=1_000_000_000)
+    timeout_s: Number | None = Field(default=None, gt=0, le=WAIT_MAX_S, allow_inf_nan=False)
 
 
 class AddRequest(Request):

@@ -15,6 +15,7 @@ class Route(StrEnum):
     QUERY = "/v1/query"
     GRAPH = "/v1/graph"
     ASK = "/v1/ask"
+    SESSIONS = "/v1/sessions"
     DOCUMENTS = "/v1/documents"
     RETRY = "/v1/retry"
     IMPORT = "/v1/import"
@@ -58,6 +59,21 @@ class Filter(StrEnum):
     AUTO = "auto"
     LLM = "llm"
     NONE = "none"
+
+
+class Only(StrEnum):
+    """To which kind of investigation a deep question is held: of points in memory, or beyond them."""
+
+    LOCAL = "local"
+    GLOBAL = "global"
+
+
+class Answerer(StrEnum):
+    """How a question is answered: from one retrieval, from several, or over a memory of points."""
+
+    SINGLE = "single"
+    ITERATIVE = "iterative"
+    DEEP = "deep"
 
 
 class DocumentState(StrEnum):

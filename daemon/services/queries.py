@@ -23,6 +23,7 @@ from daemon.contract import (
 from daemon.metrics import QUERY
 from daemon.services.explaining import explanation
 from memory.encoder import EncoderUnavailable
+from memory.iterative import Retrieval
 from memory.recognition import Attempt, ModelFilter
 from memory.retrieval import RetrievalSettings, retrieve
 from memory.types import Encoder, Hit, Retrieved
@@ -116,6 +117,39 @@ class QueryService:
         took = time.perf_counter() - terms.began
         QUERY.labels(terms.mode).observe(took)
         return _response(found, passages, explained, took * 1000)
+
+    @property
+    def encoder(self) -> Encoder:
+        return self._encoder
+
+    @property
+    def encoder(self) -> Encoder:
+        return self._encoder
+
+    async def look(self, query: str, k: int, snapshot: Snapshot, filtered: bool = True) -> Retrieval:
+        """The passages for `query` within `snapshot`, as configured; `filtered` false leaves recognition memory out."""
+        return await self.in_thread(lambda: self._look(query, k, snapshot, filtered))
+
+    def _look(self, query: str, k: int, snapshot: Snapshot, filtered: bool) -> Retrieval:
+        began, mode = time.perf_counter(), self._mode()
+        attempt = self._attempt(QueryRequest(query=query)) if filtered else None
+        found = retrieve(snapshot, self._encoder, query, mode, k, self._settings(), attempt)
+        QUERY.labels(mode).observe(time.perf_counter() - began)
+        if attempt is None:
+            return Retrieval(found.hits, found.note)
+        note = "; ".join(each for each in (attempt.note, found.note) if each) or None
+        return Retrieval(found.hits, note, attempt.calls, attempt.prompt_tokens, attempt.completion_tokens)
+
+    async def in_thread(self, work: Callable[[], Answer]) -> Answer:
+        """`work` in a thread of the queries, within their share of the processor."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._shared, work)
+
+    def _shared(self, work: Callable[[], Answer]) -> Answer:
+        with self._shares:
+            try:
+                return work()
+            except EncoderUnavailable as error:
+                raise Upstream(str(error)) from error
 
     def _snapshot(self, as_of: datetime | int | None) -> Snapshot:
         """The present memory, or that of an earlier moment, for which a part of the store is read again."""

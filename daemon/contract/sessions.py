@@ -1,0 +1,50 @@
+"""Sessions of deep questions."""
+
+from typing import Annotated
+
+from pydantic import AwareDatetime, Field, StringConstraints
+
+from daemon.contract.model import Request, Response
+
+SESSION_PATTERN = r"^\w[\w.-]{0,59}$"
+SessionName = Annotated[str, StringConstraints(pattern=SESSION_PATTERN)]
+"""A letter, digit or underscore, then up to 59 of those, dots and dashes: it names a file too."""
+
+
+class SessionQuestion(Response):
+    question: str
+    answer: str
+    commit: int
+    time: AwareDatetime
+
+
+class SessionEntry(Response):
+    """A session as of its last question, at `commit`. `expires_at`: when it goes if nobody asks in it.
+
+    `error` says why its file cannot be read; the other fields are empty then.
+    """
+
+    name: str
+    commit: int = 0
+    created_at: AwareDatetime | None = None
+    used_at: AwareDatetime | None = None
+    expires_at: AwareDatetime | None = None
+    points: list[str] = Field(default_factory=list)
+    """Their descriptions."""
+    questions: list[SessionQuestion] = Field(default_factory=list)
+    error: str | None = None
+
+
+class SessionList(Response):
+    """By name."""
+
+    sessions: list[SessionEntry]
+
+
+class RemoveSessionsRequest(Request):
+    names: list[SessionName] = Field(min_length=1)
+
+
+class RemoveSessionsResponse(Response):
+    removed: int
+    missing: list[str] = Field(default_factory=list)

@@ -1,0 +1,137 @@
+"""Sessions: what one question of several steps leaves for the next. One small file each, in the folder of the store.
+
+Not a table: a session is replaced as a whole by each of its questions, belongs to no commit (a version of it in every
+commit's row would tie questions to indexing), and what it says of a removed document must leave the disk at once, which an
+append-only table does at the next purge. A file is written beside the old one, synced, and renamed: after a crash the one
+or the other is there, whole.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from store.errors import StoreError
+
+FORMAT = 1
+FOLDER = "sessions"
+QUESTIONS = 100
+"""Questions that a session remembers having been asked, the last ones."""
+
+
+class SessionDamaged(StoreError):
+    """A session's file cannot be read. The message says which and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedOnce:
+    """A question of a session: when (Unix seconds), at which commit, and its bare answer."""
+
+    question: str
+    answer: str
+    commit: int
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """`memory` is JSON of the method's own, of which the store knows nothing. `commit` is that of the last question, `dropped`
+    how much of the memory was taken out since, because no document says it any more."""
+
+    name: str
+    commit: int
+    created: float
+    used: float
+    memory: Mapping[str, Any]
+    questions: tuple[AskedOnce, ...] = ()
+    dropped: int = 0
+
+
+class Sessions:
+    """The sessions of one store. Callable from any thread; who changes one session twice at once keeps the later change."""
+
+    def __init__(self, store: Path, clock: Callable[[], float] = time.time) -> None:
+        self._folder = store / FOLDER
+        self._clock = clock
+
+    def load(self, name: str) -> Session | None:
+        """None where there is none. Raises SessionDamaged."""
+        try:
+            written = json.loads(self._path(name).read_bytes())
+            if written["format"] != FORMAT:
+                raise ValueError(f"it has format {written['format']}, this hippod reads {FORMAT}")
+            questions = tuple(AskedOnce(**each) for each in written["questions"])
+            return Session(
+                name,
+                written["commit"],
+                written["created"],
+                written["used"],
+                dict(written["memory"]),
+                questions,
+                written["dropped"],
+            )
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise SessionDamaged(
+                f'the session "{name}" cannot be read ({type(error).__name__}: {error}); '
+                f"remove it (hippoctl sessions rm {name}) and begin anew"
+            ) from error
+
+    def save(
+        self, name: str, memory: Mapping[str, Any], commit: int, question: str, answer: str, before: Session | None
+    ) -> Session:
+        """Durable when it returns. `before` is the session that this question continued. Raises OSError."""
+        now = self._clock()
+        asked = AskedOnce(question, answer, commit, now)
+        earlier = before.questions if before else ()
+        session = Session(name, commit, before.created if before else now, now, memory, (*earlier, asked)[-QUESTIONS:])
+        self._write(session)
+        return session
+
+    def keep(self, session: Session, memory: Mapping[str, Any], dropped: int) -> None:
+        """The session with less in its memory, as old as it was. Raises OSError."""
+        self._write(replace(session, memory=memory, dropped=session.dropped + dropped))
+
+    def _write(self, session: Session) -> None:
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        path = self._path(session.name)
+        fresh = path.with_name(f".{session.name}.new")
+        with fresh.open("wb") as file:
+            file.write(json.dumps({"format": FORMAT, **asdict(session)}, ensure_ascii=False).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.rename(path)
+        self._sync()
+
+    def remove(self, name: str) -> bool:
+        """Whether there was one."""
+        try:
+            self._path(name).unlink()
+        except FileNotFoundError:
+            return False
+        self._sync()
+        return True
+
+    def names(self) -> list[str]:
+        """Sorted."""
+        return sorted(path.stem for path in self._folder.glob("[!.]*.json"))
+
+    def expired(self, session: Session, keep_s: float) -> bool:
+        """Whether nobody has used it for that long."""
+        return self._clock() - session.used > keep_s
+
+    def _path(self, name: str) -> Path:
+        if not name or "/" in name or "\0" in name or name.startswith("."):
+            raise ValueError(f"{name!r} cannot be a session's name")
+        return self._folder / f"{name}.json"
+
+    def _sync(self) -> None:
+        fd = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
