@@ -20,7 +20,7 @@ ANSWER_S = 120.0
 PATIENCE_S = 30.0
 """How long a daemon that is still starting, or too busy, is asked again."""
 
-_AGAIN = (ProblemType.NOT_READY, ProblemType.BUSY)
+_AGAIN = (ProblemType.NOT_READY, ProblemType.BUSY, ProblemType.TOO_MANY_REQUESTS)
 _CODES = {ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED, ProblemType.TIMED_OUT: Exit.TIMED_OUT}
 
 Answer = TypeVar("Answer", bound=BaseModel)

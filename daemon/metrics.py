@@ -47,7 +47,11 @@ REQUESTS = Counter(
 REQUEST = Histogram(
     "hippod_http_seconds", "Time until a request was answered.", ["route"], buckets=FAST, registry=REGISTRY
 )
-REFUSED = Counter("hippod_http_refused", "Connections refused or cut off, by reason.", ["reason"], registry=REGISTRY)
+REFUSED = Counter(
+    "hippod_http_refused", "Requests turned away and connections cut off, by reason.", ["reason"], registry=REGISTRY
+)
+UNDER_WAY = Gauge("hippod_http_under_way", "Requests being served, by kind.", ["kind"], registry=REGISTRY)
+CONNECTIONS = Gauge("hippod_http_connections", "Open connections, by side.", ["side"], registry=REGISTRY)
 
 CALLS = Counter(
     "hippod_model_calls", "Calls to the model, by purpose and outcome.", ["purpose", "outcome"], registry=REGISTRY

@@ -31,7 +31,9 @@ class Held:
 
     def take(self, count: int) -> None:
         if self._bytes + count > self._limit:
-            raise Busy("Too many large requests arrive at the same time; try again in a moment.", retry_after_s=5)
+            raise Busy(
+                "Too many large requests arrive at the same time; try again in a moment.", of="bodies", retry_after_s=5
+            )
         self._bytes += count
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from daemon.api.body import Held
 from daemon.api.gate import Gate
 from daemon.api.ports import Ports
+from daemon.api.rates import Rates
 from daemon.api.settings import Limits
 
 
@@ -20,6 +21,10 @@ class Context:
     asks: Gate
     exports: Gate
     subscribers: Gate
+    imports: Gate
+    tending: Gate
+    """Verifying and backing up, which read the whole store."""
+    rates: Rates
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -32,4 +37,7 @@ def context(ports: Ports, limits: Limits) -> Context:
         asks=Gate(limits.asks, "questions"),
         exports=Gate(limits.exports, "exports"),
         subscribers=Gate(limits.subscribers, "readers of events"),
+        imports=Gate(limits.imports, "imports"),
+        tending=Gate(limits.tending, "checks or backups"),
+        rates=Rates(limits.requests_per_s),
     )

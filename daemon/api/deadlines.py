@@ -11,6 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from daemon import metrics
 from daemon.api import respond
 from daemon.api.errors import ApiError, BadRequest, Busy
+from daemon.api.peers import peer_of
 from daemon.api.settings import Limits
 from daemon.contract import Route
 
@@ -36,10 +37,16 @@ class Config(uvicorn.Config):
         self.limits = limits
 
 
+TURNED_AWAY = 64
+"""Connections beyond the limit that are answered at a time; those beyond are closed without a word."""
+
+
 class Connection(H11Protocol):
     """Cuts off a client that does not finish a request's head, goes on sending a refused body, or does not read.
 
-    uvicorn itself has a deadline only for the time between two requests. Bodies have theirs in `body.chunks`.
+    Where there are as many connections as may be, the one that has waited longest without asking for anything makes room: a
+    client that opens many and says nothing loses its own. uvicorn itself has a deadline only for the time between two
+    requests. Bodies have theirs in `body.chunks`.
     """
 
     config: Config
@@ -50,13 +57,35 @@ class Connection(H11Protocol):
         self._stalled: asyncio.TimerHandle | None = None
         self._lingering = False
         self._turned_away = False
+        self._since = 0.0
+        """When it came, or had its last answer."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self.config.limits.connections:
-            self._turn_away(Busy("Too many connections are open; try again in a moment."), "connections")
+        self._since = self.loop.time()
+        self._peer = peer_of(transport)
+        self.app_state = {**self.app_state, "peer": self._peer}
+        limit = self.config.limits.connections
+        self._count()
+        if len(self.connections) > limit and not self._make_room():
+            if len(self.connections) > limit + TURNED_AWAY:
+                self._cut("connections")
+            else:
+                self._turn_away(Busy("Too many connections are open; try again in a moment.", of="connections"))
         else:
             self._expect(self.config.limits.headers_s, "headers")
+
+    def _make_room(self) -> bool:
+        """Ends the connection that has waited longest for a request; those that never made one come first."""
+        others = [each for each in self.connections if isinstance(each, Connection) and each is not self]
+        waiting = [each for each in others if each.idle and not each._turned_away and not each.transport.is_closing()]
+        if not waiting:
+            return False
+        min(waiting, key=lambda each: (each.cycle is not None, each._since))._cut("made room")
+        return True
+
+    def _count(self) -> None:
+        metrics.CONNECTIONS.labels(self._peer.side).set(len(self.connections))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
@@ -64,6 +93,7 @@ class Connection(H11Protocol):
             self._stalled.cancel()
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
+        self._count()
 
     def data_received(self, data: bytes) -> None:
         if self._turned_away:
@@ -73,7 +103,7 @@ class Connection(H11Protocol):
         if self.cycle is not before:
             self._lingering = False
             self._disarm()
-        elif self._idle() and not self.transport.is_closing():
+        elif self.idle and not self.transport.is_closing():
             if self._lingering and self.conn.their_state is not h11.SEND_BODY:  # all thrown away: an idle connection
                 self._lingering = False
                 self._expect(self.timeout_keep_alive, "keep-alive")
@@ -82,6 +112,7 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._since = self.loop.time()
         if self.conn.their_state is h11.SEND_BODY and not self.transport.is_closing():
             self._lingering = True
             self._expect(self.config.limits.linger_s, "linger")
@@ -100,9 +131,12 @@ class Connection(H11Protocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        self._turn_away(BadRequest(f"{msg.rstrip('.')}: it is not HTTP/1.1, or its head is too long."), "not HTTP")
+        metrics.REFUSED.labels("not HTTP").inc()
+        self._turn_away(BadRequest(f"{msg.rstrip('.')}: it is not HTTP/1.1, or its head is too long."))
 
-    def _idle(self) -> bool:
+    @property
+    def idle(self) -> bool:
+        """Whether no request is under way."""
         return self.cycle is None or self.cycle.response_complete
 
     def _expect(self, seconds: float, what: str) -> None:
@@ -121,9 +155,8 @@ class Connection(H11Protocol):
         metrics.REFUSED.labels(reason).inc()
         self.transport.abort()
 
-    def _turn_away(self, error: ApiError, reason: str) -> None:
+    def _turn_away(self, error: ApiError) -> None:
         """Answer without an app. What the client still sends is thrown away for a moment: closing on it loses the answer."""
-        metrics.REFUSED.labels(reason).inc()
         self._turned_away = True
         answer = respond.problem(error, {"Connection": "close"})
         try:

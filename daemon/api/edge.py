@@ -1,6 +1,6 @@
-"""The outermost layer: nothing a request does goes further than its own answer, and every answer is counted."""
+"""The outermost layer: nothing a request does goes further than its own answer, and every answer is counted and logged."""
 
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 import structlog
@@ -10,11 +10,32 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from daemon import metrics
 from daemon.api import respond
 from daemon.api.errors import ApiError, Internal
+from daemon.api.peers import Peer, peer_in
+from daemon.api.rates import Rates
 from daemon.contract import Route
 
 log = structlog.get_logger(__name__)
 UNTIMED = (Route.EVENTS, Route.EXPORT, Route.WAIT)
 """How long these take is up to the client."""
+
+AUDITED = frozenset(
+    {
+        ("POST", Route.DOCUMENTS),
+        ("DELETE", Route.DOCUMENTS),
+        ("POST", Route.RETRY),
+        ("POST", Route.IMPORT),
+        ("POST", Route.REEXTRACT),
+        ("POST", Route.BACKFILL),
+        ("POST", Route.BACKUP),
+        ("GET", Route.EXPORT),
+    }
+)
+"""Requests that change the memory or carry it off: who made them is logged at info. All others are logged at debug."""
+
+TURNED_AWAY = (401, 403, 421, 429)
+QUIET_S = 60.0
+"""A client that is turned away for the same reason again is logged once in this time: it must not fill the log."""
+REMEMBERED = 1024
 
 
 class Edge:
@@ -24,12 +45,15 @@ class Edge:
     not got all.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, rates: Rates) -> None:
         self._app = app
+        self._rates = rates
+        self._told: dict[tuple[str, int], float] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = perf_counter()
         status = 0
+        peer = peer_in(scope)
 
         async def watched(message: Message) -> None:
             nonlocal status
@@ -38,28 +62,56 @@ class Edge:
             await send(message)
 
         try:
+            self._rates.count(peer.client)
             await self._app(scope, receive, watched)
         except ClientDisconnect:
             status = status or 499
         except ApiError as error:
             if status:
-                log.warning("response cut short", path=scope["path"], reason=error.detail)
+                log.warning("response_cut", route=_route(scope), error=error.detail)
             else:
                 await respond.problem(error)(scope, receive, watched)
         except Exception:  # whatever is wrong with one request, the daemon goes on serving the others
-            log.exception("request failed", method=scope["method"], path=scope["path"])
+            log.exception("request_failed", method=scope["method"], route=_route(scope))
             if not status:
                 await respond.problem(internal())(scope, receive, watched)
-        _count(scope, status, perf_counter() - began)
+        took = perf_counter() - began
+        _count(scope, status, took)
+        self._log(scope, status, took, peer)
+
+    def _log(self, scope: Scope, status: int, took: float, peer: Peer) -> None:
+        """The route as it is declared: what a path names (a phrase, say) may be a document's content."""
+        method, route = scope["method"], _route(scope)
+        fields = {"method": method, "route": route, "status": status, "took_ms": round(took * 1000, 3), **peer.fields()}
+        if status in TURNED_AWAY:
+            if self._is_news((peer.client, status)):
+                log.warning("turned_away", **fields, again_s=QUIET_S)
+        elif (method, route) in AUDITED:
+            log.info("request", **fields)
+        else:
+            log.debug("request", **fields)
+
+    def _is_news(self, what: tuple[str, int]) -> bool:
+        now = monotonic()
+        if now - self._told.get(what, -QUIET_S) < QUIET_S:
+            return False
+        if len(self._told) >= REMEMBERED:
+            self._told.clear()
+        self._told[what] = now
+        return True
 
 
 def internal() -> Internal:
     return Internal("Something went wrong in the daemon; its log says what.")
 
 
-def _count(scope: Scope, status: int, seconds: float) -> None:
+def _route(scope: Scope) -> str:
     route: Any = scope.get("route")
-    name = getattr(route, "path_format", None) or "other"
+    return getattr(route, "path_format", None) or "other"
+
+
+def _count(scope: Scope, status: int, seconds: float) -> None:
+    name = _route(scope)
     method = scope["method"] if name != "other" else "other"
     metrics.REQUESTS.labels(method, name, str(status)).inc()
     if name not in UNTIMED:

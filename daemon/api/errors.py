@@ -31,6 +31,11 @@ class ApiError(Exception):
         self.retry_after_s = retry_after_s
         self.headers = dict(headers or {})
 
+    @property
+    def reason(self) -> str:
+        """A short fixed word for counting."""
+        return self.type.rpartition(":")[2]
+
     def problem(self) -> Problem:
         return Problem(
             type=self.type,
@@ -52,6 +57,12 @@ class Unauthorised(ApiError):
     """Over TCP, without the right token."""
 
     type, title, status = ProblemType.UNAUTHORISED, "A bearer token is needed", 401
+
+
+class Forbidden(ApiError):
+    """A page of another site asks, or what is asked for is for the Unix socket alone."""
+
+    type, title, status = ProblemType.FORBIDDEN, "Not allowed here", 403
 
 
 class NotFound(ApiError):
@@ -114,6 +125,15 @@ class Invalid(ApiError):
     type, title, status = ProblemType.INVALID, "The request is not valid", 422
 
 
+class TooManyRequests(ApiError):
+    """More requests in a second than one client may make."""
+
+    type, title, status = ProblemType.TOO_MANY_REQUESTS, "Too many requests", 429
+
+    def __init__(self, detail: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(detail, retry_after_s=retry_after_s)
+
+
 class Internal(ApiError):
     """An error of the daemon's own; what it was is in the log only."""
 
@@ -131,8 +151,14 @@ class Busy(ApiError):
 
     type, title, status = ProblemType.BUSY, "Busy", 503
 
-    def __init__(self, detail: str, *, retry_after_s: int = 1) -> None:
+    def __init__(self, detail: str, *, of: str = "busy", retry_after_s: int = 1) -> None:
+        """`of`: what there is too much of, a short fixed word for counting."""
         super().__init__(detail, retry_after_s=retry_after_s)
+        self._of = of
+
+    @property
+    def reason(self) -> str:
+        return self._of
 
 
 class NotReady(ApiError):

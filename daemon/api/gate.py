@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from daemon import metrics
 from daemon.api.errors import Busy
 
 
@@ -18,9 +19,13 @@ class Gate:
     def slot(self) -> Iterator[None]:
         """Busy when the limit is reached."""
         if self._inside >= self._limit:
-            raise Busy(f"{self._limit} {self._what} are already under way; try again in a moment.")
-        self._inside += 1
+            raise Busy(f"{self._limit} {self._what} are already under way; try again in a moment.", of=self._what)
+        self._move(1)
         try:
             yield
         finally:
-            self._inside -= 1
+            self._move(-1)
+
+    def _move(self, by: int) -> None:
+        self._inside += by
+        metrics.UNDER_WAY.labels(self._what).set(self._inside)

@@ -1,18 +1,39 @@
-"""What stands before the app on TCP: the right name, then the right token. The Unix socket has its file mode instead."""
+"""What stands before the app on TCP: the right name, no other site's page, then proof that the client may come in.
+
+The Unix socket has its file mode instead.
+
+How to add to it. Something that is to be served on TCP alone, to those who may come in, is an ASGI app of its own: give it
+to `ApiServer(..., tcp_apps={"/page": app})`; it gets the requests below that path once this guard has let them through, and
+nothing of it exists on the Unix socket. Another way of proving oneself than the bearer token (a link that works once and
+opens a session with a cookie, say) is a `Proof`: give it to `ApiServer(..., proofs=[...])`. A request comes in when any
+proof accepts it. A proof sees the whole request but its body, so it can hold for some paths only; comparing secrets takes
+`hmac.compare_digest`, and what a proof makes (a session's secret) is its own to forget.
+"""
 
 import ipaddress
 import socket
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
 
 import structlog
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from daemon.api.errors import Unauthorised, WrongHost
+from daemon.api.errors import Forbidden, Unauthorised, WrongHost
 
 log = structlog.get_logger(__name__)
+
+
+class Proof(Protocol):
+    """One way in which a TCP client proves that it may come in."""
+
+    def admits(self, scope: Scope) -> bool:
+        """Whether this request does. Called for every request, on the event loop; it must not block."""
+        ...
 
 
 class TokenFile:
@@ -35,6 +56,11 @@ class TokenFile:
         """Another file from now on."""
         self._path, self._seen = path, None
 
+    def admits(self, scope: Scope) -> bool:
+        """A `Proof`: the token as `Authorization: Bearer TOKEN`."""
+        scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and self.accepts(token.strip().encode("latin-1"))
+
     def accepts(self, token: bytes) -> bool:
         """In a time that does not depend on how much of the token is right."""
         self._refresh()
@@ -51,35 +77,59 @@ class TokenFile:
             self._digest = self._seen = None
             if str(error) != self._complaint:  # once, not at every request
                 self._complaint = str(error)
-                log.error("nobody is let in over TCP", reason=str(error))
+                log.error("token_unreadable", error=str(error), hint="nobody is let in over TCP until it can be read")
 
 
 class Guard:
-    """WrongHost for a Host that is not this daemon's (a web page that rebinds a name to it), Unauthorised without the token."""
+    """WrongHost for a Host that is not this daemon's (a web page that rebinds a name to it), Forbidden for a page of another
+    site, Unauthorised without proof. `apps` are served below their paths, all else by `app`."""
 
-    def __init__(self, app: ASGIApp, host: str, token: TokenFile) -> None:
+    def __init__(
+        self, app: ASGIApp, host: str, proofs: Sequence[Proof], apps: Mapping[str, ASGIApp] | None = None
+    ) -> None:
         self._app = app
+        self._apps = dict(apps or {})
         self._hosts = {host.lower(), "localhost", "127.0.0.1", "::1"}
         self._anywhere = _is_wildcard(host)
         if self._anywhere:
             self._hosts.add(socket.gethostname().lower())
-        self._token = token
+        self._proofs = tuple(proofs)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         name = host_name(headers.get("host", ""))
         if not self._serves(name):
             raise WrongHost(f"Host {name[:100]!r} is not one this daemon answers to; use the configured address.")
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not self._token.accepts(token.strip().encode("latin-1")):
+        if not _of_this_site(scope["method"], headers):
+            raise Forbidden("A page of another site asked for this; hippod answers no site but its own.")
+        if not any(proof.admits(scope) for proof in self._proofs):
             raise Unauthorised(
                 "Send the token of the configured token_file as Authorization: Bearer TOKEN.",
                 headers={"WWW-Authenticate": 'Bearer realm="hippod"'},
             )
-        await self._app(scope, receive, send)
+        await self._chosen(scope["path"])(scope, receive, send)
+
+    def _chosen(self, path: str) -> ASGIApp:
+        for below, app in self._apps.items():
+            if path == below or path.startswith(below.rstrip("/") + "/"):
+                return app
+        return self._app
 
     def _serves(self, name: str) -> bool:
         return name in self._hosts or (self._anywhere and _is_address(name))
+
+
+def _of_this_site(method: str, headers: Headers) -> bool:
+    """Whether no browser says that the request comes from another site. Programs that are no browsers say nothing.
+
+    A link that somebody follows is let through to the proofs: the page it is on learns nothing of the answer.
+    """
+    followed = method == "GET" and headers.get("sec-fetch-mode") == "navigate"
+    if not followed and headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return False
+    origins = headers.getlist("origin")
+    host = headers.get("host", "").strip().lower()
+    return all(urlsplit(origin).netloc.lower() == host != "" for origin in origins)
 
 
 def host_name(header: str) -> str:

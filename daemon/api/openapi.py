@@ -48,23 +48,25 @@ BODIES: tuple[type[BaseModel], ...] = (
 ALSO: tuple[type[BaseModel], ...] = (Problem, FieldError, Event, EvalResponse, AskProgress)
 
 
+AGAIN: dict[str, Any] = {
+    "Retry-After": {
+        "description": "Seconds to wait before trying again.",
+        "required": True,
+        "schema": {"type": "integer", "minimum": 1},
+    }
+}
 HEADERS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"description": "The scheme: Bearer.", "required": True, "schema": {"type": "string"}}},
-    503: {
-        "Retry-After": {
-            "description": "Seconds to wait before trying again.",
-            "required": True,
-            "schema": {"type": "integer", "minimum": 1},
-        }
-    },
+    429: AGAIN,
+    503: AGAIN,
 }
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The problems a route may answer with, and those that any may (401 and 421 over TCP only)."""
+    """The problems a route may answer with, and those that any may (401, 403 and 421 over TCP only)."""
     by_status = every_error()
     found: dict[int | str, dict[str, Any]] = {}
-    for status in sorted({*statuses, 400, 401, 421, 500, 503}):
+    for status in sorted({*statuses, 400, 401, 403, 421, 429, 500, 503}):
         lines = [f"{error.title} (`{error.type}`): {(error.__doc__ or '').strip()}" for error in by_status[status]]
         types = {"type": {"enum": [str(error.type) for error in by_status[status]]}, "status": {"const": status}}
         schema = {"allOf": [{"$ref": REF.format(model="Problem")}, {"properties": types}]}

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 from starlette.responses import Response
 
+from daemon import metrics
 from daemon.api.errors import ApiError
 from daemon.contract import JSON, PROBLEM_JSON
 
@@ -14,7 +15,13 @@ def json(model: BaseModel, status: int = 200) -> Response:
     return Response(model.__pydantic_serializer__.to_json(model), status, media_type=JSON)
 
 
+REFUSALS = (401, 403, 408, 413, 421, 429, 503)
+"""Statuses of requests that are turned away for what they are or when they come, not for what they say."""
+
+
 def problem(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
+    if error.status in REFUSALS:
+        metrics.REFUSED.labels(error.reason).inc()
     given = {**error.headers, **(headers or {})}
     if error.retry_after_s is not None:
         given["Retry-After"] = str(error.retry_after_s)

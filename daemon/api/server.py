@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from daemon.api.app import build
 from daemon.api.context import context
 from daemon.api.deadlines import Config
 from daemon.api.edge import Edge
-from daemon.api.guard import Guard, TokenFile
+from daemon.api.guard import Guard, Proof, TokenFile
 from daemon.api.listen import ListenError, bind_tcp, bind_unix, identity
 from daemon.api.ports import Ports
 from daemon.api.settings import ApiSettings
@@ -27,9 +27,20 @@ CUT_S = 1.0
 class ApiServer:
     """Serves `ports` on the running event loop. `inherited` is a Unix socket that is bound already (a service manager's)."""
 
-    def __init__(self, ports: Ports, settings: ApiSettings, inherited: socket.socket | None = None) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        settings: ApiSettings,
+        inherited: socket.socket | None = None,
+        *,
+        proofs: Sequence[Proof] = (),
+        tcp_apps: Mapping[str, ASGIApp] | None = None,
+    ) -> None:
+        """`proofs` and `tcp_apps` add to what TCP accepts and serves, see `daemon.api.guard`."""
         self._settings = settings
         self._inherited = inherited
+        self._proofs = proofs
+        self._tcp_apps = tcp_apps
         self._context = context(ports, settings.limits)
         self._app = build(self._context)
         self._sides: list[_Side] = []
@@ -52,15 +63,15 @@ class ApiServer:
         if unix is None:
             unix = bind_unix(settings.socket, settings.mode, settings.group)
             self._made = identity(settings.socket)
-        await self._serve(Edge(self._app), unix)
+        await self._serve(self._app, unix)
         log.info("listening", socket=str(settings.socket))
         if settings.tcp is not None:
             host, port = settings.tcp
             self._tokens = self._token()
-            guard = Guard(self._app, host, self._tokens)
+            guard = Guard(self._app, host, [self._tokens, *self._proofs], self._tcp_apps)
             tcp = bind_tcp(host, port)
             self.tcp_address = tcp.getsockname()[:2]
-            await self._serve(Edge(guard), tcp)
+            await self._serve(guard, tcp)
             log.info("listening", tcp=f"{host}:{self.tcp_address[1]}")
 
     def use_token_file(self, path: Path) -> None:
@@ -81,7 +92,7 @@ class ApiServer:
         return token
 
     async def _serve(self, app: ASGIApp, bound: socket.socket) -> None:
-        side = _Side(Config(app, self._settings.limits))
+        side = _Side(Config(Edge(app, self._context.rates), self._settings.limits))
         self._sides.append(side)
         await side.begin(bound)
 
@@ -130,7 +141,7 @@ class _Side(uvicorn.Server):
                 await asyncio.shield(self._running)
             return
         except TimeoutError:
-            log.warning("requests are cut off", count=len(self.server_state.tasks))
+            log.warning("requests_cut", count=len(self.server_state.tasks))
         for connection in list(self.server_state.connections):
             connection.transport.abort()
         for task in list(self.server_state.tasks):

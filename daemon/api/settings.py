@@ -28,10 +28,16 @@ class Limits:
     """How long a client may read nothing of a response before it is cut off."""
     stall_events_s: float = 600.0
     connections: int = 512
+    """On each side, Unix and TCP. Where there are more, the one that has waited longest without asking goes."""
     queries: int = 64
     asks: int = 8
     exports: int = 4
     subscribers: int = 64
+    imports: int = 2
+    tending: int = 1
+    """Of what reads the whole store: verifying, backing up."""
+    requests_per_s: float = 1000.0
+    """Of one client (a user on the Unix socket, an address on TCP); 0: no limit."""
     heartbeat_s: float = 15.0
 
 

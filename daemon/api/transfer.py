@@ -8,7 +8,9 @@ from daemon.api import respond
 from daemon.api.body import chunks, media_type
 from daemon.api.checks import read_model
 from daemon.api.context import Context
+from daemon.api.errors import Forbidden
 from daemon.api.openapi import body_of, errors, raw_body, text
+from daemon.api.peers import peer_in
 from daemon.api.streams import GatedStream
 from daemon.contract import JSON, NDJSON, BackupRequest, BackupResponse, ImportResponse, Route, VerifyResponse
 
@@ -57,7 +59,8 @@ def add_routes(app: FastAPI, context: Context) -> None:
     )
     async def take(request: Request) -> Response:
         media_type(request, [JSON, BINARY])
-        return respond.json(await ports.transfer.import_openie(chunks(request, limits.import_bytes, limits)))
+        with context.imports.slot():
+            return respond.json(await ports.transfer.import_openie(chunks(request, limits.import_bytes, limits)))
 
     @app.post(
         Route.VERIFY,
@@ -66,7 +69,8 @@ def add_routes(app: FastAPI, context: Context) -> None:
         summary="Derive everything once more from the tables, and compare",
     )
     async def verify() -> Response:
-        return respond.json(await ports.transfer.verify())
+        with context.tending.slot():
+            return respond.json(await ports.transfer.verify())
 
     @app.post(
         Route.BACKUP,
@@ -76,6 +80,11 @@ def add_routes(app: FastAPI, context: Context) -> None:
         summary="Write the memory as of the last commit to a directory of the daemon's machine",
     )
     async def backup(request: Request) -> Response:
+        if peer_in(request.scope).side != "unix":
+            raise Forbidden(
+                "A backup names a directory of the daemon's machine, so it is taken on the Unix socket only."
+            )
         with context.held.share() as share:
             wanted = await read_model(request, BackupRequest, share, limits)
-        return respond.json(await ports.transfer.backup(wanted.directory))
+        with context.tending.slot():
+            return respond.json(await ports.transfer.backup(wanted.directory))

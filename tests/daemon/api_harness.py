@@ -227,6 +227,7 @@ def served(
     hub: EventHub | None = None,
     tcp: tuple[str, int] | None = None,
     token_file: Path | None = None,
+    **more: Any,
 ) -> Iterator[Served]:
     memory, hub = Memory(), hub or EventHub()
     ports = Ports(memory, memory, memory, hub, memory, asks)
@@ -235,7 +236,7 @@ def served(
         settings = ApiSettings(path, tcp=tcp, token_file=token_file, limits=limits or Limits())
 
         async def make() -> ApiServer:
-            return ApiServer(ports, settings)
+            return ApiServer(ports, settings, **more)
 
         server = run(make())
         run(server.start())

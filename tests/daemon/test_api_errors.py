@@ -148,8 +148,8 @@ def test_an_unexpected_error_is_logged_and_tells_the_client_nothing_of_the_insid
         assert problem_of(answer).status == 500
         assert SECRET not in answer.text
         assert api.client.post(Route.QUERY, json={"query": "still there"}).status_code == 200
-    failures = [each for each in logged if each["event"] == "request failed"]
-    assert [(each["path"], each["exc_info"]) for each in failures] == [(Route.QUERY, True)]
+    failures = [each for each in logged if each["event"] == "request_failed"]
+    assert [(each["route"], each["exc_info"]) for each in failures] == [(Route.QUERY, True)]
 
 
 def test_an_export_that_fails_at_once_is_a_problem(api: Served) -> None:

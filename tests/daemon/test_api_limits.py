@@ -200,20 +200,48 @@ def test_there_is_room_for_one_body_of_the_longest_that_is_allowed() -> None:
         assert api.client.post(Route.QUERY, json={"query": "x" * 30_000}).status_code == 200
 
 
-def test_connections_beyond_the_limit_are_turned_away_with_a_problem() -> None:
+HOLD = POST % b"/v1/query" + b"Content-Length: 17\r\n\r\n" + b'{"query": "hold"}'
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+def test_connections_beyond_the_limit_are_turned_away_with_a_problem_while_all_are_busy() -> None:
     with served(Limits(connections=3)) as api:
-        idle = [api.connect() for _ in range(3)]
-        try:
-            with api.connect() as plain:
-                plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
-                answer = read_all(plain)
-            assert answer.startswith(b"HTTP/1.1 503 ")
-            assert b"retry-after: 1" in answer.lower()
-            assert problem_in(answer).type == ProblemType.BUSY
-        finally:
-            for each in idle:
-                each.close()
+        busy = [api.connect() for _ in range(3)]
+        for each in busy:
+            each.sendall(HOLD)
+        until(lambda: api.memory.queries_inside == 3, "three queries under way")
+        with api.connect() as plain:
+            plain.sendall(HEALTH)
+            answer = read_all(plain)
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 1" in answer.lower()
+        assert problem_in(answer).type == ProblemType.BUSY
+        api.memory.held.set()
+        for each in busy:
+            assert read_one(each).startswith(b"HTTP/1.1 200 ")
+            each.close()
         until(lambda: reachable(api), "served again")
+
+
+def test_whoever_asks_gets_the_place_of_whoever_has_said_nothing_for_longest() -> None:
+    with served(Limits(connections=3)) as api:
+        served_once, silent, half = (api.connect() for _ in range(3))
+        served_once.sendall(HEALTH)
+        assert read_one(served_once).startswith(b"HTTP/1.1 200 ")
+        half.sendall(b"GET /heal")
+        with api.connect() as plain:
+            plain.sendall(HEALTH)
+            assert read_one(plain).startswith(b"HTTP/1.1 200 ")
+            assert read_all(silent) == b""
+            with api.connect() as another:
+                another.sendall(HEALTH)
+                assert read_one(another).startswith(b"HTTP/1.1 200 ")
+            assert read_all(half) == b""
+        # Who was served before keeps its place while there are others who never asked for anything.
+        served_once.sendall(HEALTH)
+        assert read_one(served_once).startswith(b"HTTP/1.1 200 ")
+        for each in (served_once, silent, half):
+            each.close()
 
 
 def reachable(api: Served) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from daemon.api.hub import EventHub
 from daemon.api.listen import ListenError, bind_unix
@@ -174,3 +175,22 @@ def test_the_server_leaves_the_signal_handlers_alone(folder: Path) -> None:
 
     before, during = asyncio.run(serve())
     assert during == before
+
+
+def test_who_changes_the_memory_is_logged_with_what_the_kernel_says_of_it(folder: Path, run: Any) -> None:
+    path = folder / "s"
+    server = run(started(ApiSettings(path)))
+    with capture_logs() as logged:
+        transport = httpx.HTTPTransport(uds=str(path))
+        with httpx.Client(transport=transport, base_url="http://hippod") as client:
+            client.post("/v1/documents", json={"documents": [{"id": "1", "text": "hidden words"}]})
+            client.get("/v1/documents/a%20hidden%20phrase")
+            run(server.stop(5.0))
+    requests = [each for each in logged if each["event"] == "request"]
+    who = {"pid": os.getpid(), "uid": os.getuid(), "gid": os.getgid()}
+    assert [(each["log_level"], each["method"], each["route"]) for each in requests] == [
+        ("info", "POST", "/v1/documents"),
+        ("debug", "GET", "/v1/documents/{uri}"),
+    ]
+    assert all(each | who == each and each["took_ms"] >= 0 for each in requests)
+    assert "hidden" not in str(logged)

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+from structlog.testing import capture_logs
 
 from daemon.api.guard import host_name
 from daemon.api.listen import ListenError
@@ -96,7 +99,7 @@ def test_a_page_of_another_origin_gets_no_permission(api: Served) -> None:
     assert api.server.tcp_address is not None
     url = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.QUERY}"
     answer = httpx.options(url, headers={"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"})
-    assert answer.status_code == 401
+    assert answer.status_code == 403
     assert not any(name.startswith("access-control") for name in answer.headers)
 
 
@@ -137,3 +140,76 @@ def test_a_host_header_is_read_without_its_port(header: str, name: str) -> None:
 
 def test_settings_keep_tcp_off_unless_told() -> None:
     assert ApiSettings(Path("s")).tcp is None
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "https://127.0.0.1"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
+    ],
+)
+def test_a_page_of_another_site_is_refused_even_with_the_token(api: Served, headers: dict[str, str]) -> None:
+    assert api.server.tcp_address is not None
+    url = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.STATUS}"
+    answer = httpx.get(url, headers={"Authorization": f"Bearer {TOKEN}", **headers})
+    assert answer.status_code == 403
+    assert Problem.model_validate_json(answer.content).type == ProblemType.FORBIDDEN
+    assert not any(name.startswith("access-control") for name in answer.headers)
+
+
+def test_its_own_page_and_a_followed_link_get_as_far_as_the_token(api: Served) -> None:
+    assert api.server.tcp_address is not None
+    base = f"http://127.0.0.1:{api.server.tcp_address[1]}"
+    own = {"Origin": base, "Sec-Fetch-Site": "same-origin", "Authorization": f"Bearer {TOKEN}"}
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert httpx.get(base + Route.STATUS, headers=own).status_code == 200
+    assert httpx.get(base + Route.STATUS, headers=link).status_code == 401
+
+
+class Once:
+    """A proof that holds once, for one path: as a link that opens a session would be."""
+
+    def __init__(self) -> None:
+        self.left = 1
+
+    def admits(self, scope: Scope) -> bool:
+        if scope["path"] == "/page/open" and scope["query_string"] == b"once=abc" and self.left:
+            self.left -= 1
+            return True
+        return False
+
+
+async def page(scope: Scope, receive: Receive, send: Send) -> None:
+    await PlainTextResponse(f"the page at {scope['path']}")(scope, receive, send)
+
+
+def test_an_app_for_tcp_alone_stands_behind_the_same_guard(token_file: Path) -> None:
+    with served(tcp=("127.0.0.1", 0), token_file=token_file, proofs=[Once()], tcp_apps={"/page": page}) as api:
+        assert get(api, None, path="/page/open").status_code == 401
+        assert get(api, host="evil.example", path="/page/open").status_code == 421
+        assert get(api, path="/page/open").text == "the page at /page/open"
+        assert get(api, None, path="/page/open?once=abc").text == "the page at /page/open"
+        assert get(api, None, path="/page/open?once=abc").status_code == 401
+        assert get(api, path="/pages").status_code == 404
+        assert api.client.get("/page/open").status_code == 404
+
+
+def test_a_backup_is_not_taken_over_tcp(api: Served, tmp_path: Path) -> None:
+    assert api.server.tcp_address is not None
+    url = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.BACKUP}"
+    answer = httpx.post(url, headers={"Authorization": f"Bearer {TOKEN}"}, json={"directory": str(tmp_path / "b")})
+    assert answer.status_code == 403
+    assert not (tmp_path / "b").exists()
+
+
+def test_who_is_turned_away_is_logged_once_with_its_address_and_without_what_it_sent(api: Served) -> None:
+    with capture_logs() as logged:
+        for _ in range(5):
+            get(api, "a-wrong-secret")
+    told = [each for each in logged if each["event"] == "turned_away"]
+    assert [(each["status"], each["address"]) for each in told] == [(401, "127.0.0.1")]
+    assert "a-wrong-secret" not in str(logged)
