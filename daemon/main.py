@@ -1,7 +1,9 @@
 """`hippod`: options, configuration, exit codes. What runs is `daemon.run`."""
 
 import asyncio
+import faulthandler
 import gc
+import signal
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -50,6 +52,10 @@ def main(file: Path | None, check: bool, source: Path | None) -> None:
     if source is not None:
         sys.exit(bring_back(source, config.store.path))
     setup(config.daemon.log_level)
+    # A service manager aborts a hippod that hangs: where every thread stood is then in the log.
+    faulthandler.enable()
+    # What a reload would read has just been read; `run` takes the signal over.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     sys.exit(serve(config, file))
 
 

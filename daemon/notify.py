@@ -22,8 +22,8 @@ class Notifier:
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._address = _address(environ.get("NOTIFY_SOCKET", ""))
         self._complained = False
-        self.watchdog_interval_s = _watchdog_interval_s(environ)
-        """How often `watchdog` must be called at least, half of what systemd allows; `None` when it does not watch."""
+        self.watchdog_s = _watchdog_s(environ)
+        """Within how many seconds of the last `watchdog` the next must come; `None` when nobody watches."""
 
     @property
     def active(self) -> bool:
@@ -80,11 +80,11 @@ def _status(text: str) -> list[str]:
     return [f"STATUS={line}"] if line else []
 
 
-def _watchdog_interval_s(environ: Mapping[str, str]) -> float | None:
+def _watchdog_s(environ: Mapping[str, str]) -> float | None:
     pid = environ.get("WATCHDOG_PID", "")
     try:
         allowed_s = int(environ["WATCHDOG_USEC"]) / 1_000_000
         ours = not pid or int(pid) == os.getpid()
     except (KeyError, ValueError):
         return None
-    return allowed_s / 2 if ours and allowed_s > 0 else None
+    return allowed_s if ours and allowed_s > 0 else None

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,41 +14,46 @@ import structlog
 from consumers.parsing import Limits
 from consumers.splitting import SplitSettings
 from daemon.api.hub import EventHub
-from daemon.api.ports import Ports
+from daemon.api.listen import inherited
+from daemon.api.ports import Asks, Documents, Extractions, Graphs, Ports, Queries, SessionKeeping, Transfer
 from daemon.api.server import ApiServer
 from daemon.api.settings import ApiSettings
 from daemon.api.settings import Limits as ApiLimits
-from daemon.config import Config, ConfigError, diff_reload, load_config, read_token, unsupported
-from daemon.logs import mask, set_level
+from daemon.config import Config, read_token
+from daemon.contract import Filter, Mode, QueryRequest, Route
+from daemon.last_resort import arm
+from daemon.liveness import Liveness, Part, Probe, Thread, answers
+from daemon.logs import mask
 from daemon.maintenance import plan_jobs
 from daemon.models import Models, server_encoder
 from daemon.notify import Notifier
 from daemon.pipeline.backlog import Backlog
+from daemon.pipeline.committer import Committer
 from daemon.pipeline.extraction import Later as LaterExtraction
 from daemon.pipeline.extraction import RulesInWorkers
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.reading import Followed, Reader
+from daemon.reloading import Live, Reloads
 from daemon.schedule import Schedule
 from daemon.services.asks import AskService
 from daemon.services.documents import DocumentService
 from daemon.services.extractions import ExtractionService
 from daemon.services.folders import FollowedFolder
 from daemon.services.graph import GraphService
-from daemon.services.later import Later
+from daemon.services.later import Later, Opening
 from daemon.services.progress import Memory, ProgressService, Source
 from daemon.services.queries import QueryService
 from daemon.services.sessions import SessionService
 from daemon.services.transfer import TransferService
+from daemon.standing import standing
+from daemon.watch import ask_for_time, still_s, tick_s, watch
 from daemon.workers import WorkerPool
 from memory.encoder import make_encoder
 from memory.openie.rules import RulesExtractor
-from memory.retrieval import RetrievalSettings
 from memory.types import Encoder
 from store.lock import StoreLock
 from store.plan import SynonymRule
 from store.store import Store
-
-SLOW_COMMIT_S = 120.0
 
 if TYPE_CHECKING:
     from daemon.services.kafka import FollowedTopics
@@ -59,128 +64,122 @@ LINES_BYTES = 64 * 1024 * 1024
 log = structlog.get_logger()
 
 
-class Live:
-    """The configuration in force; a reload replaces it."""
-
-    def __init__(self, config: Config, file: Path | None) -> None:
-        self.config = config
-        self._file = file
-
-    def retrieval(self) -> RetrievalSettings:
-        settings = self.config.retrieval
-        return RetrievalSettings(**{field.name: getattr(settings, field.name) for field in fields(RetrievalSettings)})
-
-    def mode(self) -> str:
-        return self.config.retrieval.mode
-
-    def filtering(self) -> tuple[str, float]:
-        """Which filter, and its time limit in seconds."""
-        return self.config.retrieval.filter, self.config.retrieval.filter_timeout_s
-
-    def reload(self, schedule: Schedule, api: ApiServer) -> None:
-        """Takes over what can change; logs what cannot. A bad file changes nothing."""
-        try:
-            new = load_config(self._file)
-            if problems := unsupported(new):
-                raise ConfigError(problems)
-        except ConfigError as error:
-            log.error("reload_refused", error=str(error))
-            return
-        live, restart = diff_reload(self.config, new)
-        set_level(new.daemon.log_level)
-        schedule.reload(new.schedule)
-        if new.api.token_file is not None and self.config.api.token_file is not None:
-            mask(read_token(new.api.token_file))
-            api.use_token_file(new.api.token_file)
-        self.config = self.config.model_copy(
-            update={
-                "retrieval": new.retrieval,
-                "schedule": new.schedule,
-                "daemon": new.daemon,
-                "api": self.config.api.model_copy(update={"token_file": new.api.token_file}),
-            }
-        )
-        log.info("reloaded", changed=live, needs_restart=restart)
-
-
 async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
     """Returns after a clean stop. Raises StoreError or ListenError where it cannot start."""
     began = time.monotonic()
     stopping = asyncio.Event()
+    reloads = Reloads()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
+    loop.add_signal_handler(signal.SIGHUP, reloads.ask)
     notifier = Notifier()
+    notifier.status("starting: making the socket")
     events = EventHub()
     live = Live(config, file)
     progress = ProgressService(f"{config.encoder.backend}/{config.encoder.model}", config.openie.backend)
-    queries, documents, transfer, asks, extractions, graphs, sessions = (Later() for _ in range(7))
+    opening = Opening()
+    queries, documents, transfer = Later(opening, Queries), Later(opening, Documents), Later(opening, Transfer)
+    asks, extractions, graphs = Later(opening, Asks), Later(opening, Extractions), Later(opening, Graphs)
+    sessions = Later(opening, SessionKeeping)
     if config.api.token_file is not None:
         mask(read_token(config.api.token_file))
     answering = asks if config.llm.base_url and config.llm.model else None
     ports = Ports(queries, documents, progress, events, transfer, answering, extractions, graphs, sessions)
-    api = ApiServer(ports, _api_settings(config))
+    given = inherited(os.environ)
+    address = given.getsockname() if given is not None else str(config.api.socket)
+    if given is not None and address != str(config.api.socket):
+        log.warning("socket_differs", listening=address, configured=str(config.api.socket))
+    api = ApiServer(ports, _api_settings(config), given)
     await api.start()
-    daemon = _Daemon(config, lock, live, events)
+    daemon = _Daemon(config, lock, live, events, notifier)
+    beside: list[asyncio.Task[None]] = []
+    code = 1
     try:
-        opening = asyncio.create_task(daemon.open())
         stop = asyncio.create_task(stopping.wait())
-        await asyncio.wait([opening, stop], return_when=asyncio.FIRST_COMPLETED)
-        if opening.done():
-            memory = opening.result()
+        memory = await _opened(daemon, stop, notifier)
+        if memory is not None:
+            assert daemon.queries is not None
             queries.become(daemon.queries)
             documents.become(DocumentService(memory.store, memory.pipeline, memory.backlog))
             extractions.become(daemon.extractions)
             assert daemon.sessions is not None
             sessions.become(daemon.sessions)
-            if daemon.queries is not None:
-                graphs.become(GraphService(memory.store, daemon.queries))
-            if daemon.queries is not None and daemon.models.client is not None:
+            graphs.become(GraphService(memory.store, daemon.queries))
+            if daemon.models.client is not None:
                 asks.become(AskService(memory.store, daemon.queries, daemon.models.client, daemon.sessions))
             transfer.become(TransferService(memory.store, memory.pipeline))
+            opening.finished()
+            notifier.status("starting: the first query")
+            await _first_query(address, config, stop)
             progress.worker_pids = lambda: daemon.pool.pids
             progress.memory = memory
-            loop.add_signal_handler(signal.SIGHUP, _reload, live, daemon.schedule, api, notifier)
             await daemon.start()
-            notifier.ready(f"following {len(memory.sources)} sources")
+            probes = _probes(daemon.queries, config, address, tick_s(notifier))
+            beside = [asyncio.create_task(probe.run()) for probe in probes]
+            doing = partial(standing, memory)
+            notifier.ready(doing())
             log.info("ready", took_ms=round((time.monotonic() - began) * 1000), documents=len(memory.store.documents()))
-            await _watch(stop, memory.pipeline, notifier)
-        else:
-            opening.cancel()
+            beside.append(asyncio.create_task(reloads.run(live, daemon.schedule, api, notifier, doing)))
+            parts: list[Part] = [Thread("commit", "commit", partial(_step, memory.pipeline.committer, config)), *probes]
+            await watch(stop, memory.pipeline, notifier, Liveness(parts, still_s(notifier)), doing)
+        code = 0
     finally:
         progress.stopping = True
-        notifier.stopping()
         timeout = live.config.daemon.stop_timeout_s
+        notifier.stopping("stopping: finishing the commit under way, handing back what waits")
+        notifier.extend_timeout(timeout + 5)
         log.info("stopping", timeout_s=timeout)
+        arm(timeout, code)
+        opening.given_up()
+        for task in beside:
+            task.cancel()
         await daemon.stop(timeout * 0.6)
         await api.stop(timeout * 0.3)
         log.info("stopped", uptime_s=round(time.monotonic() - began, 1))
 
 
-def _reload(live: Live, schedule: Schedule, api: ApiServer, notifier: Notifier) -> None:
-    notifier.reloading()
-    live.reload(schedule, api)
-    notifier.ready()
+async def _opened(daemon: "_Daemon", stop: asyncio.Task[bool], notifier: Notifier) -> Memory | None:
+    """The memory, None where hippod was told to stop before it was open."""
+    opening = asyncio.create_task(daemon.open())
+    patience = asyncio.create_task(ask_for_time(notifier, Thread("open", "open", lambda: daemon.opening)))
+    await asyncio.wait([opening, stop], return_when=asyncio.FIRST_COMPLETED)
+    patience.cancel()
+    if opening.done():
+        return opening.result()
+    opening.cancel()
+    await asyncio.wait([opening])
+    return None
 
 
-async def _watch(stop: asyncio.Task[bool], pipeline: Pipeline, notifier: Notifier) -> None:
-    """Waits for the stop, feeding the service manager's watchdog while the pipeline and this loop move."""
-    interval = notifier.watchdog_interval_s or 5.0
+async def _first_query(address: str, config: Config, stop: asyncio.Task[bool]) -> None:
+    """Shows that queries are answered on the socket, and has the encoder make ready what only its first text does.
+
+    A server's embeddings were asked for when it was opened and may be away: then names and words are what can be asked.
+    """
+    mode = Mode.BM25 if config.encoder.backend == "openai" else None
+    body = QueryRequest(query="what is there", k=1, mode=mode, filter=Filter.NONE).model_dump_json(exclude_none=True)
+    head = f"POST {Route.QUERY} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    request = f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
     while not stop.done():
-        await asyncio.wait([stop], timeout=interval)
-        _complain_if_stuck(pipeline)
-        if pipeline.alive():
-            notifier.watchdog()
-        elif not stop.done():
-            log.critical("pipeline_ended", hint="this is a bug; hippod stops so that its supervisor starts it anew")
-            raise RuntimeError("the pipeline ended by itself")
+        status = await answers(address, request)
+        if status in (200, None):
+            return
+        if status != 503:  # 503: those who waited take all places, and come first
+            raise RuntimeError(f"the first query was answered with {status}; see the log")
+        await asyncio.wait([stop], timeout=0.1)
 
 
-def _complain_if_stuck(pipeline: Pipeline) -> None:
-    """A batch that takes minutes is slow hardware or a fault; either way somebody must be able to see it."""
-    since = pipeline.committer.busy_since
-    if since is not None and (waited := time.monotonic() - since) > SLOW_COMMIT_S:
-        log.warning("commit_slow", took_ms=round(waited * 1000), pending=len(pipeline.intake))
+def _probes(queries: QueryService, config: Config, address: str, pause_s: float) -> list[Probe]:
+    """What is asked while hippod serves. Threads that wait for a server's embeddings are no sign of anything."""
+    probes = [Probe("api", partial(answers, address), pause_s)]
+    return probes if config.encoder.backend == "openai" else [*probes, Probe("queries", queries.moves, pause_s)]
+
+
+def _step(committer: Committer, config: Config) -> object | None:
+    """What the commit thread is at, None where it rests or waits for a server, which has a time limit of its own."""
+    step = committer.step
+    return None if step is not None and step[0] == "encode" and config.encoder.backend == "openai" else step
 
 
 def _api_settings(config: Config) -> ApiSettings:
@@ -194,8 +193,11 @@ def _api_settings(config: Config) -> ApiSettings:
 class _Daemon:
     """What is opened at start and closed at stop, in order."""
 
-    def __init__(self, config: Config, lock: StoreLock, live: Live, events: EventHub) -> None:
+    def __init__(self, config: Config, lock: StoreLock, live: Live, events: EventHub, notifier: Notifier) -> None:
         self._config = config
+        self._notifier = notifier
+        self.opening: str | None = None
+        """What opening is at."""
         self._lock = lock
         self._live = live
         self._events = events
@@ -220,14 +222,20 @@ class _Daemon:
         """Loads the model, opens the store, and puts the parts together; nothing runs yet."""
         config = self._config
         self.pool.start()
-        with ThreadPoolExecutor(1, thread_name_prefix="open") as opener:
-            loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        opener = ThreadPoolExecutor(1, thread_name_prefix="open")
+        try:
+            self._at(f"loading the encoder {config.encoder.model}")
             encoder: Encoder = await loop.run_in_executor(opener, _encoder, config)
             log.info("encoder_loaded", encoder=encoder.identity.name, dim=encoder.identity.dim)
             rule = SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max)
+            self._at(f"opening the store {config.store.path}")
             store = self._store = await loop.run_in_executor(
                 opener, Store, config.store.path, encoder.identity, rule, self._lock
             )
+        finally:
+            opener.shutdown(wait=False)
+        self._at(None)
         snapshot = store.snapshot()
         log.info(
             "store_opened",
@@ -262,6 +270,11 @@ class _Daemon:
         self.sessions = SessionService(store, lambda: self._live.config.retrieval.keep_sessions)
         sources: list[Source] = [*self.folders, *self.topics]
         return Memory(store, pipeline, sources, encoder.identity.name, extractor.name, backlog)
+
+    def _at(self, step: str | None) -> None:
+        self.opening = step
+        if step is not None:
+            self._notifier.status(f"starting: {step}")
 
     async def start(self) -> None:
         """Sets everything going."""

@@ -1,4 +1,5 @@
-"""Sockets to accept on: made so that nobody connects before mode and group are right, and cleared away after."""
+"""Sockets to accept on: made so that nobody connects before mode and group are right, and cleared away after; or taken
+from the service manager as they are (`inherited`)."""
 
 import errno
 import grp
@@ -6,11 +7,16 @@ import os
 import socket
 import stat
 import struct
+from collections.abc import MutableMapping
 from contextlib import suppress
 from pathlib import Path
 
 PATH_BYTES = 107
 """The kernel's limit on a Unix socket's path."""
+
+
+FIRST_FD = 3
+"""systemd passes sockets from this descriptor on (sd_listen_fds(3))."""
 
 
 class ListenError(Exception):
@@ -83,6 +89,44 @@ def _gid(group: str) -> int:
         return grp.getgrnam(group).gr_gid
     except KeyError:
         raise ListenError(f"[api] group {group!r} is not a group of this machine") from None
+
+
+def inherited(environ: MutableMapping[str, str]) -> socket.socket | None:
+    """The Unix socket that the service manager made and listens on for this process, None where it made none.
+
+    Its mode, its group and its file are the manager's: nothing of it is changed or unlinked here. ListenError for any
+    other kind of socket. What told of it is taken out of `environ`, so that no child thinks it is meant.
+    """
+    told = {name: environ.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
+    if told["LISTEN_PID"] != str(os.getpid()) or not told["LISTEN_FDS"].isdigit() or told["LISTEN_FDS"] == "0":
+        return None
+    count = int(told["LISTEN_FDS"])
+    if count > 1:
+        raise ListenError(
+            f"the service manager passes {count} sockets ({told['LISTEN_FDNAMES'] or 'unnamed'}); hippod takes one: leave "
+            "one ListenStream= with a path in its .socket unit (TCP is set in [api] tcp)"
+        )
+    try:
+        kind = os.fstat(FIRST_FD).st_mode
+        if not stat.S_ISSOCK(kind):
+            raise ListenError(f"what the service manager passes as descriptor {FIRST_FD} is not a socket")
+        taken = socket.socket(fileno=FIRST_FD)
+    except OSError as error:
+        raise ListenError(f"the service manager passes descriptor {FIRST_FD}, which is not open: {error}") from error
+    taken.set_inheritable(False)
+    if taken.family != socket.AF_UNIX or taken.type != socket.SOCK_STREAM:
+        taken.detach()
+        raise ListenError(
+            "the service manager passes a socket that is no Unix stream socket; write ListenStream= with a path into its "
+            ".socket unit (TCP is set in [api] tcp, where it needs a token)"
+        )
+    if not taken.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        taken.detach()
+        raise ListenError(
+            "the service manager passes a socket that does not listen; write Accept=no into its .socket unit"
+        )
+    taken.setblocking(False)
+    return taken
 
 
 def bind_tcp(host: str, port: int) -> socket.socket:

@@ -3,8 +3,9 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 
 import structlog
@@ -72,6 +73,9 @@ class Committer:
         self._most = MOST_PASSAGES
         self.busy_since: float | None = None
         """When the batch under way began (monotonic), None between batches."""
+        self.step: tuple[str, int] | None = None
+        """What the writer thread is at ("encode" or "commit") and which step of its life that is; None while it rests."""
+        self._steps = 0
         self._hopeless: Work | None = None
         self.trouble: str | None = None
         """Why the last commit was refused, until one succeeds."""
@@ -132,9 +136,9 @@ class Committer:
                 # Removing or replacing a document can leave a passage to another one that never had it extracted.
                 if unread := self._store.unextracted(batch):
                     batch = replace(batch, extractions=(*batch.extractions, *await self._extract(unread)))
-                with timed("encode"):
+                with timed("encode"), self._at("encode"):
                     batch = await loop.run_in_executor(self.writer, with_vectors, self._store, self._encoder, batch)
-                with timed("commit"):
+                with timed("commit"), self._at("commit"):
                     committed = await _unhurried(loop.run_in_executor(self.writer, self._store.commit, batch))
                 break
             except Incomplete as error:
@@ -155,6 +159,15 @@ class Committer:
         COMMITS.inc()
         PASSAGES.inc(len(batch.passage_vectors))
         self._applied(outcomes, batch, committed)
+
+    @contextmanager
+    def _at(self, step: str) -> Iterator[None]:
+        self._steps += 1
+        self.step = (step, self._steps)
+        try:
+            yield
+        finally:
+            self.step = None
 
     async def _isolate(self, outcomes: list[Outcome], error: Exception) -> None:
         """Commits the outcomes of a batch that cannot be committed one by one; the one at fault as failed."""

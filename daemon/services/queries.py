@@ -122,10 +122,6 @@ class QueryService:
     def encoder(self) -> Encoder:
         return self._encoder
 
-    @property
-    def encoder(self) -> Encoder:
-        return self._encoder
-
     async def look(self, query: str, k: int, snapshot: Snapshot, filtered: bool = True) -> Retrieval:
         """The passages for `query` within `snapshot`, as configured; `filtered` false leaves recognition memory out."""
         return await self.in_thread(lambda: self._look(query, k, snapshot, filtered))
@@ -184,6 +180,14 @@ class QueryService:
             location=location,
             also_in=uris[1:],
         )
+
+    async def moves(self) -> None:
+        """Returns once a thread of the queries has had its turn: what the watchdog asks."""
+        await asyncio.get_running_loop().run_in_executor(self._threads, self._turn)
+
+    def _turn(self) -> None:
+        with self._shares:
+            self._store.snapshot()
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

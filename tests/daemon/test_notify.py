@@ -80,10 +80,10 @@ def test_a_manager_that_is_gone_or_does_not_read_stops_nobody(tmp_path):
     assert not notifier.ready()
 
 
-def test_the_watchdog_is_fed_twice_an_interval_when_it_watches_this_process():
-    assert Notifier({"WATCHDOG_USEC": "30000000"}).watchdog_interval_s == 15
-    assert Notifier({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())}).watchdog_interval_s == 15
-    assert Notifier({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}).watchdog_interval_s is None
-    assert Notifier({}).watchdog_interval_s is None
-    assert Notifier({"WATCHDOG_USEC": "soon"}).watchdog_interval_s is None
-    assert Notifier({"WATCHDOG_USEC": "0"}).watchdog_interval_s is None
+def test_the_watchdog_s_time_is_taken_when_it_watches_this_process():
+    assert Notifier({"WATCHDOG_USEC": "30000000"}).watchdog_s == 30
+    assert Notifier({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())}).watchdog_s == 30
+    assert Notifier({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}).watchdog_s is None
+    assert Notifier({}).watchdog_s is None
+    assert Notifier({"WATCHDOG_USEC": "soon"}).watchdog_s is None
+    assert Notifier({"WATCHDOG_USEC": "0"}).watchdog_s is None

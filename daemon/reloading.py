@@ -1,0 +1,96 @@
+"""The configuration in force, and what a reload (SIGHUP) does to it."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import structlog
+
+from daemon.api.server import ApiServer
+from daemon.config import Config, ConfigError, diff_reload, load_config, read_token, unsupported
+from daemon.logs import mask, set_level
+from daemon.notify import Notifier
+from daemon.schedule import Schedule
+from memory.retrieval import RetrievalSettings
+
+log = structlog.get_logger()
+
+
+class Live:
+    """The configuration in force; a reload replaces it."""
+
+    def __init__(self, config: Config, file: Path | None) -> None:
+        self.config = config
+        self._file = file
+
+    def retrieval(self) -> RetrievalSettings:
+        settings = self.config.retrieval
+        return RetrievalSettings(**{field.name: getattr(settings, field.name) for field in fields(RetrievalSettings)})
+
+    def mode(self) -> str:
+        return self.config.retrieval.mode
+
+    def filtering(self) -> tuple[str, float]:
+        """Which filter, and its time limit in seconds."""
+        return self.config.retrieval.filter, self.config.retrieval.filter_timeout_s
+
+    async def reload(self, schedule: Schedule, api: ApiServer) -> None:
+        """Takes over what can change; logs what cannot. A bad file changes nothing."""
+        try:
+            # In a thread: a file or folder on a drive that hangs must not hold the event loop.
+            new, token = await asyncio.to_thread(self._read)
+        except ConfigError as error:
+            log.error("reload_refused", error=str(error))
+            return
+        live, restart = diff_reload(self.config, new)
+        set_level(new.daemon.log_level)
+        schedule.reload(new.schedule)
+        if new.api.token_file is not None and token is not None:
+            mask(token)
+            api.use_token_file(new.api.token_file)
+        self.config = self.config.model_copy(
+            update={
+                "retrieval": new.retrieval,
+                "schedule": new.schedule,
+                "daemon": new.daemon,
+                "api": self.config.api.model_copy(update={"token_file": new.api.token_file}),
+            }
+        )
+        log.info("reloaded", changed=live, needs_restart=restart)
+
+    def _read(self) -> tuple[Config, str | None]:
+        """The file as it is now, and the token where TCP has one."""
+        new = load_config(self._file)
+        if problems := unsupported(new):
+            raise ConfigError(problems)
+        if new.api.token_file is None or self.config.api.token_file is None:
+            return new, None
+        try:
+            return new, read_token(new.api.token_file)
+        except ValueError as error:  # it was changed between the two readings
+            raise ConfigError([f"api.token_file: allowed is {error}"]) from None
+
+
+class Reloads:
+    """Takes requests to reload at any time, and serves them one after the other once `run` is running."""
+
+    def __init__(self) -> None:
+        self._asked = asyncio.Event()
+
+    def ask(self) -> None:
+        """One that comes before the start is over is served then; several that wait are one."""
+        self._asked.set()
+
+    async def run(
+        self, live: Live, schedule: Schedule, api: ApiServer, notifier: Notifier, standing: Callable[[], str]
+    ) -> None:
+        """Until cancelled."""
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            notifier.reloading()
+            try:
+                await live.reload(schedule, api)
+            finally:
+                notifier.ready(standing())

@@ -1,0 +1,38 @@
+"""One line on what the daemon is doing: `STATUS=`, which `systemctl status` shows."""
+
+from daemon.services.progress import Memory
+
+WELL = ("starting", "scanning", "watching", "joining", "following")
+"""States of a source that need nobody's attention; `polling` too, where it was asked for."""
+
+
+def standing(memory: Memory) -> str:
+    """What it does now, most pressing first. From counters: it is asked every few seconds."""
+    committer, backlog = memory.pipeline.committer, memory.backlog
+    waiting = len(memory.pipeline.intake)
+    parts = []
+    if committer.trouble is not None:
+        parts.append(f"cannot commit, trying again: {committer.trouble[:200]}")
+    if waiting:
+        at = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
+        parts.append(f"indexing, {count(waiting, 'document')} pending{at}")
+    if len(backlog):
+        why = f": {backlog.outage.reason[:200]}" if backlog.outage is not None else ""
+        verb = "waits" if len(backlog) == 1 else "wait"
+        parts.append(f"{count(len(backlog), 'passage')} {verb} for the model{why}")
+    for source in memory.sources:
+        status = source.status(0)
+        detail = (status.model_extra or {}).get("detail")
+        if status.state not in WELL and (status.state != "polling" or detail):
+            parts.append(
+                f"{status.kind} {status.name} is {status.state}" + (f" ({str(detail)[:100]})" if detail else "")
+            )
+    snapshot = memory.store.snapshot()
+    holds = f"{count(snapshot.living_passages, 'passage')}, following {count(len(memory.sources), 'source')}"
+    parts.append(f"{'' if parts else 'up to date '}at commit {snapshot.commit}: {holds}")
+    return "; ".join(parts)
+
+
+def count(number: int, thing: str) -> str:
+    """`1 passage`, `2 passages`."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
