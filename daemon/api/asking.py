@@ -84,8 +84,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
     @app.post(
         Route.ASK,
         response_model=AskResponse,
-        responses=errors(400, 408, 409, 413, 415, 422, 502, 503)
-        | also(EVENT_STREAM, STREAMED),
+        responses=errors(400, 408, 409, 413, 415, 422, 502, 503) | also(EVENT_STREAM, STREAMED),
         openapi_extra=body_of(AskRequest),
         summary="Answer a question from the memory, with citations",
     )

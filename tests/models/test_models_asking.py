@@ -130,7 +130,10 @@ def test_an_answer_cites_passages_that_exist_and_nothing_else(daemon, model):
     [citation] = answer["citations"]
     assert (citation["rank"], citation["document"]) == (2, passages[1]["document"])
     assert citation["text"] == passages[1]["text"]
-    assert answer["tokens"] == {"prompt": 11, "completion": 7}
+    assert (answer["answerer"], answer["calls"], answer["written"]) == ("single", 2, True)
+    asked = next(call for call in model.calls if call.purpose == "filter")
+    prompt = sum(len(message["content"]) for message in asked.body["messages"]) // 4
+    assert answer["tokens"] == {"prompt": 11 + prompt, "completion": 7 + 5}, "the answer's and recognition memory's"
     assert (answer["question"], answer["short"], answer["found"]) == (QUESTION, "Sorrel", True)
     asked = next(call for call in model.calls if call.purpose == "answer")
     assert all(f"«passage {n}»" in asked.passage for n in range(1, len(passages) + 1))
@@ -222,6 +225,7 @@ def test_eval_scores_answers_and_tells_what_the_filter_did(daemon, model, tmp_pa
     ]
     (daemon.home / "questions.json").write_text(json.dumps(questions))
     said = daemon.ctl_json("eval", "questions.json", "--answers")
-    assert said["answers"] == {"n": 2, "em": 0.5, "f1": 0.8333, "prompt_tokens": 22, "completion_tokens": 14}
+    assert {key: said["answers"][key] for key in ("n", "em", "f1")} == {"n": 2, "em": 0.5, "f1": 0.8333}
+    assert said["answers"]["completion_tokens"] == 14, "recognition memory remembers the queries' answers"
     assert said["filter"]["queries"] == 2
     assert (said["filter"]["kept"], said["filter"]["emptied"]) == (0.2, 0)
