@@ -2,12 +2,9 @@
 
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from memory.types import Encoder
+from memory.types import Encoder, Matrix
 from store.store import Store
-from store.types import Batch, Triple, Vector
+from store.types import Batch, Triple
 
 
 def triple_text(triple: Triple) -> str:
@@ -17,25 +14,17 @@ def triple_text(triple: Triple) -> str:
 
 
 def with_vectors(store: Store, encoder: Encoder, batch: Batch) -> Batch:
-    """`batch` with the vectors that committing it needs. One encoder call, so that texts of equal length go together."""
+    """`batch` with the vectors that committing it needs, all of a kind in one call: texts of equal length go together."""
     missing = store.missing(batch)
-    texts = [
-        *(passage.full for passage in missing.passages),
-        *missing.phrases,
-        *(triple_text(triple) for triple in missing.triples),
-    ]
-    if not texts:
+    contents = [*(passage.full for passage in missing.passages), *map(triple_text, missing.triples)]
+    if not contents and not missing.phrases:
         return batch
-    vectors: NDArray[np.float32] = encoder.encode(texts)
-    phrases = len(missing.passages)
-    triples = phrases + len(missing.phrases)
-
-    def part(start: int, count: int) -> list[Vector]:
-        return [vectors[start + i] for i in range(count)]
-
+    rough: Matrix = encoder.encode_roughly(contents)
+    exact: Matrix = encoder.encode(missing.phrases)
+    passages = len(missing.passages)
     return replace(
         batch,
-        passage_vectors=dict(zip((p.id for p in missing.passages), part(0, phrases), strict=True)),
-        phrase_vectors=dict(zip(missing.phrases, part(phrases, triples - phrases), strict=True)),
-        triple_vectors=dict(zip(missing.triples, part(triples, len(missing.triples)), strict=True)),
+        passage_vectors=dict(zip((passage.id for passage in missing.passages), rough[:passages], strict=True)),
+        phrase_vectors=dict(zip(missing.phrases, exact, strict=True)),
+        triple_vectors=dict(zip(missing.triples, rough[passages:], strict=True)),
     )

@@ -24,6 +24,13 @@ class Encoder(Protocol):
         """Vectors of texts to be indexed, in the order given. A text's vector does not depend on its neighbours."""
         ...
 
+    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
+        """As `encode`, for texts whose vectors only queries are compared with: passages and triples.
+
+        Digits may be given up for speed here (cosine with `encode` at least 0.9999): they decide no edge of the graph.
+        """
+        ...
+
     def encode_query(self, text: str) -> NDArray[np.float32]:
         """The vector of one query, shape (dim,), ahead of any indexing under way."""
         ...

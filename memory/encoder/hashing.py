@@ -48,6 +48,9 @@ class HashEncoder:
             row += len(chunk)
         return vectors
 
+    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
+        return self.encode(texts)
+
     def encode_query(self, text: str) -> NDArray[np.float32]:
         vector: NDArray[np.float32] = self.encode([text])[0]
         return vector

@@ -55,6 +55,9 @@ class LibraryEncoder:
                 vectors[[start + row for row in rows]] = found
         return vectors
 
+    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
+        return self.encode(texts)
+
     def encode_query(self, text: str) -> NDArray[np.float32]:
         return self._remembered(tokenisable(text, self._limit))
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from memory.encoder import packaged
-from memory.encoder.bert import Bert, BertShape
+from memory.encoder.bert import Bert, BertShape, has_bfloat16
 from memory.encoder.text import tokenisable
 from memory.encoder.turns import Turns, step_back
 from memory.types import Matrix
@@ -43,6 +43,9 @@ class MiniLMEncoder:
     A text's vector comes from its first 256 tokens, and of its first `CHARACTERS_LOOKED_AT` characters.
     Indexing runs on one low-priority thread a processor, a query on the thread that asks: matrix products on one core each
     need no barriers, so a busy machine slows them in proportion only.
+
+    Phrases and queries are computed in float32: their vectors decide synonym edges, which are to be the same on every
+    machine. Passages and triples are computed in bfloat16 where the processor has it.
     """
 
     def __init__(self, folder: Path, batch_size: int) -> None:
@@ -60,7 +63,9 @@ class MiniLMEncoder:
             hidden=config["hidden_size"],
             norm_epsilon=config["layer_norm_eps"],
         )
-        self._bert = Bert(folder / "model.safetensors", shape)
+        weights = folder / "model.safetensors"
+        self._bert = Bert(weights, shape)
+        self._rough = self._bert.in_bfloat16(weights) if has_bfloat16() else self._bert
         self._batch_size = batch_size
         self._turns = Turns()
         self._workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -69,6 +74,12 @@ class MiniLMEncoder:
         self.identity = EncoderIdentity(packaged.NAME, shape.hidden)
 
     def encode(self, texts: Sequence[str]) -> Matrix:
+        return self._encode(texts, self._bert)
+
+    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
+        return self._encode(texts, self._rough)
+
+    def _encode(self, texts: Sequence[str], bert: Bert) -> Matrix:
         vectors = np.empty((len(texts), self.identity.dim), dtype=np.float32)
         under_way: deque[tuple[list[int], Future[Matrix]]] = deque()
 
@@ -81,7 +92,7 @@ class MiniLMEncoder:
                 # Few at a time, so that another caller's texts come in between.
                 if len(under_way) > self._workers:
                     take_oldest()
-                under_way.append(([start + row for row in rows], self._pool.submit(self._run, groups)))
+                under_way.append(([start + row for row in rows], self._pool.submit(self._run, bert, groups)))
         while under_way:
             take_oldest()
         return vectors
@@ -95,9 +106,9 @@ class MiniLMEncoder:
         vector.setflags(write=False)
         return vector
 
-    def _run(self, groups: list[torch.Tensor]) -> Matrix:
+    def _run(self, bert: Bert, groups: list[torch.Tensor]) -> Matrix:
         with torch.inference_mode():
-            return self._bert(groups, between=self._turns.give_way).numpy()
+            return bert(groups, between=self._turns.give_way).numpy()
 
     def _micro_batches(self, texts: Sequence[str]) -> Iterator[Micro]:
         """The texts, shortest first, in micro-batches of about `MICRO_BATCH_TOKENS` and at most `batch_size` texts."""

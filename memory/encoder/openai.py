@@ -75,6 +75,9 @@ class ServerEncoder:
             vectors[start : start + len(batch)] = self._unit(self._ask(batch, self._retries + 1))
         return vectors
 
+    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
+        return self.encode(texts)
+
     def encode_query(self, text: str) -> NDArray[np.float32]:
         vector: NDArray[np.float32] = self._remembered(tokenisable(text, TEXT_CHARS))
         return vector

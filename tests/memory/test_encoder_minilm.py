@@ -98,6 +98,17 @@ def test_vectors_are_those_of_sentence_transformers(encoder: Encoder) -> None:
     assert cosines(encoder.encode(TEXTS + long), expected).min() >= 0.999999
 
 
+def test_rough_vectors_are_near_the_exact_ones_and_do_not_depend_on_the_texts_beside_them(encoder: Encoder) -> None:
+    texts = [prose(1 + n % 90, n) for n in range(300)] + TEXTS
+    rough = encoder.encode_roughly(texts)
+    assert (rough.dtype, rough.shape) == (np.float32, (len(texts), 384))
+    np.testing.assert_allclose(np.linalg.norm(rough, axis=1), 1.0, atol=1e-6)
+    assert cosines(rough, encoder.encode(texts)).min() >= 0.9999
+    np.testing.assert_allclose(encoder.encode_roughly(texts[::-1])[::-1], rough, atol=1e-6)
+    for row in range(0, len(texts), 29):
+        np.testing.assert_allclose(encoder.encode_roughly([texts[row]])[0], rough[row], atol=1e-6)
+
+
 def test_rows_are_float32_of_length_one_in_the_order_given(encoder: Encoder) -> None:
     vectors = encoder.encode(TEXTS)
     assert vectors.dtype == np.float32
