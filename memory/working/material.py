@@ -44,3 +44,10 @@ def shortened(inquiries: Sequence[Inquiry]) -> tuple[Inquiry, ...] | None:
         kept = (len(shown) + 1) // 2
         out.append(replace(inquiry, withheld=(*inquiry.withheld, *shown[kept:])))
     return tuple(out) if tuple(out) != tuple(inquiries) else None
+
+
+def at_most(inquiries: Sequence[Inquiry], passages: int) -> tuple[Inquiry, ...]:
+    """The inquiries shortened until no more than so many passages are shown, or each shows one."""
+    while len(material_of(inquiries).passages) > passages and (shorter := shortened(inquiries)) is not None:
+        inquiries = shorter
+    return tuple(inquiries)

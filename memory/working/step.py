@@ -7,7 +7,7 @@ again from the record.
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memory.encoder.openai import EncoderServerDown
@@ -18,7 +18,7 @@ from memory.working.calling import Called, Failure, call
 from memory.working.changes import Evolution, evolve, lists, merge
 from memory.working.evidence import inquire
 from memory.working.judging import Judgement, judgement
-from memory.working.material import material_of, shortened
+from memory.working.material import at_most, material_of, shortened
 from memory.working.spending import Reached, Spending
 from memory.working.types import (
     Began,
@@ -37,6 +37,9 @@ from memory.working.types import (
 )
 from store.snapshot import Snapshot
 
+SHORTENINGS = 2
+"""How often in a step half of the passages are withheld from a model that complains of the length."""
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -50,6 +53,8 @@ class Work:
     spending: Spending
     tell: Callable[[Event], None]
     in_thread: InThread
+    fits: list[int] = field(default_factory=list)
+    """How many passages the model was shown after it had complained of more: later steps begin with so few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +135,10 @@ async def _make(work: Work, record: StepRecord) -> Made:
 
 
 async def _evolving(work: Work, record: StepRecord) -> tuple[StepRecord, Called[Any]]:
-    """Asks for updates and insertions; once more with half of the passages where the model complains of the length."""
-    while True:
+    """Asks for updates and insertions; again with half of the passages where the model complains of the length."""
+    if work.fits:
+        record = replace(record, inquiries=at_most(record.inquiries, min(work.fits)))
+    for tries_left in reversed(range(SHORTENINGS + 1)):
         asked = await call(
             work.client,
             work.spending,
@@ -141,10 +148,14 @@ async def _evolving(work: Work, record: StepRecord) -> tuple[StepRecord, Called[
             _shaped("inserts", "updates"),
         )
         record = replace(record, evolved=asked.call)
-        shorter = shortened(record.inquiries) if asked.failure is not None and asked.failure.too_long else None
-        if shorter is None or any(inquiry.withheld for inquiry in record.inquiries):
-            return record, asked
+        if asked.failure is None or not asked.failure.too_long or not tries_left:
+            break
+        shorter = shortened(record.inquiries)
+        if shorter is None:
+            break
         record = replace(record, inquiries=shorter)
+        work.fits.append(len(material_of(shorter).passages))
+    return record, asked
 
 
 async def _merging(work: Work, record: StepRecord) -> Made:

@@ -20,7 +20,10 @@ PIECE = 12
 
 @dataclass(frozen=True)
 class Call:
-    """One request. `purpose`: "entities", "triples", "filter", "answer", "probe" or "embeddings"; `passage`: what is quoted."""
+    """One request. `passage`: what is quoted.
+
+    `purpose`: "entities", "triples", "filter", "judge", "evolve", "merge", "thought", "answer", "probe" or "embeddings".
+    """
 
     purpose: str
     passage: str
@@ -248,6 +251,10 @@ def _call(path: str, body: dict[str, Any], headers: dict[str, str]) -> Call:
                 ('"named_entities"', "entities"),
                 ('{"triples"', "triples"),
                 ('{"relevant"', "filter"),
+                ('{"enough"', "judge"),
+                ('"inserts": [{', "evolve"),
+                ('{"merges"', "merge"),
+                ('"thought"', "thought"),
                 ('"sentences"', "answer"),
             )
             if word in task
@@ -269,6 +276,15 @@ def obedient(call: Call) -> Any:
         return {"triples": [[title, "mentions", first[0]], first] if len(first) == 3 else []}
     if call.purpose == "filter":
         return {"relevant": json.loads(call.passage)["candidates"]}
+    if call.purpose == "judge":
+        return {"enough": True, "concerns": []}
+    if call.purpose == "evolve":
+        point = {"description": "Something is known.", "entities": [1], "names": [], "passages": [1]}
+        return {"updates": [], "inserts": [point]}
+    if call.purpose == "merge":
+        return {"merges": []}
+    if call.purpose == "thought":
+        return {"thought": "It is so.", "sources": [1], "answers": True}
     if call.purpose == "answer":
         return {"found": True, "sentences": [{"text": "It is so.", "sources": [1]}], "short": "so"}
     return Text("OK")
