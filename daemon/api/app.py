@@ -15,6 +15,7 @@ from daemon.api.context import Context
 from daemon.api.edge import internal
 from daemon.api.errors import ApiError, BadRequest, MethodNotAllowed, NotFound
 from daemon.contract import Route as Paths
+from daemon.page import routes as page
 
 
 def build(context: Context) -> FastAPI:
@@ -26,7 +27,7 @@ def build(context: Context) -> FastAPI:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
-    for part in (asking, sessions, graph, documents, extraction, transfer, progress):
+    for part in (asking, sessions, graph, documents, extraction, transfer, progress, page):
         part.add_routes(app, context)
     openapi.add_route(app, _version())
     return app

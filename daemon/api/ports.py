@@ -36,6 +36,7 @@ from daemon.contract import (
     StepEvent,
     VerifyResponse,
 )
+from daemon.contract.overview import Overview
 
 
 class Queries(Protocol):
@@ -149,6 +150,12 @@ class Transfer(Protocol):
         ...
 
 
+class Overviews(Protocol):
+    async def overview(self) -> Overview:
+        """How the memory has grown, and what came last: for the page."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """`asks` is None while no LLM is configured."""
@@ -162,3 +169,4 @@ class Ports:
     extractions: Extractions | None = None
     graphs: Graphs | None = None
     sessions: SessionKeeping | None = None
+    overviews: Overviews | None = None

@@ -18,6 +18,7 @@ from daemon.api.guard import Guard, Proof, TokenFile
 from daemon.api.listen import ListenError, bind_tcp, bind_unix, identity
 from daemon.api.ports import Ports
 from daemon.api.settings import ApiSettings
+from daemon.page.door import Door
 
 log = structlog.get_logger(__name__)
 CUT_S = 1.0
@@ -71,7 +72,7 @@ class ApiServer:
             guard = Guard(self._app, host, [self._tokens, *self._proofs], self._tcp_apps)
             tcp = bind_tcp(host, port)
             self.tcp_address = tcp.getsockname()[:2]
-            await self._serve(guard, tcp)
+            await self._serve(Door(guard), tcp)
             log.info("listening", tcp=f"{host}:{self.tcp_address[1]}")
 
     def use_token_file(self, path: Path) -> None:

@@ -1,0 +1,35 @@
+"""What a browser may do with the page: nothing but what it came with, and nothing of it in another site."""
+
+from collections.abc import Mapping
+
+SECURITY: Mapping[str, str] = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+
+_PAGE = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; connect-src 'self'; worker-src 'self'; "
+    "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types hippod"
+)
+_LOGIN = (
+    "default-src 'none'; style-src 'sha256-{digest}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+
+
+def page_headers(nonce: str) -> dict[str, str]:
+    """`nonce` is for the styles that the drawing library makes in its own corners of the page; scripts have none.
+
+    With trusted types, no text can become markup or a script, wherever it comes from: the browser itself refuses. The one
+    policy there is names the worker's file.
+    """
+    return {**SECURITY, "Content-Security-Policy": _PAGE.format(nonce=nonce)}
+
+
+def login_headers(digest: str) -> dict[str, str]:
+    """`digest`: base64 of the SHA-256 of the one style sheet that the login page holds."""
+    return {**SECURITY, "Content-Security-Policy": _LOGIN.format(digest=digest), "Cache-Control": "no-store"}

@@ -1,0 +1,74 @@
+// What arrives, as it arrives, and where each document stands. One row a document, the latest on top.
+import { baseName, by, clock, el, named, number, place } from "./text.js";
+
+const SIGNS = { pending: "○", indexed: "●", failed: "✕", skipped: "–", removed: "⌫", moved: "→" };
+const MOST = 200;
+const FEW = 12;
+
+export class Arrivals {
+  constructor() {
+    this.list = by("arrival-list");
+    this.note = by("arrivals-note");
+    this.empty = by("arrivals-empty");
+    this.more = by("arrivals-more");
+    this.rows = new Map();
+    this.all = false;
+    this.since = 0;
+    this.more.addEventListener("click", () => {
+      this.all = true;
+      this.trim();
+    });
+  }
+
+  // What is there already, newest first; rows that events have made stay as they are.
+  begin(recent, pending) {
+    for (const entry of [...pending, ...recent]) {
+      const there = this.rows.get(entry.uri);
+      if (there?.dataset.state === entry.state) continue;
+      const row = this.row(entry.uri, entry.state, entry.committed_at, entry.title);
+      this.rows.set(entry.uri, row);
+      if (there) there.replaceWith(row);
+      else this.list.append(row);
+    }
+    this.trim();
+  }
+
+  heard(event) {
+    const state = event.event;
+    if (!(state in SIGNS) || !event.uri) return;
+    const before = this.rows.get(event.uri);
+    const row = this.row(event.uri, state, event.time, before?.dataset.title ?? "");
+    before?.remove();
+    row.classList.add("fresh");
+    this.rows.delete(event.uri);
+    this.rows.set(event.uri, row);
+    this.list.prepend(row);
+    if (state === "indexed") this.since += 1;
+    this.note.textContent = this.since ? `${number.format(this.since)} indexed since you opened this` : "";
+    this.trim();
+  }
+
+  row(uri, state, time, title) {
+    const name = title || baseName(uri);
+    return el(
+      "li",
+      { class: "arrival", "data-state": state, "data-uri": uri.slice(0, 2000), "data-title": title.slice(0, 200) },
+      el("span", { class: "state", "aria-hidden": "true" }, SIGNS[state] ?? "?"),
+      named(name, { cls: "name one", most: 90 }),
+      el("span", { class: "when" }, el("span", {}, state), time ? ` ${clock(time)}` : ""),
+      named(place(uri), { cls: "place one", most: 140 }),
+    );
+  }
+
+  trim() {
+    while (this.rows.size > MOST) {
+      const last = this.list.lastElementChild;
+      this.rows.delete([...this.rows].find(([, row]) => row === last)[0]);
+      last.remove();
+    }
+    let place = 0;
+    for (const row of this.list.children) row.hidden = !this.all && ++place > FEW;
+    this.more.hidden = this.all || this.rows.size <= FEW;
+    this.empty.hidden = this.rows.size > 0;
+  }
+}

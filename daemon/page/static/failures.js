@@ -1,0 +1,57 @@
+// Documents that failed, why, and the way to try them again.
+import { get, post } from "./api.js";
+import { baseName, by, el, named, number, place, said } from "./text.js";
+
+const MOST = 50;
+
+export class Failures {
+  constructor() {
+    this.card = by("failures");
+    this.list = by("failure-list");
+    this.note = by("failures-note");
+    this.timer = 0;
+    by("retry-all").addEventListener("click", () => this.retry(undefined, by("retry-all")));
+  }
+
+  // Soon: many events come together.
+  later() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.load().catch((error) => (this.note.textContent = error.message)), 250);
+  }
+
+  async load() {
+    const answer = await get(`/v1/documents?state=failed&limit=${MOST}`);
+    const focused = document.activeElement?.closest?.(".failure")?.dataset.uri;
+    this.list.replaceChildren(...answer.documents.map((entry) => this.row(entry)));
+    this.card.hidden = answer.documents.length === 0;
+    if (answer.next) this.note.textContent = `The first ${MOST}; \`hippoctl ls --state failed\` lists all.`;
+    if (focused) [...this.list.children].find((row) => row.dataset.uri === focused)?.querySelector("button").focus();
+  }
+
+  row(entry) {
+    const name = entry.title || baseName(entry.uri);
+    const retry = el("button", { type: "button" }, "Retry", el("span", { class: "hidden" }, ` ${name.slice(0, 80)}`));
+    retry.addEventListener("click", () => this.retry(entry.uri, retry));
+    const tries = `tried ${number.format(entry.attempts)} ${entry.attempts === 1 ? "time" : "times"}`;
+    return el(
+      "li",
+      { class: "failure", "data-uri": entry.uri.slice(0, 2000) },
+      named(name, { cls: "name one", most: 90 }),
+      retry,
+      said(entry.error ?? "no reason was given", { tag: "p", cls: "reason", most: 600 }),
+      el("span", { class: "place" }, named(place(entry.uri), { cls: "one", most: 140 }), tries),
+    );
+  }
+
+  async retry(uri, button) {
+    button.disabled = true;
+    try {
+      const { requeued } = await post("/v1/retry", uri === undefined ? {} : { uris: [uri] });
+      this.note.textContent = requeued ? `${number.format(requeued)} to be tried again.` : "It is being tried already.";
+    } catch (error) {
+      this.note.textContent = error.message;
+    }
+    button.disabled = false;
+    this.later();
+  }
+}

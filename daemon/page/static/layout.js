@@ -1,0 +1,111 @@
+// Where the nodes of a graph go, worked out beside the page: springs along edges, and all nodes pushing one another apart
+// (Fruchterman and Reingold's forces; far ones are taken together, by cells of a grid). The same graph gives the same picture.
+"use strict";
+
+onmessage = ({ data }) => {
+  const { id, n, xs, ys, placed, sources, targets, weights } = data;
+  const x = Float64Array.from(xs);
+  const y = Float64Array.from(ys);
+  spread(n, x, y, placed, sources, targets, weights);
+  postMessage({ id, x, y }, [x.buffer, y.buffer]);
+};
+
+function spread(n, x, y, placed, sources, targets, weights) {
+  const steps = n > 800 ? 160 : 320;
+  const dx = new Float64Array(n);
+  const dy = new Float64Array(n);
+  const degree = new Float64Array(n).fill(1);
+  for (let e = 0; e < sources.length; e++) {
+    degree[sources[e]] += 1;
+    degree[targets[e]] += 1;
+  }
+  const size = Math.sqrt(n);
+  for (let turn = 0; turn < steps; turn++) {
+    const heat = 0.12 * size * (1 - turn / steps) ** 1.5 + 0.002;
+    dx.fill(0);
+    dy.fill(0);
+    push(n, x, y, dx, dy);
+    for (let e = 0; e < sources.length; e++) {
+      const a = sources[e];
+      const b = targets[e];
+      const ex = x[b] - x[a];
+      const ey = y[b] - y[a];
+      // A node of many edges is not to be drawn together with all it is joined to.
+      const pull = (weights[e] * Math.hypot(ex, ey)) / Math.sqrt(Math.min(degree[a], degree[b]));
+      dx[a] += ex * pull;
+      dy[a] += ey * pull;
+      dx[b] -= ex * pull;
+      dy[b] -= ey * pull;
+    }
+    for (let i = 0; i < n; i++) {
+      dx[i] -= x[i] * 0.08;
+      dy[i] -= y[i] * 0.08;
+      const far = Math.hypot(dx[i], dy[i]) || 1e-9;
+      const move = (Math.min(far, heat) / far) * (placed[i] ? 0.08 : 1);
+      x[i] += dx[i] * move;
+      y[i] += dy[i] * move;
+    }
+  }
+}
+
+// Each node away from each: near ones one by one, those of far cells as one at their middle.
+function push(n, x, y, dx, dy) {
+  let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity;
+  for (let i = 0; i < n; i++) {
+    x0 = Math.min(x0, x[i]);
+    x1 = Math.max(x1, x[i]);
+    y0 = Math.min(y0, y[i]);
+    y1 = Math.max(y1, y[i]);
+  }
+  const side = Math.max(1, Math.min(24, Math.round(Math.sqrt(n / 6))));
+  const cellX = (x1 - x0) / side || 1;
+  const cellY = (y1 - y0) / side || 1;
+  const cells = side * side;
+  const at = new Int32Array(n);
+  const count = new Float64Array(cells);
+  const cx = new Float64Array(cells);
+  const cy = new Float64Array(cells);
+  for (let i = 0; i < n; i++) {
+    const column = Math.min(side - 1, Math.floor((x[i] - x0) / cellX));
+    const row = Math.min(side - 1, Math.floor((y[i] - y0) / cellY));
+    const cell = (at[i] = row * side + column);
+    count[cell] += 1;
+    cx[cell] += x[i];
+    cy[cell] += y[i];
+  }
+  const begins = new Int32Array(cells + 1);
+  for (let cell = 0; cell < cells; cell++) begins[cell + 1] = begins[cell] + count[cell];
+  const fill = begins.slice();
+  const members = new Int32Array(n);
+  for (let i = 0; i < n; i++) members[fill[at[i]]++] = i;
+  for (let i = 0; i < n; i++) {
+    const row = Math.floor(at[i] / side);
+    const column = at[i] % side;
+    for (let cell = 0; cell < cells; cell++) {
+      if (!count[cell]) continue;
+      const near = Math.abs(Math.floor(cell / side) - row) <= 1 && Math.abs((cell % side) - column) <= 1;
+      if (near) {
+        for (let m = begins[cell]; m < begins[cell + 1]; m++) {
+          const j = members[m];
+          if (j !== i) away(i, x[i] - x[j], y[i] - y[j], 1, dx, dy, j);
+        }
+      } else {
+        away(i, x[i] - cx[cell] / count[cell], y[i] - cy[cell] / count[cell], count[cell], dx, dy, i);
+      }
+    }
+  }
+}
+
+function away(i, ex, ey, many, dx, dy, j) {
+  let square = ex * ex + ey * ey;
+  if (square < 1e-6) {
+    // On the same spot: apart along a direction of their own.
+    const angle = (i * 31 + j * 17) % 628 / 100;
+    ex = Math.cos(angle) * 1e-3;
+    ey = Math.sin(angle) * 1e-3;
+    square = 1e-6;
+  }
+  const force = many / Math.max(square, 0.01);
+  dx[i] += ex * force;
+  dy[i] += ey * force;
+}

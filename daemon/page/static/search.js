@@ -1,0 +1,215 @@
+// The question, the passages that answer it, and what led to them.
+import { post } from "./api.js";
+import { by, el, line, ms, named, percent, place, said } from "./text.js";
+import { marked, marker } from "./words.js";
+
+const K = 5;
+const BRIEF = 900;
+const LONG = 60000;
+
+export class Search {
+  constructor(moments, graph, asked) {
+    this.moments = moments;
+    this.graph = graph;
+    this.asked = asked;
+    this.form = by("search");
+    this.outcome = by("outcome");
+    this.under = null;
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.go();
+    });
+    for (const id of ["mode", "beside"]) by(id).addEventListener("change", () => this.again());
+  }
+
+  question() {
+    return by("question").value.trim();
+  }
+
+  ask(question) {
+    by("question").value = question;
+    this.go();
+  }
+
+  // Asks anew where something has been asked.
+  again() {
+    if (!by("answers").hidden && this.question()) this.go();
+  }
+
+  async go() {
+    const question = this.question();
+    if (!question) return;
+    this.under?.abort();
+    const under = (this.under = new AbortController());
+    const mode = by("mode").value || undefined;
+    const as_of = this.moments.asOf();
+    const wanted = { query: question, k: K, mode, as_of, explain: true };
+    const beside = by("beside").checked;
+    this.say("Searching …");
+    try {
+      const answers = await Promise.all([
+        post("/v1/query", wanted, under.signal),
+        beside ? post("/v1/query", { query: question, k: K, mode: "dense", as_of }, under.signal) : null,
+      ]);
+      if (under !== this.under) return;
+      this.show(question, ...answers);
+      for (const answer of answers) if (answer) this.asked(answer);
+      await this.graph.ask({ query: question, mode, as_of, k: K });
+    } catch (error) {
+      if (error.name !== "AbortError" && under === this.under) this.say(error.message, true);
+    }
+  }
+
+  say(text, bad = false) {
+    this.outcome.textContent = text;
+    this.outcome.classList.toggle("bad", bad);
+  }
+
+  show(question, answer, dense) {
+    const count = answer.passages.length;
+    const at = this.moments.chosen();
+    const when = at ? `as of commit ${answer.commit}` : `commit ${answer.commit}`;
+    const note = answer.note ? ` · ${line(answer.note, 300)}` : "";
+    this.say(`${count} ${count === 1 ? "passage" : "passages"} · mode ${answer.mode} · ${when} · ${ms(answer.took_ms)}${note}`);
+    const answers = by("answers");
+    answers.classList.toggle("two", Boolean(dense));
+    answers.replaceChildren(this.column(question, answer, dense), ...(dense ? [this.column(question, dense, answer)] : []));
+    answers.hidden = false;
+    this.evidence(answer);
+  }
+
+  column(question, answer, other) {
+    const found = marker(question, answer);
+    const list = el("ol", { class: "found" }, ...answer.passages.map((passage) => this.hit(passage, answer, found, other)));
+    if (!answer.passages.length) list.append(el("li", { class: "empty" }, "Nothing was found."));
+    const title = other ? el("h3", {}, `${answer.mode} · ${ms(answer.took_ms)}`) : null;
+    return el("div", { "data-mode": answer.mode }, title, list);
+  }
+
+  hit(passage, answer, found, other) {
+    const text = el("div", { class: "said text", dir: "auto" }, ...marked(passage.text, found, BRIEF));
+    const foot = el("div", { class: "foot" });
+    const reason = answer.explain?.passages.find((each) => each.id === passage.id);
+    const item = el(
+      "li",
+      { class: "hit", "data-passage": passage.id },
+      el("span", { class: "rank" }, String(passage.rank)),
+      el(
+        "div",
+        {},
+        named(passage.title, { tag: "h4" }),
+        el("div", { class: "place" }, named(`${place(passage.document)}${where(passage.location)}`, { cls: "one", most: 160 })),
+        text,
+        foot,
+      ),
+    );
+    foot.append(el("span", {}, `score ${passage.score.toFixed(4)}`));
+    if (other) foot.append(el("span", { class: "badge" }, standing(passage, other)));
+    if (reason) {
+      const why = el("button", { type: "button", class: "quiet", "aria-expanded": "false" }, "Why");
+      let panel = null;
+      why.addEventListener("click", () => {
+        if (!panel) {
+          panel = this.why(reason);
+          foot.after(panel);
+          panel.hidden = true;
+        }
+        panel.hidden = !panel.hidden;
+        why.setAttribute("aria-expanded", String(!panel.hidden));
+        this.graph.light(panel.hidden ? [] : pathNodes(reason));
+      });
+      foot.append(why);
+    }
+    if (passage.text.length > BRIEF) {
+      const more = el("button", { type: "button", class: "quiet" }, "All of it");
+      more.addEventListener("click", () => {
+        text.replaceChildren(...marked(passage.text, found, LONG));
+        more.remove();
+      });
+      foot.append(more);
+    }
+    return item;
+  }
+
+  why(reason) {
+    const panel = el("div", { class: "why" });
+    const seeds = (reason.seeds ?? []).slice(0, 4);
+    panel.append(el("p", {}, `Its likeness to the question is ${reason.similarity.toFixed(3)} (cosine).`));
+    if (reason.path) {
+      panel.append(
+        el("p", {}, `${percent(Math.min(reason.path.share, 1))} of its score came along this way, which the graph shows:`),
+        el("div", { class: "steps" }, ...reason.path.steps.flatMap(step)),
+      );
+    }
+    if (seeds.length) {
+      const parts = seeds.map((seed) => `${line(seed.phrase, 60)} ${percent(seed.share)}`);
+      const own = reason.own_share ? [`the passage itself ${percent(reason.own_share)}`] : [];
+      panel.append(said(`By origin: ${[...parts, ...own].join(" · ")}`, { tag: "p", cls: "note" }));
+    }
+    return panel;
+  }
+
+  evidence(answer) {
+    const triples = el("ul", { class: "triples" });
+    for (const triple of answer.triples.slice(0, 12)) {
+      const text = [triple.subject, triple.predicate, triple.object].map((part) => line(part, 80)).join(" · ");
+      triples.append(
+        el(
+          "li",
+          { class: triple.kept ? "kept" : "dropped" },
+          el("span", { class: "score" }, triple.score.toFixed(3)),
+          el("span", { class: "said", dir: "auto" }, triple.kept ? null : el("span", { class: "hidden" }, "not kept: "), text),
+        ),
+      );
+    }
+    const stages = Object.entries(answer.explain?.stages_ms ?? {});
+    const longest = Math.max(...stages.map(([, took]) => took), 0.001);
+    const bars = el("ul", { class: "bars" });
+    for (const [name, took] of stages) {
+      bars.append(
+        el(
+          "li",
+          {},
+          el("span", {}, name),
+          el("meter", { min: "0", max: String(longest), value: String(took), "aria-label": name }),
+          el("span", { class: "value" }, ms(took)),
+        ),
+      );
+    }
+    const evidence = by("evidence");
+    evidence.replaceChildren();
+    if (answer.triples.length) evidence.append(el("div", {}, el("h3", {}, "Triples that matched"), triples));
+    if (stages.length) evidence.append(el("div", {}, el("h3", {}, "Where the time went"), bars));
+    evidence.hidden = !evidence.children.length;
+  }
+}
+
+function where(location) {
+  for (const key of ["line", "page", "slide", "sheet", "row", "chapter"]) {
+    if (location?.[key] !== undefined) return ` · ${key} ${location[key]}`;
+  }
+  return "";
+}
+
+function standing(passage, other) {
+  const there = other.passages.find((each) => each.id === passage.id);
+  return there ? `${other.mode}: ${there.rank}` : `${other.mode}: not among its ${other.passages.length}`;
+}
+
+export function nodeId(step) {
+  return step.kind === "phrase" ? `phrase:${step.text}` : `passage:${step.id}`;
+}
+
+function pathNodes(reason) {
+  return reason.path ? reason.path.steps.map(nodeId) : [];
+}
+
+// A step of the way: the edge that leads to it, in words, and the node.
+function step(each) {
+  const node = named(each.text, { cls: `node ${each.kind}`, most: 80 });
+  if (!each.edge) return [node];
+  const stated = each.triples?.[0];
+  const words = { context: each.kind === "passage" ? "is in" : "which names", synonym: "is like" };
+  const told = stated ? stated.predicate : (words[each.edge] ?? each.edge);
+  return [el("span", { class: "by" }, "— ", named(told, { cls: "by", most: 60 }), " →"), node];
+}
