@@ -1,20 +1,27 @@
 """query and ask: what the memory is for."""
 
+import json
+import re
 import sys
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from cli.errors import Failure
 from cli.output import show, width
 from cli.session import Session, json_option, pass_session
 from cli.settings import settings_option
-from daemon.contract import AskResponse, Filter, Mode, QueryResponse, Route
-from daemon.contract.requests import K_MAX, QUERY_CHARS
+from daemon.contract import SESSION_PATTERN, AskResponse, Filter, Mode, Only, QueryResponse, Route
+from daemon.contract.requests import K_MAX, QUERY_CHARS, STEPS_MAX, WAIT_MAX_S
 
 ASK_S = 900.0
 """How long an answer that a model writes may take."""
+MORE_S = 120.0
+"""How much longer than its own time limit a question is waited for."""
+SECONDS = click.FloatRange(0, WAIT_MAX_S, min_open=True)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 MODES = click.Choice([mode.value for mode in Mode])
@@ -85,17 +92,95 @@ def query(
     session.emit(answer, lambda: page(read(QueryResponse, answer), width()))
 
 
+def several_steps(command: Command) -> Command:
+    """The options of questions of several steps."""
+    for option in reversed(
+        (
+            click.option("--deep", is_flag=True, help="Work on a memory of points, in steps (docs/working-memory.md)."),
+            click.option(
+                "--steps",
+                type=click.IntRange(1, STEPS_MAX),
+                metavar="N",
+                help="Most steps: of --deep (3 by default), else of retrieving again by one thought after the other.",
+            ),
+            click.option(
+                "--only", type=click.Choice([each.value for each in Only]), help="Of --deep: one kind of concern."
+            ),
+            click.option("--no-update", is_flag=True, help="Of --deep: points stay as they were inserted."),
+            click.option("--no-merge", is_flag=True, help="Of --deep: points are not merged."),
+            click.option(
+                "--max-calls", type=click.IntRange(1), metavar="N", help="Most requests to the model a question."
+            ),
+            click.option(
+                "--max-tokens", type=click.IntRange(1), metavar="N", help="Most tokens a question, answer included."
+            ),
+            click.option(
+                "--timeout", type=SECONDS, metavar="S", help="Most seconds a question; a fifth is for the answer."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def wanted(chosen: dict[str, Any]) -> dict[str, Any]:
+    """The options of `several_steps` as fields of the request. UsageError for one that would have no effect."""
+    deep, steps = chosen["deep"], chosen["steps"]
+    names = {"only": "--only", "no_update": "--no-update", "no_merge": "--no-merge", "session": "--session"}
+    if not deep and (given := [flag for name, flag in names.items() if chosen.get(name)]):
+        raise click.UsageError(f"{given[0]} is for --deep.")
+    budgets = {"max_calls": "--max-calls", "max_tokens": "--max-tokens", "timeout": "--timeout"}
+    if not deep and steps is None and (given := [flag for name, flag in budgets.items() if chosen[name] is not None]):
+        raise click.UsageError(f"{given[0]} is for questions of several steps: --deep, or --steps N.")
+    fields = {
+        "deep": deep or None,
+        "steps": steps,
+        "session": chosen.get("session"),
+        "only": chosen["only"],
+        "update": False if chosen["no_update"] else None,
+        "merge": False if chosen["no_merge"] else None,
+        "max_calls": chosen["max_calls"],
+        "max_tokens": chosen["max_tokens"],
+        "timeout_s": chosen["timeout"],
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def patience(chosen: dict[str, Any]) -> float:
+    """Seconds that hippoctl waits for the answer: longer than the question may take."""
+    return max(ASK_S, (chosen["timeout"] or 0.0) + MORE_S)
+
+
+def _session(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    if name is not None and not re.fullmatch(SESSION_PATTERN, name):
+        said = "letters, digits, underscores, dots and dashes; not first a dot or dash, and 60 at most"
+        raise click.BadParameter(f"{name!r} is no name; take {said}", context, parameter)
+    return name
+
+
 @click.command()
 @_question
-@click.option("--deep", is_flag=True, help="Reason in several steps over a working memory.")
-@click.option("--steps", type=click.IntRange(1, 20), metavar="N", help="Most steps of --deep.")
+@several_steps
+@click.option(
+    "--session", "name", metavar="NAME", callback=_session, help="Of --deep: go on from this session's points."
+)
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    metavar="FILE",
+    help="Keep the whole answer with its steps as JSON; `show FILE --html OUT` draws it.",
+)
 @json_option
 @pass_session
-def ask(session: Session, text: str, k: int, deep: bool, steps: int | None) -> None:
-    """Answer TEXT from the memory, with citations. Needs a language model: exits with 4 where none is configured."""
-    if steps is not None and not deep:
-        raise click.UsageError("--steps is for --deep.")
-    body = {"question": text, "k": k, "deep": deep} | ({} if steps is None else {"steps": steps})
+def ask(session: Session, /, text: str, k: int, name: str | None, trace: Path | None, **chosen: Any) -> None:
+    """Answer TEXT from the memory, with citations. Needs a language model: exits with 4 where none is configured.
+
+    By itself one retrieval and one answer; in several steps with --steps or --deep. On a terminal the steps appear as
+    they happen. Where a budget is reached, or the model fails in a step, the answer is made of what there is and says so.
+    """
+    body = {"question": text, "k": k} | wanted({**chosen, "session": name})
+    if trace is not None and not trace.absolute().parent.is_dir():
+        raise click.UsageError(f"--trace {trace}: there is no directory {trace.absolute().parent}.")
     from cli.client import read
     from cli.render.ask import ask as page
     from cli.render.ask import basis
@@ -104,8 +189,17 @@ def ask(session: Session, text: str, k: int, deep: bool, steps: int | None) -> N
         if not session.json and sys.stdout.isatty():
             from cli.streaming import stream_answer
 
-            said = stream_answer(client, body, ASK_S)
-            show(basis(said, width()))
-            return
-        answer = client.call("POST", Route.ASK, body, timeout_s=ASK_S)
-    session.emit(answer, lambda: page(read(AskResponse, answer), width()))
+            answer = stream_answer(client, body, patience(chosen))
+            show(basis(read(AskResponse, answer), width()))
+        else:
+            answer = client.call("POST", Route.ASK, body, timeout_s=patience(chosen))
+            session.emit(answer, lambda: page(read(AskResponse, answer), width()))
+    if trace is not None:
+        _keep(trace, answer)
+
+
+def _keep(path: Path, answer: dict[str, Any]) -> None:
+    try:
+        path.write_text(json.dumps(answer, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror or error}.") from None

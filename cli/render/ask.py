@@ -23,7 +23,17 @@ def basis(answer: AskResponse, width: int) -> list[Text]:
         lines.append(text("    ", (uri(citation.document), "cyan")))
         lines += indented(Text(snippet(citation.text, None, 2 * (width - 6))), 4, width)
     tokens = f"{answer.tokens.prompt:,} + {answer.tokens.completion:,} tokens"
-    steps = f"{count(len(answer.steps), 'step')} · " if answer.steps else ""
+    steps = f"{count(len(answer.steps), 'step')}, {count(answer.calls, 'call')} · " if answer.steps else ""
     if answer.note:
-        lines += [Text(), text((answer.note, DIM))]
+        lines += [Text(), *indented(text((answer.note, DIM)), 0, width)]
+    if answer.session is not None:
+        lines += [Text(), text(("session ", DIM), answer.session.name, (_session(answer), DIM))]
     return [*lines, Text(), text((f"{steps}{tokens} · {milliseconds(answer.took_ms)}", DIM))]
+
+
+def _session(answer: AskResponse) -> str:
+    session = answer.session
+    if session is None or not session.questions:
+        return ": begun with this question"
+    kept = count(session.points - session.forgotten, "point")
+    return f": went on from {kept} of {count(session.questions, 'question')}"

@@ -37,8 +37,8 @@ def answer_everything(scripted: Scripted) -> None:
 
 def test_the_commands_are_those_of_the_contract_and_a_few_more() -> None:
     wanted = (
-        "add ask backfill backup completion doctor eval export import ls query reextract restore retry rm show status "
-        "verify wait watch"
+        "add ask backfill backup completion doctor eval export import ls query reextract restore retry rm sessions show "
+        "status verify wait watch"
     )
     assert wanted.split() == COMMANDS
 
@@ -153,6 +153,12 @@ def test_options_reach_the_daemon_and_nothing_else_does(hippoctl: Shell, scripte
     assert chosen["as_of"].startswith("2026-03-01T")
     assert scripted.asked[1].body == {"query": "who?", "k": 5}
     assert scripted.asked[2].body == {"question": "why?", "k": 7, "deep": True, "steps": 3}
+    hippoctl("ask", "why?", "--steps", "2", "--max-tokens", "900")
+    assert scripted.asked[3].body == {"question": "why?", "k": 5, "steps": 2, "max_tokens": 900}
+    limits = ["--max-calls", "9", "--timeout", "30"]
+    hippoctl("ask", "why?", "--deep", "--session", "é.1", "--only", "local", "--no-update", "--no-merge", *limits)
+    told = {"deep": True, "session": "é.1", "only": "local", "update": False, "merge": False}
+    assert scripted.asked[4].body == {"question": "why?", "k": 5, "max_calls": 9, "timeout_s": 30.0} | told
 
 
 def test_a_path_is_understood_where_a_uri_is_wanted(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:

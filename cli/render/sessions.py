@@ -1,0 +1,30 @@
+"""`sessions` on a terminal."""
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from cli.render.lines import DIM, HEAD, indented, text
+from cli.text import count, local_time, one_line
+from daemon.contract import SessionEntry
+
+
+def listed(sessions: Sequence[SessionEntry], width: int) -> list[Text]:
+    """Each with its questions and what it knows."""
+    lines: list[Text] = []
+    for entry in sessions:
+        lines += [*([Text()] if lines else []), *_entry(entry, width)]
+    return lines or [text("There are no sessions.")]
+
+
+def _entry(entry: SessionEntry, width: int) -> list[Text]:
+    if entry.error:
+        return [text((entry.name, HEAD)), *indented(text((entry.error, "red")), 2, width)]
+    facts = f"{count(len(entry.points), 'point')} at commit {entry.commit} · used {local_time(entry.used_at)}"
+    lines = [text((entry.name, HEAD), (f"  {facts} · kept until {local_time(entry.expires_at)}", DIM))]
+    for asked in entry.questions:
+        lines += indented(text(("? ", "cyan"), one_line(asked.question)), 2, width)
+        lines += indented(text(one_line(asked.answer)), 4, width)
+    for description in entry.points:
+        lines += indented(text(("• ", "green"), one_line(description)), 2, width)
+    return lines
