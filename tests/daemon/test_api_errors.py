@@ -106,7 +106,21 @@ def test_another_media_type_is_refused_with_the_right_one(api: Served, path: str
     assert "application/json" in problem_of(answer).detail
 
 
-@pytest.mark.parametrize("path", ["/v1", "/page", "/page/", "/page/nothing.js", "/page/..%2fdoor.py", "/page/lib/bokeh.js", "/v1/nothing", "/v1/status/", "/docs", "/v1/documents/"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1",
+        "/page",
+        "/page/",
+        "/page/nothing.js",
+        "/page/..%2fdoor.py",
+        "/page/lib/bokeh.js",
+        "/v1/nothing",
+        "/v1/status/",
+        "/docs",
+        "/v1/documents/",
+    ],
+)
 def test_an_unknown_path_is_not_found(api: Served, path: str) -> None:
     assert problem_of(api.client.get(path)).status == 404
 
