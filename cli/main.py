@@ -16,6 +16,7 @@ from cli.commands.evaluating import evaluate
 from cli.commands.exporting import export
 from cli.commands.extracting import backfill, reextract
 from cli.commands.keeping import backup, restore, verify
+from cli.commands.mcp import mcp
 from cli.commands.sessions import sessions
 from cli.commands.state import status, wait, watch
 from cli.errors import Exit, Failure
@@ -47,7 +48,7 @@ def hippoctl(session: Session, socket: str | None) -> None:
 
 for _command in (
     status, wait, query, ask, add, rm, list_documents, show, retry, watch, import_, evaluate, export, doctor, reextract,
-    backfill, sessions, verify, backup, restore, completion,
+    backfill, sessions, verify, backup, restore, completion, mcp,
 ):  # fmt: skip
     hippoctl.add_command(_command)
 

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr
 
 from daemon.config.sections import (
     LLM,
+    MCP,
     Api,
     Daemon,
     Encoder,
@@ -41,6 +42,7 @@ class Config(Section):
     encoder: Encoder = Field(default_factory=Encoder)
     graph: Graph = Field(default_factory=Graph)
     retrieval: Retrieval = Field(default_factory=Retrieval)
+    mcp: MCP = Field(default_factory=MCP)
     schedule: ScheduleTimes = Field(default_factory=ScheduleTimes)
     daemon: Daemon = Field(default_factory=Daemon)
 

@@ -241,6 +241,11 @@ class Retrieval(Section):
     """How long after its last question a session of `hippoctl ask --session` is kept."""
 
 
+class MCP(Section):
+    write: bool = False
+    """Whether agents are given the tools that add and forget, over HTTP and by `hippoctl mcp`."""
+
+
 class ScheduleTimes(Section):
     compact: Interval = 600.0
     """Join small table files, keep indexes fresh, delete old versions."""

@@ -37,7 +37,7 @@ def answer_everything(scripted: Scripted) -> None:
 
 def test_the_commands_are_those_of_the_contract_and_a_few_more() -> None:
     wanted = (
-        "add ask backfill backup completion doctor eval export import ls query reextract restore retry rm sessions show "
+        "add ask backfill backup completion doctor eval export import ls mcp query reextract restore retry rm sessions show "
         "status verify wait watch"
     )
     assert wanted.split() == COMMANDS
@@ -55,6 +55,8 @@ def test_every_command_has_help_that_ends_well(hippoctl: Shell) -> None:
 def test_help_says_what_a_command_does_and_names_json(name: str) -> None:
     command = group.commands[name]
     assert command.help and command.help.split("\n")[0].rstrip().endswith((".", ":"))
+    if name == "mcp":  # its standard output is the protocol's
+        return
     assert "--json" in {option for parameter in command.params for option in parameter.opts}
 
 

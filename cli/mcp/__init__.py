@@ -1,0 +1,1 @@
+"""`hippoctl mcp`: an MCP server for agents that start their servers themselves."""

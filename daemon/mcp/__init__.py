@@ -1,0 +1,1 @@
+"""The MCP server over streamable HTTP, on the daemon's TCP address."""
