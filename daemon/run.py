@@ -25,6 +25,7 @@ from daemon.last_resort import arm
 from daemon.liveness import Liveness, Part, Probe, Thread, answers
 from daemon.logs import mask
 from daemon.maintenance import plan_jobs
+from daemon.mcp import mounted
 from daemon.models import Models, server_encoder
 from daemon.notify import Notifier
 from daemon.pipeline.backlog import Backlog
@@ -90,7 +91,8 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
     address = given.getsockname() if given is not None else str(config.api.socket)
     if given is not None and address != str(config.api.socket):
         log.warning("socket_differs", listening=address, configured=str(config.api.socket))
-    api = ApiServer(ports, _api_settings(config), given)
+    agents = await mounted(config, address)
+    api = ApiServer(ports, _api_settings(config), given, tcp_apps=agents)
     await api.start()
     daemon = _Daemon(config, lock, live, events, notifier)
     beside: list[asyncio.Task[None]] = []
@@ -135,6 +137,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
         for task in beside:
             task.cancel()
         await daemon.stop(timeout * 0.6)
+        await asyncio.gather(*(mount.stop() for mount in agents.values()))
         await api.stop(timeout * 0.3)
         log.info("stopped", uptime_s=round(time.monotonic() - began, 1))
 

@@ -13,8 +13,8 @@ from starlette.types import Receive, Scope, Send
 from daemon.api.errors import NotFound, NotReady
 from daemon.contract.agents.door import Door
 from daemon.contract.agents.server import memory_server
+from daemon.mcp import PATH
 
-PATH = "/mcp"
 BODY_BYTES = 4 * 1024 * 1024
 """Largest message, an added document for instance."""
 
