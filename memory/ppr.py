@@ -40,6 +40,8 @@ ROUGH = 3e-6
 """L1 norm of the residual down to which products in float32 will do: some fifty times their rounding."""
 
 _SPARE_ITERATIONS = 20
+_LEAST_RATE = 1e-300
+"""Stands in for the rate of a damping whose half is no number above 0."""
 
 Vector = NDArray[np.float64]
 
@@ -146,5 +148,5 @@ def _most_iterations(degrees: Vector, damping: float, tolerance: float) -> int:
     if not damping or not len(degrees):
         return 2
     spread = sqrt(float(degrees.sum()) / float(degrees.min()))
-    rate = damping / (1.0 + sqrt(1.0 - damping * damping))
+    rate = max(damping / (1.0 + sqrt(1.0 - damping * damping)), _LEAST_RATE)
     return ceil(log(4.0 * spread / (tolerance * (1.0 - damping) ** 2)) / -log(rate)) + _SPARE_ITERATIONS

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from daemon.api.body import Share, media_type, read_all
 from daemon.api.errors import ApiError, BadRequest, Invalid
 from daemon.api.settings import Limits
-from daemon.contract import JSON, FieldError
+from daemon.contract import ABSOLUTE, BLANK, JSON, FieldError
 
 M = TypeVar("M", bound=BaseModel)
 SHOWN = 20
@@ -59,6 +59,7 @@ def refusal(found: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = 
     return Invalid(f"{first.field or 'The body'}: {first.message}{more}.{allowed}", errors=errors)
 
 
+PATTERNS = {BLANK: "must hold more than white space", ABSOLUTE: "must be an absolute path"}
 EITHER = ("as_of",)
 """Fields that take a value of one kind or another."""
 
@@ -75,7 +76,7 @@ def _field_error(found: Mapping[str, Any], model: type[BaseModel] | None) -> Fie
     if kind == "missing":
         return FieldError(field=place(loc), message="is required")
     if kind == "string_pattern_mismatch":
-        return FieldError(field=place(loc), message="must hold more than white space")
+        return FieldError(field=place(loc), message=PATTERNS[found["ctx"]["pattern"]])
     message = str(found["msg"])
     return FieldError(field=place(loc), message=message[:1].lower() + message[1:])
 

@@ -146,7 +146,7 @@ class Transfer(Protocol):
     async def verify(self) -> VerifyResponse: ...
 
     async def backup(self, directory: str) -> BackupResponse:
-        """Invalid where the directory cannot be written."""
+        """Conflict where the directory cannot be written."""
         ...
 
 

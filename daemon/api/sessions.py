@@ -34,7 +34,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
         openapi_extra=body_of(RemoveSessionsRequest),
         summary="Remove sessions, with their points",
     )
-    async def remove(request: Request) -> Response:
+    async def forget_sessions(request: Request) -> Response:
         with context.held.share() as share:
             wanted = await read_model(request, RemoveSessionsRequest, share, limits)
             return respond.json(await keeping().remove_sessions(wanted.names))

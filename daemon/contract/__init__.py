@@ -4,6 +4,8 @@ from daemon.contract.graph import NODES_MAX, GraphEdge, GraphNode, GraphPath, Gr
 from daemon.contract.model import moment
 from daemon.contract.problem import FieldError, Problem, ProblemType
 from daemon.contract.requests import (
+    ABSOLUTE,
+    BLANK,
     AddRequest,
     AskRequest,
     BackupRequest,
@@ -92,6 +94,8 @@ from daemon.contract.show import (
 from daemon.contract.steps import StepEvent
 
 __all__ = [
+    "ABSOLUTE",
+    "BLANK",
     "EVENT_STREAM",
     "JSON",
     "NDJSON",

@@ -2,11 +2,12 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AwareDatetime, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
-from daemon.contract.model import Request, Response, absent
-from daemon.contract.requests import K_MAX, QUERY_CHARS, QueryText, RetrievalOverrides
+from daemon.contract.model import Request, Response, Whole, absent
+from daemon.contract.requests import K_MAX, QUERY_CHARS, AsOf, QueryText, RetrievalOverrides
 from daemon.contract.responses import SeedPhrase
 from daemon.contract.routes import Filter, Mode
 from daemon.contract.show import TripleText
@@ -17,19 +18,28 @@ NODES_MAX = 2_000
 Name = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS)]
 
 
+_NONE: JsonDict = {"type": "null"}
+_TEXT: JsonDict = {"type": "string"}
+_ABOUT: JsonDict = {"properties": {"query": _TEXT, "phrase": _NONE, "passage": _NONE}, "required": ["query"]}
+_PHRASE: JsonDict = {"properties": {"phrase": _TEXT, "passage": _NONE}, "required": ["phrase"]}
+_PASSAGE: JsonDict = {"properties": {"passage": _TEXT, "phrase": _NONE}, "required": ["passage"]}
+
+
 class GraphRequest(Request):
     """With `query`: what it is about, as a query with the same `mode`, `k`, `filter`, `settings` and `as_of` finds it. With
     `phrase` (a text) or `passage` (an id): that node and its neighbours, by weight; a query beside it gives them their
     PageRank. At most `nodes` nodes."""
 
+    model_config = ConfigDict(json_schema_extra={"anyOf": [_ABOUT, _PHRASE, _PASSAGE]})
+
     query: QueryText | None = None
     phrase: Name | None = None
     passage: Name | None = None
-    nodes: int = Field(default=200, ge=1, le=NODES_MAX)
-    k: int = Field(default=5, ge=1, le=K_MAX)
+    nodes: Whole = Field(default=200, ge=1, le=NODES_MAX)
+    k: Whole = Field(default=5, ge=1, le=K_MAX)
     mode: Mode | None = None
     filter: Filter | None = None
-    as_of: Annotated[int, Field(strict=True, ge=1)] | AwareDatetime | None = None
+    as_of: AsOf | None = None
     settings: RetrievalOverrides = RetrievalOverrides()
 
     @model_validator(mode="after")

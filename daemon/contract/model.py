@@ -4,14 +4,18 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Strict
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Strict, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 
 
-def _whole(value: Any) -> Any:
-    if isinstance(value, bool | str):
+_TYPED = ("python", "json")
+"""Modes of pydantic in which values have types of their own; in the third all are text, as on a command line."""
+
+
+def _whole(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, bool) or (isinstance(value, str) and info.mode in _TYPED):
         raise PydanticCustomError("whole_number", "must be a whole number")
     return value
 
@@ -26,8 +30,9 @@ def _moment(value: Any) -> Any:
 # OpenAPI document promises that a value of another kind is refused.
 Flag = Annotated[bool, Strict()]
 Number = Annotated[float, Strict()]
-Whole = Annotated[int, BeforeValidator(_whole)]
-"""JSON has one kind of number: 5.0 is 5."""
+WHOLE = BeforeValidator(_whole)
+Whole = Annotated[int, WHOLE]
+"""JSON has one kind of number: 5.0 is 5. Bounds inside a union stand before `WHOLE`: behind it the JSON Schema loses them."""
 Moment = Annotated[AwareDatetime, BeforeValidator(_moment)]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from daemon.contract.given import Given
-from daemon.contract.model import Flag, Moment, Number, Request, Whole
+from daemon.contract.model import WHOLE, Flag, Moment, Number, Request, Whole
 from daemon.contract.routes import DocumentState, Filter, Mode, Only
 from daemon.contract.sessions import SessionName
 
@@ -19,23 +19,25 @@ DAMPING_MAX = 0.99
 STEPS_MAX = 20
 WAIT_MAX_S = 7 * 24 * 3600.0
 
-QueryText = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS, pattern=r"\S")]
+BLANK = r"\S"
+ABSOLUTE = r"^/[^\x00]*$"
+QueryText = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS, pattern=BLANK)]
 Uri = Annotated[str, StringConstraints(min_length=1)]
-AsOf = Annotated[Whole, Field(ge=1)] | Moment
+AsOf = Annotated[int, Field(ge=1), WHOLE] | Moment
 """The number of a commit, or a time (RFC 3339)."""
 
 
 class RetrievalOverrides(Request):
     """Settings of `[retrieval]` for one query; those left out are as configured."""
 
-    top_triples: Whole | None = Field(default=None, ge=1, le=10_000)
-    seed_phrases: Whole | None = Field(default=None, ge=1, le=10_000)
-    passage_weight: Number | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
-    damping: Number | None = Field(default=None, gt=0, le=DAMPING_MAX, allow_inf_nan=False)
+    top_triples: Annotated[int, Field(ge=1, le=10_000), WHOLE] | None = None
+    seed_phrases: Annotated[int, Field(ge=1, le=10_000), WHOLE] | None = None
+    passage_weight: Annotated[Number, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    damping: Annotated[Number, Field(gt=0, le=DAMPING_MAX, allow_inf_nan=False)] | None = None
     passage_nodes: Flag | None = None
-    passage_share: Number | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
-    name_share: Number | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
-    temperature: Number | None = Field(default=None, ge=0.01, le=10, allow_inf_nan=False)
+    passage_share: Annotated[Number, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    name_share: Annotated[Number, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    temperature: Annotated[Number, Field(ge=0.01, le=10, allow_inf_nan=False)] | None = None
 
 
 class QueryRequest(Request):
@@ -62,15 +64,15 @@ class AskRequest(Request):
 
     question: QueryText
     deep: Flag = False
-    steps: Whole | None = Field(default=None, ge=1, le=STEPS_MAX)
+    steps: Annotated[int, Field(ge=1, le=STEPS_MAX), WHOLE] | None = None
     k: Whole = Field(default=5, ge=1, le=K_MAX)
     session: SessionName | None = None
     only: Only | None = None
     update: Flag = True
     merge: Flag = True
-    max_calls: Whole | None = Field(default=None, ge=1, le=10_000)
-    max_tokens: Whole | None = Field(default=None, ge=1, le=1_000_000_000)
-    timeout_s: Number | None = Field(default=None, gt=0, le=WAIT_MAX_S, allow_inf_nan=False)
+    max_calls: Annotated[int, Field(ge=1, le=10_000), WHOLE] | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=1_000_000_000), WHOLE] | None = None
+    timeout_s: Annotated[Number, Field(gt=0, le=WAIT_MAX_S, allow_inf_nan=False)] | None = None
 
 
 class AddRequest(Request):
@@ -89,7 +91,7 @@ class RemoveRequest(Request):
 class BackupRequest(Request):
     """An absolute path, as the daemon sees it; the directory must be absent or empty."""
 
-    directory: Annotated[str, StringConstraints(min_length=2, pattern=r"^/")]
+    directory: Annotated[str, StringConstraints(min_length=2, pattern=ABSOLUTE)]
 
 
 class RetryRequest(Request):
@@ -101,7 +103,7 @@ class RetryRequest(Request):
 class WaitRequest(Request):
     """Without `timeout_s`, as long as it takes."""
 
-    timeout_s: Number | None = Field(default=None, ge=0, le=WAIT_MAX_S, allow_inf_nan=False)
+    timeout_s: Annotated[Number, Field(ge=0, le=WAIT_MAX_S, allow_inf_nan=False)] | None = None
 
 
 class ListRequest(Request):

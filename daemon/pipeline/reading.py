@@ -1,7 +1,6 @@
 """From a task to outcomes: parsing in the worker processes, and what it found put into the store's terms."""
 
 import base64
-import binascii
 import json
 import os
 import tempfile
@@ -90,7 +89,7 @@ class Reader:
     async def _uploaded(self, work: Work, task: Added, value: dict[str, Any]) -> AsyncIterator[Outcome]:
         try:
             content = base64.b64decode(value["content_base64"], validate=True)
-        except (binascii.Error, TypeError) as error:
+        except (ValueError, TypeError) as error:
             read = Read(task.uri, error=f'"content_base64" is not base64 ({error}); send the file\'s bytes encoded')
             yield _outcome(work, [read], None)
             return

@@ -12,7 +12,9 @@ Problem = tuple[str, str]
 
 def named(document: dict[str, Any]) -> tuple[Problem | None, str]:
     """What is wrong with the document, if anything, and its URI: `added:` and its id, else a digest of its content."""
-    identity = document.get("id", document.get("idx"))
+    identity = document.get("id")
+    if identity is None:
+        identity = document.get("idx")
     if isinstance(identity, bool) or not isinstance(identity, str | int | None):
         return ("id", "a string or a whole number"), ""
     if isinstance(identity, str) and not 1 <= len(identity) <= LONGEST_ID:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from daemon.api.errors import Invalid, NotConfigured, Upstream
+from daemon.api.errors import Conflict, NotConfigured, Upstream
 from daemon.contract import (
     Explanation,
     FieldError,
@@ -155,7 +155,9 @@ class QueryService:
             return self._store.at(as_of if isinstance(as_of, int) else as_of.timestamp())
         except StoreError as error:
             detail = str(error)
-        raise Invalid(f"There is no memory of that time: {detail}.", errors=[FieldError(field="as_of", message=detail)])
+        raise Conflict(
+            f"There is no memory of that time: {detail}.", errors=[FieldError(field="as_of", message=detail)]
+        )
 
     def _attempt(self, request: "QueryRequest | GraphRequest") -> Attempt | None:
         """Recognition memory for one query, where it is configured or asked for."""

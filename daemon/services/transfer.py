@@ -8,7 +8,7 @@ from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 
-from daemon.api.errors import Invalid
+from daemon.api.errors import Conflict, Invalid
 from daemon.contract import BackupResponse, FieldError, ImportResponse, VerifyResponse
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work import Added
@@ -51,7 +51,7 @@ class TransferService:
             try:
                 documents, triples, skipped = await asyncio.to_thread(_read, Path(file.name))
             except RecordedFormatError as error:
-                raise Invalid(str(error)) from error
+                raise Invalid(str(error).replace(file.name, "The body")) from error
         for start in range(0, len(documents), TOGETHER):
             await self._pipeline.add(documents[start : start + TOGETHER])
         await self._pipeline.drained()
@@ -68,7 +68,7 @@ class TransferService:
             made = await asyncio.to_thread(backup, self._store, Path(directory))
         except (StoreError, OSError) as error:
             detail = str(error)
-            raise Invalid(detail, errors=[FieldError(field="directory", message=detail)]) from error
+            raise Conflict(detail, errors=[FieldError(field="directory", message=detail)]) from error
         return BackupResponse(directory=directory, commit=made.commit, files=made.files, bytes=made.bytes)
 
 

@@ -46,6 +46,8 @@ OPERATIONS = {
     ("/v1/export", "get"),
     ("/v1/verify", "post"),
     ("/v1/backup", "post"),
+    ("/v1/sessions", "get"),
+    ("/v1/sessions", "delete"),
     ("/healthz", "get"),
     ("/metrics", "get"),
     ("/openapi.json", "get"),

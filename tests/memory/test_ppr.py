@@ -133,6 +133,13 @@ def test_no_damping_gives_the_reset_itself() -> None:
     )
 
 
+@pytest.mark.parametrize("damping", [5e-324, 1e-310, 1e-200, 1e-17])
+def test_next_to_no_damping_gives_next_to_the_reset_itself(damping: float) -> None:
+    matrix = graph(3, [(0, 1, 1.0), (1, 2, 1.0)])
+    found = pagerank(Counting(matrix), degrees(matrix), np.array([1.0, 2.0, 1.0]), damping)
+    np.testing.assert_allclose(found, [0.25, 0.5, 0.25])
+
+
 def test_the_size_of_the_reset_weights_does_not_matter() -> None:
     matrix = graph(5, [(0, 1, 1.0), (1, 2, 0.9), (2, 3, 4.0)])
     reset = np.array([1.0, 0.0, 2.0, 0.0, 1.0])
