@@ -17,11 +17,10 @@ from daemon.api.hub import EventHub
 from daemon.api.listen import inherited
 from daemon.api.ports import Asks, Documents, Extractions, Graphs, Ports, Queries, SessionKeeping, Transfer
 from daemon.api.server import ApiServer
-from daemon.api.settings import ApiSettings
-from daemon.api.settings import Limits as ApiLimits
 from daemon.config import Config, read_token
 from daemon.contract import Filter, Mode, QueryRequest, Route
 from daemon.last_resort import arm
+from daemon.limits import api_settings, queue_limits
 from daemon.liveness import Liveness, Part, Probe, Thread, answers
 from daemon.logs import mask
 from daemon.maintenance import plan_jobs
@@ -59,9 +58,6 @@ from store.store import Store
 if TYPE_CHECKING:
     from daemon.services.kafka import FollowedTopics
 
-LINES_BYTES = 64 * 1024 * 1024
-"""JSON lines are parsed as they arrive, so a body of them may be larger than `[api] request_bytes`, up to this."""
-
 log = structlog.get_logger()
 
 
@@ -92,7 +88,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
     if given is not None and address != str(config.api.socket):
         log.warning("socket_differs", listening=address, configured=str(config.api.socket))
     agents = await mounted(config, address)
-    api = ApiServer(ports, _api_settings(config), given, tcp_apps=agents)
+    api = ApiServer(ports, api_settings(config), given, tcp_apps=agents)
     await api.start()
     daemon = _Daemon(config, lock, live, events, notifier)
     beside: list[asyncio.Task[None]] = []
@@ -185,14 +181,6 @@ def _step(committer: Committer, config: Config) -> object | None:
     return None if step is not None and step[0] == "encode" and config.encoder.backend == "openai" else step
 
 
-def _api_settings(config: Config) -> ApiSettings:
-    api = config.api
-    limits = ApiLimits(
-        json_bytes=api.request_bytes, lines_bytes=max(api.request_bytes, LINES_BYTES), queries=api.concurrent_queries
-    )
-    return ApiSettings(api.socket, api.mode_bits, api.group, api.tcp_address, api.token_file, limits)
-
-
 class _Daemon:
     """What is opened at start and closed at stop, in order."""
 
@@ -254,7 +242,7 @@ class _Daemon:
         split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
         reader = Reader(self.pool, split, follows.get)
         pipeline = self._pipeline = Pipeline(
-            store, encoder, extractor, reader, self._events.publish, readers=config.parsing.workers
+            store, encoder, extractor, reader, self._events.publish, config.parsing.workers, queue_limits(config)
         )
         backlog = self._backlog = self.models.backlog(store, rules, name, pipeline.learn)
         pipeline.on_commit = backlog.committed

@@ -21,6 +21,16 @@ class Backlog:
         self._left[0] += 1
         self._left[1] += size
 
+    @property
+    def held(self) -> tuple[int, int]:
+        """Messages and bytes that have arrived and are not done."""
+        return self._arrived[0] - self._left[0], self._arrived[1] - self._left[1]
+
+    @property
+    def most(self) -> tuple[int, int]:
+        """Of which so many may be."""
+        return self._most
+
     def full(self) -> bool:
         """Whether to rest: from when either limit is passed until half of both is free again. For the fetching thread."""
         share = max((self._arrived[i] - self._left[i]) / self._most[i] for i in (0, 1))

@@ -85,8 +85,21 @@ class Api(Section):
     """File with the bearer token that TCP clients must send."""
     request_bytes: Bytes = 16 * MiB
     """Largest body of a request."""
+    lines_bytes: Bytes = 64 * MiB
+    """Largest body of JSON lines, which are read one by one."""
+    import_bytes: Bytes = 1024 * MiB
+    """Largest file that `import` takes, which is kept on disk while it is read."""
+    requests_per_s: Annotated[float, Field(ge=0, le=1_000_000)] = 1000.0
+    """Requests of one client (a user, or an address on TCP); those beyond are refused with 429. 0: no limit."""
+    connections: Annotated[int, Field(ge=8, le=1_000_000)] = 512
+    """Open connections, on the socket and on TCP each; fewer where the system allows fewer open files."""
     concurrent_queries: Annotated[int, Field(ge=1, le=10_000)] = 64
     """Queries worked on at once; those beyond are refused with 503."""
+    concurrent_asks: Annotated[int, Field(ge=1, le=10_000)] = 8
+    """Questions that the model answers at once."""
+    concurrent_exports: Annotated[int, Field(ge=1, le=1000)] = 4
+    event_readers: Annotated[int, Field(ge=1, le=10_000)] = 64
+    """Clients that follow events (`hippoctl watch`) at once."""
 
     @model_validator(mode="after")
     def _tcp_needs_token(self) -> "Api":
@@ -134,6 +147,10 @@ class Kafka(Section):
     """Where to begin in a topic that the store has no position for."""
     dead_letter: OptionalText = None
     """Topic that takes the messages which cannot be read."""
+    buffer_messages: Count = 4000
+    """Messages that may be fetched and not committed; beyond, the partitions rest."""
+    buffer_bytes: Bytes = 64 * MiB
+    """The same in bytes."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Passed on to kafka-python."""
 
@@ -264,3 +281,11 @@ class Daemon(Section):
     stop_timeout_s: Annotated[float, Field(ge=1, le=3600)] = 30.0
     """How long stopping may take before work in flight is handed back."""
     log_level: LogLevel = "info"
+    inbox_documents: Count = 100_000
+    """Documents that were handed in (`add`) and may wait to be indexed; those beyond are refused with 503."""
+    inbox_bytes: Bytes = 256 * MiB
+    """The same in bytes, which are kept on disk and in memory until they are indexed."""
+    queue_passages: Annotated[int, Field(ge=1, le=1_000_000)] = 768
+    """Passages that may be read and not committed; beyond, reading waits."""
+    queue_bytes: Bytes = 64 * MiB
+    """The same in bytes of their text."""

@@ -12,6 +12,7 @@ import structlog
 
 from daemon.metrics import COMMITS, PASSAGES, timed
 from daemon.pipeline.extraction import Extraction as Extracting
+from daemon.pipeline.room import UNTOLD, QueueLimits, Room
 from daemon.pipeline.work import Outcome, Work
 from daemon.workers import WorkerFailed
 from memory.indexing import with_vectors
@@ -29,9 +30,6 @@ QUICK_PASSAGES = 384
 QUICK_S = 0.5
 """Where full batches take less time than this (vectors that cost little), they may grow to that many passages: a commit's
 own cost, mostly of syncing files, is then shared by more."""
-
-AHEAD = 8 * MOST_PASSAGES
-"""Passages that may be ready and not committed: beyond, reading waits."""
 
 PAUSE_S = 2.0
 """How long to rest after a commit that the store refused (a full disk, say) before it is tried again."""
@@ -56,6 +54,7 @@ class Committer:
         assemble: Assemble,
         applied: Applied,
         spoiled: Callable[[Work, str], Outcome],
+        limits: QueueLimits = UNTOLD,
     ) -> None:
         """`spoiled` makes the outcome of work whose own cannot be committed, whatever the disk does."""
         self._store = store
@@ -65,7 +64,8 @@ class Committer:
         self._applied = applied
         self._spoiled = spoiled
         self._ready: deque[Outcome] = deque()
-        self._size = 0
+        self.ready = Room(limits.queue_passages, limits.queue_bytes)
+        """What is read and not committed: passages, and bytes of their text. Beyond it, reading waits."""
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -81,7 +81,7 @@ class Committer:
         """Why the last commit was refused, until one succeeds."""
 
     async def put(self, outcome: Outcome) -> None:
-        while self._size >= AHEAD:
+        while not self.ready.free:
             self._room.clear()
             await self._room.wait()
         self.put_now(outcome)
@@ -89,7 +89,7 @@ class Committer:
     def put_now(self, outcome: Outcome) -> None:
         """Without waiting for room: for what must keep its place before anything that comes later."""
         self._ready.append(outcome)
-        self._size += outcome.size
+        self.ready.take(outcome.size, outcome.bytes)
         self._wake.set()
 
     async def run(self) -> None:
@@ -121,7 +121,7 @@ class Committer:
             keys |= touched
             size += outcome.size
             self._ready.popleft()
-            self._size -= outcome.size
+            self.ready.give(outcome.size, outcome.bytes)
             taken.append(outcome)
         self._room.set()
         return taken

@@ -51,13 +51,15 @@ class Inbox:
         """`count` documents of the ticket are under way."""
         self._left[ticket] = count
 
-    def done(self, ticket: str) -> None:
-        """One document of the ticket is committed, or a later one took its place."""
+    def done(self, ticket: str) -> bool:
+        """One document of the ticket is committed, or a later one took its place. Returns whether it was the last."""
         self._left[ticket] = self._left.get(ticket, 1) - 1
         if self._left[ticket] <= 0:
             del self._left[ticket]
             with contextlib.suppress(FileNotFoundError):
                 (self._folder / ticket).unlink()
+            return True
+        return False
 
     def waiting(self) -> Iterator[tuple[str, list[Added]]]:
         """Tickets left from before, oldest first, with their documents."""

@@ -10,7 +10,7 @@ import structlog
 
 from consumers.kafka.line import Mark, positions, settle
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
-from daemon.api.errors import NotReady
+from daemon.api.errors import Busy, NotReady
 from daemon.metrics import DOCUMENTS, FAILURES, QUEUE, timed
 from daemon.pipeline.assembly import Containers, assemble, ending
 from daemon.pipeline.committer import Committer
@@ -18,6 +18,7 @@ from daemon.pipeline.extraction import Extraction
 from daemon.pipeline.inbox import Inbox
 from daemon.pipeline.intake import Intake
 from daemon.pipeline.reading import Reader, delivered, kept
+from daemon.pipeline.room import UNTOLD, QueueLimits, Room
 from daemon.pipeline.translate import failed
 from daemon.pipeline.work import Added, Delivered, Forget, Learned, Outcome, Task, Work, container
 from daemon.workers import WorkerFailed
@@ -41,6 +42,11 @@ def spoiled(work: Work, reason: str) -> Outcome:
     return Outcome(work, [failed(work.key, work.source, reason, work.attempts, skipped=False, payload=kept(work.task))])
 
 
+def _weight(documents: Sequence[Added]) -> tuple[int, int]:
+    """How many, and of how many bytes, about: a character counts as one."""
+    return len(documents), sum(len(document.text) for document in documents)
+
+
 class Pipeline:
     """Runs on the event loop. Everything but `emit` is to be called there."""
 
@@ -52,6 +58,7 @@ class Pipeline:
         reader: Reader,
         publish: Publish,
         readers: int,
+        limits: QueueLimits = UNTOLD,
     ) -> None:
         self._store = store
         self._extractor = extractor
@@ -61,8 +68,11 @@ class Pipeline:
         self.intake = Intake()
         self.containers = Containers(store.documents())
         self._inbox = Inbox(store.folder / "inbox")
+        self.inbox_room = Room(limits.inbox_documents, limits.inbox_bytes)
+        """What was handed in and is not indexed: documents, and bytes."""
+        self._tickets: dict[str, tuple[int, int]] = {}
         self._inbox_writer = ThreadPoolExecutor(1, thread_name_prefix="inbox")
-        self.committer = Committer(store, encoder, extractor, self._assemble, self._applied, spoiled)
+        self.committer = Committer(store, encoder, extractor, self._assemble, self._applied, spoiled, limits)
         self._positions: dict[str, Position] = {}
         self._again: dict[str, Again] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -74,6 +84,7 @@ class Pipeline:
     def start(self) -> None:
         """Takes up what the inbox holds from before, and goes on."""
         for ticket, documents in self._inbox.waiting():
+            self.inbox_room.take(*_weight(documents))
             self._queue_added(ticket, documents)
         self._tasks = [asyncio.create_task(self._read_on(), name=f"read {n}") for n in range(self._readers)]
         self._tasks.append(asyncio.create_task(self.committer.run(), name="commit"))
@@ -146,12 +157,28 @@ class Pipeline:
         self._publish(State.PENDING.value, key)
         return work
 
-    async def add(self, documents: Sequence[Added]) -> None:
-        """Returns once a crash does not lose the documents."""
-        ticket = await self._loop.run_in_executor(self._inbox_writer, self._inbox.put, documents)
+    async def add(self, documents: Sequence[Added], wait: bool = False) -> None:
+        """Returns once a crash does not lose the documents. Where too many wait already: Busy, or with `wait` it waits too."""
+        weight = _weight(documents)
+        while not self.inbox_room.holds(*weight):
+            if not wait:
+                raise Busy(
+                    f"{self.inbox_room.items} added documents wait to be indexed, the most that may ([daemon] "
+                    "inbox_documents, inbox_bytes); none of these was taken: send them again in a moment.",
+                    of="inbox",
+                    retry_after_s=2,
+                )
+            await self.intake.changed_within(0.5)
+        self.inbox_room.take(*weight)
+        try:
+            ticket = await self._loop.run_in_executor(self._inbox_writer, self._inbox.put, documents)
+        except BaseException:
+            self.inbox_room.give(*weight)
+            raise
         self._queue_added(ticket, documents)
 
     def _queue_added(self, ticket: str, documents: Sequence[Added]) -> None:
+        self._tickets[ticket] = _weight(documents)
         self._inbox.hold(ticket, len(documents))
         for document in documents:
             self._put(document.uri, document, ADDED, tickets=[ticket])
@@ -273,7 +300,8 @@ class Pipeline:
     def _finish(self, work: Work) -> None:
         self.intake.done(work)
         for ticket in work.tickets:
-            self._inbox.done(ticket)
+            if self._inbox.done(ticket):
+                self.inbox_room.give(*self._tickets.pop(ticket))
         if not self.intake.superseded(work):
             for waiter in work.waiters:
                 if not waiter.done():

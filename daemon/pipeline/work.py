@@ -91,3 +91,8 @@ class Outcome:
     def size(self) -> int:
         """Passages, at least one."""
         return max(len(self.texts), len(self.extractions), 1)
+
+    @property
+    def bytes(self) -> int:
+        """Of the passages' text, about: a character counts as one."""
+        return sum(len(text.title) + len(text.text) for text in self.texts.values())

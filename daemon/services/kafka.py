@@ -59,10 +59,10 @@ class FollowedTopics:
         self._store = store
         self._pipeline = pipeline
         self._reader = MessageReader(pool, self._settings.form, split)
-        self._backlog = Backlog()
+        self.backlog = Backlog(kafka.buffer_messages, kafka.buffer_bytes)
         begun = {key[6:].rpartition("/")[0] for key in store.positions if key.startswith("kafka:")}
         self._loop = asyncio.get_running_loop()
-        self._source = KafkaSource(self._settings, self._stored, begun, self._backlog.full, self._emit)
+        self._source = KafkaSource(self._settings, self._stored, begun, self.backlog.full, self._emit)
         self._lines: dict[Partition, Line] = {}
         self._stands = Stands({}, {})
         self._chunks: asyncio.Queue[list[tuple[Message, Mark]]] = asyncio.Queue()
@@ -109,7 +109,7 @@ class FollowedTopics:
     def _emit(self, event: Event) -> None:
         if isinstance(event, Arrived):
             for message in event.messages:
-                self._backlog.arrive(message.size)
+                self.backlog.arrive(message.size)
         self._loop.call_soon_threadsafe(self._happened, event)
 
     # On the loop.
@@ -125,13 +125,13 @@ class FollowedTopics:
     def _place(self, event: Placed) -> None:
         if event.anew and event.partition in self._lines:
             self._lines[event.partition].retired = True
-        line = self._lines[event.partition] = Line(position_key(event.partition), event.offset, self._backlog)
+        line = self._lines[event.partition] = Line(position_key(event.partition), event.offset, self.backlog)
         if self._stored(event.partition) != event.offset:
             # Where we begin is a position too: what comes while hippod is away must not be passed over at its return.
             line.position = event.offset - 1
             mark = line.add(event.offset - 1)
             mark.left = 1
-            self._backlog.arrive(0)
+            self.backlog.arrive(0)
             task = Delivered(line.key, None)
             self._spawn(self._pipeline.deliver(task, self.name, marks=[mark]))
 

@@ -53,7 +53,7 @@ class TransferService:
             except RecordedFormatError as error:
                 raise Invalid(str(error).replace(file.name, "The body")) from error
         for start in range(0, len(documents), TOGETHER):
-            await self._pipeline.add(documents[start : start + TOGETHER])
+            await self._pipeline.add(documents[start : start + TOGETHER], wait=True)
         await self._pipeline.drained()
         return ImportResponse(passages=len(documents), triples=triples, skipped=skipped)
 
