@@ -6,13 +6,15 @@ between the two) is brought back to it.
 """
 
 import json
+import shutil
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.errors import EncoderMismatch, NewerFormat, StoreDamaged
+from store import migrations
+from store.errors import EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged
 from store.tables import FORMAT, Tables
 from store.types import EncoderIdentity
 
@@ -42,10 +44,12 @@ class CommitLog:
         """Living passages, phrases and triples as of the commits that a change followed."""
         self.horizon = 0
         """The earliest commit that is kept whole: later ones can be looked at, earlier ones were purged."""
+        self.format = FORMAT
+        """The store's format as it was found; opening made it this version's."""
         rows = tables.read("commits").sort_by("seq").to_pylist()
-        for row in rows:
+        all_facts = [json.loads(row["facts"]) for row in rows]
+        for row, facts in zip(rows, all_facts, strict=True):
             self.times[row["seq"]] = row["time"]
-            facts = json.loads(row["facts"])
             self.horizon = max(self.horizon, facts.get("horizon", 0))
             self._count(row["seq"], facts)
             for key, value in json.loads(row["positions"]).items():
@@ -54,11 +58,13 @@ class CommitLog:
                 else:
                     self.positions[key] = value
         if rows:
-            self._check(json.loads(rows[0]["facts"]), encoder)
+            self.format = migrations.format_of(all_facts)
+            self._check(all_facts[0], encoder)
             last = rows[-1]
             self.last = Commit(last["seq"], last["time"], json.loads(last["versions"]))
             self._check_head()
             self.recovered = self._roll_back()
+            self._migrate()
         else:
             self.recovered = []
             self.last = Commit(0, time.time())
@@ -66,10 +72,15 @@ class CommitLog:
             self.append("create", {}, facts)
 
     def _check(self, facts: Mapping[str, Any], encoder: EncoderIdentity) -> None:
-        if facts["format"] > FORMAT:
+        if self.format > FORMAT:
             raise NewerFormat(
-                f"the store {self._tables.folder} has format {facts['format']}, this hippod reads up to {FORMAT}; "
+                f"the store {self._tables.folder} has format {self.format}, this hippod reads up to {FORMAT}; "
                 "upgrade hippod, or give another [store] path"
+            )
+        if missing := [step for step in range(self.format, FORMAT) if step not in migrations.STEPS]:
+            raise OlderFormat(
+                f"the store {self._tables.folder} has format {self.format}, and this hippod has no step from format "
+                f"{missing[0]} to {missing[0] + 1}; open it once with a version that has, which the changelog names"
             )
         made_by = EncoderIdentity(facts["encoder"], facts["dim"])
         if made_by != encoder:
@@ -114,6 +125,17 @@ class CommitLog:
         if "before" in facts:
             passages, phrases, triples = facts["before"]
             self.counts[seq - 1] = (passages, phrases, triples)
+
+    def _migrate(self) -> None:
+        """Makes the steps to this version's format, each a commit."""
+        for step in range(self.format, FORMAT):
+            # What was derived from the old tables does not follow from the new ones.
+            for derived in self._tables.folder.glob("snapshot-*"):
+                shutil.rmtree(derived)
+            migrations.STEPS[step](self._tables)
+            # Earlier commits are in a format that nothing reads any more: they cannot be looked back at.
+            self.horizon = self.last.seq + 1
+            self.append("migrate", {}, {"format": step + 1, "horizon": self.horizon})
 
     def before(self, moment: float) -> int | None:
         """The last commit made at or before `moment` (Unix seconds), None when there was none."""

@@ -21,6 +21,10 @@ class NewerFormat(StoreError):
     """The store was written by a newer hippod."""
 
 
+class OlderFormat(StoreError):
+    """The store was written by a hippod so old that this one has no way from it."""
+
+
 class Incomplete(StoreError):
     """A batch lacks a text or a vector, perhaps because a purge took it since the store was asked: complete it again."""
 
