@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.errors import Failure
 from cli.output import note, width
 from cli.session import Session, json_option, pass_session
 from cli.text import count
@@ -68,13 +69,22 @@ def all_documents(client: "Client") -> list[DocumentEntry]:
 
 @click.command()
 @click.argument("key", metavar="URI-OR-ID")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    metavar="OUT",
+    help="URI-OR-ID is a file that `ask --trace` wrote: draw it as a page that needs no network.",
+)
 @json_option
 @pass_session
-def show(session: Session, key: str) -> None:
-    """Show a document, passage, phrase or triple with what it is connected to.
+def show(session: Session, key: str, html: Path | None) -> None:
+    """Show a document, passage, phrase or triple with what it is connected to; or draw the steps of an answer.
 
     Named by a document's URI or path, a passage's id, a phrase, or a triple as '["subject", "predicate", "object"]'.
     """
+    if html is not None:
+        _draw(session, Path(key), html)
+        return
     with session.client() as client:
         answer = client.call("GET", document_path(as_uri(key)))
     from pydantic import TypeAdapter, ValidationError
@@ -91,6 +101,22 @@ def show(session: Session, key: str) -> None:
         return card(thing, width())
 
     session.emit(answer, lines)
+
+
+def _draw(session: Session, trace: Path, out: Path) -> None:
+    """No daemon is asked: the file holds all of it."""
+    from cli.render.lines import text
+    from cli.trace_page import page, read_trace
+
+    answer = read_trace(trace)
+    document = page(answer)
+    try:
+        out.write_text(document, "utf-8")
+    except OSError as error:
+        raise Failure(f"{out} cannot be written: {error.strerror or error}.") from None
+    written = out.absolute().as_uri()
+    said = {"written": written, "steps": len(answer.steps), "bytes": len(document.encode())}
+    session.emit(said, lambda: [text(f"{count(len(answer.steps), 'step')} drawn: ", (written, "cyan"))])
 
 
 @click.command()
