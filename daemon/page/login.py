@@ -34,6 +34,7 @@ _PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Log in · hippod</title>
+<link rel="icon" href="data:,">
 <style>{style}</style>
 <main>
 <form method="post" action="{path}">

@@ -55,8 +55,8 @@ export class Arrivals {
       { class: "arrival", "data-state": state, "data-uri": uri.slice(0, 2000), "data-title": title.slice(0, 200) },
       el("span", { class: "state", "aria-hidden": "true" }, SIGNS[state] ?? "?"),
       named(name, { cls: "name one", most: 90 }),
-      el("span", { class: "when" }, el("span", {}, state), time ? ` ${clock(time)}` : ""),
       named(place(uri), { cls: "place one", most: 140 }),
+      el("span", { class: "when" }, el("span", {}, state), time ? ` ${clock(time)}` : ""),
     );
   }
 

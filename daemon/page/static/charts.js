@@ -4,26 +4,44 @@ import { colour, dress, Plot, Range, Source, whenPaletteChanges } from "./drawin
 import { by, clock, ms, number } from "./text.js";
 
 const MOST = 400;
+const LEAST_MS = 60000;
 const KINDS = ["triples", "phrases", "passages"];
 const COLOURS = ["series-3", "series-2", "series-1"];
 
-function figure(where, ranges = {}) {
+function figure(where) {
+  const now = local(Date.now());
   const made = new (Plot().Figure)({
     sizing_mode: "stretch_both",
     toolbar_location: null,
     tools: "",
     x_axis_type: "datetime",
     min_border: 4,
-    ...ranges,
+    x_range: Range(now - LEAST_MS, now),
+    y_range: Range(0, 10),
   });
   made.xgrid.visible = false;
-  for (const axis of made.below) axis.ticker.desired_num_ticks = 4;
+  for (const axis of made.below) {
+    axis.ticker.desired_num_ticks = 4;
+    const [fine, rough] = ["%H:%M:%S", "%H:%M"];
+    axis.formatter.setv({ milliseconds: fine, seconds: fine, minsec: fine, minutes: rough, hourmin: rough, hours: rough, days: "%e %b" });
+  }
   for (const axis of made.left) {
     axis.ticker.desired_num_ticks = 4;
     axis.formatter.use_scientific = false;
   }
   made.where = where;
   return made;
+}
+
+// The axis knows no time zones: it is given the clock's time as if it were UTC.
+function local(time) {
+  return time - new Date(time).getTimezoneOffset() * 60000;
+}
+
+function span(made, times) {
+  const [start, end] = [Math.min(...times), Math.max(...times)];
+  const room = Math.max(end - start, LEAST_MS) * 0.03;
+  if (times.length) made.x_range.setv({ start: Math.min(start, end - LEAST_MS) - room, end: end + room });
 }
 
 async function place(made) {
@@ -34,10 +52,10 @@ async function place(made) {
 export class Growth {
   constructor() {
     this.points = [];
-    this.figure = figure(by("growth"), { y_range: Range(0, 10) });
+    this.figure = figure(by("growth"));
     this.source = Source({ time: [], triples: [], phrases: [], passages: [] });
     this.lines = KINDS.map((kind) =>
-      this.figure.step({ field: "time" }, { field: kind }, { source: this.source, mode: "after", line_width: 2, legend_label: kind }),
+      this.figure.step({ field: "time" }, { field: kind }, "after", { source: this.source, line_width: 2, legend_label: kind }),
     );
     this.figure.legend.location = "top_left";
     Object.assign(this.figure.legend, { orientation: "horizontal", spacing: 8, glyph_width: 14, padding: 2, margin: 0 });
@@ -71,10 +89,11 @@ export class Growth {
     const points = this.points;
     const last = points.at(-1);
     // The last step reaches to now.
-    const time = points.map((each) => Date.parse(each.time));
-    const data = { time: last ? [...time, Date.now()] : [] };
+    const time = points.map((each) => local(Date.parse(each.time)));
+    const data = { time: last ? [...time, local(Date.now())] : [] };
     for (const kind of KINDS) data[kind] = last ? [...points.map((each) => each[kind]), last[kind]] : [];
     this.source.data = data;
+    span(this.figure, data.time);
     this.figure.y_range.end = Math.max(10, ...data.triples, ...data.phrases, ...data.passages) * 1.25;
     const first = points[0];
     by("growth-note").textContent = last
@@ -90,7 +109,7 @@ export class Latency {
     this.before = null;
     this.shown = { time: [], p50: [], p95: [] };
     this.mine = { time: [], took: [] };
-    this.figure = figure(by("latency"), { y_range: Range(0, 10) });
+    this.figure = figure(by("latency"));
     this.source = Source(this.shown);
     this.dots = Source(this.mine);
     this.p95 = this.figure.line({ field: "time" }, { field: "p95" }, { source: this.source, line_width: 2, legend_label: "p95" });
@@ -112,7 +131,7 @@ export class Latency {
   }
 
   asked(answer) {
-    this.mine = { time: [...this.mine.time, Date.now()].slice(-MOST), took: [...this.mine.took, answer.took_ms].slice(-MOST) };
+    this.mine = { time: [...this.mine.time, local(Date.now())].slice(-MOST), took: [...this.mine.took, answer.took_ms].slice(-MOST) };
     this.dots.data = this.mine;
     this.scale();
     this.look();
@@ -127,7 +146,7 @@ export class Latency {
     if (Math.max(...since.values()) > 0) {
       const add = (list, value) => [...list, value].slice(-MOST);
       this.shown = {
-        time: add(this.shown.time, Date.now()),
+        time: add(this.shown.time, local(Date.now())),
         p50: add(this.shown.p50, quantile(since, 0.5)),
         p95: add(this.shown.p95, quantile(since, 0.95)),
       };
@@ -140,6 +159,7 @@ export class Latency {
   }
 
   scale() {
+    span(this.figure, [...this.shown.time, ...this.mine.time]);
     this.figure.y_range.end = Math.max(10, ...this.shown.p95, ...this.mine.took) * 1.3;
   }
 }

@@ -105,15 +105,17 @@ export class Graph {
     const nodes = [...this.nodes.values()];
     const edges = [...this.edges.values()];
     const place = new Map(nodes.map((node, i) => [node.id, i]));
+    const most = Math.max(...nodes.map((node) => node.mass ?? 0), 1e-12);
     this.canvas.setAttribute("aria-busy", "true");
     const found = await this.layout({
       n: nodes.length,
       xs: nodes.map((node) => node.x),
       ys: nodes.map((node) => node.y),
+      charges: Float64Array.from(nodes, (node) => 1 + 4 * Math.sqrt((node.mass ?? 0) / most)),
       placed: nodes.map((node) => (node.fixed ? 1 : 0)),
       sources: Int32Array.from(edges, (edge) => place.get(edge.source)),
       targets: Int32Array.from(edges, (edge) => place.get(edge.target)),
-      weights: Float32Array.from(edges, (edge) => Math.min(3, edge.weight) * (edge.type === "context" ? 0.7 : 1)),
+      weights: Float32Array.from(edges, (edge) => (edge.type === "context" ? 0.6 : Math.min(2, 0.8 * Math.sqrt(edge.weight)))),
     });
     if (!found) return;
     nodes.forEach((node, i) => Object.assign(node, { x: found.x[i], y: found.y[i], fixed: true }));
@@ -172,6 +174,7 @@ export class Graph {
       text_align: "center",
       text_baseline: "bottom",
       text_font_size: "12px",
+      background_fill_alpha: 0.6,
       text_font: 'system-ui, "Segoe UI", Roboto, sans-serif',
     });
     const tap = figure.toolbar.tools.find((tool) => tool.type === "TapTool");
@@ -226,11 +229,11 @@ export class Graph {
       part.y1.push(b.y);
       part.width.push(part === parts.path ? 5 : Math.min(4, 1 + 0.5 * (edge.weight - 1)));
     }
-    const crowd = this.edges.size > 1500 ? 0.35 : 0.75;
+    const crowd = this.edges.size > 1500 ? 0.35 : 0.8;
     for (const [kind, renderer] of Object.entries(this.lines)) {
       renderer.data_source.data = parts[kind];
       renderer.glyph.line_color = colour(kind === "path" ? "lit" : kind);
-      renderer.glyph.line_alpha = kind === "path" ? 1 : lit.size ? crowd / 2 : crowd;
+      renderer.glyph.line_alpha = kind === "path" ? 1 : lit.size ? crowd * 0.6 : crowd;
     }
     this.ring();
     Object.assign(this.canvas.dataset, { nodes: nodes.length, edges: this.edges.size, lit: parts.path.x0.length });
@@ -269,7 +272,7 @@ export class Graph {
       data.dy.push(-node.size / 2 - 3);
     }
     this.names.glyph.text_color = colour("ink");
-    this.names.glyph.text_outline_color = colour("sunk");
+    this.names.glyph.background_fill_color = colour("sunk");
     this.names.data_source.data = data;
   }
 
@@ -363,7 +366,8 @@ export class Graph {
     for (const edge of this.edges.values()) {
       if (edge.source !== id && edge.target !== id) continue;
       for (const triple of edge.triples ?? []) {
-        if (found.length < 5) found.push([triple.subject, triple.predicate, triple.object].map((part) => line(part, 60)).join(" · "));
+        const text = [triple.subject, triple.predicate, triple.object].map((part) => line(part, 60)).join(" · ");
+        if (found.length < 5 && !found.includes(text)) found.push(text);
       }
     }
     return found;

@@ -1,16 +1,16 @@
 // Where the nodes of a graph go, worked out beside the page: springs along edges, and all nodes pushing one another apart
-// (Fruchterman and Reingold's forces; far ones are taken together, by cells of a grid). The same graph gives the same picture.
+// (Fruchterman and Reingold's forces; far ones are taken together, by cells of a grid), large ones more. The same graph gives the same picture.
 "use strict";
 
 onmessage = ({ data }) => {
-  const { id, n, xs, ys, placed, sources, targets, weights } = data;
+  const { id, n, xs, ys, placed, charges, sources, targets, weights } = data;
   const x = Float64Array.from(xs);
   const y = Float64Array.from(ys);
-  spread(n, x, y, placed, sources, targets, weights);
+  spread(n, x, y, placed, charges, sources, targets, weights);
   postMessage({ id, x, y }, [x.buffer, y.buffer]);
 };
 
-function spread(n, x, y, placed, sources, targets, weights) {
+function spread(n, x, y, placed, charges, sources, targets, weights) {
   const steps = n > 800 ? 160 : 320;
   const dx = new Float64Array(n);
   const dy = new Float64Array(n);
@@ -21,25 +21,26 @@ function spread(n, x, y, placed, sources, targets, weights) {
   }
   const size = Math.sqrt(n);
   for (let turn = 0; turn < steps; turn++) {
-    const heat = 0.12 * size * (1 - turn / steps) ** 1.5 + 0.002;
+    const heat = 0.15 * size * (1 - turn / steps) ** 1.5 + 0.002;
     dx.fill(0);
     dy.fill(0);
-    push(n, x, y, dx, dy);
+    push(n, x, y, dx, dy, charges);
     for (let e = 0; e < sources.length; e++) {
       const a = sources[e];
       const b = targets[e];
       const ex = x[b] - x[a];
       const ey = y[b] - y[a];
-      // A node of many edges is not to be drawn together with all it is joined to.
-      const pull = (weights[e] * Math.hypot(ex, ey)) / Math.sqrt(Math.min(degree[a], degree[b]));
+      const pull = weights[e] * Math.hypot(ex, ey);
       dx[a] += ex * pull;
       dy[a] += ey * pull;
       dx[b] -= ex * pull;
       dy[b] -= ey * pull;
     }
     for (let i = 0; i < n; i++) {
-      dx[i] -= x[i] * 0.08;
-      dy[i] -= y[i] * 0.08;
+      // What hangs on nothing would drift away.
+      const home = 0.08 + 1.2 / degree[i] ** 2;
+      dx[i] -= x[i] * home;
+      dy[i] -= y[i] * home;
       const far = Math.hypot(dx[i], dy[i]) || 1e-9;
       const move = (Math.min(far, heat) / far) * (placed[i] ? 0.08 : 1);
       x[i] += dx[i] * move;
@@ -49,7 +50,7 @@ function spread(n, x, y, placed, sources, targets, weights) {
 }
 
 // Each node away from each: near ones one by one, those of far cells as one at their middle.
-function push(n, x, y, dx, dy) {
+function push(n, x, y, dx, dy, charges) {
   let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity;
   for (let i = 0; i < n; i++) {
     x0 = Math.min(x0, x[i]);
@@ -62,7 +63,8 @@ function push(n, x, y, dx, dy) {
   const cellY = (y1 - y0) / side || 1;
   const cells = side * side;
   const at = new Int32Array(n);
-  const count = new Float64Array(cells);
+  const count = new Int32Array(cells);
+  const weight = new Float64Array(cells);
   const cx = new Float64Array(cells);
   const cy = new Float64Array(cells);
   for (let i = 0; i < n; i++) {
@@ -70,8 +72,9 @@ function push(n, x, y, dx, dy) {
     const row = Math.min(side - 1, Math.floor((y[i] - y0) / cellY));
     const cell = (at[i] = row * side + column);
     count[cell] += 1;
-    cx[cell] += x[i];
-    cy[cell] += y[i];
+    weight[cell] += charges[i];
+    cx[cell] += charges[i] * x[i];
+    cy[cell] += charges[i] * y[i];
   }
   const begins = new Int32Array(cells + 1);
   for (let cell = 0; cell < cells; cell++) begins[cell + 1] = begins[cell] + count[cell];
@@ -87,10 +90,10 @@ function push(n, x, y, dx, dy) {
       if (near) {
         for (let m = begins[cell]; m < begins[cell + 1]; m++) {
           const j = members[m];
-          if (j !== i) away(i, x[i] - x[j], y[i] - y[j], 1, dx, dy, j);
+          if (j !== i) away(i, x[i] - x[j], y[i] - y[j], charges[i] * charges[j], dx, dy, j);
         }
       } else {
-        away(i, x[i] - cx[cell] / count[cell], y[i] - cy[cell] / count[cell], count[cell], dx, dy, i);
+        away(i, x[i] - cx[cell] / weight[cell], y[i] - cy[cell] / weight[cell], charges[i] * weight[cell], dx, dy, i);
       }
     }
   }

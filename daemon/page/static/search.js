@@ -1,10 +1,10 @@
 // The question, the passages that answer it, and what led to them.
 import { post } from "./api.js";
-import { by, el, line, ms, named, percent, place, said } from "./text.js";
-import { marked, marker } from "./words.js";
+import { by, el, line, ms, named, percent, place, said, unwrapped } from "./text.js";
+import { best, marked, marker } from "./words.js";
 
 const K = 5;
-const BRIEF = 900;
+const BRIEF = 340;
 const LONG = 60000;
 
 export class Search {
@@ -87,7 +87,10 @@ export class Search {
   }
 
   hit(passage, answer, found, other) {
-    const text = el("div", { class: "said text", dir: "auto" }, ...marked(passage.text, found, BRIEF));
+    const whole = unwrapped(passage.text.slice(0, LONG));
+    const from = best(whole, found, BRIEF);
+    const part = whole.slice(from).replace(/\s+/g, " ");
+    const text = el("div", { class: "said text", dir: "auto" }, from ? "… " : "", ...marked(part, found, BRIEF));
     const foot = el("div", { class: "foot" });
     const reason = answer.explain?.passages.find((each) => each.id === passage.id);
     const item = el(
@@ -120,11 +123,14 @@ export class Search {
       });
       foot.append(why);
     }
-    if (passage.text.length > BRIEF) {
-      const more = el("button", { type: "button", class: "quiet" }, "All of it");
+    if (whole.length > BRIEF) {
+      const more = el("button", { type: "button", class: "quiet", "aria-expanded": "false" }, "All of it");
+      const brief = [...text.childNodes];
       more.addEventListener("click", () => {
-        text.replaceChildren(...marked(passage.text, found, LONG));
-        more.remove();
+        const open = more.getAttribute("aria-expanded") === "false";
+        text.replaceChildren(...(open ? marked(whole, found, LONG) : brief));
+        more.setAttribute("aria-expanded", String(open));
+        more.textContent = open ? "Less of it" : "All of it";
       });
       foot.append(more);
     }
@@ -133,7 +139,7 @@ export class Search {
 
   why(reason) {
     const panel = el("div", { class: "why" });
-    const seeds = (reason.seeds ?? []).slice(0, 4);
+    const seeds = (reason.seeds ?? []).filter((seed) => seed.share >= 0.005).slice(0, 4);
     panel.append(el("p", {}, `Its likeness to the question is ${reason.similarity.toFixed(3)} (cosine).`));
     if (reason.path) {
       panel.append(
@@ -143,7 +149,7 @@ export class Search {
     }
     if (seeds.length) {
       const parts = seeds.map((seed) => `${line(seed.phrase, 60)} ${percent(seed.share)}`);
-      const own = reason.own_share ? [`the passage itself ${percent(reason.own_share)}`] : [];
+      const own = reason.own_share >= 0.005 ? [`the passage itself ${percent(reason.own_share)}`] : [];
       panel.append(said(`By origin: ${[...parts, ...own].join(" · ")}`, { tag: "p", cls: "note" }));
     }
     return panel;
@@ -210,6 +216,6 @@ function step(each) {
   if (!each.edge) return [node];
   const stated = each.triples?.[0];
   const words = { context: each.kind === "passage" ? "is in" : "which names", synonym: "is like" };
-  const told = stated ? stated.predicate : (words[each.edge] ?? each.edge);
+  const told = each.edge === "relation" && stated ? stated.predicate : (words[each.edge] ?? each.edge);
   return [el("span", { class: "by" }, "— ", named(told, { cls: "by", most: 60 }), " →"), node];
 }

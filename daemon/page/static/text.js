@@ -11,6 +11,11 @@ export function shown(text, most = 300) {
   return whole ? head : head.slice(0, most).replace(/[\ud800-\udbff]$/, "") + "…";
 }
 
+// Lines that were broken for their width alone are joined; lists, tables and paragraphs stay as they are.
+export function unwrapped(text) {
+  return text.replace(/([^\n]{55,})\r?\n(?=[^\s\-*#|>\d])/g, "$1 ");
+}
+
 // The same as one line, for names.
 export function line(text, most = 120) {
   return shown(String(text ?? "").slice(0, most * 4).replace(SPACE, " ").trim(), most);
@@ -69,6 +74,7 @@ export function ms(value) {
 }
 
 export function percent(share) {
+  if (share > 0 && share < 0.0005) return "< 0.1 %";
   return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 }
 

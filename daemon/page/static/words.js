@@ -4,7 +4,7 @@ import { el, shown } from "./text.js";
 const TOKEN = /[\p{L}\p{N}]+/gu;
 const COMMON = new Set(
   ("a an and are as at be been but by did do does for from had has have he her his how i in is it its me my not of on or " +
-    "our she so that the their them there they this to us was we were what when where which who whom whose why will " +
+    "our she so that the their them there they this to up us was we were what when where which who whom whose why will " +
     "with you your").split(" "),
 );
 
@@ -33,6 +33,22 @@ export function marker(question, answer) {
   for (const triple of answer.triples) if (triple.kept) [triple.subject, triple.object].forEach(add);
   for (const seed of answer.seeds) add(seed.phrase);
   return { words, phrases };
+}
+
+// Where the part of `most` characters begins that the question named most of: the beginning of a sentence or line.
+export function best(text, found, most) {
+  if (text.length <= most) return 0;
+  const head = text.slice(0, 20000);
+  const starts = [0, ...[...head.matchAll(/[.!?:]\s+|\n+/g)].map((match) => match.index + match[0].length)];
+  const hits = [...head.matchAll(TOKEN)].filter((match) => found.words.has(bare(match[0])) || found.phrases.has(bare(match[0])));
+  let chosen = 0;
+  let most_hits = -1;
+  for (const start of starts.slice(0, 400)) {
+    const inside = hits.filter((match) => match.index >= start && match.index < start + most);
+    const kinds = new Set(inside.map((match) => bare(match[0]))).size;
+    if (kinds > most_hits && start + most / 3 < text.length) [chosen, most_hits] = [start, kinds];
+  }
+  return chosen;
 }
 
 // The first `most` characters of `text` as nodes, with what matches in <mark>.
