@@ -15,7 +15,7 @@ from consumers.parsing import Limits
 from consumers.splitting import SplitSettings
 from daemon.api.hub import EventHub
 from daemon.api.listen import inherited
-from daemon.api.ports import Asks, Documents, Extractions, Graphs, Ports, Queries, SessionKeeping, Transfer
+from daemon.api.ports import Asks, Documents, Extractions, Graphs, Overviews, Ports, Queries, SessionKeeping, Transfer
 from daemon.api.server import ApiServer
 from daemon.config import Config, read_token
 from daemon.contract import Filter, Mode, QueryRequest, Route
@@ -41,6 +41,7 @@ from daemon.services.extractions import ExtractionService
 from daemon.services.folders import FollowedFolder
 from daemon.services.graph import GraphService
 from daemon.services.later import Later, Opening
+from daemon.services.overview import OverviewService
 from daemon.services.progress import Memory, ProgressService, Source
 from daemon.services.queries import QueryService
 from daemon.services.sessions import SessionService
@@ -78,11 +79,11 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
     opening = Opening()
     queries, documents, transfer = Later(opening, Queries), Later(opening, Documents), Later(opening, Transfer)
     asks, extractions, graphs = Later(opening, Asks), Later(opening, Extractions), Later(opening, Graphs)
-    sessions = Later(opening, SessionKeeping)
+    sessions, overviews = Later(opening, SessionKeeping), Later(opening, Overviews)
     if config.api.token_file is not None:
         mask(read_token(config.api.token_file))
     answering = asks if config.llm.base_url and config.llm.model else None
-    ports = Ports(queries, documents, progress, events, transfer, answering, extractions, graphs, sessions)
+    ports = Ports(queries, documents, progress, events, transfer, answering, extractions, graphs, sessions, overviews)
     given = inherited(os.environ)
     address = given.getsockname() if given is not None else str(config.api.socket)
     if given is not None and address != str(config.api.socket):
@@ -104,6 +105,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             assert daemon.sessions is not None
             sessions.become(daemon.sessions)
             graphs.become(GraphService(memory.store, daemon.queries))
+            overviews.become(OverviewService(memory.store))
             if daemon.models.client is not None:
                 asks.become(AskService(memory.store, daemon.queries, daemon.models.client, daemon.sessions))
             transfer.become(TransferService(memory.store, memory.pipeline))
