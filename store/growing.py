@@ -46,6 +46,12 @@ class Growing(Generic[Scalar]):
         seen.flags.writeable = False
         return seen
 
+    def frozen(self) -> "Growing[Scalar]":
+        """The array as it is now, which does not grow along; nothing is copied, and nothing may be appended."""
+        still = Growing(self._data.dtype.type, self._width)
+        still._data, still.n = self._data[: self.n], self.n
+        return still
+
 
 class CountsView:
     """Integer counts as of one commit. `array()` is built at first use and kept."""
@@ -167,6 +173,12 @@ class Vectors:
             last = np.empty((BLOCK, self.dim), np.float32)
             last[: n % BLOCK] = blocks[-1][: n % BLOCK]
             self._blocks[-1] = last
+
+    def frozen(self) -> "Vectors":
+        """The vectors as they are now, which do not grow along; nothing is copied, and nothing may be appended."""
+        still = Vectors(self.dim)
+        still._blocks, still.n = list(self._blocks), self.n
+        return still
 
     def view(self) -> VectorsView:
         return VectorsView(tuple(self._blocks), self.n, self.dim)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.image import Image
+from store.image import Delta, Image
 from store.tables import Tables
 from store.types import State
 
@@ -39,8 +39,38 @@ class Purge:
         return sum(map(len, self.tables.values()))
 
 
-def plan_purge(tables: Tables, image: Image, horizon: int) -> Purge:
-    """What nobody needs who looks at `horizon` or a later commit."""
+class Touched:
+    """What lives as a purge is begun to be planned, and what commits take up while that goes on."""
+
+    def __init__(self, image: Image) -> None:
+        """For the writer to call, between two commits."""
+        self.passage_counts = image.passage_counts.view().array()
+        self.phrase_counts = image.phrase_counts.view().array()
+        self.triple_counts = image.triple_counts.view().array()
+        self.ends = image.triple_ends.view()
+        self.ids = image.ids["phrases"].view()
+        self._passages: set[int] = set()
+        self._phrases: set[int] = set()
+        self._triples: set[int] = set()
+
+    def note(self, delta: Delta, image: Image) -> None:
+        """A commit's change, once it is applied."""
+        self._passages.update(delta.users, delta.extracted)
+        stated = {*delta.triple_changes, *(row for rows in delta.extracted.values() for row in rows.tolist())}
+        self._triples |= stated
+        self._phrases.update(delta.phrase_changes, image.triple_ends.view()[sorted(stated)].ravel().tolist())
+
+    def meets(self, purge: "Purge") -> bool:
+        """Whether a commit has taken up something that `purge` is to take away."""
+        return not (
+            self._passages.isdisjoint(purge.passages)
+            and self._phrases.isdisjoint(purge.phrases)
+            and self._triples.isdisjoint(purge.triples)
+        )
+
+
+def plan_purge(tables: Tables, image: Image, horizon: int, begun: Touched) -> Purge:
+    """What nobody needs who looks at `horizon` or a later commit. Runs beside commits: `begun.meets` says if it holds."""
     documents = tables.read_with_ids("documents", ("uri", "state", "commit", "passages"))
     drop = _replaced(
         documents["uri"].to_pylist(),
@@ -57,17 +87,16 @@ def plan_purge(tables: Tables, image: Image, horizon: int) -> Purge:
     )
     dropped = set(drop)
     kept = _held(image, (text for i, text in enumerate(documents["passages"].to_pylist()) if i not in dropped))
-    passages, phrases, triples = _dead(image, *kept)
+    passages, phrases, triples = _dead(image, begun, *kept)
     names = {image.passages[row].id for row in passages}
-    phrase_ids = image.ids["phrases"].view()
     return Purge(
         {
             "documents": _ids(documents, drop),
             "synonyms": _ids(synonyms, pairs),
             "passages": _matching(tables, "passages", "id", names),
             "extractions": _matching(tables, "extractions", "passage", names),
-            "triples": _triple_ids(tables, image, triples),
-            "phrases": _matching(tables, "phrases", "row", {int(phrase_ids[row]) for row in phrases}),
+            "triples": _triple_ids(tables, image, begun, triples),
+            "phrases": _matching(tables, "phrases", "row", {int(begun.ids[row]) for row in phrases}),
         },
         passages,
         phrases,
@@ -106,18 +135,24 @@ def _held(image: Image, references: Iterable[str]) -> tuple[set[int], set[int]]:
     return passages, triples
 
 
-def _dead(image: Image, held: set[int], given: set[int]) -> tuple[list[int], list[int], list[int]]:
-    """Rows of passages, phrases and triples that neither live nor belong to a passage that is held."""
-    passages = [row for row in image.passage_rows.values() if image.passage_counts[row] == 0 and row not in held]
-    wanted = image.triple_counts.view().array() > 0
-    wanted[list(given)] = True
-    for row, found in enumerate(image.extracted):
-        if found is not None and (row in held or image.passage_counts[row] > 0):
-            wanted[found] = True
-    triples = [row for row in image.triple_rows.values() if not wanted[row]]
-    used: NDArray[np.bool_] = image.phrase_counts.view().array() > 0
-    used[image.triple_ends.view()[wanted].ravel()] = True
-    phrases = [row for row in image.phrase_rows.values() if not used[row]]
+def _dead(image: Image, begun: Touched, held: set[int], given: set[int]) -> tuple[list[int], list[int], list[int]]:
+    """Rows of passages, phrases and triples that neither live nor belong to a passage that is held.
+
+    Rows that came since it was begun are not looked at. Dictionaries are copied in one call: the writer may add to them.
+    """
+    living = begun.passage_counts > 0
+    passages = [row for row in list(image.passage_rows.values()) if row < len(living) and not living[row]]
+    passages = [row for row in passages if row not in held]
+    wanted = begun.triple_counts > 0
+    wanted[[row for row in given if row < len(wanted)]] = True
+    for row in range(len(living)):
+        found = image.extracted[row]
+        if found is not None and (living[row] or row in held):
+            wanted[found[found < len(wanted)]] = True
+    triples = [row for row in list(image.triple_rows.values()) if row < len(wanted) and not wanted[row]]
+    used: NDArray[np.bool_] = begun.phrase_counts > 0
+    used[begun.ends[wanted].ravel()] = True
+    phrases = [row for row in list(image.phrase_rows.values()) if row < len(used) and not used[row]]
     return passages, phrases, triples
 
 
@@ -135,10 +170,10 @@ def _matching(tables: Tables, name: str, column: str, wanted: set[Any]) -> list[
     ]
 
 
-def _triple_ids(tables: Tables, image: Image, triples: Sequence[int]) -> list[int]:
+def _triple_ids(tables: Tables, image: Image, begun: Touched, triples: Sequence[int]) -> list[int]:
     if not triples:
         return []
-    ids, ends = image.ids["phrases"].view(), image.triple_ends.view()
+    ids, ends = begun.ids, begun.ends
     wanted = {(int(ids[ends[row, 0]]), image.predicates[row], int(ids[ends[row, 1]])) for row in triples}
     table = tables.read_with_ids("triples", ("subject", "predicate", "object"))
     keys = zip(*(table[name].to_pylist() for name in ("subject", "predicate", "object")), strict=True)

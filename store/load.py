@@ -24,19 +24,21 @@ def load_image(tables: Tables, dim: int, rule: SynonymRule, commit: int | None =
     return image
 
 
-def past_image(image: Image, tables: Tables, rule: SynonymRule, commit: int) -> Image:
-    """The image as of `commit`, sharing the contents of the present one. O(documents and edges), no vector is read."""
-    then = image.past()
-    _fill(then, tables, rule, commit)
+def past_image(then: Image, tables: Tables, rule: SynonymRule, commit: int) -> Image:
+    """Fills `then` (`Image.past`) with what lived at `commit`. O(documents and edges), no vector is read; beside commits."""
+    _fill(then, tables, rule, commit, changing=False)
     return then
 
 
-def _fill(image: Image, tables: Tables, rule: SynonymRule, commit: int | None) -> None:
+def _fill(image: Image, tables: Tables, rule: SynonymRule, commit: int | None, changing: bool = True) -> None:
+    """`changing`: whether commits will follow, which need to know more of the synonyms than queries do."""
     _extractions(image, until(tables.read("extractions"), commit))
     for row in until(tables.read("documents"), commit).to_pylist():
         _document(image, row)
     _living(image)
-    _synonyms(image, until(tables.read("synonyms"), commit), rule)
+    matrix = _synonyms(image, until(tables.read("synonyms"), commit))
+    if changing:
+        _count_pairs(image, matrix, rule)
 
 
 def until(table: Any, commit: int | None) -> Any:
@@ -203,7 +205,7 @@ def _csr(values: Any, rows: Any, cols: Any, shape: tuple[int, int]) -> Any:
     return matrix
 
 
-def _synonyms(image: Image, table: Any, rule: SynonymRule) -> None:
+def _synonyms(image: Image, table: Any) -> Any:
     n = len(image.phrases)
     ids = image.ids["phrases"].view()
     a, b = (np.searchsorted(ids, table[name].to_numpy()).astype(np.int64) for name in ("a", "b"))
@@ -216,6 +218,11 @@ def _synonyms(image: Image, table: Any, rule: SynonymRule) -> None:
     a, b, scores = a[last], b[last], scores[last]
     matrix = _csr(np.concatenate([scores, scores]), np.concatenate([a, b]), np.concatenate([b, a]), (n, n))
     image.synonym.adopt(matrix, 0)
+    return matrix
+
+
+def _count_pairs(image: Image, matrix: Any, rule: SynonymRule) -> None:
+    """How many pairs each phrase has, more than edges where it is crowded."""
     degrees = np.diff(matrix.indptr)
     pairs = degrees.astype(np.int32)
     # Only a phrase with at least `cap` edges can have more pairs than edges.

@@ -13,7 +13,8 @@ from typing import Any, Self
 
 from store.commits import Commit, CommitLog
 from store.errors import StoreDamaged, StoreError
-from store.history import plan_purge
+from store.history import Purge, Touched, plan_purge
+from store.holding import WriteLock
 from store.image import Image
 from store.load import load_image, past_image
 from store.lock import StoreLock
@@ -26,15 +27,16 @@ from store.saved import PREFIX, Unusable, capture, newest, write
 from store.sketches import sort
 from store.snapshot import Snapshot
 from store.start import start_image
-from store.tables import NAMES, Tables
+from store.tables import Tables
 from store.types import Batch, Document, EncoderIdentity, Grown, PassageText, State, Triple
+from store.upkeep import SAFE, Upkeep
 
 FOLD_SHARE = 0.1
 FOLD_LEAST = 50_000
 """A matrix's log is folded once it is longer than both: the cost of folding then is a constant per entry added."""
 
-SAFE = timedelta(minutes=1)
-"""Versions younger than this are left alone, whoever may still be at them."""
+PLANS = 3
+"""How often a purge is planned when commits beside it take up what it was about to take away."""
 
 
 def _short(error: Exception) -> str:
@@ -76,6 +78,8 @@ class Store:
             self._log = CommitLog(self._tables, encoder)
             self._tables.assume_synced()
             self.recovered: Sequence[str] = sorted({*self._tables.torn, *self._log.recovered})
+            self.found_format = self._log.format
+            """The store's format before it was opened, which made it `store.tables.FORMAT`."""
             self._image, self.started = self._open(encoder.dim)
         except (OSError, RuntimeError, ValueError, KeyError, IndexError) as error:
             # What Lance raises for files that are missing or cut, and what reading them wrongly would lead to.
@@ -87,7 +91,7 @@ class Store:
         except BaseException:
             self._lock.release()
             raise
-        self._writing = threading.Lock()
+        self._writing = WriteLock()
         self._changing = False
         """While a commit is being taken over into the image."""
         self._looking_back = threading.Lock()
@@ -97,10 +101,11 @@ class Store:
         self.recall: Recall | None = None
         """What `measure` last found."""
         self._saving = threading.Lock()
-        self._tending = threading.Lock()
-        """Held while the tables' files are rearranged: one rearrangement at a time, and none during a backup."""
+        self._upkeep = Upkeep(self._tables, self._log, self._writing)
         self._folder = ThreadPoolExecutor(1, thread_name_prefix="fold")
         self._folding: Future[None] | None = None
+        self._touched: Touched | None = None
+        """What commits take up while a purge is being planned."""
 
     def _open(self, dim: int) -> tuple[Image, str]:
         """The image, and how it came about: for the log."""
@@ -194,7 +199,8 @@ class Store:
     def spent(self) -> dict[str, tuple[int, int, int]]:
         """What extraction has cost so far: by extractor, how many extractions, prompt tokens and completion tokens."""
         columns = ["extractor", "prompt_tokens", "completion_tokens"]
-        table = self._tables.read("extractions", columns).group_by("extractor")
+        with self._tables.pinned():
+            table = self._tables.read("extractions", columns).group_by("extractor")
         sums = table.aggregate([("prompt_tokens", "count"), ("prompt_tokens", "sum"), ("completion_tokens", "sum")])
         return {
             row["extractor"]: (
@@ -219,7 +225,7 @@ class Store:
 
     def commit(self, batch: Batch) -> Committed:
         """Makes `batch` part of the memory: durable and visible when it returns, or not at all."""
-        with self._writing:
+        with self._writing.held("commit"):
             delta = plan(self._image, batch, self.rule, time.time())
             try:
                 write_rows(self._tables, self._image, delta, self._log.last.seq + 1)
@@ -236,9 +242,12 @@ class Store:
                 self._snapshot = Snapshot(self._image, commit.seq, commit.time)
             finally:
                 self._changing = False
+            if self._touched is not None:
+                self._touched.note(delta, self._image)
             born = sum(1 for row, users in delta.users.items() if users and not held[row])
             died = sum(1 for row, users in delta.users.items() if not users and held[row])
             self._fold_when_due()
+            self._upkeep.merge_when_due()
             return Committed(commit.seq, commit.time, born, died)
 
     def _undo(self) -> None:
@@ -256,14 +265,14 @@ class Store:
     def _fold(self, names: Sequence[str]) -> None:
         with self._saving:
             for name in names:
-                with self._writing:
+                with self._writing.held("fold"):
                     view = self._image.matrices[name].view(self._image.shape(name))
                 folded = view.merged()
-                with self._writing:
+                with self._writing.held("fold"):
                     self._adopt({name: folded}, {name: view.log_length})
             if self._image.sketches.due:
                 bands = sort(self._image.sketches.view())
-                with self._writing:
+                with self._writing.held("fold"):
                     self._image.sketches.adopt(bands)
 
     def _adopt(self, folded: Mapping[str, Any], lengths: Mapping[str, int]) -> None:
@@ -281,7 +290,7 @@ class Store:
         Commits wait only while the image is taken hold of: some 50 ms a million phrases.
         """
         with self._saving:
-            with self._writing:
+            with self._writing.held("snapshot"):
                 commit = self._log.last
                 place = newest(self.folder)
                 if place is not None and place.name == f"{PREFIX}{commit.seq}":
@@ -291,59 +300,54 @@ class Store:
                 return False
             folded = {name: view.merged() for name, view in captured.matrices.items()}
             lengths = {name: view.log_length for name, view in captured.matrices.items()}
-            with self._writing:
+            with self._writing.held("snapshot"):
                 self._adopt(folded, lengths)
             write(self.folder, captured, folded, self.rule)
             return True
 
     def compact(self, least: int = 2, safe: timedelta = SAFE) -> None:
-        """Merges the fragments of tables that have `least` or more, and drops their versions older than `safe`.
+        """Merges fragments, rewrites tables that have `least` or more even then, and drops versions older than `safe`.
 
         Commits and queries go on meanwhile. No version is needed for looking back (`at`): rows name their commits.
         """
-        with self._tending:
-            due = [name for name in NAMES if self._tables.fragments(name) >= least]
-            for name in due:
-                self._tables.compact(name)
-                with self._writing:
-                    self._tables.refresh(name)
-            if due:
-                with self._writing:
-                    self._log.append("compact", {})
-            for name in due:
-                # What the handles here and the last commit name is younger than this.
-                self._tables.drop_versions(name, safe)
-                with self._writing:
-                    self._tables.refresh(name)
+        self._upkeep.compact(least, safe)
 
     def purge(self, keep: timedelta) -> int:
         """Takes off the disk what no commit younger than `keep` needs; returns how many rows that were.
 
-        Commits wait for one slice of rows at a time, not for the whole.
+        What goes is worked out beside commits, which wait for one slice of rows at a time.
         """
         horizon = self._log.before(time.time() - keep.total_seconds())
         if horizon is None:
             return 0
-        with self._tending:
-            with self._writing:
-                purge = plan_purge(self._tables, self._image, horizon)
-                if not len(purge):
-                    return 0
-                # From here on nobody may count on these rows: what comes back comes as new.
-                self._image.forget(purge.passages, purge.phrases, purge.triples)
-                self._log.horizon = max(self._log.horizon, horizon)
-                self._log.append("purge", {}, {"horizon": horizon})
-            for name, ids in purge.slices():
-                with self._writing:
-                    self._tables.delete(name, ids)
-            with self._writing:
-                self._log.append("purged", {})
-                for name in purge.tables:
-                    # Everything is committed, and nobody reads: this is what takes the rows' bytes off the disk.
-                    self._tables.drop_versions(name, timedelta(0))
-                    self._tables.refresh(name)
-                self._log.append("dropped", {})
+        with self._upkeep.undisturbed():
+            for _ in range(PLANS):
+                purge = self._plan_purge(horizon)
+                if purge is not None:
+                    break
+            else:
+                return 0  # what was about to go is in use again, time after time: another day
+            if len(purge):
+                self._upkeep.carry_out(purge)
         return len(purge)
+
+    def _plan_purge(self, horizon: int) -> Purge | None:
+        """What is to go, forgotten already by the image; None where a commit meanwhile took some of it up."""
+        with self._writing.held("purge"):
+            begun = self._touched = Touched(self._image)
+        try:
+            purge = plan_purge(self._tables, self._image, horizon, begun)
+            with self._writing.held("purge"):
+                if begun.meets(purge):
+                    return None
+                if len(purge):
+                    # From here on nobody may count on these rows: what comes back comes as new.
+                    self._image.forget(purge.passages, purge.phrases, purge.triples)
+                    self._log.horizon = max(self._log.horizon, horizon)
+                    self._log.append("purge", {}, {"horizon": horizon})
+                return purge
+        finally:
+            self._touched = None
 
     def measure(self, sample: int = 500) -> Recall | None:
         """How many of the synonym edges that there should be there are, by a sample; None where all are compared exactly."""
@@ -354,13 +358,13 @@ class Store:
     @contextmanager
     def undisturbed(self) -> Iterator[None]:
         """While this lasts no table's files are rearranged or dropped; commits and queries go on."""
-        with self._saving, self._tending:
+        with self._saving, self._upkeep.undisturbed():
             yield
 
     @contextmanager
     def between_commits(self) -> Iterator[Commit]:
         """Commits wait for as long as this lasts; gives the last one."""
-        with self._writing:
+        with self._writing.held("backup"):
             yield self._log.last
 
     def at(self, moment: float | int) -> Snapshot:
@@ -376,15 +380,24 @@ class Store:
             return self._snapshot
         with self._looking_back:
             if self._past is None or self._past.commit != commit:
-                with self._writing:
-                    image = past_image(self._image, self._tables, self.rule, commit)
-                    self._past = Snapshot(image, commit, self._log.times[commit])
+                with self._writing.held("look back"):
+                    then = self._image.past()
+                try:
+                    with self._tables.pinned():
+                        image = past_image(then, self._tables, self.rule, commit)
+                except (KeyError, IndexError):
+                    if commit >= self._log.horizon:
+                        raise
+                if commit < self._log.horizon:  # a purge went by
+                    return self.at(commit)
+                self._past = Snapshot(image, commit, self._log.times[commit])
             return self._past
 
     def close(self) -> None:
         """Lets go of the store; nothing is written."""
         self._folder.shutdown(cancel_futures=True)
-        with self._writing:
+        self._upkeep.close()
+        with self._writing.held("close"):
             self._lock.release()
 
     def __enter__(self) -> Self:

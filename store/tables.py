@@ -6,16 +6,20 @@ table sees the memory of then. Maintenance drops what no kept version needs.
 """
 
 import os
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import lancedb
+import numpy as np
 import pyarrow as pa
 
+from store.pruning import listing, prune
 from store.torn import set_aside_newest, set_aside_torn
 
 FORMAT = 1
@@ -25,6 +29,15 @@ FOREVER = timedelta(days=36_500)
 
 SYNCING = 16
 """Files that are flushed to disk at once."""
+
+MERGED_ROWS = 4096
+"""Rows up to which new fragments are merged into one: some 20 ms, for which a commit may have to wait."""
+
+FRAGMENT_BITS = 32
+"""A row's id is its fragment's number, then its place in that."""
+
+FAR = 2**31 - 1
+"""More rows than a table has: a search wants a limit."""
 
 NAMES = ("passages", "phrases", "triples", "extractions", "synonyms", "documents", "commits")
 
@@ -92,26 +105,41 @@ def schemas(dim: int) -> dict[str, pa.Schema]:
 
 def vector_column(vectors: Sequence[Any], dim: int) -> pa.Array:
     """Vectors, each of shape (dim,), as Lance's fixed-size lists."""
-    import numpy as np
-
     flat = np.concatenate(vectors) if len(vectors) else np.empty(0, np.float32)
     return pa.FixedSizeListArray.from_arrays(pa.array(flat.astype(np.float32, copy=False)), dim)
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The newest fragments of a table: the rows with ids from `first` to `last`, read before the `restored`th rollback."""
+
+    name: str
+    first: int
+    last: int
+    rows: Any
+    restored: int
 
 
 class Tables:
     """Opens or creates the tables of one store and appends to them, durably."""
 
-    def __init__(self, folder: Path, dim: int) -> None:
+    def __init__(self, folder: Path, dim: int, mend: bool = True) -> None:
+        """`mend`: whether what a power loss left unfinished is set aside; not where another one has the tables open."""
         self.folder = folder
         self.dim = dim
         self._schemas = schemas(dim)
         self._db = lancedb.connect(str(folder))
-        self.torn = [name for name in NAMES if set_aside_torn(folder, name)]
+        self.torn = [name for name in NAMES if mend and set_aside_torn(folder, name)]
         """Tables whose newest version a power loss had left unfinished."""
-        if (folder / "commits.lance").exists() and set_aside_newest(folder, "commits", self._read_log):
+        if mend and (folder / "commits.lance").exists() and set_aside_newest(folder, "commits", self._read_log):
             self.torn.append("commits")
         self._tables = {name: self._open(name) for name in NAMES}
         self._synced: dict[Path, set[str]] = {}
+        self._appended = dict.fromkeys(NAMES, 0)
+        self._merged = dict.fromkeys(NAMES, 0)
+        self._restored = 0
+        self._readers = 0
+        self._reading = threading.Lock()
 
     def _open(self, name: str) -> Any:
         if (self.folder / f"{name}.lance").exists():
@@ -126,6 +154,7 @@ class Tables:
         table = pa.table(dict(columns), schema=self._schemas[name])
         if table.num_rows:
             self._tables[name].add(table)
+            self._appended[name] += 1
 
     def version(self, name: str) -> int:
         return int(self._tables[name].version)
@@ -141,6 +170,8 @@ class Tables:
         `next_row` says what number the next row is to have, by its number. Rows of texts may also stay: they are facts.
         """
         table = self._tables[name]
+        self._restored += 1
+        self._merged[name] = 0
         try:
             table.restore(version)
         except (RuntimeError, ValueError):
@@ -182,23 +213,90 @@ class Tables:
         """How many files the table's rows lie in."""
         return int(self._tables[name].stats()["fragment_stats"]["num_fragments"])
 
-    def compact(self, name: str) -> None:
-        """Merges small fragments into larger ones, as a new version that `refresh` shows; every older version stays.
+    @property
+    def appended(self) -> int:
+        """The most fragments that any table has gained by appends since its last were merged."""
+        return max(self._appended.values())
 
-        Commits go on meanwhile: this has a handle of its own, and Lance puts appends on top of a compaction.
+    def tail(self, name: str) -> Tail | None:
+        """The newest fragments of the table that are small enough to be merged, None where that is one or none.
+
+        A row's id says in which fragment it lies. All before the last fragment that is large is settled: `_merged` says
+        from where on this has to look. May run beside appends.
+        """
+        self._appended[name] = 0
+        table = self._db.open_table(name)
+        # The ids first, with one narrow column: at the first call they are those of the whole table.
+        narrow = self._schemas[name].names[0]
+        beyond = f"_rowid >= {self._merged[name]}"
+        ids = table.search().with_row_id(True).select([narrow]).where(beyond).limit(FAR).to_arrow()["_rowid"].to_numpy()
+        fragments, counts = np.unique(ids >> FRAGMENT_BITS, return_counts=True)
+        large = np.flatnonzero(counts >= MERGED_ROWS // 2)
+        if len(large):
+            self._merged[name] = (int(fragments[large[-1]]) + 1) << FRAGMENT_BITS
+            fragments, counts = fragments[large[-1] + 1 :], counts[large[-1] + 1 :]
+        few = int((np.cumsum(counts[::-1]) <= MERGED_ROWS).sum())
+        if few < 2:
+            return None
+        first, last = int(fragments[-few]) << FRAGMENT_BITS, int(ids.max())
+        rows = table.search().where(f"_rowid >= {first} AND _rowid <= {last}").limit(FAR).to_arrow()
+        return Tail(name, first, last, rows, self._restored)
+
+    def merge(self, tail: Tail) -> bool:
+        """Writes the tail's rows as one fragment in the place of its many; False where the table was brought back meanwhile.
+
+        Two versions, the first of which holds the rows twice: no commit may come between them.
+        """
+        if tail.restored != self._restored:
+            return False
+        table = self._tables[tail.name]
+        rows = tail.rows
+        if tail.name == "commits":
+            rows = rows.take(np.unique(rows["seq"].to_numpy(), return_index=True)[1])
+        table.add(rows.cast(self._schemas[tail.name]))
+        if tail.name == "commits":
+            # The log is what others are brought back by: nothing brings it back if the power goes between the two.
+            self.sync([tail.name])
+        table.delete(f"_rowid >= {tail.first} AND _rowid <= {tail.last}")
+        return True
+
+    def rewrite(self, name: str) -> None:
+        """Merges all fragments of less than a million rows and leaves deleted rows out, as a new version that `refresh`
+        shows; every older version stays.
+
+        Commits go on meanwhile: this has a handle of its own, and Lance puts appends on top of it. O(table).
         """
         self._db.open_table(name).optimize(cleanup_older_than=FOREVER)
+        self._merged[name] = 0
 
     def refresh(self, name: str) -> None:
         """Goes on from the newest version of the table."""
         self._tables[name].checkout_latest()
 
-    def drop_versions(self, name: str, keep: timedelta) -> None:
-        """Deletes versions older than `keep` but the newest, and the files that only they need."""
-        with warnings.catch_warnings():
-            # Nobody else has the store open: `store.lock`.
-            warnings.simplefilter("ignore", UserWarning)
-            self._db.open_table(name).optimize(cleanup_older_than=keep)
+    def settled(self, name: str) -> tuple[int, dict[str, set[str]]]:
+        """How many fragments the newest version has, and which files there are: while nothing is being written."""
+        self.refresh(name)
+        return self.fragments(name), listing(self.folder / f"{name}.lance")
+
+    def prune(
+        self, name: str, versions: Collection[int], settled: tuple[int, Mapping[str, Collection[str]]], safe_s: float
+    ) -> int:
+        """Deletes versions older than `safe_s` but the newest and `versions`, and the files that only they need."""
+        with self._reading:
+            if self._readers:
+                return 0
+            return prune(self.folder / f"{name}.lance", versions, *settled, safe_s)
+
+    @contextmanager
+    def pinned(self) -> Iterator[None]:
+        """While this lasts no version is pruned: for reads that take longer than one call."""
+        with self._reading:
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._reading:
+                self._readers -= 1
 
     def sync(self, names: Iterable[str]) -> None:
         """Flushes to disk every file that the named tables gained since the last call, then their folders.

@@ -38,7 +38,7 @@ def verify(store: Store) -> Verified:
     """Compares the present snapshot with one built anew from the tables. Commits and queries go on meanwhile."""
     with store.undisturbed():
         snapshot = store.snapshot()
-        tables = Tables(store.folder, snapshot.dim)
+        tables = Tables(store.folder, snapshot.dim, mend=False)
         found = Verified(snapshot.commit)
         try:
             found.problems += _repeated(tables)

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import store.store
+import store.upkeep
 from store.errors import StoreError
 from store.export import export_lines
 from tests.store import oracle
@@ -124,8 +125,9 @@ class MemoryMachine(RuleBasedStateMachine):
 
 @pytest.fixture(autouse=True)
 def fold_often(monkeypatch):
-    """The folds of a large memory, at the size of a small one."""
+    """The folds and merges of a large memory, at the size of a small one."""
     monkeypatch.setattr(store.store, "FOLD_LEAST", 20)
+    monkeypatch.setattr(store.upkeep, "MERGE_AT", 4)
 
 
 TestMemory = MemoryMachine.TestCase

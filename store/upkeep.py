@@ -1,0 +1,108 @@
+"""Keeps the tables' files few while commits go on: small fragments merged as they come, old versions dropped.
+
+Each job holds the write lock for one step at a time, some 20 ms; what takes longer is done beside commits.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+
+from store.commits import CommitLog
+from store.history import Purge
+from store.holding import WriteLock
+from store.tables import NAMES, Tables
+
+SAFE = timedelta(seconds=20)
+"""Versions younger than this are left alone, whoever may still be at them."""
+
+MERGE_AT = 64
+"""Commits after which the small fragments that they made of a table are merged: each costs every commit some 0.1 ms."""
+
+
+class Upkeep:
+    """Everything that rearranges files. One rearrangement at a time, and none within `undisturbed`."""
+
+    def __init__(self, tables: Tables, log: CommitLog, writing: WriteLock) -> None:
+        self._tables = tables
+        self._log = log
+        self._writing = writing
+        self._tending = threading.Lock()
+        self._merger = ThreadPoolExecutor(1, thread_name_prefix="merge")
+        self._merging: Future[None] | None = None
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """While this lasts no file is rearranged or dropped by anybody else."""
+        with self._tending:
+            yield
+
+    def merge_when_due(self) -> None:
+        """Has the fragments of the last commits merged in the background; commits and queries go on meanwhile."""
+        if self._tables.appended >= MERGE_AT and (self._merging is None or self._merging.done()):
+            self._merging = self._merger.submit(self._merge_beside)
+
+    def _merge_beside(self) -> None:
+        # While files are rearranged already, or must not be, the fragments wait: the next commit asks again.
+        if not self._tending.acquire(blocking=False):
+            return
+        try:
+            self.merge()
+            self.prune(SAFE)
+        finally:
+            self._tending.release()
+
+    def merge(self) -> None:
+        """Merges each table's small fragments. For who is `undisturbed`, as all below."""
+        merged = False
+        for name in NAMES:
+            tail = self._tables.tail(name)
+            if tail is not None:
+                with self._writing.held("merge"):
+                    merged |= self._tables.merge(tail)
+        if merged:
+            # Flushed here, it is nothing that the next commit has to wait for.
+            self._tables.sync(NAMES)
+            with self._writing.held("merge"):
+                self._log.append("merge", {})
+
+    def rewrite(self, names: Sequence[str]) -> None:
+        """Merges whole tables, beside commits."""
+        for name in names:
+            self._tables.rewrite(name)
+            with self._writing.held("compact"):
+                self._tables.refresh(name)
+        if names:
+            self._tables.sync(names)
+            with self._writing.held("compact"):
+                self._log.append("compact", {})
+
+    def prune(self, safe: timedelta) -> None:
+        """Drops versions older than `safe`; the last commit's stay."""
+        for name in NAMES:
+            with self._writing.held("prune"):
+                settled, versions = self._tables.settled(name), self._log.last.versions
+            kept = {versions[name]} if name in versions else set()
+            self._tables.prune(name, kept, settled, safe.total_seconds())
+
+    def compact(self, least: int, safe: timedelta) -> None:
+        """Merges fragments, rewrites tables that have `least` or more even then, and drops versions older than `safe`."""
+        with self._tending:
+            self.merge()
+            self.rewrite([name for name in NAMES if self._tables.fragments(name) >= least])
+            self.prune(safe)
+
+    def carry_out(self, purge: Purge) -> None:
+        """Deletes the rows of a purge, a slice at a time, and takes their bytes off the disk."""
+        for name, ids in purge.slices():
+            with self._writing.held("purge"):
+                self._tables.delete(name, ids)
+        with self._writing.held("purge"):
+            self._log.append("purged", {})
+        self.rewrite([name for name, ids in purge.tables.items() if ids])
+        self.prune(timedelta(0))
+
+    def close(self) -> None:
+        """Waits for the merge under way."""
+        self._merger.shutdown(cancel_futures=True)
