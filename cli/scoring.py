@@ -5,9 +5,17 @@ from dataclasses import dataclass, field
 from statistics import fmean, quantiles
 
 from cli.answers import exact, f1
-from cli.errors import Failure
+from cli.errors import Exit, Failure
 from cli.questions import Question
-from daemon.contract import AnswerScores, AskResponse, EvalResponse, FilterStatistics, Percentiles, QueryResponse
+from daemon.contract import (
+    AnswerScores,
+    AskResponse,
+    EvalResponse,
+    FilterStatistics,
+    Percentiles,
+    QueryResponse,
+    QuestionScore,
+)
 
 Ask = Callable[[str, str | None], QueryResponse]
 """Asks a question in a mode (`None`: the configured one)."""
@@ -72,17 +80,73 @@ def evaluate(
 
 
 def evaluate_answers(questions: Sequence[Question], ask: Callable[[str], AskResponse]) -> AnswerScores:
-    """Exact match and token F1 of the short answers, over the questions whose answers are known."""
+    """Exact match and token F1 of the short answers, over the questions whose answers are known, and what they took.
+
+    A question that the daemon cannot answer (the model fails) counts as 0, and is told; where none is answered the last
+    reason is raised.
+    """
     known = [question for question in questions if question.answers]
     if not known:
         raise Failure("none of the questions has an `answer` to compare with.")
-    given = [(question.answers, ask(question.text)) for question in known]
+    scores = []
+    answerer, failure = None, None
+    for question in known:
+        try:
+            said = ask(question.text)
+        except Failure as error:
+            if error.code is not Exit.FAILED or error.problem is None:
+                raise
+            scores.append(_failed(question, error))
+            failure = error
+            continue
+        answerer = said.answerer
+        scores.append(_scored(question, said))
+    if answerer is None:
+        assert failure is not None
+        raise failure
+    points = [score.entities_a_point for score in scores if score.entities_a_point is not None]
+    answered = [score for score in scores if score.error is None]
     return AnswerScores(
         n=len(known),
-        em=round(fmean(exact(said.short, answers) for answers, said in given), 4),
-        f1=round(fmean(f1(said.short, answers) for answers, said in given), 4),
-        prompt_tokens=sum(said.tokens.prompt for _, said in given),
-        completion_tokens=sum(said.tokens.completion for _, said in given),
+        em=round(fmean(score.em for score in scores), 4),
+        f1=round(fmean(score.f1 for score in scores), 4),
+        prompt_tokens=sum(score.prompt_tokens for score in scores),
+        completion_tokens=sum(score.completion_tokens for score in scores),
+        answerer=answerer,
+        failed=len(scores) - len(answered),
+        calls=round(fmean(score.calls for score in answered), 4),
+        took_ms=percentiles([score.took_ms for score in answered]),
+        entities_a_point=round(fmean(points), 4) if points else None,
+        questions=scores,
+    )
+
+
+def _scored(question: Question, said: AskResponse) -> QuestionScore:
+    return QuestionScore(
+        question=question.text,
+        short=said.short,
+        em=exact(said.short, question.answers),
+        f1=round(f1(said.short, question.answers), 4),
+        prompt_tokens=said.tokens.prompt,
+        completion_tokens=said.tokens.completion,
+        calls=said.calls,
+        took_ms=said.took_ms,
+        entities_a_point=said.entities_a_point,
+        note=said.note,
+    )
+
+
+def _failed(question: Question, error: Failure) -> QuestionScore:
+    return QuestionScore(
+        question=question.text,
+        short="",
+        em=0.0,
+        f1=0.0,
+        prompt_tokens=0,
+        completion_tokens=0,
+        calls=0,
+        took_ms=0.0,
+        error=error.message,
     )
 
 

@@ -93,10 +93,9 @@ def query(
 
 
 def several_steps(command: Command) -> Command:
-    """The options of questions of several steps."""
+    """The options of questions of several steps, but `--deep` itself."""
     for option in reversed(
         (
-            click.option("--deep", is_flag=True, help="Work on a memory of points, in steps (docs/working-memory.md)."),
             click.option(
                 "--steps",
                 type=click.IntRange(1, STEPS_MAX),
@@ -160,6 +159,7 @@ def _session(context: click.Context, parameter: click.Parameter, name: str | Non
 
 @click.command()
 @_question
+@click.option("--deep", is_flag=True, help="Work on a memory of points, in steps (docs/working-memory.md).")
 @several_steps
 @click.option(
     "--session", "name", metavar="NAME", callback=_session, help="Of --deep: go on from this session's points."

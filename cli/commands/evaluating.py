@@ -5,16 +5,18 @@ from typing import Any
 
 import click
 
-from cli.commands.asking import ASK_S, MODES
+from cli.commands.asking import MODES, patience, several_steps, wanted
 from cli.commands.documents import all_documents
 from cli.output import progress
 from cli.session import Session, json_option, pass_session
 from cli.settings import settings_option
-from daemon.contract import AskResponse, Mode, QueryResponse, RankedPassage, Route
+from daemon.contract import Answerer, AskResponse, Mode, QueryResponse, RankedPassage, Route
 from daemon.contract.requests import K_MAX
 
 SHOW_MOST = 10_000
 """Passages of one document that are looked at."""
+ITERATIVE_STEPS = 3
+"""Steps of `--answerer iterative`, as many as `deep` makes by default."""
 LOOK_BACK_S = 300.0
 """How long the daemon may take to put an earlier memory together."""
 
@@ -45,6 +47,12 @@ def _modes(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--compare", "modes", metavar="MODE,…", callback=_modes, help="Measure several modes, side by side.")
 @click.option("--answers", is_flag=True, help="Have the model answer too: exact match and F1. Needs a model.")
 @click.option(
+    "--answerer",
+    type=click.Choice([each.value for each in Answerer]),
+    help="Who answers, as `ask` does: single, iterative (--steps), or deep (--deep). Means --answers.",
+)
+@several_steps
+@click.option(
     "--continual",
     "count",
     type=click.IntRange(2, 100),
@@ -56,6 +64,7 @@ def _modes(context: click.Context, parameter: click.Parameter, value: str | None
 @pass_session
 def evaluate(
     session: Session,
+    /,
     questions: Path,
     mode: str | None,
     ks: list[int],
@@ -63,6 +72,8 @@ def evaluate(
     answers: bool,
     count: int | None,
     settings: dict[str, Any],
+    answerer: str | None,
+    **steps: Any,
 ) -> None:
     """Measure recall with a file of QUESTIONS whose supporting passages or documents are known.
 
@@ -70,6 +81,8 @@ def evaluate(
     gold found among the first k passages, all@k the share of questions with all of it; times are the daemon's own, with
     one query at a time; with --compare they leave out encoding the question, which the daemon then remembers.
     """
+    how = _how(answerer, steps)
+    answers = answers or answerer is not None
     if answers and (mode or modes or settings):
         raise click.UsageError("--answers is for what is configured: leave --mode, --compare and settings out.")
     if mode and modes:
@@ -98,7 +111,8 @@ def evaluate(
             return answer
 
         def reply(text: str) -> AskResponse:
-            said = read(AskResponse, client.call("POST", Route.ASK, {"question": text}, timeout_s=ASK_S))
+            body = {"question": text, **how}
+            said = read(AskResponse, client.call("POST", Route.ASK, body, timeout_s=patience(steps)))
             shown.advance()
             return said
 
@@ -108,6 +122,20 @@ def evaluate(
     documents = [result.model_dump(mode="json") for result in results]
     whole = {"n": len(asked), "modes": documents} if modes else documents[0]
     session.emit(whole, lambda: evaluation(results), wrap=False)
+
+
+def _how(answerer: str | None, steps: dict[str, Any]) -> dict[str, Any]:
+    """How each question is asked, as fields of the request."""
+    if answerer is None:
+        if given := [name for name, value in steps.items() if value]:
+            raise click.UsageError(f"--{given[0].replace('_', '-')} is for --answerer deep or iterative.")
+        return {}
+    chosen = {**steps, "deep": answerer == Answerer.DEEP}
+    if answerer == Answerer.SINGLE and chosen["steps"] is not None:
+        raise click.UsageError("--steps is for --answerer deep or iterative.")
+    if answerer == Answerer.ITERATIVE and chosen["steps"] is None:
+        chosen["steps"] = ITERATIVE_STEPS
+    return wanted(chosen)
 
 
 def _continual(session: Session, path: Path, ks: list[int], chosen: dict[str, Any], count: int) -> None:

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from cli.render.lines import DIM, HEAD, aligned, text
 from cli.text import count, milliseconds
-from daemon.contract import EvalResponse
+from daemon.contract import AnswerScores, EvalResponse
 
 
 def evaluation(results: Sequence[EvalResponse]) -> list[Text]:
@@ -26,6 +26,20 @@ def evaluation(results: Sequence[EvalResponse]) -> list[Text]:
             said = f"{kept.kept:.0%} of the triples kept, {kept.emptied:,} queries left without, {kept.unfiltered:,} unfiltered"
             lines.append(text(("recognition memory ", DIM), result.mode or "", (f": {said}", DIM)))
         if (scores := result.answers) is not None:
-            tokens = f"{scores.prompt_tokens:,} + {scores.completion_tokens:,} tokens"
-            lines.append(text(f"answers: EM {scores.em:.4f}, F1 {scores.f1:.4f}", (f" of {scores.n:,}, {tokens}", DIM)))
+            lines += answers(scores)
+    return lines
+
+
+def answers(scores: AnswerScores) -> list[Text]:
+    """What the answers were worth and what they took."""
+    tokens = f"{scores.prompt_tokens / scores.n:,.0f} + {scores.completion_tokens / scores.n:,.0f} tokens"
+    calls = f"{scores.calls:.2f} calls"
+    times = f", {milliseconds(scores.took_ms.p50)} (p95 {milliseconds(scores.took_ms.p95)})" if scores.took_ms else ""
+    head = f"answers ({scores.answerer}): EM {scores.em:.4f}, F1 {scores.f1:.4f}"
+    lines = [text(head, (f" of {scores.n:,}; a question: {tokens}, {calls}{times}", DIM))]
+    if scores.entities_a_point is not None:
+        lines.append(text(("points have ", DIM), f"{scores.entities_a_point:.2f}", (" entities on average", DIM)))
+    if scores.failed:
+        why = next(each.error for each in scores.questions if each.error)
+        lines.append(text((f"{count(scores.failed, 'question')} without an answer: {why}", "red")))
     return lines

@@ -357,14 +357,40 @@ class FilterStatistics(Response):
     unfiltered: int
 
 
+class QuestionScore(Response):
+    """One question's answer against the known ones, and what it took. `error`: why there is none (it counts as 0)."""
+
+    question: str
+    short: str
+    em: float
+    f1: float
+    prompt_tokens: int
+    completion_tokens: int
+    calls: int
+    took_ms: float
+    entities_a_point: float | None = Field(default=None, exclude_if=absent)
+    note: str | None = Field(default=None, exclude_if=absent)
+    error: str | None = Field(default=None, exclude_if=absent)
+
+
 class AnswerScores(Response):
-    """Exact match and token F1 as in MuSiQue's evaluation, means over the `n` questions whose answers are known."""
+    """Exact match and token F1 as in MuSiQue's evaluation, means over the `n` questions whose answers are known.
+
+    Tokens are of all of them together, `calls` and `entities_a_point` (of deep answers: the paper's measure of how complex
+    the relations are that a point holds) are means a question. `failed` questions have no answer.
+    """
 
     n: int
     em: float
     f1: float
     prompt_tokens: int
     completion_tokens: int
+    answerer: Answerer = Answerer.SINGLE
+    failed: int = 0
+    calls: float = 0.0
+    took_ms: Percentiles | None = Field(default=None, exclude_if=absent)
+    entities_a_point: float | None = Field(default=None, exclude_if=absent)
+    questions: list[QuestionScore] = Field(default_factory=list)
 
 
 class EvalResponse(Response):
