@@ -19,6 +19,7 @@ from cli.commands.keeping import backup, restore, verify
 from cli.commands.mcp import mcp
 from cli.commands.sessions import sessions
 from cli.commands.state import status, wait, watch
+from cli.commands.ui import ui
 from cli.errors import Exit, Failure
 from cli.output import note, print_json
 from cli.session import Session, json_option, pass_session
@@ -48,7 +49,7 @@ def hippoctl(session: Session, socket: str | None) -> None:
 
 for _command in (
     status, wait, query, ask, add, rm, list_documents, show, retry, watch, import_, evaluate, export, doctor, reextract,
-    backfill, sessions, verify, backup, restore, completion, mcp,
+    backfill, sessions, verify, backup, restore, completion, mcp, ui,
 ):  # fmt: skip
     hippoctl.add_command(_command)
 

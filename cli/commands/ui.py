@@ -1,0 +1,57 @@
+"""ui: the page that shows the memory grow, for those who have the Unix socket alone."""
+
+import os
+import sys
+
+import click
+
+from cli.errors import Failure
+from cli.output import note, print_json
+from cli.session import Session, json_option, pass_session
+from daemon.contract import Route
+
+
+@click.command()
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Listen on this port. Default: a free one."
+)
+@click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
+@json_option
+@pass_session
+def ui(session: Session, port: int, no_browser: bool) -> None:
+    """Open the page that shows the memory grow.
+
+    It is served on 127.0.0.1 until the command ends (Ctrl-C). The address that is printed works once, in the browser that
+    opens it first, and for no other site.
+    """
+    from cli.ui.server import PageServer  # the HTTP client is loaded where it is needed
+
+    address = session.address()
+    with session.client() as client:
+        client.call("GET", Route.STATUS)  # nobody there: said here, not in a browser
+    try:
+        server = PageServer(address, port)
+    except OSError as error:
+        raise Failure(f"cannot listen on 127.0.0.1:{port}: {error.strerror}.", hint="Choose another --port.") from None
+    with server:
+        if session.json:
+            print_json({"url": server.url, "socket": str(address.path)})
+        else:
+            click.echo(f"{server.url}\n\nThe address works once. Ctrl-C ends the page.")
+        if not no_browser:
+            _open_browser(server.url)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            if sys.stderr.isatty():
+                sys.stderr.write("\n")
+
+
+def _open_browser(url: str) -> None:
+    """Only where there is a desktop: a browser in the terminal would take the terminal."""
+    import webbrowser
+
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        note("No desktop was found: open the address yourself.")
+    elif not webbrowser.open(url):
+        note("No browser could be opened: open the address yourself.")
