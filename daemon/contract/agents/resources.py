@@ -85,7 +85,7 @@ def _resource(document: DocumentEntry) -> Resource:
     return Resource(
         uri=document_uri(document.uri),
         name=document.title or unquote(document.uri.rstrip("/").rpartition("/")[2]) or document.uri,
-        description=f"{document.uri}, {document.passages} passages",
+        description=f"{document.uri}, {document.passages} passage{'' if document.passages == 1 else 's'}",
         mime_type=TEXT,
         annotations=None if changed is None else Annotations(last_modified=changed.isoformat()),
     )
