@@ -1,7 +1,8 @@
 """A store's files as of one commit, elsewhere; and back again.
 
 Lance never changes a file that it has written, so a backup holds links to the files where it lies on the same disk, and
-copies where it does not. It is taken while commits go on: which files belong to it is settled between two of them.
+copies where it does not. It is taken while commits go on: which files belong to it is settled between two of them. The
+inbox, where the daemon keeps what it has accepted and not committed yet, belongs to it.
 """
 
 import json
@@ -18,13 +19,19 @@ from store.store import Store
 from store.tables import NAMES
 
 NOTE = "backup.json"
+INBOX = "inbox"
+"""A folder in the store's that the store itself never reads (`daemon.pipeline.inbox`)."""
+
+WAITING = "inbox.backup"
+"""Links to what the inbox held between the two commits: a document leaves it as soon as it is committed."""
+
 RESTORING = "restoring"
 """A file that stands in a store while a restore is under way: whoever finds it finds half a store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a backup holds: the memory at `commit`, made at `time` (Unix seconds)."""
+    """What a backup holds: the memory at `commit`, made at `time` (Unix seconds), and what had been accepted by then."""
 
     commit: int
     time: float
@@ -42,13 +49,20 @@ def backup(store: Store, target: Path) -> Backup:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     with store.undisturbed():
+        waiting = store.folder / WAITING
+        shutil.rmtree(waiting, ignore_errors=True)
         with store.between_commits() as last:
             files = _files(store.folder)
+            for accepted in (store.folder / INBOX).glob("*.jsonl"):
+                _place(accepted, waiting / accepted.name)
+        sources = {name: store.folder / name for name in files}
+        sources |= {f"{INBOX}/{path.name}": path for path in sorted(waiting.glob("*.jsonl"))}
         sizes = {}
-        for name in files:
-            _place(store.folder / name, place / name)
+        for name, source in sources.items():
+            _place(source, place / name)
             sizes[name] = (place / name).stat().st_size
-    made = Backup(last.seq, last.time, len(files), sum(sizes.values()))
+        shutil.rmtree(waiting, ignore_errors=True)
+    made = Backup(last.seq, last.time, len(sizes), sum(sizes.values()))
     (place / NOTE).write_text(json.dumps(asdict(made) | {"sizes": sizes, "made": time.time()}))
     for folder, _, names in os.walk(place):
         for name in names:
@@ -86,7 +100,12 @@ def restore(source: Path, folder: Path) -> tuple[Backup, Path]:
         aside.mkdir(exist_ok=True)
         (folder / RESTORING).write_text(str(source))
         _sync(folder)
-        for old in [folder / HEAD, *folder.glob("snapshot-*"), *(folder / f"{name}.lance" for name in NAMES)]:
+        for old in [
+            folder / HEAD,
+            folder / INBOX,
+            *folder.glob("snapshot-*"),
+            *(folder / f"{name}.lance" for name in NAMES),
+        ]:
             if old.exists():
                 old.rename(aside / old.name)
         for new in fresh.iterdir():

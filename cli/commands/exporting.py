@@ -1,4 +1,4 @@
-"""export: the whole memory as JSON lines."""
+"""export: the whole memory as JSON lines, or its graph as GraphML."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from cli.errors import Failure
 from cli.output import PIECE, note, progress
 from cli.session import Session, json_option, pass_session
 from cli.text import count, size
-from daemon.contract import NDJSON, Route
+from daemon.contract import ExportFormat, Route
 
 SILENCE_S = 300.0
 """How long the daemon may take for the next piece."""
@@ -22,34 +22,55 @@ SILENCE_S = 300.0
 
 @click.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice([format.value for format in ExportFormat]),
+    help="Without it FILE's ending decides: .graphml, .graphmlz or .graphml.gz (igraph), else jsonl.",
+)
 @json_option
 @pass_session
-def export(session: Session, file: Path) -> None:
-    """Write the whole memory as JSON lines to FILE, or to standard output (-).
+def export(session: Session, file: Path, format_: str | None) -> None:
+    """Write the whole memory as JSON lines to FILE, or to standard output (-); or its graph, as GraphML.
 
+    `graphml` is read by igraph, networkx and Gephi; `igraph` is the same packed by gzip, for igraph.Graph.Read_GraphMLz.
     The order depends on content alone. FILE appears when it is complete, or not at all. With `-`, standard output holds
     the export and nothing else, with or without --json.
     """
+    wanted = ExportFormat(format_) if format_ else by_ending(file)
     lines = written = 0
     to_stdout = session.stdout_taken = str(file) == "-"
     with session.client() as client, progress("exporting") as shown:
-        stream = client.stream(Route.EXPORT, accept=NDJSON, timeout_s=SILENCE_S)
+        stream = client.stream(f"{Route.EXPORT}?format={wanted}", accept=wanted.media_type, timeout_s=SILENCE_S)
         with stream as response, _stdout() if to_stdout else _whole(file) as target:
             for chunk in response.iter_bytes(PIECE):
                 target.write(chunk)
                 lines += chunk.count(b"\n")
                 written += len(chunk)
-                shown.describe(f"{count(lines, 'line')}, {size(written)}")
+                shown.describe(_told(wanted, lines, written))
     if to_stdout:
         return
     from cli.render.lines import text
 
     answer = {
         "file": os.fsencode(file.absolute()).decode("utf-8", "backslashreplace"),
-        "lines": lines,
+        "format": wanted.value,
+        "lines": None if wanted is ExportFormat.IGRAPH else lines,
         "bytes": written,
     }
-    session.emit(answer, lambda: [text(f"{count(lines, 'line')}, {size(written)}, in {file}")], wrap=False)
+    session.emit(answer, lambda: [text(f"{_told(wanted, lines, written)}, in {file}")], wrap=False)
+
+
+def by_ending(file: Path) -> ExportFormat:
+    """The format that a file's name asks for."""
+    name = file.name.lower()
+    if name.endswith((".graphmlz", ".graphml.gz")):
+        return ExportFormat.IGRAPH
+    return ExportFormat.GRAPHML if name.endswith(".graphml") else ExportFormat.JSONL
+
+
+def _told(format: ExportFormat, lines: int, written: int) -> str:
+    return size(written) if format is ExportFormat.IGRAPH else f"{count(lines, 'line')}, {size(written)}"
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from daemon.contract import (
     DaemonState,
     DocumentList,
     Event,
+    ExportFormat,
     ExtractionResponse,
     GraphRequest,
     GraphResponse,
@@ -135,8 +136,8 @@ class Events(Protocol):
 
 
 class Transfer(Protocol):
-    def export(self) -> AsyncGenerator[bytes, None]:
-        """Whole lines of JSON, many to a chunk (64 KiB or so), of one snapshot, made as they are asked for."""
+    def export(self, format: ExportFormat) -> AsyncGenerator[bytes, None]:
+        """Whole lines (but for a packed format), many to a chunk (64 KiB or so), of one snapshot, made as asked for."""
         ...
 
     async def import_openie(self, chunks: AsyncIterator[bytes]) -> ImportResponse:

@@ -1,18 +1,31 @@
 """`/v1/export`, `/v1/import`, `/v1/verify`, `/v1/backup`: the whole memory out, checked, or elsewhere; others' triples in."""
 
+from functools import partial
+from typing import Any
+
 from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import respond
 from daemon.api.body import chunks, media_type
-from daemon.api.checks import read_model
+from daemon.api.checks import query_model, read_model
 from daemon.api.context import Context
 from daemon.api.errors import Forbidden
-from daemon.api.openapi import body_of, errors, raw_body, text
+from daemon.api.openapi import body_of, errors, query_of, raw_body, text
 from daemon.api.peers import peer_in
 from daemon.api.streams import GatedStream
-from daemon.contract import JSON, NDJSON, BackupRequest, BackupResponse, ImportResponse, Route, VerifyResponse
+from daemon.contract import (
+    JSON,
+    NDJSON,
+    BackupRequest,
+    BackupResponse,
+    ExportFormat,
+    ExportRequest,
+    ImportResponse,
+    Route,
+    VerifyResponse,
+)
 
 BINARY = "application/octet-stream"
 RECORDED = {
@@ -37,18 +50,30 @@ RECORDED = {
 """JSON Schema of what `POST /v1/import` takes (`memory.openie.recorded` reads it)."""
 
 
+def _exported() -> dict[int | str, dict[str, Any]]:
+    found = text(
+        NDJSON, "JSON lines, GraphML, or that packed by gzip; in an order that content decides.", streamed=True
+    )
+    found[200]["content"] |= {
+        ExportFormat.GRAPHML.media_type: {"schema": {"type": "string"}},
+        ExportFormat.IGRAPH.media_type: {"schema": {"type": "string", "format": "binary"}},
+    }
+    return found
+
+
 def add_routes(app: FastAPI, context: Context) -> None:
     limits, ports = context.limits, context.ports
 
     @app.get(
         Route.EXPORT,
         response_class=Response,
-        responses=errors(503)
-        | text(NDJSON, "The whole memory, one JSON object a line, in an order content decides.", streamed=True),
-        summary="The whole memory as JSON lines",
+        responses=errors(422, 503) | _exported(),
+        openapi_extra=query_of(ExportRequest),
+        summary="The whole memory as JSON lines, or as a graph",
     )
-    async def export() -> Response:
-        return GatedStream(context.exports, ports.transfer.export, NDJSON)
+    async def export(request: Request) -> Response:
+        wanted = query_model(request, ExportRequest).format
+        return GatedStream(context.exports, partial(ports.transfer.export, wanted), wanted.media_type)
 
     @app.post(
         Route.IMPORT,

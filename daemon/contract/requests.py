@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 
 from daemon.contract.given import Given
 from daemon.contract.model import WHOLE, Flag, Moment, Number, Request, Whole
-from daemon.contract.routes import DocumentState, Filter, Mode, Only
+from daemon.contract.routes import DocumentState, ExportFormat, Filter, Mode, Only
 from daemon.contract.sessions import SessionName
 
 QUERY_CHARS = 32_768
@@ -113,6 +113,12 @@ class ListRequest(Request):
     prefix: str = ""
     limit: int = Field(default=1_000, ge=1, le=10_000)
     after: str | None = None
+
+
+class ExportRequest(Request):
+    """The query string of `GET /v1/export`."""
+
+    format: ExportFormat = ExportFormat.JSONL
 
 
 class ShowRequest(Request):

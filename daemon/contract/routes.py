@@ -7,6 +7,8 @@ JSON = "application/json"
 NDJSON = "application/x-ndjson"
 PROBLEM_JSON = "application/problem+json"
 EVENT_STREAM = "text/event-stream"
+GRAPHML = "application/graphml+xml"
+GZIP = "application/gzip"
 
 
 class Route(StrEnum):
@@ -74,6 +76,18 @@ class Answerer(StrEnum):
     SINGLE = "single"
     ITERATIVE = "iterative"
     DEEP = "deep"
+
+
+class ExportFormat(StrEnum):
+    """What `export` writes: everything as JSON lines, or the graph as GraphML, plain or packed (igraph's `graphmlz`)."""
+
+    JSONL = "jsonl"
+    GRAPHML = "graphml"
+    IGRAPH = "igraph"
+
+    @property
+    def media_type(self) -> str:
+        return {"jsonl": NDJSON, "graphml": GRAPHML, "igraph": GZIP}[self.value]
 
 
 class DocumentState(StrEnum):

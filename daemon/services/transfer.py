@@ -3,13 +3,13 @@
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 
 from daemon.api.errors import Conflict, Invalid
-from daemon.contract import BackupResponse, FieldError, ImportResponse, VerifyResponse
+from daemon.contract import BackupResponse, ExportFormat, FieldError, ImportResponse, VerifyResponse
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work import Added
 from daemon.services.naming import added_uri
@@ -17,6 +17,7 @@ from memory.openie.recorded import RecordedFormatError, read_recorded
 from store.backup import backup
 from store.errors import StoreError
 from store.export import export_lines
+from store.graphml import graphml_lines, packed
 from store.store import Store
 from store.verify import verify
 
@@ -34,13 +35,17 @@ class TransferService:
         self._store = store
         self._pipeline = pipeline
 
-    async def export(self) -> AsyncIterator[bytes]:
-        lines = export_lines(self._store.snapshot())
+    async def export(self, format: ExportFormat) -> AsyncGenerator[bytes, None]:
+        snapshot = self._store.snapshot()
+        lines = export_lines(snapshot) if format is ExportFormat.JSONL else graphml_lines(snapshot)
 
         def chunk() -> bytes:
             return "".join(f"{line}\n" for line in islice(lines, LINES)).encode("utf-8", "replace")
 
-        while part := await asyncio.to_thread(chunk):
+        chunks: Iterator[bytes] = iter(chunk, b"")
+        if format is ExportFormat.IGRAPH:
+            chunks = packed(chunks)
+        while part := await asyncio.to_thread(next, chunks, b""):
             yield part
 
     async def import_openie(self, chunks: AsyncIterator[bytes]) -> ImportResponse:

@@ -1,6 +1,22 @@
 """verify, backup and restore with the real programs."""
 
+import gzip
+import json
+
+import igraph
+
 from tests.e2e.running import Daemon, hippod
+
+
+def read_graph(daemon, folder):
+    """The graph by each way of asking for it, which must all give the same bytes."""
+    plain = folder / "memory.graphml"
+    packed = folder / "memory.graphmlz"
+    assert daemon.ctl("export", str(plain)).code == 0
+    assert daemon.ctl("export", str(packed)).code == 0
+    assert daemon.ctl("export", str(folder / "other"), "--format", "graphml").code == 0
+    assert (folder / "other").read_bytes() == plain.read_bytes() == gzip.decompress(packed.read_bytes())
+    return igraph.Graph.Read_GraphMLz(str(packed))
 
 
 def test_a_backup_taken_while_running_brings_the_memory_of_its_commit_back(tmp_path):
@@ -8,6 +24,12 @@ def test_a_backup_taken_while_running_brings_the_memory_of_its_commit_back(tmp_p
         first = daemon.write("first.md", "# Marie Curie\n\nMarie Curie was born in Warsaw.\n")
         daemon.wait()
         expected = daemon.export()
+        graph = read_graph(daemon, tmp_path)
+        told = [json.loads(line) if isinstance(line, str) else line for line in expected]
+        assert sorted(graph.vs["text"]) == sorted(
+            line["text"] for line in told if line["kind"] in ("passage", "phrase")
+        )
+        assert sorted(graph.es["type"]) == sorted(line["type"] for line in told if line["kind"] == "edge")
         assert daemon.ctl_json("verify")["problems"] == []
         made = daemon.ctl_json("backup", str(tmp_path / "backup"))
         assert made["files"] > 0

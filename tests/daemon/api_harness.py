@@ -30,6 +30,7 @@ from daemon.contract import (
     DocumentList,
     DocumentState,
     Edges,
+    ExportFormat,
     ImportResponse,
     ListRequest,
     QueryRequest,
@@ -62,6 +63,7 @@ class Memory:
     imported: int = 0
     export_chunks: int = 2
     exported: int = 0
+    export_formats: list[ExportFormat] = field(default_factory=list)
 
     async def query(self, request: QueryRequest) -> QueryResponse:
         if request.query == "raise":
@@ -155,7 +157,8 @@ class Memory:
             self.waits_inside -= 1
         return await self.status()
 
-    async def export(self) -> AsyncGenerator[bytes, None]:
+    async def export(self, format: ExportFormat) -> AsyncGenerator[bytes, None]:
+        self.export_formats.append(format)
         if self.export_chunks < 0:
             raise RuntimeError(SECRET)
         for number in range(self.export_chunks):

@@ -173,6 +173,20 @@ def test_an_export_is_json_lines(api: Served) -> None:
     answer = api.client.get(Route.EXPORT)
     assert answer.headers["content-type"].startswith("application/x-ndjson")
     assert [json.loads(line)["kind"] for line in answer.text.splitlines()] == ["phrase", "phrase"]
+    assert api.memory.export_formats[-1] == "jsonl"
+
+
+@pytest.mark.parametrize(("name", "type_"), [("graphml", "application/graphml+xml"), ("igraph", "application/gzip")])
+def test_an_export_comes_in_the_format_that_is_asked_for(api: Served, name: str, type_: str) -> None:
+    answer = api.client.get(Route.EXPORT, params={"format": name})
+    assert answer.headers["content-type"].startswith(type_)
+    assert api.memory.export_formats[-1] == name
+
+
+def test_an_export_in_an_unknown_format_is_refused_with_those_there_are(api: Served) -> None:
+    answer = api.client.get(Route.EXPORT, params={"format": "pickle"})
+    assert answer.status_code == 422
+    assert "jsonl, graphml, igraph" in answer.json()["detail"]
 
 
 def test_status_and_health_say_where_the_daemon_stands(api: Served) -> None:

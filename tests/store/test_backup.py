@@ -74,6 +74,22 @@ def test_a_restore_takes_the_store_back_and_keeps_what_was_there(store, tmp_path
         assert lines(other) == expected
 
 
+def test_what_is_accepted_and_not_committed_is_in_the_backup_and_comes_back(store, tmp_path):
+    inbox = store.folder / "inbox"
+    inbox.mkdir()
+    (inbox / "000000000001.jsonl").write_text("accepted")
+    (inbox / "000000000002.jsonl.part").write_text("not yet")
+    made = backup(store, tmp_path / "backup")
+    (inbox / "000000000001.jsonl").unlink()
+    (inbox / "000000000003.jsonl").write_text("later")
+    assert [path.name for path in store.folder.glob("inbox*")] == ["inbox"]
+    store.close()
+    restored, aside = restore(tmp_path / "backup", store.folder)
+    assert restored == made
+    assert {path.name: path.read_text() for path in inbox.iterdir()} == {"000000000001.jsonl": "accepted"}
+    assert (aside / "inbox" / "000000000003.jsonl").read_text() == "later"
+
+
 def test_no_backup_over_something_or_into_the_store(store, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("x")
