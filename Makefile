@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Every version is pinned here; torch comes first so that no looser requirement pulls a GPU build.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: install install-test run test bench lint clean
+.PHONY: install install-test run test bench lint deb clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -50,5 +50,11 @@ test: install-test lint
 bench: install-test
 	$(BIN)/python -m bench
 
+# One file to install with apt, under dist/. It is for the release of Debian or Ubuntu that it is built on.
+DEB_PYTHON ?= /usr/bin/python3
+
+deb:
+	$(DEB_PYTHON) systemd/package/deb.py --python $(DEB_PYTHON)
+
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) build dist *.egg-info

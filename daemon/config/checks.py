@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 _TOKEN_BYTES = 4096
+ABSENT = "absent: "
+"""Begins what the units of systemd give in place of a credential that nobody has written; the rest says what to do."""
 
 
 def existing_directory(path: Path) -> Path:
@@ -42,6 +44,8 @@ def read_token(path: Path) -> str:
     token = _head(path).strip()
     if not token:
         raise ValueError(f"a file that holds the token; {path} is empty, write one to it (openssl rand -hex 32)")
+    if token.startswith(ABSENT):
+        raise ValueError(f"a file that holds the token; systemd has none to give: {token.removeprefix(ABSENT)}")
     # RFC 6750, section 2.1: what can stand in an Authorization header after "Bearer".
     if not re.fullmatch(r"[A-Za-z0-9._~+/-]+=*", token, re.ASCII):
         raise ValueError(f"a file that holds one token of letters, digits and -._~+/; {path} holds something else")

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from daemon.config.checks import ABSENT
 from daemon.config.sections import LLM
 
 
@@ -17,6 +18,8 @@ def model_key(llm: LLM) -> str | None:
         key = Path(llm.api_key_file).read_text("utf-8", "replace").strip()
         if not key:
             raise ValueError(f"{llm.api_key_file} is empty; write the key to it")
+        if key.startswith(ABSENT):
+            raise ValueError(f"systemd has no key to give: {key.removeprefix(ABSENT)}")
         return _usable(key)
     return None
 

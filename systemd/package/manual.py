@@ -1,0 +1,260 @@
+"""Writes the manual pages `hippod.8`, `hippoctl.1` and `hippod.toml.5` into a folder: `python manual.py FOLDER`.
+
+What they say is what `--help` says and what `config.toml` says: the commands are asked for their options, the model of
+the configuration for its keys. Run it with the Python that hippod is installed for.
+"""
+
+import re
+import sys
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+from roff import Page
+
+from cli.main import hippoctl
+from daemon.config.problems import _number, field_at
+from daemon.main import main as hippod
+
+ROOT = Path(__file__).resolve().parents[2]
+VERSION = version("hippod")
+
+FILES = [
+    (["/etc/hippod/config.toml"], "The configuration of `hippod.service`."),
+    (["/etc/hippod/NAME.toml"], "The configuration of `hippod@NAME.service`, one hippod for one drive."),
+    (
+        ["/etc/hippod/credentials/"],
+        "A token for TCP (`token`) and a model's key (`llm-key`), given to hippod by systemd.",
+    ),
+    (["/var/lib/hippod/store/"], "The memory. Back it up with `hippoctl backup`, not by copying it while hippod runs."),
+    (["/run/hippod/hippod.sock"], "The socket; members of the group `hippod` may use it."),
+    (["/usr/share/doc/hippod/"], "The documentation, a configuration with every setting, and drop-ins for systemd."),
+]
+
+SERVICE = """
+hippod speaks systemd's protocols where systemd starts it. It says `READY=1` once a query has been answered on its socket,
+`STATUS=` what it is doing (`systemctl status hippod` shows it), `RELOADING=1` around a reload and `STOPPING=1` when it
+stops. It says `WATCHDOG=1` only while its event loop, the thread that commits, the threads that answer and the socket all
+move; when systemd aborts it for being silent, every thread's place is in the journal.
+
+A socket that systemd has made (`hippod.socket`) is taken as it is, and its file is left alone: its mode and group are the
+unit's. A query that comes while hippod starts or restarts waits for it.
+
+The unit gives hippod no more than it needs: all of the system is read-only or hidden, and a drive is shown to it by a
+drop-in, for reading only.
+"""
+
+HIPPOD_ENVIRONMENT = [
+    (["HIPPOD_CONFIG"], "The configuration file, where `--config` names none."),
+    (["HIPPOD_SECTION__KEY"], "A setting, in place of the one in the file: `HIPPOD_DAEMON__LOG_LEVEL=debug`."),
+    (
+        ["CREDENTIALS_DIRECTORY"],
+        "Where systemd puts what `LoadCredential=` names; the configuration may name files in it.",
+    ),
+    (["NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS"], "Set by systemd: see `sd_notify(3)` and `sd_listen_fds(3)`."),
+]
+HIPPOCTL_ENVIRONMENT = [
+    (["HIPPOD_SOCKET"], "The daemon's socket, where `--socket` names none."),
+    (["HIPPOD_CONFIG"], "The configuration whose socket is used, where neither is given."),
+    (["NO_COLOR"], "Anything: no colours."),
+]
+
+
+def daemon_page() -> str:
+    """hippod(8)."""
+    page = Page("hippod", 8, VERSION, "System administration")
+    context = click.Context(hippod, info_name="hippod", **hippod.context_settings)
+    _head(page, "hippod", "a long-term memory for language models, as a daemon", context)
+    page.section("OPTIONS")
+    _options(page, context)
+    page.section("UNDER SYSTEMD")
+    page.text(SERVICE)
+    _listed(page, "ENVIRONMENT", HIPPOD_ENVIRONMENT)
+    _listed(page, "FILES", FILES)
+    page.see(["hippoctl(1)", "hippod.toml(5)", "systemd.service(5)", "systemd.exec(5)"])
+    return str(page)
+
+
+def client_page() -> str:
+    """hippoctl(1), every command in it."""
+    page = Page("hippoctl", 1, VERSION, "User commands")
+    context = click.Context(hippoctl, info_name="hippoctl", **hippoctl.context_settings)
+    _head(page, "hippoctl", "ask, feed and tend a running hippod", context)
+    page.section("OPTIONS")
+    _options(page, context)
+    page.section("COMMANDS")
+    _commands(page, context)
+    _listed(page, "ENVIRONMENT", HIPPOCTL_ENVIRONMENT)
+    page.see(["hippod(8)", "hippod.toml(5)"])
+    return str(page)
+
+
+def _commands(page: Page, context: click.Context) -> None:
+    group = context.command
+    assert isinstance(group, click.Group)
+    for name in sorted(group.commands):
+        command = group.commands[name]
+        if command.hidden:
+            continue
+        inner = click.Context(command, info_name=name, parent=context)
+        page.subsection(_usage(inner))
+        page.text(_help(command))
+        _options(page, inner)
+        if isinstance(command, click.Group):
+            _commands(page, inner)
+
+
+def _head(page: Page, name: str, purpose: str, context: click.Context) -> None:
+    page.section("NAME")
+    page.text(f"{name} - {purpose}")
+    page.section("SYNOPSIS")
+    page.text(f"`{_usage(context)}`")
+    page.section("DESCRIPTION")
+    page.text(_help(context.command))
+
+
+def _usage(context: click.Context) -> str:
+    return " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
+
+
+def _help(command: click.Command) -> str:
+    # "\b" and "\f" are click's: keep the line breaks; what follows is not for --help.
+    return cleandoc(re.sub(r"(?m)^\s*\x08\n", "", (command.help or "").split("\f")[0]))
+
+
+def _options(page: Page, context: click.Context) -> None:
+    for parameter in context.command.get_params(context):
+        record = parameter.get_help_record(context)
+        # An argument is in the synopsis; click has no text for it.
+        if record is not None and record[1]:
+            page.entries([record[0]], record[1])
+
+
+def _listed(page: Page, title: str, entries: list[tuple[list[str], str]]) -> None:
+    page.section(title)
+    for terms, text in entries:
+        page.entries(terms, text)
+
+
+@dataclass
+class Keys:
+    """Settings that one comment is about, as they stand in `config.toml`: `key = default`."""
+
+    comment: str
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Table:
+    """A section: what stands above it, and its settings."""
+
+    header: str
+    comment: str
+    keys: list[Keys] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.header.strip("[]")
+
+
+def read_explained(text: str) -> tuple[str, list[Table]]:
+    """What `config.toml` says: its first comment, then table by table. A line "#name = value" is a setting at its default."""
+    first, tables, comment = "", list[Table](), list[str]()
+    keys: Keys | None = None
+    for raw in text.splitlines():
+        setting = re.match(r"#?([a-z_]+) = ", raw)
+        header = re.match(r"#?(\[\[?[a-z]+\]\]?)$", raw)
+        if header is not None:
+            tables.append(Table(header[1], " ".join(comment)))
+            comment, keys = [], None
+        elif setting is not None and tables:
+            if comment or keys is None:
+                keys = Keys(" ".join(comment))
+                tables[-1].keys.append(keys)
+                comment = []
+            keys.lines.append(raw.removeprefix("#"))
+        elif raw.startswith("# ") or raw == "#":
+            comment.append(raw[2:])
+        elif not raw and comment and not tables and not first:
+            first, comment = "\n".join(comment), []
+    return first, tables
+
+
+def configuration_page(explained: Path) -> str:
+    """hippod.toml(5), from `config.toml` and the model of the configuration."""
+    page = Page("hippod.toml", 5, VERSION, "File formats")
+    first, tables = read_explained(explained.read_text("utf-8"))
+    page.section("NAME")
+    page.text("hippod.toml - the configuration of hippod")
+    page.section("DESCRIPTION")
+    page.text(
+        "hippod reads one file in TOML: the one that `--config` names, else that of `$HIPPOD_CONFIG`, else "
+        "`$XDG_CONFIG_HOME/hippod/config.toml`, else `/etc/hippod/config.toml`. `hippod --check` says what is wrong with it "
+        "and prints what is in force. Settings are shown with their defaults."
+    )
+    page.text(" ".join(_sentences(first)))
+    for table in tables:
+        page.section(table.header)
+        page.text(table.comment)
+        for keys in table.keys:
+            for number, written in enumerate(keys.lines):
+                name, _, value = written.partition(" = ")
+                allowed = _allowed(table.name, name)
+                text = keys.comment if number == len(keys.lines) - 1 else ""
+                page.entries([_default(table.name, name, value)], "\n\n".join(part for part in (allowed, text) if part))
+    _listed(page, "FILES", FILES)
+    page.see(["hippod(8)", "hippoctl(1)", "systemd.exec(5)"])
+    return str(page)
+
+
+def _sentences(first: str) -> list[str]:
+    """The first comment without what is about reading the file itself."""
+    text = " ".join(first.split())
+    start = text.find("Relative paths")
+    return [text[start:] if start >= 0 else text]
+
+
+def _default(table: str, key: str, written: str) -> str:
+    """`key = default`; places that `config.toml` sets for a checkout are shown with the default of the model."""
+    field_ = field_at([table, key])[1]
+    default = None if field_ is None else field_.get_default(call_default_factory=True)
+    if isinstance(default, Path):
+        return f'{key} = "{default}"'
+    if field_ is not None and field_.is_required():
+        return f"{key} = {written} (required)"
+    return f"{key} = {written}"
+
+
+def _allowed(table: str, key: str) -> str:
+    """What may be written, where the model has a short answer: one of some words, or a range of numbers."""
+    found = field_at([table, key])[1]
+    if found is None:
+        return ""
+    kind: Any = found.annotation
+    words = [choice for choice in get_args(kind) if isinstance(choice, str)]
+    if words:
+        return "One of " + ", ".join(f'"{word}"' for word in words) + "."
+    if kind in (int, float):
+        said = _number(found)
+        return said[0].upper() + said[1:] + "." if any(char.isdigit() for char in said) else ""
+    return ""
+
+
+PAGES = {
+    "hippod.8": daemon_page,
+    "hippoctl.1": client_page,
+    "hippod.toml.5": lambda: configuration_page(ROOT / "config.toml"),
+}
+
+
+def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, make in PAGES.items():
+        (folder / name).write_text(make(), "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
