@@ -235,6 +235,7 @@ class _Daemon:
             commit=snapshot.commit,
             passages=snapshot.living_passages,
             recovered=store.recovered,
+            found_format=store.found_format,
             started_from=store.started,
         )
         rules = RulesInWorkers(self.pool, RulesExtractor.name)
