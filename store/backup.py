@@ -9,12 +9,14 @@ import json
 import os
 import shutil
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from store.commits import HEAD
 from store.errors import StoreError
 from store.lock import StoreLock
+from store.sessions import FOLDER as SESSIONS
 from store.store import Store
 from store.tables import NAMES
 
@@ -31,7 +33,7 @@ RESTORING = "restoring"
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a backup holds: the memory at `commit`, made at `time` (Unix seconds), and what had been accepted by then."""
+    """What a backup holds: the memory at `commit`, made at `time` (Unix seconds), what had been accepted, and the sessions."""
 
     commit: int
     time: float
@@ -55,8 +57,12 @@ def backup(store: Store, target: Path) -> Backup:
             files = _files(store.folder)
             for accepted in (store.folder / INBOX).glob("*.jsonl"):
                 _place(accepted, waiting / accepted.name)
+            for session in (store.folder / SESSIONS).glob("[!.]*.json"):
+                with suppress(FileNotFoundError):  # removed meanwhile
+                    _place(session, waiting / SESSIONS / session.name)
         sources = {name: store.folder / name for name in files}
         sources |= {f"{INBOX}/{path.name}": path for path in sorted(waiting.glob("*.jsonl"))}
+        sources |= {f"{SESSIONS}/{path.name}": path for path in sorted((waiting / SESSIONS).glob("*.json"))}
         sizes = {}
         for name, source in sources.items():
             _place(source, place / name)
@@ -103,6 +109,7 @@ def restore(source: Path, folder: Path) -> tuple[Backup, Path]:
         for old in [
             folder / HEAD,
             folder / INBOX,
+            folder / SESSIONS,
             *folder.glob("snapshot-*"),
             *(folder / f"{name}.lance" for name in NAMES),
         ]:

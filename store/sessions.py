@@ -59,8 +59,9 @@ class Sessions:
 
     def load(self, name: str) -> Session | None:
         """None where there is none. Raises SessionDamaged."""
+        path = self._path(name)
         try:
-            written = json.loads(self._path(name).read_bytes())
+            written = json.loads(path.read_bytes())
             if written["format"] != FORMAT:
                 raise ValueError(f"it has format {written['format']}, this hippod reads {FORMAT}")
             questions = tuple(AskedOnce(**each) for each in written["questions"])

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from daemon.api.body import Share, media_type, read_all
 from daemon.api.errors import ApiError, BadRequest, Invalid
 from daemon.api.settings import Limits
-from daemon.contract import ABSOLUTE, BLANK, JSON, FieldError
+from daemon.contract import ABSOLUTE, BLANK, JSON, SESSION_PATTERN, FieldError
 
 M = TypeVar("M", bound=BaseModel)
 SHOWN = 20
@@ -59,7 +59,11 @@ def refusal(found: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = 
     return Invalid(f"{first.field or 'The body'}: {first.message}{more}.{allowed}", errors=errors)
 
 
-PATTERNS = {BLANK: "must hold more than white space", ABSOLUTE: "must be an absolute path"}
+PATTERNS = {
+    BLANK: "must hold more than white space",
+    ABSOLUTE: "must be an absolute path",
+    SESSION_PATTERN: "must be up to 60 letters, digits, underscores, dots and dashes, and not begin with a dot or dash",
+}
 EITHER = ("as_of",)
 """Fields that take a value of one kind or another."""
 

@@ -126,7 +126,7 @@ def _response(asked: _Asked, answer: DeepAnswer, name: str | None, seconds: floa
     pinned, request = asked.pinned, asked.request
     trace = trace_to_json(answer.trace)
     continued = _continued(asked, answer, name)
-    notes = [_lost(continued), answer.note]
+    notes = [_lost(continued, asked.session.dropped if asked.session else 0), answer.note]
     return AskResponse(
         question=request.question,
         answer=answer.text,
@@ -170,14 +170,13 @@ def _continued(asked: _Asked, answer: DeepAnswer, name: str | None) -> AskSessio
     )
 
 
-def _lost(session: AskSession | None) -> str | None:
-    if session is None or not (session.forgotten or session.weakened):
+def _lost(session: AskSession | None, dropped: int) -> str | None:
+    """What the answer's own note does not say of the session's points."""
+    if session is None or not (dropped or session.weakened):
         return None
     said = []
-    if session.forgotten:
-        said.append(f"{session.forgotten} dropped, as no passage vouches for them any more")
+    if dropped:
+        said.append(f"{dropped} were dropped when the last passage that vouched for them went")
     if session.weakened:
         said.append(f"{session.weakened} lost some of their passages")
-    return f"of {session.points} points that session {session.name} had at commit {session.commit}, " + " and ".join(
-        said
-    )
+    return f"of {session.points} points that session {session.name} had at commit {session.commit}, " + " and ".join(said)

@@ -121,7 +121,7 @@ class SessionService:
                 log.info("session_expired", session=name)
                 return
             memory = memory_from_json(session.memory)
-            kept = vouched(memory, self._store.snapshot())  # taken after the session: never older than it
+            kept = still_said(memory, self._store.snapshot())  # taken after the session: never older than it
             if kept != memory:
                 dropped = len(memory.points) - len(kept.points)
                 self._sessions.keep(session, memory_to_json(kept), dropped)
@@ -133,8 +133,11 @@ def _utc(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def vouched(memory: Memory, snapshot: Snapshot) -> Memory:
-    """The points with those of their passages that live in `snapshot`; a point without any is left out."""
+def still_said(memory: Memory, snapshot: Snapshot) -> Memory:
+    """The points with those of their passages that live in `snapshot`; a point without any is left out.
+
+    Entities are not looked at, as a question does: the graph may lack them for as long as a model takes to read a passage.
+    """
     points = []
     for point in memory.points:
         passages = tuple(id for id in point.passages if snapshot.passage_row(id) is not None)
