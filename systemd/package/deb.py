@@ -117,15 +117,23 @@ def environment(python: Path, minor: str, root: Path, work: Path) -> None:
         shutil.copy(ROOT / name, sources)
     run([python, "-m", "venv", "--symlinks", staged])
     # Torch first, as `make install` does: no looser requirement is to pull another build of it.
-    pip = [staged / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--no-compile"]
+    pip: list[object] = [
+        staged / "bin/python",
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--quiet",
+        "--no-compile",
+    ]
     pip += ["--constraint", ROOT / "constraints.txt"]
     torch = next(each for each in requirements() if each.startswith("torch=="))
     run([*pip, torch])
     run([*pip, sources])
     packages = staged / f"lib/python{minor}/site-packages"
     complete(sources, packages)
-    for name in packages.glob("pip*"):
-        shutil.rmtree(name)
+    for folder in packages.glob("pip*"):
+        shutil.rmtree(folder)
     for note in packages.glob("hippod-*.dist-info/direct_url.json"):
         note.unlink()
     scripts(staged, minor)
@@ -135,7 +143,16 @@ def environment(python: Path, minor: str, root: Path, work: Path) -> None:
     for cache in [*staged.rglob("__pycache__")]:
         shutil.rmtree(cache)
     # Never checked against the sources, which never change: the service cannot write here anyway.
-    compiling = [staged / "bin/python", "-m", "compileall", "-q", "-j", "2", "--invalidation-mode", "unchecked-hash"]
+    compiling: list[str | Path] = [
+        staged / "bin/python",
+        "-m",
+        "compileall",
+        "-q",
+        "-j",
+        "2",
+        "--invalidation-mode",
+        "unchecked-hash",
+    ]
     done = subprocess.run([*compiling, "-s", root, "-p", "/", staged / "lib"], capture_output=True, text=True)
     if "hippod" in done.stdout and "/daemon/" in done.stdout:  # libraries ship files for other versions of Python
         raise Cannot(f"compiling failed:\n{done.stdout}")

@@ -4,11 +4,13 @@ What they say is what `--help` says and what `config.toml` says: the commands ar
 the configuration for its keys. Run it with the Python that hippod is installed for.
 """
 
+import ast
 import re
 import sys
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from inspect import cleandoc
+from inspect import cleandoc, getsource
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,6 +18,7 @@ import click
 from roff import Page
 
 from cli.main import hippoctl
+from daemon.config import Config, sections
 from daemon.config.problems import _number, field_at
 from daemon.main import main as hippod
 
@@ -187,6 +190,7 @@ def configuration_page(explained: Path) -> str:
     """hippod.toml(5), from `config.toml` and the model of the configuration."""
     page = Page("hippod.toml", 5, VERSION, "File formats")
     first, tables = read_explained(explained.read_text("utf-8"))
+    said = docstrings()
     page.section("NAME")
     page.text("hippod.toml - the configuration of hippod")
     page.section("DESCRIPTION")
@@ -203,11 +207,29 @@ def configuration_page(explained: Path) -> str:
             for number, written in enumerate(keys.lines):
                 name, _, value = written.partition(" = ")
                 allowed = _allowed(table.name, name)
-                text = keys.comment if number == len(keys.lines) - 1 else ""
+                # What stands above several settings is said under the last of them; the others have the model's words.
+                last = number == len(keys.lines) - 1
+                text = (keys.comment if last else "") or said.get((table.name, name), "")
                 page.entries([_default(table.name, name, value)], "\n\n".join(part for part in (allowed, text) if part))
     _listed(page, "FILES", FILES)
     page.see(["hippod(8)", "hippoctl(1)", "systemd.exec(5)"])
     return str(page)
+
+
+def docstrings() -> dict[tuple[str, str], str]:
+    """What the model says of its settings, by table and key: the text that stands below a field in its source."""
+    classes = {node.name: node for node in ast.parse(getsource(sections)).body if isinstance(node, ast.ClassDef)}
+    found = {}
+    for name in Config.model_fields:
+        for field_, text in pairwise(classes[field_at([name, "-"])[0].__name__].body):
+            if (
+                isinstance(field_, ast.AnnAssign)
+                and isinstance(field_.target, ast.Name)
+                and isinstance(text, ast.Expr)
+                and isinstance(text.value, ast.Constant)
+            ):
+                found[name, field_.target.id] = str(text.value.value)
+    return found
 
 
 def _sentences(first: str) -> list[str]:
