@@ -126,6 +126,7 @@ export class Graph {
     this.list();
     by("picked").replaceChildren();
     by("graph-summary").textContent = this.told;
+    this.canvas.dataset.about = this.about.query;
     this.canvas.setAttribute("aria-busy", "false");
   }
 

@@ -27,7 +27,7 @@ export class Moments {
   // `commits` in order; whoever looks at a commit goes on looking at it.
   set(commits) {
     const before = this.asOf();
-    this.commits = commits;
+    this.commits = [...commits]; // its own: the list that it is given grows
     this.slider.max = String(commits.length);
     const kept = before === undefined ? -1 : commits.findIndex((each) => each.commit >= before);
     this.slider.value = String(kept < 0 ? commits.length : kept);
