@@ -1,0 +1,183 @@
+"""What is fuzzed: functions of bytes. Each lets nothing out but what is a defect: an exception that its caller does not
+expect, or a result that cannot go on from there."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+from pydantic import BaseModel
+
+from consumers.json_documents import read_json_file, read_json_lines
+from consumers.kafka.message import Message
+from consumers.kafka.reading import place_of, read_message
+from consumers.splitting import SplitSettings
+from consumers.types import Document
+from daemon.config.errors import ConfigError
+from daemon.config.load import load_config
+from daemon.config.model import Config
+from daemon.config.render import render
+from daemon.contract import PROBLEM_JSON, Problem, QueryResponse
+from memory.openie.recorded import RecordedFormatError, read_recorded
+from memory.openie.rules import RulesExtractor
+from store.types import PassageText
+from tests.e2e.running import Daemon
+from tests.fuzz import inputs
+
+SPLIT = SplitSettings()
+REFUSALS = (400, 409, 413, 415, 422)
+Run = Callable[[bytes], None]
+
+
+@dataclass(frozen=True)
+class Target:
+    """`strategy` makes the inputs; `share` of all inputs are this one's. `elsewhere`: the process that does the work, where
+    that is not this one."""
+
+    strategy: Any
+    run: Run
+    share: float
+    elsewhere: int | None = None
+
+
+def _configuration(folder: Path, data: bytes) -> None:
+    file = folder / "config.toml"
+    file.write_bytes(data)
+    try:
+        config = load_config(file, {"HOME": str(folder)})
+    except ConfigError as error:
+        assert error.problems
+        assert all(problem.isprintable() for problem in error.problems)
+        return
+    text = render(config)
+    file.write_text(text, "utf-8")
+    assert render(load_config(file, {"HOME": str(folder)})) == text
+
+
+def _sound(documents: list[Document]) -> None:
+    """As the store and the API need them: texts in UTF-8, metadata that is JSON, a reason where there is nothing else."""
+    for document in documents:
+        document.uri.encode()
+        document.title.encode()
+        (document.error or "").encode()
+        json.dumps(document.metadata, allow_nan=False).encode()
+        assert document.passages or document.error or document.deleted
+        for passage in document.passages:
+            passage.text.encode()
+            passage.title.encode()
+            for triple in passage.given or ():
+                "".join(triple).encode()
+
+
+def _json_documents(data: bytes) -> None:
+    _sound(list(read_json_file(data, "file:///a.json", SPLIT, 1.0, "a")))
+
+
+def _json_lines(data: bytes) -> None:
+    _sound(list(read_json_lines(data, "file:///a.jsonl#", SPLIT)))
+
+
+def _openie_file(folder: Path, data: bytes) -> None:
+    file = folder / "openie.json"
+    file.write_bytes(data)
+    try:
+        passages = list(read_recorded(file))
+    except RecordedFormatError:
+        return
+    for passage in passages:
+        assert passage.problem or passage.text.strip()
+        assert all(
+            len(triple) == 3 and all(isinstance(part, str) and part for part in triple) for triple in passage.triples
+        )
+        json.dumps([passage.title, passage.text, passage.triples])
+
+
+def _kafka_value(data: bytes) -> None:
+    flags = data[0] if data else 0
+    value, key, header, *_ = [*data[1:].split(inputs.SPLITTER), b"", b""]
+    message = Message(
+        "topic",
+        partition=3,
+        offset=14,
+        timestamp=(-1, 0, 1_700_000_000_000, 2**62)[flags & 3],
+        key=key if flags & 4 else None,
+        value=value if flags & 24 else None,
+        headers=(("header", header or None), (header.decode("utf-8", "replace"), header)) if flags & 32 else (),
+    )
+    assert Message.from_json(json.loads(json.dumps(message.to_json()))) == message
+    documents = read_message(message, "text" if flags & 64 else "json", SPLIT)
+    assert documents
+    _sound(documents)
+    assert {place_of(document) for document in documents} == {message.place}
+
+
+def _extraction(extractor: RulesExtractor, data: bytes) -> None:
+    for document in read_json_file(data, "file:///a.json", SPLIT, 1.0, "a"):
+        passages = [PassageText(str(i), passage.title, passage.text) for i, passage in enumerate(document.passages)]
+        for found in extractor.extract(passages):
+            for triple in found.triples:
+                assert len(triple) == 3
+                "".join(triple).encode()
+
+
+def _post(http: httpx.Client, path: str, media_type: str, data: bytes) -> httpx.Response:
+    answer = http.post(path, content=data, headers={"Content-Type": media_type})
+    if answer.status_code != 200:
+        assert answer.status_code in REFUSALS, (answer.status_code, answer.text[:500])
+        assert answer.headers["content-type"] == PROBLEM_JSON
+        Problem.model_validate_json(answer.content)
+    return answer
+
+
+def _query(http: httpx.Client, data: bytes) -> None:
+    answer = _post(http, "/v1/query", "application/json", data)
+    if answer.status_code == 200:
+        QueryResponse.model_validate_json(answer.content)
+
+
+def _sections() -> dict[str, tuple[bool, tuple[str, ...]]]:
+    found = {}
+    for name, field in Config.model_fields.items():
+        kinds = [field.annotation, *getattr(field.annotation, "__args__", ())]
+        model = next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
+        found[name] = (model is not field.annotation, tuple(model.model_fields))
+    return found
+
+
+FACTS = (
+    ("Odile Brandt founded Project Lantern in Pellaston.", [["Odile Brandt", "founded", "Project Lantern"]]),
+    ("Project Lantern measures Widow Shaft.", [["Project Lantern", "measures", "Widow Shaft"]]),
+    ("Widow Shaft lies beneath Lake Ferrand.", [["Widow Shaft", "lies beneath", "Lake Ferrand"]]),
+    ("Nothing is said here.", []),
+)
+
+
+@contextmanager
+def targets(folder: Path) -> Iterator[dict[str, Target]]:
+    """All of them, over files in `folder` and a daemon that lives there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        daemon = stack.enter_context(Daemon(folder / "daemon"))
+        daemon.add(
+            *(
+                {"id": str(i), "title": text[:12], "text": text, "triples": given}
+                for i, (text, given) in enumerate(FACTS)
+            )
+        )
+        daemon.wait()
+        assert daemon.process is not None
+        yield {
+            "configuration": Target(inputs.configurations(_sections()), partial(_configuration, folder), 0.15),
+            "json-documents": Target(inputs.json_documents, _json_documents, 0.2),
+            "json-lines": Target(inputs.json_lines, _json_lines, 0.15),
+            "openie-files": Target(inputs.openie_files, partial(_openie_file, folder), 0.15),
+            "kafka-values": Target(inputs.kafka_values, _kafka_value, 0.15),
+            "queries": Target(inputs.query_bodies, partial(_query, daemon.http), 0.15, daemon.process.pid),
+            "extraction": Target(inputs.json_documents, partial(_extraction, RulesExtractor()), 0.05),
+        }
+        assert daemon.process.poll() is None, "the daemon ended"
+        assert daemon.events("request failed") == [], daemon.events("request failed")[:3]

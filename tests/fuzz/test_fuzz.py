@@ -1,0 +1,71 @@
+"""Thousands of nearly right inputs end nothing and hold nothing up. `make bench` tries a hundred thousand."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.running import ROOT, clean_environment
+from tests.fuzz.running import Fuzzed, fuzz
+
+INPUTS = 2_000
+
+
+def told(found: list[Fuzzed]) -> str:
+    return "\n".join(f"{each.name}: {file}: {what}" for each in found for file, what in each.failures.items())
+
+
+@pytest.mark.timeout(300)
+def test_no_input_ends_the_process_or_holds_it_up(tmp_path: Path) -> None:
+    found = fuzz(tmp_path, INPUTS, number=11, patience_s=280)
+    assert not told(found), told(found)
+    assert sum(each.inputs for each in found) >= INPUTS - 10
+    assert {each.name for each in found} >= {
+        "configuration",
+        "json-documents",
+        "json-lines",
+        "openie-files",
+        "kafka-values",
+        "queries",
+    }
+    assert all(Path(each.slowest).exists() for each in found if each.slowest_s)
+
+
+SPOILED = """
+import sys, time
+from pathlib import Path
+from tests.fuzz import running, targets
+
+def bad(data):
+    {fault}
+
+running.LIMIT_S = 0.05
+known = {{"bad": targets.Target(targets.inputs.json_documents, bad, 1.0)}}
+found = running._run(Path(sys.argv[1]), "bad", known["bad"], 20, 1)
+print(found.failed, sorted(found.failures.values())[:1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("raise KeyError('inside')", '20 ["KeyError at'),
+        (
+            "began = time.process_time()\n    while time.process_time() - began < 0.06: pass",
+            "s of processor time",
+        ),
+    ],
+)
+def test_a_fault_would_be_seen(tmp_path: Path, fault: str, said: str) -> None:
+    """The watch itself: an exception and a slow input are told, with the input kept."""
+    done = subprocess.run(
+        [sys.executable, "-c", SPOILED.format(fault=fault), str(tmp_path)],
+        cwd=ROOT,
+        env=clean_environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert said in done.stdout, done
+    assert list((tmp_path / "found" / "bad").iterdir())
