@@ -166,6 +166,21 @@ class Vectors:
             self.n += len(part)
             done += len(part)
 
+    def put(self, rows: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> None:
+        """Writes `vectors` at `rows`, which may lie behind the end: for filling at opening, in whatever order they come.
+
+        What lies between and is never written is undefined.
+        """
+        if not len(rows):
+            return
+        self.n = max(self.n, int(rows.max()) + 1)
+        while len(self._blocks) * BLOCK < self.n:
+            self._blocks.append(np.empty((BLOCK, self.dim), np.float32))
+        block_of = rows // BLOCK
+        for block in np.unique(block_of):
+            here = block_of == block
+            self._blocks[block][rows[here] % BLOCK] = vectors[here]
+
     def load(self, blocks: Sequence[NDArray[np.float32]], n: int) -> None:
         """Takes over `n` saved rows in blocks of `BLOCK` rows (the last may be shorter); they are never written to."""
         self._blocks, self.n = list(blocks), n

@@ -75,6 +75,7 @@ class Image:
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
         self.linkable = Growing(np.bool_)
         self.predicates: list[str] = []
+        self._predicates: dict[str, str] = {}
         self.triple_ends = Growing(np.int32, 2)
         self.triple_rows: dict[TripleKey, int] = {}
         self.triple_vectors = Vectors(dim)
@@ -131,6 +132,14 @@ class Image:
     def triple(self, row: int) -> Triple:
         subject, object_ = self.triple_ends.view()[row]
         return self.phrases[subject], self.predicates[row], self.phrases[object_]
+
+    def known(self, text: str) -> str:
+        """The copy of a phrase, predicate or passage id that is held already: documents name the same over and over."""
+        row = self.phrase_rows.get(text)
+        if row is not None:
+            return self.phrases[row]
+        row = self.passage_rows.get(text)
+        return self.passages[row].id if row is not None else self._predicates.setdefault(text, text)
 
     def _number(self, name: str, count: int, ids: NDArray[np.int32] | None) -> None:
         first = self.next_id[name]

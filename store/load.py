@@ -1,10 +1,11 @@
 """From the tables to the image: what opening a store does."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
@@ -12,8 +13,15 @@ from scipy import sparse
 from store.image import NOTHING, Given, Image
 from store.plan import SynonymRule, wanted
 from store.synonyms import Crowd, similar
-from store.tables import Tables
+from store.tables import BATCH, Tables
 from store.types import Document, Extraction, PassageRef, PassageText, State
+
+TEXTS: Mapping[str, Sequence[str]] = {
+    "passages": ("row", "id", "title", "text"),
+    "phrases": ("row", "text"),
+    "triples": ("row", "subject", "predicate", "object"),
+}
+"""The columns of each table but its vectors."""
 
 
 def load_image(tables: Tables, dim: int, rule: SynonymRule, commit: int | None = None) -> Image:
@@ -33,8 +41,9 @@ def past_image(then: Image, tables: Tables, rule: SynonymRule, commit: int) -> I
 def _fill(image: Image, tables: Tables, rule: SynonymRule, commit: int | None, changing: bool = True) -> None:
     """`changing`: whether commits will follow, which need to know more of the synonyms than queries do."""
     _extractions(image, until(tables.read("extractions"), commit))
-    for row in until(tables.read("documents"), commit).to_pylist():
-        _document(image, row)
+    for batch in until(tables.read("documents"), commit).to_batches(BATCH):
+        for row in batch.to_pylist():
+            _document(image, row)
     _living(image)
     matrix = _synonyms(image, until(tables.read("synonyms"), commit))
     if changing:
@@ -52,39 +61,44 @@ def append_contents(image: Image, tables: Tables, first: Mapping[str, int]) -> N
     """Appends the passages, phrases and triples whose number is `first` (by table) or a later one."""
 
     def rows(name: str) -> Any:
-        return tables.read_where(name, None, f"row >= {first[name]}").sort_by("row")
+        return tables.read_where(name, TEXTS[name], f"row >= {first[name]}").sort_by("row")
 
     passages = rows("passages")
     columns = zip(passages["id"].to_pylist(), passages["title"].to_pylist(), passages["text"].to_pylist(), strict=True)
     image.add_passages([PassageText(*column) for column in columns], passages["row"].to_numpy())
-    image.passage_vectors.extend(_matrix(passages, image.dim))
     phrases = rows("phrases")
     image.add_phrases(phrases["text"].to_pylist(), phrases["row"].to_numpy())
-    image.phrase_vectors.extend(_matrix(phrases, image.dim))
-    image.sketches.extend(image.phrase_vectors)
     triples = rows("triples")
     ids = image.ids["phrases"].view()
+    predicates: dict[str, str] = {}
     image.add_triples(
         list(
             zip(
                 np.searchsorted(ids, triples["subject"].to_numpy()).tolist(),
-                triples["predicate"].to_pylist(),
+                (predicates.setdefault(text, text) for text in triples["predicate"].to_pylist()),
                 np.searchsorted(ids, triples["object"].to_numpy()).tolist(),
                 strict=True,
             )
         ),
         triples["row"].to_numpy(),
     )
-    image.triple_vectors.extend(_matrix(triples, image.dim))
     for name, table in (("passages", passages), ("phrases", phrases), ("triples", triples)):
         if table.num_rows:
             image.next_id[name] = int(table["row"][-1].as_py()) + 1
-
-
-def _matrix(table: Any, dim: int) -> NDArray[np.float32]:
-    column = table["vector"].combine_chunks()
-    flat: NDArray[np.float32] = column.flatten().to_numpy(zero_copy_only=False)
-    return flat.reshape(-1, dim)
+    del passages, phrases, triples
+    for name, vectors in (
+        ("passages", image.passage_vectors),
+        ("phrases", image.phrase_vectors),
+        ("triples", image.triple_vectors),
+    ):
+        # Vectors are most of a store: each goes to its place as it is read, so that there is one copy of them.
+        for batch in tables.batches(name, ("row", "vector"), f"row >= {first[name]}"):
+            places = np.searchsorted(image.ids[name].view(), batch["row"].to_numpy())
+            vectors.put(places, batch["vector"].flatten().to_numpy(zero_copy_only=False).reshape(-1, image.dim))
+        if vectors.n != image.ids[name].n:
+            raise ValueError(f"the table {name} has {image.ids[name].n} rows and {vectors.n} vectors")
+    image.sketches.extend(image.phrase_vectors)
+    pa.default_memory_pool().release_unused()
 
 
 def _extractions(image: Image, table: Any) -> None:
@@ -107,13 +121,17 @@ def _document(image: Image, row: dict[str, Any]) -> None:
     if row["state"] == State.REMOVED.value:
         image.documents.pop(row["uri"], None)
         return
-    image.documents[row["uri"]] = document_of(row)
+    image.documents[row["uri"]] = document_of(row, image.known)
 
 
-def document_of(row: Mapping[str, Any]) -> Document:
-    """A row of `documents` as it was committed."""
+def document_of(row: Mapping[str, Any], known: Callable[[str], str]) -> Document:
+    """A row of `documents` as it was committed. `known` gives the copy of a text that is there already (`Image.known`)."""
     refs = tuple(
-        PassageRef(passage, location, None if given is None else tuple((s, p, o) for s, p, o in given))
+        PassageRef(
+            known(passage),
+            location,
+            None if given is None else tuple((known(s), known(p), known(o)) for s, p, o in given),
+        )
         for passage, location, given in json.loads(row["passages"])
     )
     return Document(

@@ -8,16 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.image import NOTHING, Given, Image
-from store.load import append_contents, document_of, extraction_of, users_of
+from store.load import TEXTS, append_contents, document_of, extraction_of, users_of
 from store.plan import SynonymRule, plan
 from store.saved import KINDS, Saved, Unusable, newest
 from store.synonyms import linkable
-from store.tables import Tables
+from store.tables import BATCH, Tables
 from store.types import Batch, Document, PassageText, State
 
 NO_PASSAGE = PassageText("", "", "")
-COLUMNS = {"passages": ("row", "id", "title", "text"), "phrases": ("row", "text")}
-COLUMNS["triples"] = ("row", "subject", "predicate", "object")
 
 
 def start_image(
@@ -49,7 +47,7 @@ def _contents(image: Image, saved: Saved, tables: Tables) -> None:
     texts: dict[str, Any] = {}
     for name in KINDS:
         ids = np.array(saved.array(f"{name}-ids"))
-        table = tables.read_where(name, COLUMNS[name], f"row < {saved.next_id[name]}").sort_by("row")
+        table = tables.read_where(name, TEXTS[name], f"row < {saved.next_id[name]}").sort_by("row")
         rows = np.searchsorted(ids, table["row"].to_numpy())
         # What purging took from the table since was dead then, too.
         there = np.array(saved.array(f"{name}-known")) if saved.has(f"{name}-known") else np.ones(len(ids), np.bool_)
@@ -95,13 +93,14 @@ def _contents(image: Image, saved: Saved, tables: Tables) -> None:
 def _documents(image: Image, saved: Saved, tables: Tables) -> list[Mapping[str, Any]]:
     """Fills in the documents as of the snapshot; returns the rows of `documents` that came later."""
     later = []
-    for row in tables.read("documents").sort_by("commit").to_pylist():
+    rows = (row for batch in tables.read("documents").sort_by("commit").to_batches(BATCH) for row in batch.to_pylist())
+    for row in rows:
         if row["commit"] > saved.commit:
             later.append(row)
         elif row["state"] == State.REMOVED.value:
             image.documents.pop(row["uri"], None)
         else:
-            image.documents[row["uri"]] = document_of(row)
+            image.documents[row["uri"]] = document_of(row, image.known)
     for document in image.documents.values():
         _hold(image, document)
     return later
@@ -143,7 +142,7 @@ def _replay(image: Image, saved: Saved, tables: Tables, rule: SynonymRule, later
     found = [extraction_of(row) for row in tables.read_where("extractions", None, after).sort_by("commit").to_pylist()]
     last = {row["uri"]: row for row in later}
     removed = tuple(uri for uri, row in last.items() if row["state"] == State.REMOVED.value)
-    documents = tuple(document_of(row) for uri, row in last.items() if row["state"] != State.REMOVED.value)
+    documents = tuple(document_of(row, image.known) for uri, row in last.items() if row["state"] != State.REMOVED.value)
     if not (found or removed or documents):
         return
     delta = plan(image, Batch(documents, removed, extractions=tuple({e.passage: e for e in found}.values())), rule, 0.0)

@@ -33,6 +33,9 @@ SYNCING = 16
 MERGED_ROWS = 4096
 """Rows up to which new fragments are merged into one: some 20 ms, for which a commit may have to wait."""
 
+BATCH = 8192
+"""Rows that are read at a time where not all are wanted at once."""
+
 FRAGMENT_BITS = 32
 """A row's id is its fragment's number, then its place in that."""
 
@@ -196,6 +199,10 @@ class Tables:
         table = self._tables[name]
         wanted = list(columns or self._schemas[name].names)
         return table.search().where(condition).select(wanted).limit(max(table.count_rows(), 1)).to_arrow()
+
+    def batches(self, name: str, columns: Sequence[str], condition: str) -> Iterator[Any]:
+        """The rows for which `condition` (SQL) holds as record batches, in no order: for what is too large to hold twice."""
+        yield from self._tables[name].search().where(condition).select(list(columns)).to_batches(BATCH)
 
     def read_with_ids(self, name: str, columns: Sequence[str]) -> pa.Table:
         """Some columns of the whole table and `_rowid`, by which `delete` names rows."""
