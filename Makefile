@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Every version is pinned here; torch comes first so that no looser requirement pulls a GPU build.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: install install-test run test bench lint deb clean
+.PHONY: install install-test run test pictures bench lint deb clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -46,6 +46,10 @@ test: install-test lint
 # Two processes on two cores starve each other now and then; what fails for that reason passes when it is run again, and is
 # counted as rerun in the last line.
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope --reruns 2
+
+# The README's pictures, taken anew from examples/drive in the system's Chromium.
+pictures: install-test
+	HIPPOD_PICTURES=1 $(BIN)/python -m pytest tests/page/test_page_pictures.py
 
 bench: install-test
 	$(BIN)/python -m bench
