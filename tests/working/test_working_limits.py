@@ -78,6 +78,18 @@ def test_the_budget_of_calls_ends_the_steps_and_keeps_one_for_the_answer(ask, mo
     assert (f"the budget of {calls} model calls is used up" in (answer.note or "")) == (calls < 9)
 
 
+@pytest.mark.parametrize("calls", range(4, 8))
+def test_trying_again_does_not_take_the_answers_call(ask, model: ModelServer, calls: int) -> None:
+    answer = ask(
+        QUESTION,
+        playing(lambda call, turn: Text("Hm.") if call.purpose == "judge" else None),
+        DeepSettings(budget=Budget(calls=calls)),
+    )
+    assert model.calls[-1].purpose == "answer"
+    assert answer.written
+    assert answer.stopped == ("calls" if calls == 4 else "model")
+
+
 def test_the_budget_of_tokens_ends_the_steps_and_shortens_the_answer(ask, model: ModelServer) -> None:
     whole = ask(QUESTION, playing()).tokens
     used = whole.prompt + whole.completion

@@ -1,0 +1,89 @@
+"""A deep question against a model of 300 ms a call: what hippod adds to the model's time.
+
+The model is a script in a process of its own. `own` is what is left of a question's time when the calls' 300 ms are taken
+away: retrieval, prompts, reading answers, and the HTTP client too.
+"""
+
+import asyncio
+import multiprocessing
+import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from bench.deep_example import ENCODER, drive
+from bench.large_graph import large_snapshot
+from memory.llm.client import ModelClient, ModelSettings
+from memory.working.deep import ask_deep
+from memory.working.types import DeepSettings
+from store.snapshot import Snapshot
+from tests.models.model_server import ModelServer
+from tests.working.playing import playing
+
+RECORDED = Path(__file__).parents[2] / "shared" / "data" / "musique" / "openie.json"
+LATENCY_S = 0.3
+QUESTIONS = 12
+
+
+def run(results: dict[str, Any]) -> str:
+    """The large graph needs ../shared; without it only the example drive is asked about."""
+    lines = [
+        "| memory | phrases | calls | question p50 | own p50 | own, share p50 / most |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    with drive() as snapshot:
+        lines.append(_row(results, "example drive", snapshot))
+    if RECORDED.exists():
+        lines.append(_row(results, "of the paper's size", large_snapshot(RECORDED)))
+    return "\n".join(lines)
+
+
+def _row(results: dict[str, Any], name: str, snapshot: Snapshot) -> str:
+    times = asyncio.run(_ask(snapshot))
+    shares = sorted(own / whole for _, whole, own in times)
+    found = {
+        "phrases": snapshot.n_phrases,
+        "calls": max(calls for calls, _, _ in times),
+        "seconds": statistics.median(whole for _, whole, _ in times),
+        "own_s": statistics.median(own for _, _, own in times),
+        "share": statistics.median(shares),
+        "share_most": shares[-1],
+    }
+    results[name] = found
+    return (
+        f"| {name} | {found['phrases']:,} | {found['calls']} | {found['seconds']:.2f} s | {found['own_s'] * 1000:.0f} ms "
+        f"| {found['share']:.1%} / {found['share_most']:.1%} |"
+    )
+
+
+async def _ask(snapshot: Snapshot) -> list[tuple[int, float, float]]:
+    """(calls, seconds, seconds without the model's) of each question; the first, which warms up, is left out."""
+    with _server() as url:
+        client = ModelClient(ModelSettings(url, "m"))
+        times = []
+        for number in range(QUESTIONS + 1):
+            question = f"What have the people of station {number} to do with the river?"
+            answer = await ask_deep(question, snapshot, ENCODER, client, DeepSettings())
+            assert answer.stopped == "steps", answer.note
+            times.append((answer.requests, answer.seconds, answer.seconds - answer.requests * LATENCY_S))
+        await client.close()
+    return times[1:]
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
+    process.start()
+    try:
+        yield ours.recv()
+    finally:
+        process.terminate()
+
+
+def _serve(pipe: Connection) -> None:
+    with ModelServer(playing(), LATENCY_S) as server:
+        pipe.send(server.url)
+        pipe.recv()
