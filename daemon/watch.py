@@ -16,6 +16,8 @@ STILL_S = 120.0
 STILL_SHARE = 0.75
 """Of the time that a service manager allows: with a tick on top, a part that stands still is not vouched for after it."""
 SLOW_COMMIT_S = 120.0
+"""A batch that takes longer is complained of, once in `COMPLAIN_S`."""
+COMPLAIN_S = 60.0
 STARTING_S = 60.0
 """How long opening may stand still before the service manager is no longer asked for more time."""
 
@@ -42,6 +44,7 @@ async def watch(
     """Returns when `stop` is done. PipelineEnded when the pipeline is."""
     said = ""
     known: set[str] = set()
+    slow = _SlowCommits(pipeline)
     while not stop.done():
         stuck = liveness.stuck()
         if not pipeline.alive():
@@ -55,7 +58,7 @@ async def watch(
         for part in known - {each.part for each in stuck}:
             log.warning("moves_again", part=part)
         known = {each.part for each in stuck}
-        _complain_of_a_slow_commit(pipeline)
+        slow.complain()
         text = standing()
         if known:
             text = f"stuck: {', '.join(sorted(known))}; {text}"
@@ -74,8 +77,15 @@ async def ask_for_time(notifier: Notifier, opening: Part) -> None:
         await asyncio.sleep(TICK_S)
 
 
-def _complain_of_a_slow_commit(pipeline: Pipeline) -> None:
+class _SlowCommits:
     """A batch that takes minutes is slow hardware or a fault; either way somebody must be able to see it."""
-    since = pipeline.committer.busy_since
-    if since is not None and (waited := time.monotonic() - since) > SLOW_COMMIT_S:
-        log.warning("commit_slow", took_ms=round(waited * 1000), pending=len(pipeline.intake))
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._said = -COMPLAIN_S
+
+    def complain(self) -> None:
+        since, now = self._pipeline.committer.busy_since, time.monotonic()
+        if since is not None and now - since > SLOW_COMMIT_S and now - self._said >= COMPLAIN_S:
+            self._said = now
+            log.warning("commit_slow", took_ms=round((now - since) * 1000), pending=len(self._pipeline.intake))
