@@ -15,6 +15,7 @@ from cli.commands.documents import list_documents, retry, rm, show
 from cli.commands.evaluating import evaluate
 from cli.commands.exporting import export
 from cli.commands.extracting import backfill, reextract
+from cli.commands.graph import graph
 from cli.commands.keeping import backup, restore, verify
 from cli.commands.mcp import mcp
 from cli.commands.sessions import sessions
@@ -49,7 +50,7 @@ def hippoctl(session: Session, socket: str | None) -> None:
 
 for _command in (
     status, wait, query, ask, add, rm, list_documents, show, retry, watch, import_, evaluate, export, doctor, reextract,
-    backfill, sessions, verify, backup, restore, completion, mcp, ui,
+    backfill, sessions, verify, backup, restore, completion, graph, mcp, ui,
 ):  # fmt: skip
     hippoctl.add_command(_command)
 

@@ -42,7 +42,7 @@ def export(session: Session, file: Path, format_: str | None) -> None:
     to_stdout = session.stdout_taken = str(file) == "-"
     with session.client() as client, progress("exporting") as shown:
         stream = client.stream(f"{Route.EXPORT}?format={wanted}", accept=wanted.media_type, timeout_s=SILENCE_S)
-        with stream as response, _stdout() if to_stdout else _whole(file) as target:
+        with stream as response, _stdout() if to_stdout else whole_file(file) as target:
             for chunk in response.iter_bytes(PIECE):
                 target.write(chunk)
                 lines += chunk.count(b"\n")
@@ -80,7 +80,7 @@ def _stdout() -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[IO[bytes]]:
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A file that takes the place of `path` once all of it is on disk."""
     if path.exists() and not path.is_file():
         # /dev/stdout, a pipe: nothing to replace.

@@ -1,0 +1,170 @@
+"""The neighbourhood as one HTML file that needs nothing else: Bokeh's code comes from its package and goes into the file.
+
+Text of documents stays text: Bokeh escapes its data and its tooltips, the template here escapes the rest. The file's own
+content policy forbids it to load or send anything.
+"""
+
+from typing import Any
+
+from bokeh.embed import file_html
+from bokeh.models import ColumnDataSource, HoverTool
+from bokeh.models.renderers import DataRenderer
+from bokeh.plotting import figure
+from bokeh.resources import INLINE
+
+from cli.graph.exchange import ends, on_paths
+from cli.graph.look import EDGES, NODES, PATH, Place, labelled, sizes
+from cli.text import cut, one_line
+from daemon.contract import GraphEdge, GraphNode, GraphResponse
+
+SHOWN = 300
+"""Characters of one text in a tooltip or the list."""
+TEMPLATE = """
+{% block preamble %}
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+{% endblock %}
+{% block postamble %}
+<style>
+  body { font: 16px/1.5 system-ui, sans-serif; color: #1d2329; background: #fff; }
+  main { margin: 0 auto; max-width: 90rem; padding: 1rem; }
+  h1 { font-size: 1.3rem; overflow-wrap: anywhere; } h2 { font-size: 1.1rem; }
+  figure { height: 75vh; margin: 0; } li { margin: .4rem 0; overflow-wrap: anywhere; } small { color: #4c5661; }
+</style>
+{% endblock %}
+{% block contents %}
+<main>
+<h1>{{ heading | e }}</h1>
+<p>{{ summary | e }}</p>
+<figure role="img" aria-label="{{ summary | e }}">{{ super() }}</figure>
+{% if passages %}<h2>Passages found</h2>
+<ol>{% for each in passages %}
+<li>{{ each.title | e }} <small>{{ each.document | e }}</small>
+{%- if each.path %}<br>{{ each.path | e }}{% endif %}</li>{% endfor %}
+</ol>{% endif %}
+<h2>Heaviest nodes</h2>
+<ol>{% for each in heaviest %}
+<li>{{ each.text | e }} <small>{{ each.kind | e }}, {{ each.said | e }}</small></li>{% endfor %}
+</ol>
+</main>
+{% endblock %}
+"""
+
+
+def html(found: GraphResponse, spots: list[Place]) -> str:
+    """The file's text."""
+    heading = cut(one_line(found.query or found.centre or ""), SHOWN)
+    return file_html(
+        _plot(found, spots),
+        INLINE,
+        title=heading,
+        template=TEMPLATE,
+        template_variables={
+            "heading": heading,
+            "summary": f"{len(found.nodes)} nodes and {len(found.edges)} of the {found.edges_between} edges between them, "
+            f"as of commit {found.commit}",
+            "passages": _passages(found),
+            "heaviest": _heaviest(found),
+        },
+    )
+
+
+def _plot(found: GraphResponse, spots: list[Place]) -> figure:
+    plot = figure(
+        sizing_mode="stretch_both", tools="pan,wheel_zoom,tap,reset,save", active_scroll="wheel_zoom", match_aspect=True
+    )
+    plot.axis.visible = plot.grid.visible = False
+    plot.toolbar.logo = None
+    at = {node.id: spot for node, spot in zip(found.nodes, spots, strict=True)}
+    on = on_paths(found)
+    edges: list[DataRenderer] = []
+    for kind, dash, width in (("context", "solid", 1.0), ("synonym", "dashed", 1.2), ("relation", "solid", 1.6)):
+        of_kind = [edge for edge in found.edges if edge.type == kind and ends(edge) not in on]
+        edges.append(_lines(plot, of_kind, at, EDGES[kind], dash, width, kind))
+    lit = [edge for edge in found.edges if ends(edge) in on]
+    edges.append(_lines(plot, lit, at, PATH, "solid", 4.0, "path"))
+    radii = sizes(found, 3.0, 20.0)
+    nodes: list[DataRenderer] = []
+    for kind, marker in (("phrase", "circle"), ("passage", "square")):
+        numbers = [number for number, node in enumerate(found.nodes) if node.kind == kind]
+        chosen = [found.nodes[number] for number in numbers]
+        source = ColumnDataSource(
+            {
+                "x": [at[node.id][0] for node in chosen],
+                "y": [-at[node.id][1] for node in chosen],
+                "size": [2 * radii[number] for number in numbers],
+                "text": [_short(node.text) for node in chosen],
+                "said": [_said(node) for node in chosen],
+                "more": [_short(f"{node.document or ''} {node.excerpt or ''}") for node in chosen],
+            }
+        )
+        style: dict[str, Any] = {"fill_color": NODES[kind], "line_color": "white", "legend_label": kind}
+        nodes.append(plot.scatter("x", "y", size="size", marker=marker, source=source, **style))
+    _names(plot, found, at, radii)
+    plot.add_tools(
+        HoverTool(renderers=edges, tooltips=[("@type", "@triples"), ("weight", "@weight")], line_policy="interp")
+    )
+    plot.add_tools(HoverTool(renderers=nodes, tooltips=[("", "@text"), ("", "@said"), ("", "@more")]))
+    plot.legend.location, plot.legend.click_policy = "top_left", "hide"
+    return plot
+
+
+def _lines(
+    plot: figure, edges: list[GraphEdge], at: dict[str, Place], colour: str, dash: str, width: float, kind: str
+) -> DataRenderer:
+    source = ColumnDataSource(
+        {
+            "xs": [[at[edge.source][0], at[edge.target][0]] for edge in edges],
+            "ys": [[-at[edge.source][1], -at[edge.target][1]] for edge in edges],
+            "type": [edge.type for edge in edges],
+            "weight": [round(edge.weight, 3) for edge in edges],
+            "triples": [
+                _short("; ".join(f"{each.subject} · {each.predicate} · {each.object}" for each in edge.triples))
+                for edge in edges
+            ],
+        }
+    )
+    style: dict[str, Any] = {"line_color": colour, "line_dash": dash, "line_width": width, "legend_label": kind}
+    return plot.multi_line("xs", "ys", source=source, **style)
+
+
+def _names(plot: figure, found: GraphResponse, at: dict[str, Place], radii: list[float]) -> None:
+    names = labelled(found)
+    spots = [at[found.nodes[number].id] for number in names]
+    source = ColumnDataSource(
+        {
+            "x": [x for x, _ in spots],
+            "y": [-y for _, y in spots],
+            "name": list(names.values()),
+            "off": [radii[number] + 4 for number in names],
+        }
+    )
+    style: dict[str, Any] = {"text_font_size": "12px", "text_color": "#1d2329"}
+    plot.text("x", "y", text="name", x_offset="off", source=source, text_baseline="middle", **style)
+
+
+def _passages(found: GraphResponse) -> list[dict[str, str]]:
+    nodes = {node.id: node for node in found.nodes}
+    paths = {
+        path.passage: f"{' → '.join(_short(nodes[each].text) for each in path.nodes)} ({path.share:.0%} of its score)"
+        for path in found.paths
+    }
+    ranked = sorted((node for node in found.nodes if node.rank is not None), key=lambda node: node.rank or 0)
+    return [
+        {"title": _short(node.text), "document": _short(node.document or ""), "path": paths.get(node.id, "")}
+        for node in ranked
+    ]
+
+
+def _heaviest(found: GraphResponse) -> list[dict[str, str]]:
+    chosen = [found.nodes[number] for number in labelled(found)]
+    return [{"text": _short(node.text), "kind": node.kind, "said": _said(node)} for node in chosen]
+
+
+def _said(node: GraphNode) -> str:
+    return f"{node.links} edges" if node.mass is None else f"PageRank {node.mass:.4f}, {node.links} edges"
+
+
+def _short(text: str) -> str:
+    return cut(one_line(text), SHOWN)
