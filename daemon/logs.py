@@ -2,18 +2,22 @@
 
 A line goes to stderr: readable on a terminal, one JSON object otherwise, with `time`, `level`, `event` and `logger` first
 and the event's own fields after them. Modules log with `structlog.get_logger()`; an event's name is a constant, what
-varies goes into fields (`uri`, `passage`, `commit`, `took_ms`, `error`). Text of documents is logged at debug only, wrapped
-in `Content`, which keeps it out of higher levels.
+varies goes into fields (`uri`, `passage`, `commit`, `took_ms`, `error`). `docs/logs.md` lists them all.
+
+Text of documents is logged at debug only. What is known to be such text is wrapped in `Content`. An exception's message may
+hold some without anybody's knowledge (`KeyError: 'a title'`), so an exception is given as it is (`error=error`, `exc_info`)
+and rendered here: unless the configured level is debug, a message is written out only where it is ours or the system's.
 """
 
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Mapping
 from typing import Any, TextIO
 
 import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
+from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 OWN = ("daemon", "consumers", "memory", "store", "__main__")
 """Loggers that follow the configured level. All others speak from `warning` up: some of them print what they parse."""
@@ -23,6 +27,9 @@ _FIRST = ("time", "level", "event", "logger")
 _JOURNAL_PRIORITY = {"critical": 2, "error": 3, "warning": 4, "info": 6, "debug": 7}
 _HANDLER = "hippod"
 _secrets: set[str] = set()
+_outspoken = False
+"""Whether messages of any exception are written out."""
+_OURS = ("daemon", "consumers", "memory", "store")
 
 
 class Content(str):
@@ -41,7 +48,8 @@ def setup(level: str = "info", stream: TextIO | None = None, environ: Mapping[st
         structlog.stdlib.PositionalArgumentsFormatter(),
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
         structlog.processors.StackInfoRenderer(),
-        structlog.processors.format_exc_info,
+        _errors,
+        structlog.processors.ExceptionRenderer(_traceback),
         _withhold_content,
         _mask_secrets,
         _order,
@@ -75,7 +83,9 @@ def setup(level: str = "info", stream: TextIO | None = None, environ: Mapping[st
 
 def set_level(level: str) -> None:
     """Log from `level` up ("debug", "info", "warning", "error"), from now on."""
+    global _outspoken
     number = logging.getLevelNamesMapping()[level.upper()]
+    _outspoken = number <= logging.DEBUG
     logging.getLogger().setLevel(max(number, logging.WARNING))
     for name in OWN:
         logging.getLogger(name).setLevel(number)
@@ -85,6 +95,41 @@ def mask(secret: str) -> None:
     """Replace `secret` wherever it occurs in a logged value, from now on."""
     if secret:
         _secrets.add(secret)
+
+
+def _errors(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Exceptions given as fields."""
+    for key, value in event.items():
+        if isinstance(value, BaseException) and key != "exc_info":
+            event[key] = told(value)
+    return event
+
+
+def told(error: BaseException) -> str:
+    """An exception as it may be logged: its message where we or the system wrote it, else its kind and where it arose."""
+    kind = type(error)
+    if _outspoken or isinstance(error, OSError | MemoryError | ImportError):
+        return f"{kind.__name__}: {error}" if kind.__module__.partition(".")[0] not in _OURS else str(error)
+    if kind.__module__.partition(".")[0] in _OURS:
+        return str(error)
+    return f"{kind.__name__} (its message is shown at log_level debug)"
+
+
+def _traceback(exc_info: ExcInfo) -> str:
+    """As Python writes it, oldest cause first, with each exception's message as `told` gives it. No local variables."""
+    parts: list[str] = []
+    seen: set[int] = set()
+    error: BaseException | None = exc_info[1]
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        kind = type(error).__name__
+        said = told(error)
+        parts.append(
+            f"Traceback (most recent call last):\n{frames}{said if said.startswith(kind) else f'{kind}: {said}'}"
+        )
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return "\n\nwhich led to\n\n".join(reversed(parts))
 
 
 def _withhold_content(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

@@ -7,7 +7,7 @@ import structlog
 
 from daemon.config import Config, model_key
 from daemon.logs import mask
-from daemon.metrics import CALLS, DROPPED, FILTERED
+from daemon.metrics import CALLS, DROPPED, FILTERED, TOKENS
 from daemon.pipeline.backlog import Backlog, Learn
 from daemon.pipeline.extraction import Extraction, Later, RulesInWorkers
 from daemon.pipeline.paid import Paid
@@ -30,6 +30,11 @@ MORE_WORKERS = 1.25
 """Passages under way for each call that is allowed at once: so the next call is there when one ends."""
 
 
+def used(purpose: str, prompt: int, completion: int) -> None:
+    TOKENS.labels(purpose, "prompt").inc(prompt)
+    TOKENS.labels(purpose, "completion").inc(completion)
+
+
 def model_settings(config: Config) -> ModelSettings | None:
     """What the client needs, None where no model is configured. The key is masked in the log from here on."""
     llm = config.llm
@@ -48,7 +53,7 @@ class Models:
         self._config = config
         self._heard: list[Backlog] = []
         settings = model_settings(config)
-        self.client = ModelClient(settings, self._told) if settings is not None else None
+        self.client = ModelClient(settings, self._told, used) if settings is not None else None
         self.limiter = Limiter(config.openie.concurrency)
         self.filter = (
             ModelFilter(self.client, asyncio.get_running_loop(), lambda outcome: FILTERED.labels(outcome).inc())
@@ -137,5 +142,5 @@ def server_encoder(config: Config) -> Encoder:
         base_url, encoder.model, key, encoder.batch_size, llm.timeout_s, llm.max_retries, prefixes, known
     )
     if server.away is not None:
-        log.warning("encoder_away", encoder=name, dim=known, reason=server.away)
+        log.warning("encoder_away", encoder=name, dim=known, error=server.away)
     return server

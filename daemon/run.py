@@ -13,12 +13,14 @@ import structlog
 
 from consumers.parsing import Limits
 from consumers.splitting import SplitSettings
+from daemon import metrics
 from daemon.api.hub import EventHub
 from daemon.api.listen import inherited
 from daemon.api.ports import Asks, Documents, Extractions, Graphs, Overviews, Ports, Queries, SessionKeeping, Transfer
 from daemon.api.server import ApiServer
 from daemon.config import Config, read_token
 from daemon.contract import Filter, Mode, QueryRequest, Route
+from daemon.gauges import Gauges
 from daemon.last_resort import arm
 from daemon.limits import api_settings, queue_limits
 from daemon.liveness import Liveness, Part, Probe, Thread, answers
@@ -114,6 +116,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             await _first_query(address, config, stop)
             progress.worker_pids = lambda: daemon.pool.pids
             progress.memory = memory
+            metrics.at_scrape(Gauges(memory.store, memory.pipeline, memory.backlog, daemon.schedule, daemon.topics))
             await daemon.start()
             probes = _probes(daemon.queries, config, address, tick_s(notifier))
             beside = [asyncio.create_task(probe.run()) for probe in probes]

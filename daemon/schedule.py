@@ -12,6 +12,7 @@ from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
+from daemon import metrics
 from daemon.config.sections import ScheduleTimes
 
 JobName = Literal["compact", "snapshot", "rescan", "retry"]
@@ -116,12 +117,15 @@ class Schedule:
                 return
             self._states[name] = replace(self._states[name], running=True, last_start=time.time())
         error = None
+        began = time.perf_counter()
         try:
             self._jobs[name]()
         except Exception as raised:  # Whatever a job raises, the others and its next run must go on.
             error = f"{type(raised).__name__}: {raised}"
-            log.error("job_failed", job=name, error=error, exc_info=True)
+            metrics.JOB_FAILED.labels(name).inc()
+            log.error("job_failed", task=name, error=raised, exc_info=True)
         finally:
+            metrics.JOB.labels(name).observe(time.perf_counter() - began)
             self._note(name, running=False, last_end=time.time(), last_error=error)
 
     def _note(self, name: str, **changes: Any) -> None:

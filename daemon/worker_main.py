@@ -2,8 +2,9 @@
 
 Requests come on stdin and messages go to stdout, each a 4-byte big-endian length and that many bytes of JSON. The first
 message is `{"ready": true}`. An answer is any number of `{"documents": […]}` (a long document instead as `{"document",
-"more"}` and then `{"passages", "more"}`), a `{"summary": …}` perhaps, and last `{"done": true, "rss": bytes}`, or else
-`{"error": reason}`, after which the child ends. Nothing here imports torch or the store's tables.
+"more"}` and then `{"passages", "more"}`), a `{"summary": …}` perhaps, and last `{"done": true, "rss": bytes,
+"took": {stage: seconds}}`, or else `{"error": reason}`, after which the child ends. Nothing here imports torch or the
+store's tables.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any, BinaryIO
 
 from consumers.json_documents import parse_json, read_corpus, read_json_document, read_json_lines
@@ -26,6 +28,7 @@ from consumers.kafka.message import Message as Mail
 from consumers.kafka.reading import read_message
 from consumers.parsing import Limits, ParseSummary, parse_file
 from consumers.splitting import SplitSettings
+from consumers.splitting.spent import SPLITTING
 from consumers.types import Document
 
 _PARENT_DIES = 1  # PR_SET_PDEATHSIG
@@ -81,10 +84,12 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_seconds: int) -> None:
     while (request := _receive(requests)) is not None:
         _grant_cpu(cpu_seconds)
         try:
-            for message in answer(request):
+            SPLITTING.take()
+            worked = Stopwatch(answer(request))
+            for message in worked:
                 _send(answers, message)
                 _grant_cpu(cpu_seconds)
-            _send(answers, {"done": True, "rss": _rss()})
+            _send(answers, {"done": True, "rss": _rss(), "took": took(request["op"], worked.seconds)})
         except MemoryError:
             gc.collect()
             _send(answers, {"error": "memory"})
@@ -94,6 +99,32 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_seconds: int) -> None:
         except Exception as error:  # noqa: BLE001 - a fault of the parser's must reach the parent as one, with its kind
             _send(answers, {"error": f"{type(error).__name__}: {str(error)[:300]}"})
             return
+
+
+class Stopwatch:
+    """Passes messages on; `seconds` is what making them took, without what became of them in between."""
+
+    def __init__(self, messages: Iterator[Message]) -> None:
+        self._messages = messages
+        self.seconds = 0.0
+
+    def __iter__(self) -> "Stopwatch":
+        return self
+
+    def __next__(self) -> Message:
+        began = perf_counter()
+        try:
+            return next(self._messages)
+        finally:
+            self.seconds += perf_counter() - began
+
+
+def took(op: str, seconds: float) -> dict[str, float]:
+    """Seconds by stage. Extraction is measured by who waits for it, as that of a model is."""
+    if op == "rules":
+        return {}
+    split = SPLITTING.take()
+    return {"parse": max(seconds - split, 0.0), "split": split}
 
 
 def warm() -> None:

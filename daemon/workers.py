@@ -17,6 +17,7 @@ from consumers.kafka.reading import Form
 from consumers.parsing import Limits, ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import Document, Passage
+from daemon.metrics import STAGE
 from daemon.worker_child import Child, ChildLost
 
 MIB = 1 << 20
@@ -206,6 +207,8 @@ class WorkerPool:
                     raise child.lost(message["error"])
                 if "done" in message:
                     child.end_request(message["rss"])
+                    for stage, seconds in message["took"].items():
+                        STAGE.labels(stage).observe(seconds)
                     return
                 yield message
 

@@ -1,11 +1,12 @@
 """The folder source: threads around a follower, and what the daemon asks of them."""
 
-import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+
+import structlog
 
 from consumers.folder.follower import Follower
 from consumers.folder.hints import Hint, pass_on
@@ -28,7 +29,7 @@ IDLE_S = 5.0
 MIN_POLL_PAUSE = 10
 """A poll is followed by a pause of this many times what it took, so that a large folder does not fill a processor."""
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 
 @dataclass(eq=False)
@@ -158,7 +159,7 @@ class FolderSource:
         except WatchLimitError as error:
             self._fall_back(str(error))
         except Exception as error:  # whatever it is, a scan makes good for it; to end here would lose files in silence
-            log.exception("following %s failed", self._settings.path)
+            log.exception("folder_failed", source=self._settings.source, retry_s=RETRY_S)
             self._show("error", f"{type(error).__name__}: {error}; scanning again")
             self._scan_at = 0.0
             self._stopping.wait(RETRY_S)
@@ -186,13 +187,13 @@ class FolderSource:
         dues = (self._follower.settling.next_due(), self._follower.vanished.next_due(), self._scan_at)
         self._wake.wait(min(IDLE_S, max(0.0, min(due for due in dues if due is not None) - now)))
         if self._watches is not None and not self._watches.alive and not self._stopping.is_set():
-            log.error("the inotify reader of %s ended; starting another", self._settings.path)
+            log.error("inotify_ended", source=self._settings.source, hint="another reader is started")
             self._open()
 
     def _drain(self) -> None:
         if self._overflowed or self._follower.links_freed:
             if self._overflowed:
-                log.warning("inotify lost events below %s; scanning it", self._settings.path)
+                log.warning("inotify_overflow", source=self._settings.source, hint="the folder is scanned")
                 self._overflowed = False
                 for _ in range(len(self._inbox)):  # in place: other threads append meanwhile
                     item = self._inbox.popleft()
@@ -276,7 +277,7 @@ class FolderSource:
             self._fall_back(str(error))
 
     def _fall_back(self, reason: str) -> None:
-        log.warning("following %s by polling: %s", self._settings.path, reason)
+        log.warning("folder_polled", source=self._settings.source, error=reason)
         if self._watches is not None:
             self._watches.close()
             self._watches = None

@@ -1,10 +1,10 @@
 """The topic for messages that cannot be read: each goes there once, whatever happens between sending and committing."""
 
 import contextlib
-import logging
 from collections.abc import Sequence
 from typing import Any
 
+import structlog
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import (
     AuthorizationError,
@@ -29,7 +29,7 @@ _REFUSED = (MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError
 _SEND_S = 60.0
 _ASK_MS = 5000
 
-logger = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 
 class DeadLetters:
@@ -123,7 +123,7 @@ class DeadLetters:
         finally:
             consumer.close(autocommit=False, timeout_ms=2000)
         if there:
-            logger.info("kafka %s: %d dead letters are in %s", self._settings.name, len(there), self._topic)
+            log.info("dead_letters_found", source=self._settings.name, topic=self._topic, messages=len(there))
         return there
 
     def close(self) -> None:

@@ -1,7 +1,6 @@
 """Follows topics as one member of a consumer group, in a thread of its own that does nothing but fetch."""
 
 import contextlib
-import logging
 import threading
 import time
 from collections import deque
@@ -9,6 +8,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+import structlog
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import (
     AuthorizationError,
@@ -37,7 +37,7 @@ BACKOFF_S = (0.5, 1.0, 2.0)
 DENIED_S = 5.0
 """After a refused login: servers lock accounts that try too often."""
 
-logger = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +106,9 @@ class KafkaSource:
                 self._follow()
             except Exception as error:  # noqa: BLE001 - whatever the client raises, the topics are followed again
                 self._say(*_told(error))
-                level = logging.WARNING if isinstance(error, KafkaError | OSError) else logging.ERROR
-                if failures == 0 or level == logging.ERROR:
-                    logger.log(level, "kafka %s: %s; trying again", self._settings.name, self.state.detail)
+                expected = isinstance(error, KafkaError | OSError)
+                if failures == 0 or not expected:
+                    log.warning("kafka_trouble", source=self._settings.name, error=self.state.detail)
             failures = 0 if time.monotonic() - began > 30 else failures + 1
             denied = self.state.state == "denied"
             self._stop.wait(DENIED_S if denied else BACKOFF_S[min(failures, len(BACKOFF_S) - 1)])
@@ -200,9 +200,8 @@ class KafkaSource:
                 reason = f"the broker has deleted {begin - at} messages that were not read yet"
             else:
                 reason = "the topic was made anew, or cut short"
-            logger.warning(
-                "kafka %s: offset %d of partition %d is not there: %s; going on from %d",
-                *(tp.topic, at, tp.partition, reason, begin),
+            log.warning(
+                "kafka_offset_gone", topic=tp.topic, partition=tp.partition, offset=at, goes_on_from=begin, error=reason
             )
             partition = (tp.topic, tp.partition)
             self._fetched[partition] = begin
@@ -270,7 +269,7 @@ class KafkaSource:
 
     def _answered(self, offsets: dict[TopicPartition, OffsetAndMetadata], answer: object) -> None:
         if isinstance(answer, Exception):
-            logger.debug("kafka %s: group offsets not committed: %s", self._settings.name, answer)
+            log.debug("kafka_group_offsets_not_committed", source=self._settings.name, error=str(answer))
             for tp in offsets:
                 self._committed.pop((tp.topic, tp.partition), None)
 
@@ -279,7 +278,7 @@ class KafkaSource:
 
     def _say(self, state: str, detail: str = "") -> None:
         if self.state.state != state:
-            logger.info("kafka %s: %s%s", self._settings.name, state, f" ({detail})" if detail else "")
+            log.info("kafka_state", source=self._settings.name, state=state, **({"detail": detail} if detail else {}))
         self.state = SourceState(state, detail)
 
 

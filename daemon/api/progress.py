@@ -1,5 +1,6 @@
 """Where the daemon stands: status, wait, events, health, metrics."""
 
+import asyncio
 from functools import partial
 
 from fastapi import FastAPI
@@ -68,4 +69,5 @@ def add_routes(app: FastAPI, context: Context) -> None:
             now = await ports.progress.status()
         except ApiError:  # not ready: the counters are still worth having
             now = None
-        return Response(metrics.render(now), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        # In a thread: sizes on disk are looked up.
+        return Response(await asyncio.to_thread(metrics.render, now), headers={"Content-Type": CONTENT_TYPE_LATEST})

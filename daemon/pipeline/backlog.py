@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from daemon.metrics import WAITING
+from daemon.metrics import WAITING, timed
 from daemon.pipeline.marks import Failure, failure_mark, failure_of, is_unread
 from daemon.pipeline.paid import Paid
 from daemon.pipeline.translate import RETRIES_S
@@ -203,7 +203,9 @@ class Backlog:
 
     async def _one(self, passage: PassageText, attempts: int) -> None:
         try:
-            self.give(await self._read(passage))
+            with timed("extract"):
+                found = await self._read(passage)
+            self.give(found)
             return
         except ModelDown as error:
             if self._outage is not None or not await self._answers():
@@ -227,7 +229,8 @@ class Backlog:
         self._notify()
 
     def _fail(self, id: str, failure: Failure) -> None:
-        log.warning("passage_failed", passage=id, attempts=failure.attempts, error=failure.reason)
+        # Why is in `ls` alone: a server may quote the passage in its refusal.
+        log.warning("passage_failed", passage=id, attempts=failure.attempts)
         self._failed[id] = (failure, _next_try(failure))
         present = self._store.extractor_of(id)
         if is_unread(present) or failure_of(present) is not None:
@@ -248,7 +251,7 @@ class Backlog:
             since = self._trouble.since if self._trouble is not None else time.time()
             self._outage = Outage(reason, since)
             self._up.clear()
-            log.warning("model_down", reason=reason, waiting=len(self))
+            log.warning("model_down", error=reason, waiting=len(self))
 
     async def _look(self) -> None:
         """Finds out when the model is back."""

@@ -39,7 +39,8 @@ COMPLETIONS = 5
 
 log = structlog.get_logger()
 
-Applied = Callable[[Sequence[Outcome], Batch, Committed], None]
+Applied = Callable[[Sequence[Outcome], Batch, Committed, float], None]
+"""Is told of a commit, and how long encoding and committing took, in milliseconds."""
 Assemble = Callable[[Sequence[Outcome]], Batch]
 
 
@@ -129,6 +130,7 @@ class Committer:
     async def _commit(self, outcomes: list[Outcome]) -> None:
         loop = asyncio.get_running_loop()
         completions = 0
+        began = time.monotonic()
         while True:
             completions += 1
             try:
@@ -158,7 +160,7 @@ class Committer:
         self.trouble = None
         COMMITS.inc()
         PASSAGES.inc(len(batch.passage_vectors))
-        self._applied(outcomes, batch, committed)
+        self._applied(outcomes, batch, committed, (time.monotonic() - began) * 1000)
 
     @contextmanager
     def _at(self, step: str) -> Iterator[None]:
@@ -178,7 +180,7 @@ class Committer:
         work = outcomes[0].work
         if self._hopeless is work:
             raise error  # not even its failure can be written: this is no document's fault
-        log.error("document_spoils_commit", uri=work.key, error=str(error), exc_info=error)
+        log.error("document_spoils_commit", uri=work.key, error=error, exc_info=error)
         self._hopeless = work
         await self._commit([self._spoiled(work, f"internal error: {error!r}; see the log")])
         self._hopeless = None
@@ -188,7 +190,7 @@ class Committer:
             with timed("extract"):
                 return await self._extractor.extract(passages)
         except WorkerFailed as error:
-            log.error("extraction_failed", passages=len(passages), error=str(error))
+            log.error("extraction_failed", passages=len(passages), error=error)
             return []
 
 

@@ -73,7 +73,7 @@ class Paid:
                 kept = Extraction(**{**found, "entities": tuple(found["entities"]), "triples": triples})
                 self.extractions[kept.passage] = kept
         except (KeyError, TypeError, ValueError) as error:
-            log.warning("journal_line_skipped", file=str(self._file), error=repr(error))
+            log.warning("journal_line_skipped", file=str(self._file), error=error)
 
     def _write(self, entry: dict[str, Any]) -> None:
         self._out.write(json.dumps(entry) + "\n")

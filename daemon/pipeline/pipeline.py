@@ -11,7 +11,7 @@ import structlog
 from consumers.kafka.line import Mark, positions, settle
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
 from daemon.api.errors import Busy, NotReady
-from daemon.metrics import DOCUMENTS, FAILURES, QUEUE, timed
+from daemon.metrics import DOCUMENTS, FAILURES, timed
 from daemon.pipeline.assembly import Containers, assemble, ending
 from daemon.pipeline.committer import Committer
 from daemon.pipeline.extraction import Extraction
@@ -21,6 +21,7 @@ from daemon.pipeline.reading import Reader, delivered, kept
 from daemon.pipeline.room import UNTOLD, QueueLimits, Room
 from daemon.pipeline.translate import failed
 from daemon.pipeline.work import Added, Delivered, Forget, Learned, Outcome, Task, Work, container
+from daemon.reasons import word_for
 from daemon.workers import WorkerFailed
 from memory.types import Encoder
 from store.store import Committed, Store
@@ -227,30 +228,26 @@ class Pipeline:
     async def _read_on(self) -> None:
         while True:
             work = self.intake.take()
-            QUEUE.labels("intake").set(len(self.intake))
             if work is None:
                 await self.intake.changed()
                 continue
             try:
                 await self._carry(work)
             except Exception as error:  # whatever one document does to its parser or to us, the others go on
-                log.error(
-                    "reading_failed", uri=work.key, error=str(error), exc_info=not isinstance(error, WorkerFailed)
-                )
+                log.error("reading_failed", uri=work.key, error=error, exc_info=not isinstance(error, WorkerFailed))
                 reason = str(error) if isinstance(error, WorkerFailed) else f"internal error: {error!r}; see the log"
                 await self.committer.put(spoiled(work, reason))
 
     async def _carry(self, work: Work) -> None:
-        with timed("parse"):
-            async for outcome in self._reader.read(work):
-                if self.intake.superseded(work) and not work.seen:
-                    log.debug("superseded", uri=work.key)
-                    self.intake.pass_on(work)
-                    self._finish(work)
-                    return
-                if outcome.texts:
-                    outcome.extractions = await self._extract(outcome)
-                await self.committer.put(outcome)
+        async for outcome in self._reader.read(work):
+            if self.intake.superseded(work) and not work.seen:
+                log.debug("superseded", uri=work.key)
+                self.intake.pass_on(work)
+                self._finish(work)
+                return
+            if outcome.texts:
+                outcome.extractions = await self._extract(outcome)
+            await self.committer.put(outcome)
 
     async def _extract(self, outcome: Outcome) -> Any:
         unread = self._store.unextracted(
@@ -267,12 +264,17 @@ class Pipeline:
         marks = positions(mark for outcome in outcomes if outcome.final for mark in outcome.work.marks)
         return replace(batch, positions={**touched, **batch.positions, **marks})
 
-    def _applied(self, outcomes: Sequence[Outcome], batch: Batch, committed: Committed) -> None:
+    def _applied(self, outcomes: Sequence[Outcome], batch: Batch, committed: Committed, took_ms: float) -> None:
         for document in batch.documents:
             self.containers.add(document.uri)
             DOCUMENTS.labels(document.state.value).inc()
             if document.state is not State.INDEXED:
-                FAILURES.labels(document.state.value).inc()
+                reason = word_for(document.error)
+                FAILURES.labels(document.state.value, reason).inc()
+                if document.state is State.FAILED:
+                    log.warning("document_failed", uri=document.uri, commit=committed.seq, reason=reason)
+                else:
+                    log.info("document_skipped", uri=document.uri, commit=committed.seq, reason=reason)
             self._publish(document.state.value, document.uri, commit=committed.seq, error=document.error)
         for uri in batch.removed:
             self.containers.discard(uri)
@@ -295,6 +297,7 @@ class Pipeline:
             removed=len(batch.removed),
             passages=committed.born,
             forgotten=committed.died,
+            took_ms=round(took_ms, 1),
         )
 
     def _finish(self, work: Work) -> None:

@@ -78,11 +78,13 @@ class ExtractionService:
             if self._loaded is None:
                 self._loaded = await asyncio.to_thread(self._bulk)
             while passages := self._backlog.waiting(BULK):
-                for extraction in await asyncio.to_thread(self._loaded.extract, passages):
+                extractions = await asyncio.to_thread(self._loaded.extract, passages)
+                count_tokens(extractions)
+                for extraction in extractions:
                     self._backlog.give(extraction)
                 await self._backlog.settled()
         except Exception as error:  # whatever the library or the card raised: passages go on waiting, and it is told
-            log.error("backfill_failed", error=str(error), exc_info=True)
+            log.error("backfill_failed", error=error, exc_info=True)
             self._failed = f"{type(error).__name__}: {str(error)[:300]}"
 
     async def stop(self) -> None:
@@ -132,6 +134,7 @@ def extraction_status(backlog: Backlog) -> ExtractionStatus | None:
 
 
 def count_tokens(extractions: Iterable[Extraction]) -> None:
+    """Of the model in this process; a server's are counted as its answers come (`daemon.models`)."""
     for extraction in extractions:
-        TOKENS.labels("prompt").inc(extraction.prompt_tokens)
-        TOKENS.labels("completion").inc(extraction.completion_tokens)
+        TOKENS.labels("backfill", "prompt").inc(extraction.prompt_tokens)
+        TOKENS.labels("backfill", "completion").inc(extraction.completion_tokens)

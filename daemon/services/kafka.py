@@ -24,6 +24,7 @@ from daemon.contract import SourceStatus
 from daemon.pipeline.messages import MessageReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work import Delivered
+from daemon.reasons import word_for
 from daemon.workers import WorkerPool
 from store.store import Store
 from store.types import Document
@@ -97,7 +98,7 @@ class FollowedTopics:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            log.critical("kafka_failed", source=self.name, error=repr(task.exception()), hint="this is a bug")
+            log.critical("kafka_failed", source=self.name, error=task.exception(), hint="this is a bug")
             self._trouble = f"stopped by an error of its own: {task.exception()!r}; restart hippod"
 
     # From the source's thread.
@@ -164,7 +165,7 @@ class FollowedTopics:
             try:
                 return await self._reader.read(messages)
             except (OSError, RuntimeError) as error:  # no process to be had, say: the messages are kept and read later
-                log.error("reading_failed", source=self.name, messages=len(messages), error=str(error))
+                log.error("reading_failed", source=self.name, messages=len(messages), error=error)
                 await asyncio.sleep(TRY_AGAIN_S)
 
     async def _deliver(self, message: Message, mark: Mark, documents: list[Read]) -> None:
@@ -189,10 +190,10 @@ class FollowedTopics:
                 uri = message_uri(message)
                 read = None
                 if refusal is not None:
-                    log.warning("dead_letter_refused", topic=self._settings.dead_letter, message=uri, error=refusal)
+                    log.warning("dead_letter_refused", topic=self._settings.dead_letter, uri=uri, error=refusal)
                     read = Read(uri, error=f"{error}; and {self._settings.dead_letter} refuses it: {refusal}")
                 else:
-                    log.info("dead_letter", topic=self._settings.dead_letter, message=uri, error=error)
+                    log.info("dead_letter", topic=self._settings.dead_letter, uri=uri, reason=word_for(error))
                 await self._pipeline.deliver(Delivered(uri, read, message), self.name, marks=[mark])
 
     async def _buried(self, dead: DeadLetters, letters: list[tuple[Message, str]]) -> list[str | None]:
@@ -201,9 +202,7 @@ class FollowedTopics:
                 answer = await self._loop.run_in_executor(self._burying, dead.send, letters)
             except (KafkaError, OSError) as error:
                 self._trouble = f"dead letters wait for {self._settings.dead_letter}: {type(error).__name__}: {error}"
-                log.warning(
-                    "dead_letters_wait", topic=self._settings.dead_letter, error=str(error), retry_s=TRY_AGAIN_S
-                )
+                log.warning("dead_letters_wait", topic=self._settings.dead_letter, error=error, retry_s=TRY_AGAIN_S)
                 await asyncio.sleep(TRY_AGAIN_S)
             else:
                 self._trouble = None

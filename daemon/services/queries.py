@@ -20,7 +20,7 @@ from daemon.contract import (
     ScoredTriple,
     SeedPhrase,
 )
-from daemon.metrics import QUERY
+from daemon.metrics import observe_query
 from daemon.services.explaining import explanation
 from memory.encoder import EncoderUnavailable
 from memory.iterative import Retrieval
@@ -115,7 +115,7 @@ class QueryService:
         passages = [self._passage(rank, hit) for rank, hit in enumerate(found.hits, 1)]
         explained = explanation(self._store, terms.snapshot, found) if request.explain else None
         took = time.perf_counter() - terms.began
-        QUERY.labels(terms.mode).observe(took)
+        observe_query(terms.mode, took, found.stages_ms)
         return _response(found, passages, explained, took * 1000)
 
     @property
@@ -130,7 +130,7 @@ class QueryService:
         began, mode = time.perf_counter(), self._mode()
         attempt = self._attempt(QueryRequest(query=query)) if filtered else None
         found = retrieve(snapshot, self._encoder, query, mode, k, self._settings(), attempt)
-        QUERY.labels(mode).observe(time.perf_counter() - began)
+        observe_query(mode, time.perf_counter() - began, found.stages_ms)
         if attempt is None:
             return Retrieval(found.hits, found.note)
         note = "; ".join(each for each in (attempt.note, found.note) if each) or None

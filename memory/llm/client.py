@@ -31,6 +31,8 @@ Told = Callable[[str, str], None]
 
 Purposes: "entities", "triples", "filter", "judge", "evolve", "merge", "answer", "probe".
 """
+Used = Callable[[str, int, int], None]
+"""Is told of every answer its purpose and its prompt and completion tokens, of no use though it may be."""
 T = TypeVar("T")
 
 
@@ -71,9 +73,15 @@ class _Trouble(ModelError):
 class ModelClient:
     """One server and model. On one event loop."""
 
-    def __init__(self, settings: ModelSettings, told: Told = lambda _purpose, _outcome: None) -> None:
+    def __init__(
+        self,
+        settings: ModelSettings,
+        told: Told = lambda _purpose, _outcome: None,
+        used: Used = lambda _purpose, _prompt, _completion: None,
+    ) -> None:
         self.settings = settings
         self.told = told
+        self._used = used
         self._known = Known()
         self._openai = openai.AsyncOpenAI(
             base_url=settings.base_url, api_key=settings.key or "none", timeout=settings.timeout_s, max_retries=0
@@ -109,6 +117,7 @@ class ModelClient:
             taken = True
             try:
                 reply = await self._limited(purpose, messages, shape, limiter, max_tokens, tries)
+                self._used(purpose, reply.prompt_tokens, reply.completion_tokens)
                 spent = replace(
                     reply,
                     prompt_tokens=spent.prompt_tokens + reply.prompt_tokens,
@@ -149,13 +158,14 @@ class ModelClient:
         """The answer as it is written: each Reply holds all of the text so far. One try. Raises ModelDown or ModelRefused."""
         rung: str | None = self._known.rung
         while rung is not None:
-            began = False
+            began, reply = False, Reply("")
             try:
                 async with aclosing(self._stream(messages, shape, rung, max_tokens)) as replies:
                     async for reply in replies:
                         began = True
                         yield reply
                 self._known.worked(rung)
+                self._used(purpose, reply.prompt_tokens, reply.completion_tokens)
                 self.told(purpose, "ok")
                 return
             except ModelRefused as error:

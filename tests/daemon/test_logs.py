@@ -107,13 +107,56 @@ def test_setting_up_twice_prints_once(stream):
 def test_an_error_carries_its_traceback_in_one_field(stream):
     logs.setup("info", stream)
     try:
-        raise ValueError("no such thing")
-    except ValueError:
+        raise OSError(2, "no such thing", "/drive/a")
+    except OSError:
         structlog.get_logger("daemon").exception("failed")
         logging.getLogger("uvicorn").exception("failed too")
     for line in lines(stream):
         assert line["level"] == "error"
-        assert "ValueError: no such thing" in line["exception"]
+        assert line["exception"].startswith("Traceback")
+        assert "FileNotFoundError: [Errno 2] no such thing: '/drive/a'" in line["exception"]
+
+
+class _Named(Exception):
+    """An exception with another module's name."""
+
+
+def fail(kind: type[Exception], one: str, two: str) -> None:
+    """The texts come from elsewhere: a traceback shows the lines of the source."""
+    try:
+        {}[one]
+    except KeyError as error:
+        raise kind(two) from error
+
+
+CONTENT = ("Ada met Charles", "he met Ada")
+
+
+@pytest.mark.parametrize(("level", "shown"), [("info", False), ("debug", True)])
+def test_what_an_exception_says_may_be_content_and_stays_at_debug(stream, level, shown):
+    logs.setup(level, stream)
+    try:
+        fail(ValueError, *CONTENT)
+    except ValueError as error:
+        structlog.get_logger("daemon").exception("failed", error=error)
+    [line] = lines(stream)
+    assert (CONTENT[0] in line["exception"], CONTENT[1] in line["error"]) == (shown, shown)
+    assert ("Ada" in json.dumps(line)) is shown
+    assert "KeyError" in line["exception"]
+    assert "which led to" in line["exception"]
+    assert "ValueError" in line["error"]
+
+
+def test_what_our_own_exceptions_say_is_written_out(stream):
+    logs.setup("info", stream)
+    _Named.__module__ = "store.errors"
+    try:
+        raise _Named("the store is locked")
+    except _Named as error:
+        structlog.get_logger("daemon").error("failed", error=error, exc_info=True)
+    [line] = lines(stream)
+    assert line["error"] == "the store is locked"
+    assert line["exception"].endswith("_Named: the store is locked")
 
 
 def test_warnings_are_logged_too(stream):
@@ -138,8 +181,8 @@ def test_secrets_are_masked_wherever_they_occur(stream):
     logs.mask('hunt"er2')
     log = structlog.get_logger("daemon")
     try:
-        raise RuntimeError('bad key hunt"er2')
-    except RuntimeError as error:
+        raise OSError('bad key hunt"er2')
+    except OSError as error:
         log.exception('using hunt"er2', header='Bearer hunt"er2', nested={"a": ['hunt"er2', 1]}, thing=error)
     logging.getLogger("kafka").error("login with %s", 'hunt"er2')
     assert "er2" not in stream.getvalue()
