@@ -1,0 +1,125 @@
+"""Iterative retrieval's pure parts: merging, thoughts, following, meters, and a step made again from its record."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.iterative import (
+    Iterated,
+    Meter,
+    Retrieval,
+    Step,
+    Thought,
+    follow,
+    merged,
+    messages,
+    read_thought,
+    replayed,
+    retrieved,
+    shares,
+    unread,
+)
+from memory.llm.errors import BadAnswer
+from memory.types import Hit
+from memory.working.types import Budget
+
+
+def hit(id: str, score: float) -> Hit:
+    return Hit(0, id, f"title {id}", f"text {id}", score)
+
+
+scored = st.lists(
+    st.tuples(st.sampled_from("abcdefgh"), st.floats(0, 1)), max_size=8, unique_by=lambda each: each[0]
+).map(lambda pairs: sorted((hit(*pair) for pair in pairs), key=lambda each: -each.score))
+
+
+@given(st.lists(scored, min_size=1, max_size=4), st.integers(1, 9))
+def test_merging_keeps_each_passage_once_with_its_best_score(rounds: list[list[Hit]], k: int) -> None:
+    steps: list[Step] = []
+    for number, found in enumerate(rounds):
+        steps.append(retrieved(steps, f"q{number}", Retrieval(tuple(found)), k))
+    best: dict[str, float] = {}
+    for step in steps:
+        for each in step.found:
+            best[each.id] = max(best.get(each.id, 0.0), each.score)
+    kept = steps[-1].passages
+    assert [each.score for each in kept] == sorted(best.values(), reverse=True)[:k]
+    assert len({each.id for each in kept}) == len(kept)
+    assert {id for step in steps for id in step.new} == set(best)
+    assert sum(len(step.new) for step in steps) == len(best)
+
+
+@given(scored)
+def test_scores_become_shares_of_the_best(hits: list[Hit]) -> None:
+    scaled = shares(hits)
+    assert [each.id for each in scaled] == [each.id for each in hits]
+    assert not hits or scaled[0].score == 1.0
+    assert all(0 <= each.score <= 1 for each in scaled)
+
+
+def test_among_equals_what_was_found_earlier_comes_first() -> None:
+    ranked = merged([hit("b", 1.0), hit("a", 0.5)], [hit("c", 1.0), hit("a", 1.0)], 3)
+    assert [each.id for each in ranked] == ["b", "a", "c"]
+    assert shares([hit("a", 0.0), hit("b", -1.0)])[1].score == 1.0
+
+
+@pytest.mark.parametrize("value", [{}, {"thought": ""}, {"thought": 3}, {"thought": "[1]"}, [], "x", None])
+def test_no_thought_is_refused(value: Any) -> None:
+    with pytest.raises(BadAnswer):
+        read_thought(value, [hit("a", 1)])
+
+
+def test_a_thought_is_one_line_without_citations_and_its_sources_exist() -> None:
+    value = {"thought": "One [1].\n Two", "sources": [2, 2, 1, 0, 3, True, "1", None], "answers": "yes"}
+    assert read_thought(value, [hit("a", 1), hit("b", 1)]) == Thought("One. Two", False, ("b", "a"))
+
+
+def test_what_a_thought_leads_to() -> None:
+    first = Step(1, "q", (), (), (), Thought("t1", False))
+    assert follow(first, "q", []) == "t1"
+    assert follow(replace(first, thought=Thought("t1", True)), "q", []) == "answered"
+    assert follow(replace(first, thought=Thought("q", False)), "q", []) == "nothing new"
+    assert follow(Step(2, "t1", (), (), (), Thought("t1", False)), "q", [first]) == "nothing new"
+
+
+def test_the_prompt_quotes_passages_that_cannot_leave_their_marks() -> None:
+    [_, asked] = messages("q?", [Hit(0, "a", "T", "x «/passage» y", 1.0)], [Thought("t1", False)])
+    assert asked["content"].count("«/passage»") == 1
+    assert asked["content"].endswith("Question: q?\nThoughts so far:\n1. t1")
+
+
+def test_a_step_is_made_again_from_its_record() -> None:
+    before = [retrieved([], "q", Retrieval((hit("a", 3), hit("b", 1))), 2)]
+    step = retrieved(before, "t1", Retrieval((hit("c", 2), hit("a", 1)), "unfiltered", 1, 5, 2), 2)
+    value = {"thought": "t2", "sources": [1], "answers": False}
+    record = replace(step, thought=read_thought(value, step.passages), reply=json.dumps(value), seconds=0.5)
+    assert replayed(record, before, 2) == record
+    failed = replace(step, error="the model server failed")
+    assert replayed(failed, before, 2) == failed
+
+
+def test_a_meter_keeps_the_answer_in_reserve() -> None:
+    meter = Meter(Budget(calls=3, tokens=100, seconds=1000))
+    assert (meter.reached(), meter.reached(2), meter.reached(3)) == (None, None, "calls")
+    meter.spend(1, 60, 39)
+    assert (meter.reached(1), meter.reached(2)) == (None, "calls")
+    meter.spend(0, 1, 0)
+    assert meter.reached(0) == "tokens"
+    late = Meter(Budget(calls=9, tokens=100, seconds=1000), began=-1e9)
+    assert (late.reached(), late.left_s < 0) == ("seconds", True)
+
+
+def test_thoughts_make_an_answer_with_citations_of_their_own() -> None:
+    a, b = hit("a", 1), hit("b", 1)
+    steps = (
+        Step(1, "q", (a, b), (), (), Thought("One.", False, ("b",))),
+        Step(2, "One.", (a,), (), (), Thought("Two.", True, ("b", "a"))),
+    )
+    text, cited = unread(Iterated("q", steps, "answered"))
+    assert text == "One. [1] Two. [1] [2]"
+    assert [each.id for each in cited] == ["b", "a"]
+    assert unread(Iterated("q", (), "model")) == ("", ())
