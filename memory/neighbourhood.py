@@ -131,7 +131,10 @@ def _walk(asked: Asked, ranking: Ranking, found: Sequence[Hit]) -> tuple[Walked 
 def _trails(snapshot: Snapshot, walked: Walked, ranking: Ranking, found: Sequence[Hit]) -> tuple[Trail, ...]:
     if ranking.walked is None:
         return ()
-    ways, whole, first = Ways(snapshot, walked), float(walked.reset.sum()), snapshot.n_phrases
+    ways, first = Ways(snapshot, walked), snapshot.n_phrases
+    # PageRank is scaled to sum to 1: by what falls on nodes without edges, which pass nothing on (see memory.ppr).
+    alone = float(walked.reset[walked.walk.degrees <= 0].sum())
+    whole = float(walked.reset.sum()) - walked.damping * alone
     trails = []
     for hit in found:
         score = float(ranking.scores[hit.row]) * whole

@@ -102,12 +102,16 @@ def _plot(found: GraphResponse, spots: list[Place]) -> figure:
         style: dict[str, Any] = {"fill_color": NODES[kind], "line_color": "white", "legend_label": kind}
         nodes.append(plot.scatter("x", "y", size="size", marker=marker, source=source, **style))
     _names(plot, found, at, radii)
-    plot.add_tools(
-        HoverTool(renderers=edges, tooltips=[("@type", "@triples"), ("weight", "@weight")], line_policy="interp")
-    )
-    plot.add_tools(HoverTool(renderers=nodes, tooltips=[("", "@text"), ("", "@said"), ("", "@more")]))
+    plot.add_tools(HoverTool(renderers=edges, tooltips=_tip("@type, weight @weight", "@triples"), line_policy="interp"))
+    plot.add_tools(HoverTool(renderers=nodes, tooltips=_tip("@text", "@said", "@more")))
     plot.legend.location, plot.legend.click_policy = "top_left", "hide"
     return plot
+
+
+def _tip(*lines: str) -> str:
+    """A tooltip no wider than a column of text; what Bokeh puts into it is escaped."""
+    said = "".join(f"<div>{line}</div>" for line in lines)
+    return f'<div style="max-width: 24em; overflow-wrap: anywhere; white-space: normal">{said}</div>'
 
 
 def _lines(
