@@ -1,6 +1,7 @@
 """What is done at intervals: tables compacted, folders compared, failures tried again."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -11,7 +12,10 @@ from daemon.services.folders import FollowedFolder
 from store.store import Store
 
 FRAGMENTS = 64
-"""Files of a table from which they are merged: merging rewrites a table, so it waits until there is something to win."""
+"""Files from which a table is rewritten as a whole. Those of a few commits are merged by the store itself as they come."""
+
+PURGES = 24
+"""How often within `[store] keep_versions` is looked for what nobody needs any more: that reads whole tables."""
 
 
 def plan_jobs(
@@ -35,9 +39,14 @@ def plan_jobs(
         for folder in folders:
             folder.rescan()
 
+    purged = -math.inf
+
     def compact() -> None:
+        nonlocal purged
         store.compact(FRAGMENTS)
-        store.purge(timedelta(seconds=keep_versions_s))
+        if time.monotonic() - purged >= keep_versions_s / PURGES:
+            store.purge(timedelta(seconds=keep_versions_s))
+            purged = time.monotonic()
         sweep()
 
     schedule.add("compact", compact)

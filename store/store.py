@@ -135,6 +135,11 @@ class Store:
             time.sleep(0.001)
 
     @property
+    def held(self) -> dict[str, float]:
+        """By job: the longest time in seconds that it made commits wait at a stretch, since the store was opened."""
+        return self._writing.longest
+
+    @property
     def horizon(self) -> int:
         """The earliest commit that `at` can show."""
         return self._log.horizon
