@@ -1,6 +1,7 @@
 """Who gets in, and who may write: reading alone by default, and over TCP nothing without the token."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from mcp.shared.exceptions import MCPError
 from cli.address import Address
 from cli.commands.mcp import VARIABLE, configured
 from cli.errors import Failure
-from tests.e2e.running import Daemon, clean_environment, write_config
+from daemon.contract.agents.tools import TOOLS
+from tests.e2e.running import ROOT, Daemon, clean_environment, write_config
 from tests.mcp.talking import TOKEN, WAYS, command, talk, url, with_tcp
 
 OFFER = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
@@ -154,3 +156,9 @@ def test_a_daemon_that_was_away_is_met_when_it_is_back_and_only_reads_by_default
         assert daemon.stop() == 0
     finally:
         daemon.close()
+
+
+def test_the_manual_names_every_tool_and_argument() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| ", (ROOT / "docs" / "mcp.md").read_text("utf-8"), re.MULTILINE)
+    told = {name: set(re.findall(r"`(\w+)`", takes)) for name, takes in rows}
+    assert told == {name: set(tool.takes.model_fields) for name, tool in TOOLS.items()}
