@@ -125,14 +125,19 @@ class Liveness:
         return [Stuck(part.name, seconds, part.at()) for part, seconds in still if seconds > self._allowed_s]
 
 
-async def answers(path: str, request: bytes = HEALTH) -> int | None:
+async def answers(path: str, request: bytes = HEALTH, ours: bool = True) -> int | None:
     """The status with which the API on the Unix socket answers; OSError or EOFError where it does not.
 
-    None where the socket's mode shuts out the daemon's own user too: then nothing can be said.
+    None where nothing can be said: the socket's mode shuts out the daemon's own user too, or its file is gone and is not
+    `ours` but the service manager's, which another hippod would be given just so.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(path)
     except PermissionError:
+        return None
+    except (FileNotFoundError, ConnectionRefusedError):
+        if ours:
+            raise
         return None
     try:
         writer.write(request)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from daemon.contract import Filter, Mode, QueryRequest, Route
 from daemon.gauges import Gauges
 from daemon.last_resort import arm
 from daemon.limits import api_settings, queue_limits
-from daemon.liveness import Liveness, Part, Probe, Thread, answers
+from daemon.liveness import HEALTH, Liveness, Part, Probe, Thread, answers
 from daemon.logs import mask
 from daemon.maintenance import plan_jobs
 from daemon.mcp import mounted
@@ -61,6 +62,9 @@ from store.store import Store
 if TYPE_CHECKING:
     from daemon.services.kafka import FollowedTopics
 
+Reach = Callable[[bytes], Awaitable[int | None]]
+"""Sends a request to hippod's own socket; the status of the answer, None where nothing can be said."""
+
 log = structlog.get_logger()
 
 
@@ -91,6 +95,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
     if given is not None and address != str(config.api.socket):
         log.warning("socket_differs", listening=address, configured=str(config.api.socket))
     agents = await mounted(config, address)
+    reach = partial(answers, address, ours=given is None)
     api = ApiServer(ports, api_settings(config), given, tcp_apps=agents)
     await api.start()
     daemon = _Daemon(config, lock, live, events, notifier)
@@ -113,12 +118,12 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             transfer.become(TransferService(memory.store, memory.pipeline))
             opening.finished()
             notifier.status("starting: the first query")
-            await _first_query(address, config, stop)
+            await _first_query(reach, config, stop)
             progress.worker_pids = lambda: daemon.pool.pids
             progress.memory = memory
             metrics.at_scrape(Gauges(memory.store, memory.pipeline, memory.backlog, daemon.schedule, daemon.topics))
             await daemon.start()
-            probes = _probes(daemon.queries, config, address, tick_s(notifier))
+            probes = _probes(daemon.queries, config, reach, tick_s(notifier))
             beside = [asyncio.create_task(probe.run()) for probe in probes]
             doing = partial(standing, memory)
             notifier.ready(doing())
@@ -156,7 +161,7 @@ async def _opened(daemon: "_Daemon", stop: asyncio.Task[bool], notifier: Notifie
     return None
 
 
-async def _first_query(address: str, config: Config, stop: asyncio.Task[bool]) -> None:
+async def _first_query(reach: Reach, config: Config, stop: asyncio.Task[bool]) -> None:
     """Shows that queries are answered on the socket, and has the encoder make ready what only its first text does.
 
     A server's embeddings were asked for when it was opened and may be away: then names and words are what can be asked.
@@ -166,7 +171,7 @@ async def _first_query(address: str, config: Config, stop: asyncio.Task[bool]) -
     head = f"POST {Route.QUERY} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\nContent-Type: application/json\r\n"
     request = f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
     while not stop.done():
-        status = await answers(address, request)
+        status = await reach(request)
         if status in (200, None):
             return
         if status != 503:  # 503: those who waited take all places, and come first
@@ -174,9 +179,9 @@ async def _first_query(address: str, config: Config, stop: asyncio.Task[bool]) -
         await asyncio.wait([stop], timeout=0.1)
 
 
-def _probes(queries: QueryService, config: Config, address: str, pause_s: float) -> list[Probe]:
+def _probes(queries: QueryService, config: Config, reach: Reach, pause_s: float) -> list[Probe]:
     """What is asked while hippod serves. Threads that wait for a server's embeddings are no sign of anything."""
-    probes = [Probe("api", partial(answers, address), pause_s)]
+    probes = [Probe("api", partial(reach, HEALTH), pause_s)]
     return probes if config.encoder.backend == "openai" else [*probes, Probe("queries", queries.moves, pause_s)]
 
 

@@ -141,12 +141,12 @@ class Managed(Daemon):
         super().close()
 
 
-def ask_raw(path: Path, body: str, mark: str = "query") -> socket.socket:
-    """Sends one query over a connection of its own and does not wait: the answer is there to be read from it."""
+def ask_raw(path: Path, body: str, request: str = "POST /v1/query") -> socket.socket:
+    """Sends one request over a connection of its own and does not wait: the answer is there to be read from it."""
     asking = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     asking.settimeout(90)
     asking.connect(os.fspath(path))
-    head = f"POST /v1/{mark} HTTP/1.1\r\nHost: hippod\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    head = f"{request} HTTP/1.1\r\nHost: hippod\r\nContent-Type: application/json\r\nConnection: close\r\n"
     asking.sendall(f"{head}Content-Length: {len(body.encode())}\r\n\r\n{body}".encode())
     return asking
 

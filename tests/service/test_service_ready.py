@@ -83,10 +83,12 @@ def test_neither_ready_nor_an_answer_comes_while_the_encoder_is_held_up(manage: 
         daemon = manage(encoder={"backend": "openai", "model": "m", "base_url": server.url}).launch()
         daemon.until(lambda: server.calls, "the encoder asks its server")
         early = ask_raw(daemon.socket, QUERY)
+        export = ask_raw(daemon.socket, "", "GET /v1/export")
         daemon.signal(signal.SIGHUP)  # must not end it
         daemon.until(lambda: daemon.http.get("/healthz").json()["state"] == "starting", "it says that it starts")
         assert daemon.manager.states() == []
         release.set()
         assert read_all(early).startswith("HTTP/1.1 200 ")
+        assert read_all(export).startswith("HTTP/1.1 200 ")
         # What was asked for during the start is done after it.
         daemon.until(lambda: daemon.manager.states() == ["READY=1", "RELOADING=1", "READY=1"], "ready, and reloaded")

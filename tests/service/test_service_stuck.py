@@ -26,7 +26,7 @@ def is_fed_again(daemon: Managed) -> None:
     daemon.until(lambda: daemon.manager.fed_after(hungry), "the watchdog is fed again")
 
 
-def test_a_commit_thread_that_hangs_in_a_write_is_not_vouched_for(manage: Manage) -> None:
+def test_a_commit_thread_that_hangs_in_a_write_and_a_socket_that_is_gone_are_not_vouched_for(manage: Manage) -> None:
     daemon = manage(watchdog_s=WATCHDOG_S).launch().until_ready()
     daemon.write("one.txt", "Hjalmar Quist owns the brig Castor.")
     daemon.wait()
@@ -49,6 +49,10 @@ def test_a_commit_thread_that_hangs_in_a_write_is_not_vouched_for(manage: Manage
     head.unlink()
     daemon.wait()
     assert daemon.events("moves_again")[-1]["part"] == "commit"
+    # Nobody can reach it any more: a new hippod makes a new socket.
+    daemon.socket.unlink()
+    goes_hungry(daemon)
+    assert daemon.events("stuck")[-1]["part"] == "api"
     assert daemon.stop() == 0
 
 
