@@ -46,6 +46,10 @@ class Reader:
                 refused = failed(task.uri, task.source, NOT_FOLLOWED, work.attempts, skipped=True)
                 yield Outcome(work, [refused])
                 return
+            if task.fingerprint.size < 0 and _gone(task.path, folder.root):
+                # A retry that crossed the file's removal: nobody will tell of that once more.
+                yield Outcome(work, positions={work.key: None})
+                return
             stream = self._pool.parse(
                 task.path,
                 task.uri,
@@ -129,6 +133,17 @@ class Reader:
         if isinstance(work.task, FileChanged):
             last.positions = {work.key: fingerprint.to_json() if fingerprint else None}
         yield last
+
+
+def _gone(path: bytes, root: bytes) -> bool:
+    """Whether the file is gone from a folder that is there. An empty one may be the mount point of a drive that is away."""
+    if os.path.lexists(path):
+        return False
+    try:
+        with os.scandir(root) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False
 
 
 CHUNK_PASSAGES = 64
