@@ -122,7 +122,7 @@ class Drive:
     def _text(self) -> str:
         facts = [
             f"{self._name()} {self._name()} {self._random.choice(DEEDS)} {self._random.choice(THINGS)} in {self._name()}."
-            for _ in range(self._random.randint(3, 40))
+            for _ in range(self._random.randint(3, 12))
         ]
         return (
             f"# {self._name()}\n\n" + "\n\n".join(" ".join(facts[at : at + 5]) for at in range(0, len(facts), 5)) + "\n"

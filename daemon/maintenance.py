@@ -6,11 +6,15 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+import structlog
+
+from daemon.allocator import give_back
 from daemon.schedule import Schedule
 from daemon.services.documents import DocumentService
 from daemon.services.folders import FollowedFolder
 from store.store import Store
 
+log = structlog.get_logger(__name__)
 FRAGMENTS = 64
 """Files from which a table is rewritten as a whole. Those of a few commits are merged by the store itself as they come."""
 
@@ -47,6 +51,9 @@ def plan_jobs(
         if time.monotonic() - purged >= keep_versions_s / PURGES:
             store.purge(timedelta(seconds=keep_versions_s))
             purged = time.monotonic()
+            if store.renew():
+                log.info("memory_renewed")
+        give_back()
         sweep()
 
     schedule.add("compact", compact)

@@ -1,5 +1,6 @@
 """Maintenance at intervals: named jobs in a thread of their own, one run of each at a time."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -27,6 +28,8 @@ WORKERS = 2
 """Jobs that run at once: a long compaction must not hold up a retry."""
 
 log = structlog.get_logger()
+# It warns of each run that is left out because the last one still goes on, which is as it should be, and of nothing else.
+logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True, slots=True)

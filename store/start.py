@@ -37,7 +37,7 @@ def start_image(
     later = _documents(image, saved, tables)
     _derived(image, saved)
     append_contents(image, tables, saved.next_id)
-    _replay(image, saved, tables, rule, later)
+    replay(image, saved.commit, tables, rule, later)
     return image, saved.commit
 
 
@@ -136,9 +136,10 @@ def _derived(image: Image, saved: Saved) -> None:
     image.forgotten -= len(image.passage_rows) + len(image.phrase_rows) + len(image.triple_rows)
 
 
-def _replay(image: Image, saved: Saved, tables: Tables, rule: SynonymRule, later: list[Mapping[str, Any]]) -> None:
-    """Applies the commits after the snapshot as one: the end state is a function of the documents alone."""
-    after = f"commit > {saved.commit}"
+def replay(image: Image, commit: int, tables: Tables, rule: SynonymRule, later: list[Mapping[str, Any]]) -> None:
+    """Applies the commits after `commit`, whose rows of `documents` are `later`, as one: the end state is a function of the
+    documents alone."""
+    after = f"commit > {commit}"
     found = [extraction_of(row) for row in tables.read_where("extractions", None, after).sort_by("commit").to_pylist()]
     last = {row["uri"]: row for row in later}
     removed = tuple(uri for uri, row in last.items() if row["state"] == State.REMOVED.value)

@@ -22,6 +22,7 @@ from store.matrix import LiveMatrix
 from store.pinned import Pinned
 from store.plan import Missing, SynonymRule, missing, plan, unextracted
 from store.recall import Recall, synonym_recall
+from store.renewing import catch_up, fresh, worn
 from store.rows import write_rows
 from store.saved import PREFIX, Unusable, capture, newest, write
 from store.sketches import sort
@@ -353,6 +354,31 @@ class Store:
                 return purge
         finally:
             self._touched = None
+
+    def renew(self, least: bool = True) -> bool:
+        """Loads the image anew where much of it was purged (without `least`: in any case); whether it did.
+
+        Commits go on while it is loaded, and wait while those of that time are applied to it. For that long both are in
+        memory.
+        """
+        if least and not worn(self._image):
+            return False
+        with self._saving, self._upkeep.undisturbed():
+            with self._writing.held("renew"):
+                commit = self._log.last
+                beside = Tables(self.folder, self._image.dim, mend=False)
+            image = fresh(beside, self._image.dim, self.rule)
+            with self._writing.held("renew"):
+                catch_up(image, self._image, self._tables, self.rule, commit.seq)
+                self._changing = True
+                try:
+                    self._image = image
+                    self._snapshot = Snapshot(image, self._snapshot.commit, self._snapshot.time)
+                finally:
+                    self._changing = False
+        with self._looking_back:
+            self._past = None
+        return True
 
     def measure(self, sample: int = 500) -> Recall | None:
         """How many of the synonym edges that there should be there are, by a sample; None where all are compared exactly."""

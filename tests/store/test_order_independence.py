@@ -84,6 +84,10 @@ class MemoryMachine(RuleBasedStateMachine):
     def purge(self):
         self.store.purge(timedelta(0))
 
+    @rule()
+    def renew(self):
+        assert self.store.renew(least=False)
+
     @rule(back=st.integers(0, 5))
     def look_back(self, back):
         """What the memory knew then is what it knew then; what was purged says so."""
