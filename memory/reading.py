@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.llm.answers import field as under
-from memory.llm.answers import parse, partial
+from memory.llm.answers import parse, partial, writable
 from memory.llm.client import Message
 from memory.llm.errors import BadAnswer
 from memory.llm.formats import Shape
@@ -119,7 +119,7 @@ def _answer(value: Any, count: int, finished: bool = True) -> Answer:
         sources = sentence.get("sources")
         numbers = sorted({n for n in sources if _given(n, count)}) if isinstance(sources, list) else []
         cited.update(numbers)
-        text = without_markers(sentence["text"]).strip()
+        text = without_markers(writable(sentence["text"])).strip()
         if text:
             said.append(text + "".join(f" [{n}]" for n in numbers))
     short = value.get("short") if isinstance(value, dict) else None
@@ -129,7 +129,7 @@ def _answer(value: Any, count: int, finished: bool = True) -> Answer:
     text = " ".join(said)
     if said and not found:
         text = text if text.startswith(UNKNOWN) else f"{UNKNOWN} {text}"
-    return Answer(text, tuple(sorted(cited)), short if isinstance(short, str) and found else "", found)
+    return Answer(text, tuple(sorted(cited)), writable(short) if isinstance(short, str) and found else "", found)
 
 
 def _given(number: Any, count: int) -> bool:

@@ -60,6 +60,11 @@ def field(value: Any, *names: str) -> Any:
     raise BadAnswer("wrong schema", f'the model\'s answer has no "{names[0]}"')
 
 
+def writable(text: str) -> str:
+    """`text` without halves of surrogate pairs, which have no UTF-8: what is left of an emoji that was cut in the middle."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 def partial(text: str) -> Any:
     """What of an unfinished JSON text is certain; `None` where nothing is. For showing an answer while it is written."""
     start = text.find("{")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from memory.llm.answers import writable
 from memory.llm.client import Message as Spoken
 from memory.llm.client import ModelClient
 from memory.llm.errors import BadAnswer, ModelError
@@ -87,7 +88,7 @@ async def call(
         return Called(record(None, str(error), spent), failure=failure)
     prompt = reply.prompt_tokens or estimate(messages)
     completion = reply.completion_tokens or estimate([Message("assistant", reply.text)])
-    return Called(record(reply.text, None, prompt, completion), value)
+    return Called(record(writable(reply.text), None, prompt, completion), value)
 
 
 def spoken(messages: tuple[Message, ...]) -> list[Spoken]:

@@ -4,10 +4,12 @@ What a model proposes comes as JSON that anything may stand in. Each proposal is
 counted with one of a few fixed words; nothing here raises for what a model wrote, but `BadAnswer` for another shape.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from memory.llm.answers import writable
 from memory.llm.errors import BadAnswer
 from memory.phrases import normalise_phrase
 from memory.working.material import Material
@@ -20,6 +22,8 @@ MOST_ENTITIES = 40
 MOST_CHARS = 2_000
 """Of a description; the rest is cut off."""
 MOST_NAME_CHARS = 200
+MOST_REFUSED = 200
+"""Of one call's output that are kept one by one."""
 
 NO_POINT = "no such point"
 NO_ENTITY_NUMBER = "no such entity"
@@ -46,14 +50,22 @@ class Evolution:
 
 
 class Refusals:
-    """Collects what is not taken of one call's output."""
+    """Collects what is not taken of one call's output: each thing, up to `MOST_REFUSED`, and then only how many more."""
 
     def __init__(self, purpose: Purpose) -> None:
         self._purpose: Purpose = purpose
-        self.all: list[Refused] = []
+        self._told: list[Refused] = []
+        self._more: Counter[str] = Counter()
 
     def add(self, why: str, what: Any) -> None:
-        self.all.append(Refused(self._purpose, why, " ".join(str(what).split())[:200]))
+        if len(self._told) < MOST_REFUSED:
+            self._told.append(Refused(self._purpose, why, writable(" ".join(str(what).split())[:200])))
+        else:
+            self._more[why] += 1
+
+    @property
+    def all(self) -> list[Refused]:
+        return self._told + [Refused(self._purpose, why, f"{count} more") for why, count in self._more.items()]
 
 
 def lists(value: Any, *names: str) -> dict[str, list[Any]]:
@@ -237,7 +249,7 @@ def _positions(proposal: Any, points: int, refusals: Refusals) -> list[int]:
 
 def _description(proposal: Any) -> str:
     text = proposal.get("description") if isinstance(proposal, dict) else None
-    return " ".join(text.split())[:MOST_CHARS] if isinstance(text, str) else ""
+    return writable(" ".join(text.split())[:MOST_CHARS]) if isinstance(text, str) else ""
 
 
 def _passages(proposal: dict[str, Any], material: Material, refusals: Refusals) -> list[str]:

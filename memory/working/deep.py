@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from memory import reading
 from memory.encoder.openai import EncoderServerDown
+from memory.llm.answers import writable
 from memory.llm.client import ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelDown, ModelError
 from memory.types import Encoder
@@ -238,7 +239,7 @@ async def _streamed(work: Work, memory: Memory, passages: tuple[FoundPassage, ..
     made = ModelCall(
         "answer",
         messages,
-        reply.text if failure is None else None,
+        writable(reply.text) if failure is None else None,
         failure.message if failure is not None else None,
         requests,
         *tokens,

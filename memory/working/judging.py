@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memory.llm.answers import writable
 from memory.llm.errors import BadAnswer
 from memory.working.changes import NO_POINT, TOO_MANY, TWICE, WRONG_FORM, Refusals, number
 from memory.working.types import Concern, DeepSettings, Memory, Refused
@@ -72,7 +73,7 @@ def judgement(value: Any, memory: Memory, asked: Sequence[str], settings: DeepSe
 
 
 def _text(value: Any) -> str:
-    return " ".join(value.split())[:MOST_CHARS] if isinstance(value, str) else ""
+    return writable(" ".join(value.split())[:MOST_CHARS]) if isinstance(value, str) else ""
 
 
 def _key(subquery: str) -> str:

@@ -257,6 +257,38 @@ def test_a_trace_and_its_events_are_the_same_after_json(ask) -> None:
     json.dumps([event_to_json(event) for event in told])
 
 
+def test_half_an_emoji_in_what_the_model_says_breaks_nothing(ask) -> None:
+    half = "half a smile \ud83d"
+
+    def instead(call: Call, turn: int) -> Any:
+        if call.purpose == "judge":
+            return {"enough": False, "concerns": [{"concern": half, "point": 0, "subquery": f"{half} {turn}"}]}
+        if call.purpose == "evolve":
+            new = {"description": f"{half} {turn}", "entities": [1], "names": ["x\ud83d"], "passages": [1, half]}
+            return {"updates": [], "inserts": [new]}
+        if call.purpose == "merge":
+            return {"merges": [{"points": [1, 2], "description": half}]}
+        return Text('{"found": true, "sentences": [{"text": "' + half + '", "sources": [1]}], "short": "' + half + '"}')
+
+    answer = ask(QUESTION, playing(instead))
+    assert answer.written
+    for text in (json.dumps(trace_to_json(answer.trace), ensure_ascii=False), answer.text, answer.short):
+        text.encode("utf-8")
+    assert [replay(step, QUESTION, answer.trace.settings) for step in answer.trace.steps] == list(answer.trace.steps)
+
+
+def test_of_endless_refusals_only_the_first_are_kept_one_by_one(ask) -> None:
+    def instead(call: Call, turn: int) -> Any:
+        if call.purpose != "evolve":
+            return None
+        return {"updates": [{"point": 99, "description": "x", "passages": []}] * 5000, "inserts": []}
+
+    answer = ask(QUESTION, playing(instead), DeepSettings(steps=1))
+    refused = answer.trace.steps[0].refused
+    assert len(refused) == 201
+    assert (refused[0].why, refused[-1].what) == ("no such point", "4800 more")
+
+
 @pytest.mark.parametrize("at", ["judge", "evolve", "merge"])
 def test_a_step_with_a_failed_call_is_replayed_as_it_was(ask, at: str) -> None:
     answer = ask(QUESTION, playing(lambda call, turn: Status(400) if call.purpose == at else None))
