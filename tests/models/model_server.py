@@ -60,10 +60,12 @@ class Raw:
     body: str
 
 
+@dataclass(frozen=True)
 class Hang:
     """Takes the request and says nothing more."""
 
 
+@dataclass(frozen=True)
 class Drop:
     """Closes the connection without a word."""
 
