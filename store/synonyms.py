@@ -25,6 +25,9 @@ from store.sketches import SketchIndex
 SLACK = 1e-4
 """By how much a blockwise cosine may fall short of the threshold before the pair is not looked at exactly."""
 
+TOGETHER = 16_384
+"""Candidate pairs that are compared at a time."""
+
 TILE = (512, 8192)
 """Queries and candidates compared at a time: 16 MB of cosines, which stay in the processor's cache."""
 
@@ -74,13 +77,17 @@ def similar(
         here = candidates[rows]
         a, b = np.concatenate([queries[asking[here]], a]), np.concatenate([rows[here], b])
     a, b = a[a != b], b[a != b]
-    scores = np.empty(len(a), np.float32)
-    for begin in range(0, len(a), 65536):
-        x = take(a[begin : begin + 65536]).astype(np.float64)
-        y = take(b[begin : begin + 65536]).astype(np.float64)
-        scores[begin : begin + 65536] = (x * y).sum(axis=1)
-    kept = scores >= np.float32(threshold)
-    return a[kept], b[kept], scores[kept]
+    near, scores = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
+    for begin in range(0, len(a), TOGETHER):
+        x, y = take(a[begin : begin + TOGETHER]), take(b[begin : begin + TOGETHER])
+        # Most candidates are far from a pair: what decides is worked out for those that are not.
+        maybe = np.flatnonzero(np.einsum("ij,ij->i", x, y) >= threshold - SLACK)
+        exact = (x[maybe].astype(np.float64) * y[maybe].astype(np.float64)).sum(axis=1).astype(np.float32)
+        kept = exact >= np.float32(threshold)
+        near.append(maybe[kept] + begin)
+        scores.append(exact[kept])
+    pairs = np.concatenate(near)
+    return a[pairs], b[pairs], np.concatenate(scores)
 
 
 def _blockwise(
