@@ -64,7 +64,8 @@ class Gauges:
         metrics.QUEUE.labels("intake").set(len(self._pipeline.intake))
         metrics.QUEUE.labels("extraction").set(len(self._backlog))
         metrics.WAITING.set(len(self._backlog))
-        metrics.MODEL_DOWN.set(self._backlog.outage is not None)
+        # Trouble that nothing waits for is over, or was a passage's own.
+        metrics.MODEL_DOWN.set(self._backlog.outage is not None and len(self._backlog) > 0)
         metrics.COMMIT_TROUBLE.set(self._pipeline.committer.trouble is not None)
 
     def _jobs(self) -> None:

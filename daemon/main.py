@@ -3,8 +3,10 @@
 import asyncio
 import faulthandler
 import gc
+import json
 import signal
 import sys
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,6 +27,12 @@ log = structlog.get_logger()
 @click.option("--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Configuration file (TOML).")
 @click.option("--check", is_flag=True, help="Check the configuration, print it resolved, and exit with 0 or 2.")
 @click.option(
+    "--inspect",
+    "look",
+    is_flag=True,
+    help="Look for what would keep hippod from running well, print it as JSON, and exit with 0 or 2; see `hippoctl doctor`.",
+)
+@click.option(
     "--restore",
     "source",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -32,7 +40,7 @@ log = structlog.get_logger()
     help="Put the backup in DIR in the place of the configured store, and exit with 0 or 3.",
 )
 @click.version_option(version("hippod"), prog_name="hippod")
-def main(file: Path | None, check: bool, source: Path | None) -> None:
+def main(file: Path | None, check: bool, look: bool, source: Path | None) -> None:
     """Gives language models a long-term memory that keeps growing: follows folders and answers over a socket.
 
     Without --config: $HIPPOD_CONFIG, then $XDG_CONFIG_HOME/hippod/config.toml, then /etc/hippod/config.toml. SIGTERM and
@@ -49,6 +57,9 @@ def main(file: Path | None, check: bool, source: Path | None) -> None:
     if check:
         click.echo(render(config))
         return
+    if look:
+        show_findings(config)
+        return
     if source is not None:
         sys.exit(bring_back(source, config.store.path))
     setup(config.daemon.log_level)
@@ -57,6 +68,14 @@ def main(file: Path | None, check: bool, source: Path | None) -> None:
     # What a reload would read has just been read; `run` takes the signal over.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     sys.exit(serve(config, file))
+
+
+def show_findings(config: Config) -> None:
+    """Prints what `daemon.inspection` finds, as one JSON document."""
+    setup("error")
+    from daemon.inspection import inspect
+
+    click.echo(json.dumps({"findings": [asdict(finding) for finding in inspect(config)]}))
 
 
 def bring_back(source: Path, folder: Path) -> int:

@@ -22,7 +22,7 @@ from prometheus_client import (
 
 from daemon.contract import DaemonState, Status
 
-disable_created_metrics()  # a second series for each counter, which says when its label was first seen
+disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each counter, which says when its label was first seen
 REGISTRY = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
 PlatformCollector(registry=REGISTRY)

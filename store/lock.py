@@ -8,6 +8,21 @@ from typing import Self
 from store.errors import StoreLocked
 
 
+def holder(folder: Path) -> int | None:
+    """The process that has the store open, None where nobody has, or it cannot be told. Takes no lock to find out."""
+    try:
+        found = (folder / "lock").stat()
+        locks = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return None
+    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    for line in locks:
+        words = line.split()
+        if len(words) > 5 and words[1] == "FLOCK" and words[5] == place and words[4].isdigit():
+            return int(words[4])
+    return None
+
+
 class StoreLock:
     """Holds `<store>/lock` for as long as the process lives; the kernel lets go of it however the process ends."""
 

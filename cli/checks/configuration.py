@@ -1,4 +1,4 @@
-"""Whether the configuration is valid, which only `hippod --check` knows, and whether its LLM can be reached."""
+"""Whether the configuration is valid, which only `hippod --check` knows, and what `hippod --inspect` finds with it."""
 
 import shutil
 import socket
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from cli.address import table
 from cli.checks.check import Check
+from cli.checks.inspection import inspection
 from cli.errors import Exit
 from cli.text import cut, one_line
 
@@ -23,8 +24,13 @@ def configuration(path: Path | None, config: Mapping[str, Any]) -> Iterator[Chec
         hint = "write one; `hippod --config FILE` names it"
         yield Check("configuration", "warn", "none was found at the usual places", hint)
         return
-    yield validity(path, _hippod())
-    yield llm(table(config, "llm"))
+    hippod = _hippod()
+    valid = validity(path, hippod)
+    yield valid
+    if hippod is not None and valid.status == "ok":
+        yield from inspection(path, hippod)
+    else:
+        yield llm(table(config, "llm"))
 
 
 def validity(path: Path, hippod: str | None) -> Check:
@@ -45,7 +51,7 @@ def validity(path: Path, hippod: str | None) -> Check:
 
 
 def llm(section: Mapping[str, Any]) -> Check:
-    """Whether something listens at the model server's address; no request is made and no key is sent."""
+    """Whether something listens at the model server's address, where hippod itself cannot ask; no key is sent."""
     address = section.get("base_url")
     if not isinstance(address, str) or not section.get("model"):
         return Check("llm", "ok", "none is configured: `ask` and the LLM's filter are off")

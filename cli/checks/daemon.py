@@ -2,6 +2,7 @@
 
 import grp
 import os
+import socket as sockets
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,6 +50,9 @@ def socket(address: Address) -> Check:
         return Check("socket", "fail", f"{where}: {error.strerror}", hint, Exit.NO_DAEMON)
     if not stat.S_ISSOCK(status.st_mode):
         return Check("socket", "fail", f"{where} is no socket", "name hippod's socket with --socket", Exit.NO_DAEMON)
+    if _stale(address.connectable):
+        hint = "start hippod, which replaces it; the one that made it has ended"
+        return Check("socket", "fail", f"{where}: nobody listens on it", hint, Exit.NO_DAEMON)
     rights = f"{stat.S_IMODE(status.st_mode):04o}, group {_group(path)}"
     if not os.access(path, os.R_OK | os.W_OK):
         hint = f"join group {_group(path)}, or run this as hippod's user"
@@ -56,6 +60,18 @@ def socket(address: Address) -> Check:
     if status.st_mode & stat.S_IWOTH:
         return Check("socket", "warn", f"{where}: every user may write ({rights})", 'set [api] mode = "0660"')
     return Check("socket", "ok", f"{where}, mode {rights}")
+
+
+def _stale(path: str) -> bool:
+    with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as probe:
+        probe.settimeout(2.0)
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            return True
+        except OSError:  # no permission, or a full queue: what follows says so
+            return False
+    return False
 
 
 def answering(status: Status) -> Check:
@@ -96,6 +112,11 @@ def source(each: SourceStatus) -> Check:
     why = f": {said}" if said else ""
     if each.state in _BAD_SOURCE or extra.get("error"):
         hint = "make it readable and reachable for hippod; its log says more"
+        if each.kind == "folder" and each.state in ("missing", "error") and os.access(each.name, os.R_OK | os.X_OK):
+            hint = (
+                "this user sees it and hippod does not: the unit hides it (ProtectHome=, BindReadOnlyPaths=), AppArmor or "
+                "SELinux forbids it (journalctl -k), or hippod's user may not read it"
+            )
         return Check(name, "fail", f"{each.state}{lag}{why}", hint)
     # A source that works and has something to say has fallen back to something.
     return Check(name, "warn" if said else "ok", f"{each.state}{lag}{why}")

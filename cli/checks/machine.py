@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import stat
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ def machine(config: Mapping[str, Any], base: Path) -> Iterator[Check]:
     """`base` is the directory that the configuration's relative paths start from."""
     yield python(sys.version_info[:2])
     yield clock(time.time(), Path(__file__).stat().st_mtime)
+    yield from permissions(base)
     folders = [_path(folder.get("path"), base) for folder in _folders(config)]
     yield watches([folder for folder in folders if folder], _INOTIFY)
     store = _path(table(config, "store").get("path"), base)
@@ -47,6 +49,13 @@ def clock(now: float, installed: float) -> Check:
     return Check(
         "clock", "warn", f"{said}, which is before hippod was installed", "set the clock, or start a time service"
     )
+
+
+def permissions(base: Path) -> Iterator[Check]:
+    """The directory of the configuration: whoever may write there decides what hippod reads."""
+    mode = base.stat().st_mode
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        yield Check("configuration directory", "warn", f"{base}: every user may write to it", f"chmod o-w {base}")
 
 
 def watches(folders: Sequence[Path], limits: Path) -> Check:

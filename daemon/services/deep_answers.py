@@ -179,4 +179,6 @@ def _lost(session: AskSession | None, dropped: int) -> str | None:
         said.append(f"{dropped} were dropped when the last passage that vouched for them went")
     if session.weakened:
         said.append(f"{session.weakened} lost some of their passages")
-    return f"of {session.points} points that session {session.name} had at commit {session.commit}, " + " and ".join(said)
+    return f"of {session.points} points that session {session.name} had at commit {session.commit}, " + " and ".join(
+        said
+    )

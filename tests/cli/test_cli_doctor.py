@@ -1,17 +1,19 @@
 """`doctor`: one line a check, what to do about each that is not well, and the exit code of the worst."""
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
 
 from cli.checks import configuration, machine
 from cli.checks import daemon as daemons
+from cli.checks import inspection as inspections
 from cli.checks.check import Check, worst
 from cli.errors import Exit
 from daemon.contract import SourceStatus, Status
 from tests.cli.cli_answers import LIST, STATUS
-from tests.cli.cli_daemon import Here, Scripted, problem
+from tests.cli.cli_daemon import Here, Scripted, Shell, problem
 
 
 def by_name(ended: object) -> dict[str, dict[str, str]]:
@@ -133,6 +135,60 @@ def test_a_source_that_still_reads_is_well() -> None:
     fallen_back = SourceStatus(kind="folder", name="/drive", state="polling", lag=0, detail="raise max_user_watches")
     check = daemons.source(fallen_back)
     assert (check.status, check.detail) == ("warn", "polling, up to date: raise max_user_watches")
+
+
+def test_a_folder_that_only_hippod_cannot_see_is_hidden_from_it(tmp_path: Path) -> None:
+    seen = daemons.source(SourceStatus(kind="folder", name=str(tmp_path), state="missing", lag=0))
+    assert (seen.status, "BindReadOnlyPaths" in seen.hint) == ("fail", True)
+    gone = daemons.source(SourceStatus(kind="folder", name=str(tmp_path / "gone"), state="missing", lag=0))
+    assert (gone.status, "BindReadOnlyPaths" in gone.hint) == ("fail", False)
+
+
+def test_a_socket_that_nobody_listens_on_is_told(here: Here, scripted: Scripted) -> None:
+    stale = scripted.socket.with_name("stale")
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(stale))
+    ended = here("--json", "--socket", str(stale), "doctor")
+    check = by_name(ended)["socket"]
+    assert (ended.code, check["status"]) == (3, "fail")
+    assert "nobody listens" in check["detail"]
+    assert "start hippod" in check["hint"]
+
+
+def test_what_hippod_finds_is_among_the_checks(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
+    """One that the configuration's check finds, then one that only hippod's own look finds; both by the real hippod."""
+    scripted.answers["GET /v1/status"] = STATUS | {"failed": 0, "sources": STATUS["sources"][:1]}
+    file = tmp_path / "config.toml"
+    file.write_text('[encoder]\nbackend = "hash"\n[api]\nsokcet = "s"\n')
+    ended = hippoctl("--json", "doctor")
+    assert ended.code == 2
+    assert "sokcet" in by_name(ended)["configuration"]["detail"]
+    token = tmp_path / "token"
+    token.write_text("t" * 40)
+    token.chmod(0o644)
+    file.write_text('[encoder]\nbackend = "hash"\n[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "token"\n')
+    checks = by_name(hippoctl("--json", "doctor"))
+    assert checks["token_file"]["status"] == "warn"
+    assert f"chmod o-rwx {token}" in checks["token_file"]["hint"]
+    assert {"packages", "memory", "open files", "store", "llm"} <= set(checks)
+
+
+def test_an_inspection_that_hangs_or_says_nonsense_is_one_failed_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config.toml"
+    [nonsense] = inspections.inspection(file, script(tmp_path / "nonsense", "echo no JSON; echo broken >&2"))
+    assert (nonsense.status, nonsense.detail) == ("fail", "broken")
+    monkeypatch.setattr(inspections, "INSPECT_S", 0.3)
+    [hanging] = inspections.inspection(file, script(tmp_path / "hanging", "exec sleep 60"))
+    assert (hanging.status, "hangs" in hanging.hint) == ("fail", True)
+
+
+def test_a_configuration_directory_that_everyone_may_write_to(tmp_path: Path) -> None:
+    assert list(machine.permissions(tmp_path)) == []
+    tmp_path.chmod(0o777)
+    assert [check.status for check in machine.permissions(tmp_path)] == ["warn"]
+    tmp_path.chmod(0o700)
 
 
 def test_the_worst_failure_gives_the_exit_code() -> None:

@@ -32,7 +32,10 @@ def test_a_model_slower_than_a_poll_may_be_costs_no_membership_and_holds_no_mess
                     topic, {"title": f"Doc {number}", "text": f"Town {number} lies on a river."}, key=str(number)
                 )
             cluster.flush()
-            until(lambda: sum(at or 0 for at in positions(daemon).values()) == 40, "every message is taken in and its offset stored")
+            until(
+                lambda: sum(at or 0 for at in positions(daemon).values()) == 40,
+                "every message is taken in and its offset stored",
+            )
             until(lambda: model.inside > 0, "the model has been asked")
             began = time.monotonic()
             until(lambda: time.monotonic() > began + 2.5 * POLL_MS / 1000, "much longer than polls may be apart")
