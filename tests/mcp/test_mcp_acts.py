@@ -67,6 +67,9 @@ def test_a_refusal_while_an_answer_is_written_is_told(scripted: Scripted) -> Non
     scripted.answers["POST /v1/ask"] = events(("text", '{"text": "so"}'))
     with pytest.raises(Fault, match="broke off"):
         do(scripted, acts.ask, arguments.Ask(question="q"))
+    scripted.answers["POST /v1/ask"] = events(("answer", '{"question": "q"}'))
+    with pytest.raises(Fault, match=r"not understood .answer: "):
+        do(scripted, acts.ask, arguments.Ask(question="q"))
 
 
 def test_adding_waits_says_how_far_it_is_and_gives_up_in_time(scripted: Scripted) -> None:
@@ -95,6 +98,9 @@ def test_a_daemon_that_starts_is_asked_again(scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = answer
     found, _ = do(scripted, acts.status, arguments.Status())
     assert found.state == "ready" and not turns
+    turns = [problem("busy", 503, "8 questions are under way."), events(("answer", ANSWER))]
+    scripted.answers["POST /v1/ask"] = answer
+    assert do(scripted, acts.ask, arguments.Ask(question="q"))[0].answer == "a"
 
 
 @pytest.mark.parametrize(

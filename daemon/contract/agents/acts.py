@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -25,7 +26,7 @@ from daemon.contract import (
     document_path,
 )
 from daemon.contract.agents import arguments
-from daemon.contract.agents.door import Door, Fault, problem, read
+from daemon.contract.agents.door import Door, Fault, checked, problem, read
 from daemon.contract.agents.results import Added, Answered, Forgotten
 
 ASK_S = 900.0
@@ -39,6 +40,7 @@ Progress = Callable[[float, str], Awaitable[None]]
 """How far (grows from call to call, towards an end that nobody knows), and a sentence."""
 Shown = ShowDocument | ShowPassage | ShowPhrase | ShowTriple
 SHOWN: TypeAdapter[Shown] = TypeAdapter(ShowResponse)
+ASKED = TypeAdapter(AskResponse)
 
 
 async def search(door: Door, asked: arguments.Search, _progress: Progress) -> QueryResponse:
@@ -50,13 +52,14 @@ async def ask(door: Door, asked: arguments.Ask, progress: Progress) -> Answered:
     """What the daemon says before the answer's end is progress."""
     body = asked.model_dump(mode="json", exclude_none=True)
     heard = 0
-    async for event, data in door.events(Route.ASK, body, ASK_S):
-        if event == "answer":
-            return _answered(AskResponse.model_validate(data))
-        if event == "problem":
-            raise problem(data)
-        heard += 1
-        await progress(heard, _said(event, data))
+    async with aclosing(door.events(Route.ASK, body, ASK_S)) as events:
+        async for event, data in events:
+            if event == "answer":
+                return _answered(checked(ASKED, data))
+            if event == "problem":
+                raise problem(data)
+            heard += 1
+            await progress(heard, _said(event, data))
     raise Fault("The answer broke off; ask again.")
 
 

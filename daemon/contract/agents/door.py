@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ PAUSE_S = 0.5
 """How long a daemon that is starting, or too busy, is asked again, and how often."""
 
 Answer = TypeVar("Answer")
-_AGAIN = (ProblemType.NOT_READY, ProblemType.BUSY)
+_AGAIN = (ProblemType.NOT_READY, ProblemType.BUSY, ProblemType.TOO_MANY_REQUESTS)
 
 
 class Fault(Exception):
@@ -91,22 +91,27 @@ class Door:
             raise _refusal(response)
         return response.content
 
-    async def events(self, path: str, body: Mapping[str, Any], timeout_s: float) -> AsyncIterator[tuple[str, Any]]:
+    async def events(
+        self, path: str, body: Mapping[str, Any], timeout_s: float
+    ) -> AsyncGenerator[tuple[str, Any], None]:
         """Server-sent events as they come: name and data. `timeout_s` is how long there may be none. Raises `Fault`."""
         timeout = httpx.Timeout(timeout_s, connect=CONNECT_S)
         headers = {"accept": f"{EVENT_STREAM}, {PROBLEM_JSON}"}
+        until = time.monotonic() + PATIENCE_S
         with self._failures():
-            async with self._http.stream("POST", path, json=dict(body), headers=headers, timeout=timeout) as response:
-                if not response.is_success:
+            while True:
+                async with self._http.stream(
+                    "POST", path, json=dict(body), headers=headers, timeout=timeout
+                ) as response:
+                    if response.is_success:
+                        async for event in _events(response):
+                            yield event
+                        return
                     await response.aread()
-                    raise _refusal(response)
-                event = ""
-                async for line in response.aiter_lines():
-                    name, _, value = line.partition(": ")
-                    if name == "event":
-                        event = value
-                    elif name == "data":
-                        yield event, _json(value.encode())
+                fault = _refusal(response)
+                if fault.type not in _AGAIN or time.monotonic() + PAUSE_S > until:
+                    raise fault
+                await anyio.sleep(PAUSE_S)
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -123,18 +128,34 @@ class Door:
             raise Fault(f"hippod closed the connection before it had answered ({reason}); call again.") from None
 
 
+async def _events(response: httpx.Response) -> AsyncIterator[tuple[str, Any]]:
+    name = ""
+    async for line in response.aiter_lines():
+        key, _, value = line.partition(": ")
+        if key == "event":
+            name = value
+        elif key == "data":
+            yield name, _json(value.encode())
+
+
 def read(answer: TypeAdapter[Answer], content: bytes) -> Answer:
     """The daemon's JSON; Fault where it lacks what the contract promises."""
+    return checked(answer, _json(content))
+
+
+def checked(answer: TypeAdapter[Answer], said: Any) -> Answer:
+    """As `read`, of JSON that is parsed already."""
     try:
-        return answer.validate_json(content)
+        return answer.validate_python(said)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = ".".join(str(part) for part in first["loc"]) or "all of it"
         raise Fault(f"hippod's answer is not understood ({where}: {first['msg']}); its version is another.") from None
 
 
 def problem(said: Any) -> Fault:
     """A problem document (RFC 9457) as a `Fault`."""
+    said = said if isinstance(said, dict) else {}
     detail = str(said.get("detail") or said.get("title") or "hippod refused without saying why")
     return Fault(detail, str(said.get("type", "")))
 

@@ -55,12 +55,13 @@ def memory_server(door: Door, *, write: bool) -> Server[Any]:
             await context.session.report_progress(heard, None, said)
 
         try:
-            result = await tool.act(door, tool.takes.model_validate(params.arguments or {}), progress)
+            given = tool.takes.model_validate(params.arguments or {})
         except ValidationError as error:
             return _failed(_wrong(error, tool.takes))
+        try:
+            return _done(await tool.act(door, given, progress))
         except Fault as fault:
             return _failed(str(fault))
-        return _done(result)
 
     async def list_resources(_context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         try:
