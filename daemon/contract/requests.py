@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
+from pydantic.config import JsonDict
 
 from daemon.contract.given import Given
 from daemon.contract.model import WHOLE, Flag, Moment, Number, Request, Whole
@@ -53,6 +54,16 @@ class QueryRequest(Request):
     settings: RetrievalOverrides = RetrievalOverrides()
 
 
+_NONE: JsonDict = {"type": "null"}
+_ON: JsonDict = {"const": True}
+_PLAIN: JsonDict = {"deep": {"const": False}, "session": _NONE, "only": _NONE, "update": _ON, "merge": _ON}
+_DEEP: JsonDict = {"properties": {"deep": _ON}, "required": ["deep"]}
+_ITERATIVE: JsonDict = {"properties": {**_PLAIN, "steps": {"type": "integer"}}, "required": ["steps"]}
+_SINGLE: JsonDict = {
+    "properties": {**_PLAIN, "steps": _NONE, "max_calls": _NONE, "max_tokens": _NONE, "timeout_s": _NONE}
+}
+
+
 class AskRequest(Request):
     """`steps` alone retrieves again by one thought after the other, at most so often; `deep` works on a memory of points in
     at most `steps` steps (3 by default).
@@ -61,6 +72,8 @@ class AskRequest(Request):
     paper's ablations. For both kinds: `max_calls` to the model, `max_tokens` of prompts and answers together, and
     `timeout_s` are budgets; where one is reached the answer is made of what there is, and says so.
     """
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [_DEEP, _ITERATIVE, _SINGLE]})
 
     question: QueryText
     deep: Flag = False
