@@ -17,6 +17,8 @@ from cli.text import cut, one_line
 
 CHECK_S = 60.0
 CONNECT_S = 3.0
+CREDENTIALS = "$CREDENTIALS_DIRECTORY is not set"
+"""What `hippod --check` says of a file that systemd gives to the service alone."""
 
 
 def configuration(path: Path | None, config: Mapping[str, Any]) -> Iterator[Check]:
@@ -45,6 +47,12 @@ def validity(path: Path, hippod: str | None) -> Check:
         return Check("configuration", "fail", f"{hippod} --check could not be run: {error}", "install hippod anew")
     if done.returncode == 0:
         return Check("configuration", "ok", str(path))
+    problems = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    if problems and all(CREDENTIALS in problem for problem in problems):
+        hint = f"sudo CREDENTIALS_DIRECTORY=/etc/hippod/credentials hippod --check --config {path}"
+        return Check(
+            "configuration", "warn", f"{path}: what is in $CREDENTIALS_DIRECTORY is seen by the service alone", hint
+        )
     said = one_line(done.stderr.decode("utf-8", "replace")) or f"hippod --check ended with {done.returncode}"
     code = Exit.USAGE if done.returncode == Exit.USAGE else Exit.FAILED
     return Check("configuration", "fail", cut(said, 600), f"mend {path}", code)

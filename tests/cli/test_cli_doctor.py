@@ -85,6 +85,19 @@ def test_what_hippod_says_of_the_configuration_is_passed_on(tmp_path: Path) -> N
     assert configuration.validity(file, str(tmp_path / "absent")).status == "fail"
 
 
+def test_what_systemd_gives_to_the_service_alone_is_no_mistake_of_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
+    file = tmp_path / "config.toml"
+    file.write_text('[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n')
+    [found] = [each for each in configuration.configuration(file, {}) if each.name == "configuration"]
+    assert (found.status, "hippod --check" in found.hint) == ("warn", True)
+    file.write_text(file.read_text() + "[store]\npth = 1\n")
+    [found] = [each for each in configuration.configuration(file, {}) if each.name == "configuration"]
+    assert found.status == "fail"
+
+
 def test_an_llm_is_checked_only_where_one_is_configured() -> None:
     assert configuration.llm({}).status == "ok"
     for address in ("http://127.0.0.1:1/v1", "http://[", "nonsense"):
