@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Every version is pinned here; torch comes first so that no looser requirement pulls a GPU build.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: install install-test run test pictures bench lint deb clean
+.PHONY: install install-test run test pictures bench audit lint deb clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -53,6 +53,17 @@ pictures: install-test
 
 bench: install-test
 	$(BIN)/python -m bench
+
+# Pins, licences and docs/dependencies.md need nothing but the installation. pip-audit then asks a service: without it the exit
+# code is 3 and the last lines say so. It has an environment of its own, so that it is not part of what it looks at.
+AUDIT := $(VENV)/audit
+
+$(AUDIT)/bin/pip-audit: | $(BIN)/python
+	$(PYTHON) -m venv $(AUDIT)
+	-$(AUDIT)/bin/python -m pip install --disable-pip-version-check --quiet 'pip-audit==2.10.1'
+
+audit: install-test $(AUDIT)/bin/pip-audit
+	$(BIN)/python -m tests.dependencies.audit $(AUDIT)/bin/pip-audit
 
 # One file to install with apt, under dist/. It is for the release of Debian or Ubuntu that it is built on.
 DEB_PYTHON ?= /usr/bin/python3

@@ -1,0 +1,177 @@
+"""`make audit`: what hippod is installed with, held against its pins, its licences, and what is known to be vulnerable.
+
+The first three parts need nothing but the installation. The last asks a service by pip-audit, and says so where that cannot
+be reached: exit code 0 means that the service answered and knows of nothing, 1 that something is wrong, 3 that nobody knows.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[2]
+PINS = ROOT / "constraints.txt"
+TABLE = ROOT / "docs" / "dependencies.md"
+OWN = {"hippod", "pip", "setuptools", "wheel"}
+"""What is there by itself."""
+NOTHING_KNOWN, WRONG, NOBODY_KNOWS = 0, 1, 3
+SERVICE_S = 600.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table in docs/dependencies.md."""
+
+    name: str
+    why: str
+    instead: str
+
+
+def pins() -> dict[str, str]:
+    """Versions by canonical name."""
+    found = {}
+    for line in PINS.read_text("utf-8").splitlines():
+        name, equal, version = line.partition("#")[0].partition("==")
+        if equal:
+            found[canonicalize_name(name.strip())] = version.strip()
+    return found
+
+
+def installed() -> dict[str, Distribution]:
+    return {canonicalize_name(each.name): each for each in distributions()}
+
+
+def direct() -> dict[str, str]:
+    """The dependencies that pyproject.toml names, and under which extra ("" for hippod itself)."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    groups = {"": project["dependencies"], **project["optional-dependencies"]}
+    return {canonicalize_name(Requirement(text).name): extra for extra, texts in groups.items() for text in texts}
+
+
+def table() -> list[Row]:
+    """The rows, whose first column holds a name in backquotes."""
+    rows = []
+    for line in TABLE.read_text("utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+        named = re.match(r"\|? ?`([^`]+)`", line.lstrip("| "))
+        if line.startswith("|") and named and len(cells) == 3:
+            rows.append(Row(canonicalize_name(named[1]), cells[1], cells[2]))
+    return rows
+
+
+def licence(distribution: Distribution) -> str:
+    """As short as the package says it."""
+    meta = distribution.metadata
+    classified = [
+        text.rpartition(" :: ")[2] for text in meta.get_all("Classifier") or () if text.startswith("License ::")
+    ]
+    for text in (meta.get("License-Expression"), *classified, meta.get("License")):
+        if text and text not in ("OSI Approved", "UNKNOWN"):
+            return " ".join(text.split())[:60]
+    return "not said"
+
+
+def differences() -> Iterator[str]:
+    """Where installation and pins do not agree."""
+    wanted, there = pins(), installed()
+    asked_for = {
+        canonicalize_name(requirement.name)
+        for each in there.values()
+        for requirement in map(Requirement, each.requires or ())
+        if "extra ==" not in str(requirement.marker or "")
+    }
+    for name, distribution in sorted(there.items()):
+        if name in OWN:
+            continue
+        if name not in wanted:
+            yield f"{name} {distribution.version} is installed and not pinned: add it to constraints.txt"
+        elif Version(distribution.version).public != Version(wanted[name]).public:
+            yield f"{name} is installed as {distribution.version} and pinned to {wanted[name]}: install again"
+    for name in sorted(set(wanted) - set(there) - asked_for):
+        yield f"{name} is pinned and nothing asks for it: take it out of constraints.txt"
+
+
+def unexplained() -> Iterator[str]:
+    """Dependencies that the table does not account for, and rows that account for nothing."""
+    rows = {row.name: row for row in table()}
+    named = direct()
+    for name in sorted(named):
+        if name not in rows:
+            yield f"{name} is not in docs/dependencies.md: say why it is there and what would replace it"
+        elif not (rows[name].why and rows[name].instead):
+            yield f"{name} lacks its reason, or what would replace it, in docs/dependencies.md"
+    for name in sorted(set(rows) - set(named)):
+        yield f"{name} is in docs/dependencies.md and not in pyproject.toml"
+
+
+def known_vulnerabilities(command: list[str]) -> tuple[int, list[str]]:
+    """What pip-audit, run as `command`, finds among the pins: an exit code as above, and sentences."""
+    asked = [
+        *command,
+        "--requirement",
+        str(PINS),
+        "--no-deps",
+        "--disable-pip",
+        "--format",
+        "json",
+        "--progress-spinner",
+        "off",
+    ]
+    try:
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=SERVICE_S)
+    except FileNotFoundError:
+        return NOBODY_KNOWS, [f"there is no {command[0]}: nothing was asked"]
+    except subprocess.TimeoutExpired:
+        return NOBODY_KNOWS, [f"the vulnerability service did not answer within {SERVICE_S:.0f} s: nothing is known"]
+    try:
+        answers = json.loads(done.stdout)["dependencies"]
+    except (ValueError, KeyError, TypeError):
+        last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or ["no reason given"]
+        return NOBODY_KNOWS, [
+            f"the vulnerability service could not be asked, so nothing is known: {last[0].strip()[:300]}"
+        ]
+    found = [
+        f"{each['name']} {each.get('version')}: {fault['id']}; fixed in {', '.join(fault['fix_versions']) or 'no version'}"
+        for each in answers
+        for fault in each.get("vulns", ())
+    ]
+    unknown = [each for each in answers if "skip_reason" in each]
+    skipped = []
+    if unknown:
+        names = ", ".join(each["name"] for each in unknown[:5]) + (", …" if len(unknown) > 5 else "")
+        count = f"{len(unknown)} of {len(answers)} packages could not be looked up, so nothing is known of them"
+        skipped = [f"{count}: {names} ({unknown[0]['skip_reason']})"]
+    if found or done.returncode not in (0, 1):
+        return WRONG, [*found, *skipped] or [f"pip-audit ended with {done.returncode}"]
+    if skipped:
+        return NOBODY_KNOWS, skipped
+    return NOTHING_KNOWN, [f"{len(answers)} packages looked up, nothing known against any of them"]
+
+
+def main(command: list[str]) -> int:
+    print("Licences")
+    for name, distribution in sorted(installed().items()):
+        if name not in OWN:
+            print(f"  {name} {distribution.version}: {licence(distribution)}")
+    wrong = [*differences(), *unexplained()]
+    print("Pins and docs/dependencies.md" + ("" if wrong else ": in order"))
+    for sentence in wrong:
+        print(f"  {sentence}")
+    code, told = known_vulnerabilities(command)
+    print("Known vulnerabilities")
+    for sentence in told:
+        print(f"  {sentence}")
+    return WRONG if wrong else code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

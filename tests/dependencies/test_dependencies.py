@@ -1,0 +1,67 @@
+"""Every dependency is pinned and explained, and an audit that could not ask does not say that all is well."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.dependencies import audit
+
+
+def test_what_is_installed_is_what_is_pinned() -> None:
+    assert list(audit.differences()) == []
+
+
+def test_every_dependency_says_why_it_is_there_and_what_would_replace_it() -> None:
+    assert list(audit.unexplained()) == []
+
+
+def test_an_unpinned_a_stale_and_an_unexplained_package_would_be_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pinned = audit.PINS.read_text("utf-8").replace("structlog==", "structlog-of-old==")
+    (tmp_path / "constraints.txt").write_text(pinned)
+    told = audit.TABLE.read_text("utf-8").replace("| `structlog`", "| `structlog-of-old`")
+    (tmp_path / "dependencies.md").write_text(told)
+    monkeypatch.setattr(audit, "PINS", tmp_path / "constraints.txt")
+    monkeypatch.setattr(audit, "TABLE", tmp_path / "dependencies.md")
+    assert [sentence.split(" ")[0] for sentence in audit.differences()] == ["structlog", "structlog-of-old"]
+    assert [sentence.split(" ")[0] for sentence in audit.unexplained()] == ["structlog", "structlog-of-old"]
+
+
+def test_every_licence_can_be_told() -> None:
+    """Two say it in a file only; what that says was read."""
+    unknown = {
+        name for name, each in audit.installed().items() if name not in audit.OWN and audit.licence(each) == "not said"
+    }
+    assert unknown <= {"promql-parser", "axe-playwright-python"}
+
+
+FINE = [{"name": "a", "version": "1", "vulns": []}]
+BAD = [
+    {"name": "a", "version": "1", "vulns": [{"id": "CVE-1", "fix_versions": ["2"], "aliases": [], "description": ""}]}
+]
+SKIPPED = [{"name": "a", "skip_reason": "not found"}]
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "error", "expected", "told"),
+    [
+        (0, json.dumps({"dependencies": FINE}), "", audit.NOTHING_KNOWN, "nothing known"),
+        (1, json.dumps({"dependencies": BAD}), "", audit.WRONG, "CVE-1; fixed in 2"),
+        (0, json.dumps({"dependencies": SKIPPED}), "", audit.NOBODY_KNOWS, "not found"),
+        (1, "", "Traceback\nConnectionError: no route", audit.NOBODY_KNOWS, "no route"),
+        (0, "", "", audit.NOBODY_KNOWS, "nothing is known"),
+    ],
+)
+def test_the_answer_of_the_service_decides(code: int, said: str, error: str, expected: int, told: str) -> None:
+    """A service that answers, finds something, does not know a package, or cannot be reached."""
+    program = f"import sys; sys.stdout.write({said!r}); sys.stderr.write({error!r}); sys.exit({code})"
+    found, sentences = audit.known_vulnerabilities([sys.executable, "-c", program])
+    assert found == expected
+    assert told in " ".join(sentences)
+
+
+def test_without_pip_audit_nothing_is_known(tmp_path: Path) -> None:
+    assert audit.known_vulnerabilities([str(tmp_path / "pip-audit")])[0] == audit.NOBODY_KNOWS
