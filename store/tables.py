@@ -138,7 +138,8 @@ class Tables:
             self.torn.append("commits")
         self._tables = {name: self._open(name) for name in NAMES}
         self._synced: dict[Path, set[str]] = {}
-        self._appended = dict.fromkeys(NAMES, 0)
+        # What there is at opening was perhaps never merged.
+        self._appended = dict.fromkeys(NAMES, 1)
         self._merged = dict.fromkeys(NAMES, 0)
         self._restored = 0
         self._readers = 0
@@ -175,6 +176,7 @@ class Tables:
         table = self._tables[name]
         self._restored += 1
         self._merged[name] = 0
+        self._appended[name] += 1
         try:
             table.restore(version)
         except (RuntimeError, ValueError):
@@ -192,17 +194,26 @@ class Tables:
             table.checkout(version)
         if columns is None:
             return table.to_arrow()
+        if not table.count_rows():
+            return self._nothing(name, columns)
         return table.search().select(list(columns)).limit(max(table.count_rows(), 1)).to_arrow()
 
     def read_where(self, name: str, columns: Sequence[str] | None, condition: str) -> pa.Table:
         """The rows for which `condition` (SQL) holds; all columns where none are named."""
         table = self._tables[name]
         wanted = list(columns or self._schemas[name].names)
+        if not table.count_rows():
+            return self._nothing(name, wanted)
         return table.search().where(condition).select(wanted).limit(max(table.count_rows(), 1)).to_arrow()
+
+    def _nothing(self, name: str, columns: Sequence[str]) -> pa.Table:
+        # A search costs milliseconds also where there is nothing to be found, and most small stores lack something.
+        return self._schemas[name].empty_table().select(list(columns))
 
     def batches(self, name: str, columns: Sequence[str], condition: str) -> Iterator[Any]:
         """The rows for which `condition` (SQL) holds as record batches, in no order: for what is too large to hold twice."""
-        yield from self._tables[name].search().where(condition).select(list(columns)).to_batches(BATCH)
+        if self.rows(name):
+            yield from self._tables[name].search().where(condition).select(list(columns)).to_batches(BATCH)
 
     def read_with_ids(self, name: str, columns: Sequence[str]) -> pa.Table:
         """Some columns of the whole table and `_rowid`, by which `delete` names rows."""
@@ -231,6 +242,8 @@ class Tables:
         A row's id says in which fragment it lies. All before the last fragment that is large is settled: `_merged` says
         from where on this has to look. May run beside appends.
         """
+        if not self._appended[name]:
+            return None
         self._appended[name] = 0
         table = self._db.open_table(name)
         # The ids first, with one narrow column: at the first call they are those of the whole table.

@@ -4,6 +4,7 @@ Shares no code with the store: loops and dictionaries only.
 """
 
 import json
+from functools import cache
 from hashlib import blake2b
 
 import numpy as np
@@ -13,6 +14,7 @@ CAP = 3
 THRESHOLD = 0.8
 
 
+@cache
 def vector(text):
     """A unit vector that depends on the text; texts with a common first two letters come close to each other."""
 

@@ -1,9 +1,11 @@
 """After any sequence of adds, edits, removals, restarts and folds the memory is what its documents say, to the line."""
 
+import atexit
 import os
 import shutil
 import tempfile
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -29,10 +31,20 @@ passage = st.tuples(st.sampled_from(["T", ""]), st.sampled_from(TEXTS), given)
 uri = st.sampled_from([f"file:///{name}" for name in "abcdef"])
 
 
+@cache
+def empty():
+    """A store without documents: making one takes as long as ten commits, copying it does not."""
+    folder = Path(tempfile.mkdtemp(prefix="hippod-test-", dir=MEMORY if MEMORY.is_dir() else None))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    open_store(folder).close()
+    return folder
+
+
 class MemoryMachine(RuleBasedStateMachine):
     @initialize()
     def open(self):
         self.folder = Path(tempfile.mkdtemp(prefix="hippod-test-", dir=MEMORY if MEMORY.is_dir() else None))
+        shutil.copytree(empty(), self.folder, dirs_exist_ok=True)
         self.documents = {}
         self.positions = {}
         self.known = {}
