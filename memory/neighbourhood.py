@@ -27,6 +27,8 @@ MOST_NODES = 2_000
 EDGES_A_NODE = 4
 MOST_TRIPLES = 3
 """Most nodes of a neighbourhood, most edges for each of them, and triples told of one relation edge."""
+LEAST_SHARE = 0.01
+"""A way that less of a passage's score came along explains nothing; to find it would take a search of the whole graph."""
 KINDS: tuple[Literal["relation", "synonym", "context"], ...] = ("relation", "synonym", "context")
 FACTORS = np.array([HIPPORAG2.relation, HIPPORAG2.synonym, HIPPORAG2.context])
 """The kinds of edges, and what an edge's weight counts for in a walk."""
@@ -52,7 +54,8 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """The strongest way to a passage: `nodes` of the graph from the seed on, and the share of its score that came along."""
+    """The strongest way to a passage, where it matters: `nodes` of the graph from the seed on, and the share of its score
+    that came along."""
 
     passage: int
     share: float
@@ -138,7 +141,7 @@ def _trails(snapshot: Snapshot, walked: Walked, ranking: Ranking, found: Sequenc
     trails = []
     for hit in found:
         score = float(ranking.scores[hit.row]) * whole
-        way = ways.to(passage_target(snapshot, walked, hit.row), score) if score > 0 else None
+        way = ways.to(passage_target(snapshot, walked, hit.row), score, LEAST_SHARE) if score > 0 else None
         if way is not None:
             share, nodes = way
             through = [first + hit.row] if walked.through_phrases else []

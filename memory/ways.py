@@ -36,11 +36,12 @@ class Ways:
         self._lengths: Floats = np.empty(0)
         self._before: NDArray[Any] = np.empty(0, np.int64)
 
-    def to(self, target: Floats, score: float) -> tuple[float, list[int]] | None:
+    def to(self, target: Floats, score: float, least: float = 0.0) -> tuple[float, list[int]] | None:
         """Which part of a passage's score came along its strongest way, and the nodes on it, seed first.
 
         `target` says how a score is made of the nodes' ranks, shape (nodes,); `score` is Σ reset · influence. Where the walk
-        has no passages, the way ends at the phrase before the passage. None where no phrase seed leads there.
+        has no passages, the way ends at the phrase before the passage. None where no phrase seed leads there, or where the
+        strongest way's part is below `least`: that is known sooner than which way it is.
         """
         ends = np.flatnonzero(target)
         if not len(ends) or not len(self._seeds):
@@ -48,10 +49,11 @@ class Ways:
         while True:
             best, length = self._best(ends, target)
             worth = (1.0 - self._walked.damping) * np.exp(-length)
-            if worth >= self._beyond * self._whole * target.max():
+            beyond = self._beyond * self._whole * target.max()
+            if worth >= beyond or beyond < least * score:
                 break
             self._search(self._searched * GROWTH or FIRST)
-        if best is None:
+        if best is None or worth < least * score:
             return None
         return float(worth / score), self._back(best)
 

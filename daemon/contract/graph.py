@@ -80,7 +80,8 @@ class GraphEdge(Response):
 
 
 class GraphPath(Response):
-    """The strongest way to a passage that was found: ids of nodes from the seed to it. `share` of its score went along it."""
+    """The strongest way to a passage that was found: ids of nodes from the seed to it. `share` of its score went along it, at
+    least a hundredth: there is no path to a passage that no single way explains."""
 
     passage: str
     rank: int

@@ -10,7 +10,7 @@ from memory.asking import Asked, RetrievalSettings
 from memory.encoder import make_encoder
 from memory.explain import explain, passage_target
 from memory.modes import MODES
-from memory.neighbourhood import EDGES_A_NODE, KINDS, Neighbourhood, around, neighbourhood
+from memory.neighbourhood import EDGES_A_NODE, KINDS, LEAST_SHARE, Neighbourhood, around, neighbourhood
 from memory.retrieval import hits
 from memory.ways import Ways
 from store.store import Store
@@ -139,7 +139,7 @@ def test_the_paths_are_the_ways_that_explain_tells_of(store: Store, mode: str) -
     ways = {
         reason.row: (reason.way.share, [step.row + first * step.is_passage for step in reason.way.steps])
         for reason in reasons
-        if reason.way is not None
+        if reason.way is not None and reason.way.share >= LEAST_SHARE
     }
     assert {trail.passage: (pytest.approx(trail.share, rel=1e-4), list(trail.nodes)) for trail in found.trails} == ways
     assert ways
@@ -156,14 +156,17 @@ def test_a_search_among_few_nodes_finds_the_same_ways(
         if walked is None:
             continue
 
-        def ways(first: int, growth: int, walked=walked) -> list[object]:
+        def ways(first: int, growth: int, share: float, walked=walked) -> list[object]:
             monkeypatch.setattr(memory.ways, "FIRST", first)
             monkeypatch.setattr(memory.ways, "GROWTH", growth)
             search = Ways(snapshot, walked)
-            found = [search.to(passage_target(snapshot, walked, row), 1.0) for row in range(0, snapshot.n_passages, 5)]
+            rows = range(0, snapshot.n_passages, 5)
+            found = [search.to(passage_target(snapshot, walked, row), 1.0, share) for row in rows]
             return [each and (pytest.approx(each[0], rel=1e-9), each[1][-1]) for each in found]
 
-        assert ways(least, 2) == [each and (each[0].expected, each[1]) for each in ways(1_000_000, 2)]
+        for share in (0.0, 1e-4, 0.01):
+            whole = ways(1_000_000, 2, share)
+            assert ways(least, 2, share) == [each and (each[0].expected, each[1]) for each in whole]
 
 
 @pytest.mark.parametrize("kind", ["phrase", "passage"])
