@@ -51,10 +51,12 @@ def ask(page: Page, question: str) -> None:
 
 
 def keep(taken: bytes, name: str) -> None:
-    """With 256 colours: the page has few, and the repository keeps every picture for ever."""
+    """As small as it gets: the repository keeps every picture for ever."""
     place = PICTURES / name
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(taken)
     with Image.open(place) as image:
-        small = image.convert("RGB").quantize(192, dither=Image.Dither.NONE)
-    small.save(place, optimize=True)
+        plain = image.convert("RGB")
+    if len(taken) > MOST_BYTES // 2:  # 256 colours of those that there are: the rare ones must not be lost
+        plain = plain.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    plain.save(place, optimize=True)

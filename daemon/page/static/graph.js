@@ -9,6 +9,9 @@ const MORE = 40;
 const LISTED = 60;
 const LABELS = 40;
 const KINDS = ["context", "synonym", "relation"];
+// Edges drawn while the picture is being dragged, those of most PageRank; the others are back when it rests.
+const MOVING = 2000;
+const FAINT = KINDS.map((kind) => `${kind}-faint`);
 
 export class Graph {
   constructor(search) {
@@ -154,7 +157,7 @@ export class Graph {
     const xy = [{ field: "x" }, { field: "y" }];
     const ends = ["x0", "y0", "x1", "y1"].map((field) => ({ field }));
     this.lines = {};
-    for (const kind of [...KINDS, "path"]) {
+    for (const kind of [...FAINT, ...KINDS, "path"]) {
       const source = Source({ x0: [], y0: [], x1: [], y1: [], width: [] });
       this.lines[kind] = figure.segment(...ends, { source, line_width: { field: "width" }, line_cap: "round" });
     }
@@ -220,10 +223,14 @@ export class Graph {
       marker: nodes.map((node) => (node.kind === "phrase" ? "circle" : "square")),
     };
     const on = new Set(this.lit.slice(1).map((id, i) => pair(id, this.lit[i])));
-    const parts = Object.fromEntries([...KINDS, "path"].map((kind) => [kind, { x0: [], y0: [], x1: [], y1: [], width: [] }]));
-    for (const edge of this.edges.values()) {
+    const parts = Object.fromEntries([...FAINT, ...KINDS, "path"].map((kind) => [kind, { x0: [], y0: [], x1: [], y1: [], width: [] }]));
+    const massOf = (edge) => edge.weight * ((this.nodes.get(edge.source).mass ?? 0) + (this.nodes.get(edge.target).mass ?? 0));
+    const edges = [...this.edges.values()].map((edge) => [massOf(edge), edge]).sort(([a], [b]) => a - b);
+    const faint = edges.length - MOVING;
+    for (const [i, [, edge]] of edges.entries()) {
       const [a, b] = [this.nodes.get(edge.source), this.nodes.get(edge.target)];
-      const part = on.has(pair(edge.source, edge.target)) ? parts.path : parts[edge.type];
+      const kind = i < faint ? `${edge.type}-faint` : edge.type;
+      const part = on.has(pair(edge.source, edge.target)) ? parts.path : parts[kind];
       part.x0.push(a.x);
       part.y0.push(a.y);
       part.x1.push(b.x);
@@ -233,7 +240,7 @@ export class Graph {
     const crowd = this.edges.size > 1500 ? 0.35 : 0.8;
     for (const [kind, renderer] of Object.entries(this.lines)) {
       renderer.data_source.data = parts[kind];
-      renderer.glyph.line_color = colour(kind === "path" ? "lit" : kind);
+      renderer.glyph.line_color = colour(kind === "path" ? "lit" : kind.replace("-faint", ""));
       renderer.glyph.line_alpha = kind === "path" ? 1 : lit.size ? crowd * 0.6 : crowd;
     }
     this.ring();
@@ -330,7 +337,33 @@ export class Graph {
       },
       { capture: true },
     );
-    this.canvas.addEventListener("pointerdown", () => this.canvas.focus({ preventScroll: true }), { capture: true });
+    let from = null;
+    this.canvas.addEventListener(
+      "pointerdown",
+      (event) => {
+        this.canvas.focus({ preventScroll: true });
+        from = event;
+      },
+      { capture: true },
+    );
+    this.canvas.addEventListener(
+      "pointermove",
+      (event) => {
+        if (from && Math.hypot(event.clientX - from.clientX, event.clientY - from.clientY) > 3) this.rest(false);
+      },
+      { capture: true },
+    );
+    for (const end of ["pointerup", "pointercancel"]) {
+      window.addEventListener(end, () => {
+        from = null;
+        this.rest(true);
+      });
+    }
+  }
+
+  // Whether the picture lies still, with all of its edges.
+  rest(still) {
+    for (const kind of FAINT) if (this.lines[kind].visible !== still) this.lines[kind].visible = still;
   }
 
   pick(id) {

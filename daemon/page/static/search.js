@@ -217,5 +217,5 @@ function step(each) {
   const stated = each.triples?.[0];
   const words = { context: each.kind === "passage" ? "is in" : "which names", synonym: "is like" };
   const told = each.edge === "relation" && stated ? stated.predicate : (words[each.edge] ?? each.edge);
-  return [el("span", { class: "by" }, "— ", named(told, { cls: "by", most: 60 }), " →"), node];
+  return [el("span", { class: "by" }, "— ", named(told, { cls: "told", most: 60 }), " →"), node];
 }
