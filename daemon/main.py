@@ -15,6 +15,7 @@ import structlog
 
 from daemon.config import Config, ConfigError, load_config, render, unsupported
 from daemon.logs import setup
+from daemon.notify import Notifier
 from store.errors import StoreError
 from store.lock import StoreLock
 
@@ -52,8 +53,7 @@ def main(file: Path | None, check: bool, look: bool, source: Path | None) -> Non
         if problems := unsupported(config):
             raise ConfigError(problems)
     except ConfigError as error:
-        click.echo(f"hippod: {error}", err=True)
-        sys.exit(BAD_CONFIG)
+        sys.exit(_refused(error, BAD_CONFIG))
     if check:
         click.echo(render(config))
         return
@@ -65,8 +65,10 @@ def main(file: Path | None, check: bool, look: bool, source: Path | None) -> Non
     setup(config.daemon.log_level)
     # A service manager aborts a hippod that hangs: where every thread stood is then in the log.
     faulthandler.enable()
-    # What a reload would read has just been read; `run` takes the signal over.
+    # Until `run` takes the signals over: what a reload would read has just been read, and nothing is there to be stopped.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: sys.exit(OK))
     sys.exit(serve(config, file))
 
 
@@ -111,8 +113,7 @@ def serve(config: Config, file: Path | None) -> int:
         return _no_store(error)
     except (ListenError, EncoderUnavailable) as error:
         log.error("cannot_start", error=str(error))
-        click.echo(f"hippod: {error}", err=True)
-        return FAILED
+        return _refused(error, FAILED)
     finally:
         lock.release()
     return OK
@@ -120,8 +121,14 @@ def serve(config: Config, file: Path | None) -> int:
 
 def _no_store(error: Exception) -> int:
     log.error("store_not_opened", error=str(error))
+    return _refused(error, NO_STORE)
+
+
+def _refused(error: Exception, code: int) -> int:
+    """Says on stderr and to the service manager, whose `status` goes on showing it, why hippod does not start."""
     click.echo(f"hippod: {error}", err=True)
-    return NO_STORE
+    Notifier().status(f"not started: {str(error)[:500]}")
+    return code
 
 
 if __name__ == "__main__":

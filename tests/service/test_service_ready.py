@@ -5,7 +5,7 @@ import signal
 import threading
 from typing import Any
 
-from tests.e2e.running import write_config
+from tests.e2e.running import until, write_config
 from tests.models.model_server import Call, ModelServer
 from tests.service.conftest import Manage
 from tests.service.managed import ask_raw, read_all
@@ -69,6 +69,21 @@ def test_a_query_that_comes_before_the_start_is_answered_and_the_socket_is_left_
     # A client finds it where the configuration says, and the configured mode has not been put on it.
     assert daemon.ctl("status").code == 0
     assert daemon.socket.stat().st_mode == before.st_mode
+
+
+def test_a_stop_at_the_very_beginning_is_clean_and_a_refusal_is_told(manage: Manage) -> None:
+    daemon = manage().launch()
+    # The lock is taken before the libraries are loaded.
+    daemon.until(lambda: (daemon.store / "lock").exists(), "it has begun")
+    assert daemon.stop() == 0
+    assert "Traceback" not in daemon.log_text()
+    write_config(daemon.config, daemon.sections | {"graph": {"synonym_max": 0}})
+    daemon.launch()
+    assert daemon.process is not None
+    assert daemon.process.wait(90) == 2
+    daemon.process = None
+    until(lambda: "graph.synonym_max = 0" in daemon.manager.status(), "the manager is told why")
+    assert daemon.manager.status().startswith("not started: ")
 
 
 def test_neither_ready_nor_an_answer_comes_while_the_encoder_is_held_up(manage: Manage) -> None:
