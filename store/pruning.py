@@ -71,6 +71,16 @@ def listing(table: Path) -> dict[str, set[str]]:
     return found
 
 
+def pierced(table: Path) -> list[int]:
+    """The fragments of which the newest version leaves rows out that are still in their files."""
+    manifests = sorted((table / "_versions").glob("*.manifest"))
+    if not manifests or not (table / "_deletions").is_dir():
+        return []
+    newest = _content(manifests[0])
+    found = {path.name for path in (table / "_deletions").iterdir() if _deletion(path.name) in newest}
+    return sorted({int(name.split("-")[0]) for name in found})
+
+
 def _remove(path: Path) -> int:
     with suppress(FileNotFoundError):
         size = path.stat().st_size

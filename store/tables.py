@@ -19,7 +19,7 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 
-from store.pruning import listing, prune
+from store.pruning import listing, pierced, prune
 from store.torn import set_aside_newest, set_aside_torn
 
 FORMAT = 1
@@ -278,6 +278,25 @@ class Tables:
             # The log is what others are brought back by: nothing brings it back if the power goes between the two.
             self.sync([tail.name])
         table.delete(f"_rowid >= {tail.first} AND _rowid <= {tail.last}")
+        return True
+
+    def pierced(self, name: str) -> list[int]:
+        """The fragments that still hold rows which were deleted."""
+        return pierced(self.folder / f"{name}.lance")
+
+    def piece(self, name: str, fragment: int) -> tuple[pa.Table, int] | None:
+        """Some of a fragment's rows with their `_rowid`, and how often tables were brought back; None where none is left."""
+        restored, table = self._restored, self._db.open_table(name)
+        inside = f"_rowid >= {fragment << FRAGMENT_BITS} AND _rowid < {(fragment + 1) << FRAGMENT_BITS}"
+        rows = table.search().with_row_id(True).where(inside).limit(MERGED_ROWS).to_arrow()
+        return (rows, restored) if rows.num_rows else None
+
+    def move(self, name: str, rows: pa.Table, restored: int) -> bool:
+        """Writes the rows of a piece anew and deletes them where they stood; as `merge`."""
+        if restored != self._restored:
+            return False
+        self._tables[name].add(rows.drop_columns(["_rowid"]).cast(self._schemas[name]))
+        self.delete(name, rows["_rowid"].to_pylist())
         return True
 
     def rewrite(self, name: str) -> None:

@@ -100,8 +100,20 @@ class Upkeep:
                 self._tables.delete(name, ids)
         with self._writing.held("purge"):
             self._log.append("purged", {})
-        self.rewrite([name for name, ids in purge.tables.items() if ids])
+        touched = [name for name, ids in purge.tables.items() if ids]
+        self.rewrite(touched)
+        self.rewrite([name for name in touched if self._empty_out(name)])
         self.prune(timedelta(0))
+
+    def _empty_out(self, name: str) -> bool:
+        """Takes the living rows out of files that hold deleted ones, which Lance rewrites only where those are a tenth."""
+        pierced = self._tables.pierced(name)
+        for fragment in pierced:
+            while (piece := self._tables.piece(name, fragment)) is not None:
+                with self._writing.held("purge"):
+                    if not self._tables.move(name, *piece):
+                        return False
+        return bool(pierced)
 
     def close(self) -> None:
         """Waits for the merge under way."""

@@ -15,6 +15,7 @@ from store.plan import plan
 from store.rows import write_rows
 from store.store import Store
 from store.types import EncoderIdentity
+from store.verify import verify
 from tests.store import oracle
 from tests.store.small import complete, extract, open_store
 
@@ -44,6 +45,16 @@ def test_what_was_deleted_and_purged_is_on_no_disk(store):
     store.purge(timedelta(0))
     assert SECRET.encode() not in bytes_on_disk(store.folder)
     assert oracle.same(export_lines(store.snapshot()), oracle.export({"b": [("T", "text 2", None)]}, extract)) is None
+
+
+def test_one_passage_among_many_is_on_no_disk_either(store):
+    held = {f"d{i}": [("T", f"text {i} plain", None)] for i in range(60)}
+    add(store, held | {"a": [("T", SECRET, None)]})
+    add(store, {}, ["a"])
+    assert store.purge(timedelta(0)) > 0
+    assert SECRET.encode() not in bytes_on_disk(store.folder)
+    assert oracle.same(export_lines(store.snapshot()), oracle.export(held, extract)) is None
+    assert verify(store).problems == []
 
 
 def test_what_was_purged_can_come_back_also_after_a_restart(tmp_path):
