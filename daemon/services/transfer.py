@@ -4,6 +4,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from errno import EACCES, EPERM, EROFS
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -73,6 +74,8 @@ class TransferService:
             made = await asyncio.to_thread(backup, self._store, Path(directory))
         except (StoreError, OSError) as error:
             detail = str(error)
+            if isinstance(error, OSError) and error.errno in (EROFS, EACCES, EPERM):
+                detail += "; the daemon writes it, so name a directory that its user and its unit may write to"
             raise Conflict(detail, errors=[FieldError(field="directory", message=detail)]) from error
         return BackupResponse(directory=directory, commit=made.commit, files=made.files, bytes=made.bytes)
 

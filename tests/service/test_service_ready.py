@@ -66,6 +66,12 @@ def test_a_query_that_comes_before_the_start_is_answered_and_the_socket_is_left_
     # Its children have not inherited the socket.
     held = [str(c.laddr) for child in daemon.children() for c in child.net_connections("unix")]
     assert str(daemon.socket) not in held
+    # As in the unit's sandbox, a backup is written by the daemon, where that may write.
+    closed = daemon.home / "closed"
+    closed.mkdir(mode=0o500)
+    refused = daemon.ctl("backup", closed / "copy")
+    assert refused.code == 1
+    assert "the daemon writes it" in refused.err
     # A client finds it where the configuration says, and the configured mode has not been put on it.
     assert daemon.ctl("status").code == 0
     assert daemon.socket.stat().st_mode == before.st_mode
