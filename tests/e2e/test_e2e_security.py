@@ -6,7 +6,6 @@ import grp
 import os
 import secrets
 import shutil
-import signal
 import socket
 import stat
 import subprocess
@@ -20,6 +19,7 @@ import httpx
 import psutil
 import pytest
 
+from daemon.limits import KEPT_FILES
 from tests.e2e.running import NO_PRIVILEGE, PATIENCE_S, Daemon, clean_environment, until, write_config
 
 CANARY = "Quetzalnebel"
@@ -292,10 +292,13 @@ def test_no_file_of_a_folder_that_is_not_followed_any_more_is_read(tmp_path: Pat
         assert daemon.documents()[(former / "cut.pdf").as_uri()]["state"] == "skipped"
 
 
-# Watches.
+# Watches and open files.
+
+HARD_FILES = 450
 
 FEW_WATCHES = f"""
-import os, sys
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (200, {HARD_FILES}))
 with open("/proc/sys/user/max_inotify_watches", "w") as limit:
     limit.write("4")
 {NO_PRIVILEGE}
@@ -309,7 +312,7 @@ def namespaces() -> bool:
 
 
 class FewWatches(Daemon):
-    """A daemon in a user namespace of its own, in which the kernel gives out four inotify watches."""
+    """A daemon in a user namespace of its own, in which the kernel gives out four inotify watches, and with few files."""
 
     def launch(self) -> "FewWatches":
         with self.log.open("ab") as log:
@@ -337,7 +340,7 @@ class FewWatches(Daemon):
 
 
 @pytest.mark.skipif(not namespaces(), reason="needs a user namespace of its own")
-def test_without_watches_the_folder_is_polled_and_it_is_said_which_sysctl_to_raise(tmp_path: Path) -> None:
+def test_without_watches_and_with_few_files_it_works_and_says_what_to_raise(tmp_path: Path) -> None:
     daemon = FewWatches(tmp_path, folder={"poll_interval_s": 0.1, "settle_ms": 20})
     for number in range(8):
         (daemon.drive / f"d{number}").mkdir()
@@ -349,4 +352,16 @@ def test_without_watches_the_folder_is_polled_and_it_is_said_which_sysctl_to_rai
         assert "fs.inotify.max_user_watches" in daemon.events("folder_polled")[0]["error"]
         uri = daemon.write("d7/late.txt", "It is found all the same.")
         until(lambda: uri in daemon.documents(state="indexed"), "a file in a folder without a watch is found")
-        daemon.signal(signal.SIGTERM)
+        # The soft limit is raised to the hard one, and where that is small there are fewer connections than configured.
+        assert daemon.metric("process_max_fds") == HARD_FILES
+        [few] = daemon.events("open_files_few")
+        assert (few["limit"], few["connections"]) == (HARD_FILES, HARD_FILES - KEPT_FILES)
+        assert "LimitNOFILE" in few["hint"]
+        crowd = [socket.socket(socket.AF_UNIX) for _ in range(2 * (HARD_FILES - KEPT_FILES))]
+        try:
+            for each in crowd:
+                each.connect(str(daemon.socket))
+            assert daemon.http.post("/v1/query", json={"query": "late", "mode": "bm25"}).status_code == 200
+        finally:
+            for each in crowd:
+                each.close()
