@@ -249,14 +249,20 @@ async def iterate(
     """At most `steps` retrievals with a thought between each two; fewer where a thought answers or `meter` ends it.
 
     `retrieve` itself leaves recognition memory out where the meter has no call for it besides that of the answer. A model
-    that fails ends the steps, not the question: what was found by then is there to answer from. `on_step` is told of a
-    step once its passages are there and again with its thought. Raises what `retrieve` raises.
+    that fails ends the steps, not the question: what was found by then is there to answer from, and the same goes for a
+    `retrieve` that raises ModelError after the first step. `on_step` is told of a step once its passages are there and
+    again with its thought. Raises what else `retrieve` raises, and its ModelError in the first step.
     """
     done: list[Step] = []
     query = question
     while True:
         began = time.perf_counter()
-        found = await retrieve(query)
+        try:
+            found = await retrieve(query)
+        except ModelError as error:
+            if not done:
+                raise
+            return Iterated(question, tuple(done), "model", str(error))
         meter.spend(found.calls, found.prompt_tokens, found.completion_tokens)
         step = retrieved(done, query, found, k)
         on_step(step)

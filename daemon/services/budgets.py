@@ -6,6 +6,8 @@ from memory.working.types import Budget
 DEEP_STEPS = 3
 """Steps of `--deep` by default: where the HGMem paper finds its answers best."""
 CALLS_A_STEP = 4
+NO_LIMIT_S = 7 * 86400.0
+"""As good as none."""
 
 
 def steps_of(request: AskRequest) -> int:
@@ -14,8 +16,9 @@ def steps_of(request: AskRequest) -> int:
 
 
 def budget_of(request: AskRequest) -> Budget:
-    """Four calls a step, and no fewer than for three steps, where the client sets no limit."""
-    default = Budget()
+    """Four calls a step, and no fewer than for three steps, where the client sets no limit. One step has none of time: how
+    long a model may be silent is the client's timeout."""
+    default = Budget() if request.deep or request.steps is not None else Budget(seconds=NO_LIMIT_S)
     return Budget(
         calls=request.max_calls or CALLS_A_STEP * max(steps_of(request), DEEP_STEPS),
         tokens=request.max_tokens or default.tokens,

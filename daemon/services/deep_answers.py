@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,17 +46,22 @@ class DeepAnswers:
 
     async def stream(self, request: AskRequest) -> AsyncGenerator[str | StepEvent | AskResponse, None]:
         """Steps as they happen, the answer's text as it grows, and the answer."""
-        if request.session is None:
-            async for part in self._stream(request, None):
-                yield part
-            return
-        name = self._sessions.name(request.session)
+        name = self._sessions.name(request.session) if request.session is not None else None
         if name in self._busy:
             raise Conflict(f'The session "{name}" is at another question; ask again when that is answered.')
+        with self._held(name):
+            async with aclosing(self._stream(request, name)) as parts:
+                async for part in parts:
+                    yield part
+
+    @contextmanager
+    def _held(self, name: str | None) -> Iterator[None]:
+        if name is None:
+            yield
+            return
         self._busy.add(name)
         try:
-            async for part in self._stream(request, name):
-                yield part
+            yield
         finally:
             self._busy.discard(name)
 
@@ -85,13 +90,20 @@ class DeepAnswers:
                 else:
                     yield StepEvent.model_validate(event_to_json(part))
         assert answer is not None
-        if name is not None:
-            memory = memory_to_json(answer.trace.memory)
-            said = answer.short or answer.text
-            await asyncio.to_thread(
-                self._sessions.save, name, memory, answer.trace.commit, request.question, said, session
-            )
-        yield await self._queries.in_thread(lambda: _response(asked, answer, name, time.perf_counter() - began))
+        unkept = await self._keep(name, answer, session) if name is not None else None
+        seconds = time.perf_counter() - began
+        yield await self._queries.in_thread(lambda: _response(asked, answer, name, seconds, unkept))
+
+    async def _keep(self, name: str, answer: DeepAnswer, before: Session | None) -> str | None:
+        """Why the session could not be kept, where it could not: the answer is there all the same."""
+        memory = memory_to_json(answer.trace.memory)
+        said = answer.short or answer.text
+        trace = answer.trace
+        try:
+            await asyncio.to_thread(self._sessions.save, name, memory, trace.commit, trace.question, said, before)
+        except OSError as error:
+            return f"session {name} could not be kept ({error.strerror or error}) and is as it was before this question"
+        return None
 
     async def _ask(self, asked: _Asked, tell: Callable[[Event], None]) -> DeepAnswer:
         request = asked.request
@@ -122,11 +134,11 @@ class DeepAnswers:
             raise Invalid(f"The question cannot be worked on so: {error}.") from None
 
 
-def _response(asked: _Asked, answer: DeepAnswer, name: str | None, seconds: float) -> AskResponse:
+def _response(asked: _Asked, answer: DeepAnswer, name: str | None, seconds: float, unkept: str | None) -> AskResponse:
     pinned, request = asked.pinned, asked.request
     trace = trace_to_json(answer.trace)
     continued = _continued(asked, answer, name)
-    notes = [_lost(continued, asked.session.dropped if asked.session else 0), answer.note]
+    notes = [_lost(continued, asked.session.dropped if asked.session else 0), answer.note, unkept]
     return AskResponse(
         question=request.question,
         answer=answer.text,

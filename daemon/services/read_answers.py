@@ -16,7 +16,7 @@ from daemon.services.telling import Ended, telling
 from memory import reading
 from memory.iterative import Iterated, Meter, Retrieval, Step, iterate, unread
 from memory.llm.client import ModelClient, Reply
-from memory.llm.errors import BadAnswer, ModelError
+from memory.llm.errors import BadAnswer, ModelDown, ModelError
 from memory.types import Hit
 from store.pinned import Pinned
 from store.store import Store
@@ -53,18 +53,24 @@ class ReadAnswers:
         several = request.steps is not None
 
         async def look(query: str) -> Retrieval:
-            return await self._queries.look(query, request.k, pinned.snapshot, meter.calls + 2 <= budget.calls)
+            try:
+                return await self._queries.look(query, request.k, pinned.snapshot, meter.calls + 2 <= budget.calls)
+            except Upstream as error:  # the encoder's server
+                raise ModelDown(error.detail) from None
 
         def steps(tell: Callable[[Step], None]) -> Coroutine[Any, Any, Iterated]:
             return iterate(request.question, look, self._client, steps_of(request), request.k, meter, tell)
 
         iterated: Iterated | None = None
-        async with aclosing(telling(steps)) as parts:
-            async for told in parts:
-                if isinstance(told, Ended):
-                    iterated = told.value
-                elif several:
-                    yield _event(told)
+        try:
+            async with aclosing(telling(steps)) as parts:
+                async for told in parts:
+                    if isinstance(told, Ended):
+                        iterated = told.value
+                    elif several:
+                        yield _event(told)
+        except ModelError as error:
+            raise Upstream(str(error)) from None
         assert iterated is not None
         if several:
             yield _told("answering", stopped=iterated.stopped)
@@ -92,7 +98,7 @@ class ReadAnswers:
         failure: Upstream | TimedOut
         try:
             async with (
-                asyncio.timeout(max(meter.left_s, 0)),
+                asyncio.timeout(meter.left_s),
                 aclosing(self._client.stream("answer", messages, reading.SHAPE)) as replies,
             ):
                 async for reply in replies:

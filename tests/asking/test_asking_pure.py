@@ -1,5 +1,6 @@
 """Iterative retrieval's pure parts: merging, thoughts, following, meters, and a step made again from its record."""
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from memory.iterative import (
     Step,
     Thought,
     follow,
+    iterate,
     merged,
     messages,
     read_thought,
@@ -23,7 +25,8 @@ from memory.iterative import (
     shares,
     unread,
 )
-from memory.llm.errors import BadAnswer
+from memory.llm.client import Reply
+from memory.llm.errors import BadAnswer, ModelDown
 from memory.types import Hit
 from memory.working.types import Budget
 
@@ -123,3 +126,23 @@ def test_thoughts_make_an_answer_with_citations_of_their_own() -> None:
     assert text == "One. [1] Two. [1] [2]"
     assert [each.id for each in cited] == ["b", "a"]
     assert unread(Iterated("q", (), "model")) == ("", ())
+
+
+def test_a_retrieval_that_fails_after_the_first_leaves_what_was_found() -> None:
+    found = iter([Retrieval((hit("a", 1.0),))])
+
+    async def retrieve(_query: str) -> Retrieval:
+        for each in found:
+            return each
+        raise ModelDown("the encoder's server cannot be reached")
+
+    class Thinks:
+        async def ask(self, _purpose: str, _messages: Any, _shape: Any, read: Any, **_more: Any) -> Any:
+            return read({"thought": "t1", "sources": [1], "answers": False}), Reply("", False, 5, 2)
+
+    meter = Meter(Budget())
+    iterated = asyncio.run(iterate("q", retrieve, Thinks(), 5, 3, meter))  # type: ignore[arg-type]
+    assert (iterated.stopped, iterated.error) == ("model", "the encoder's server cannot be reached")
+    assert ([each.id for each in iterated.passages], meter.calls) == (["a"], 1)
+    with pytest.raises(ModelDown):
+        asyncio.run(iterate("q", retrieve, Thinks(), 5, 3, meter))  # type: ignore[arg-type]

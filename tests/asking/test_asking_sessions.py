@@ -151,6 +151,18 @@ def test_a_backup_holds_the_sessions(asking: Asking, tmp_path: Path) -> None:
     assert kept == (asking.daemon.store / "sessions" / "safe.json").read_bytes()
 
 
+def test_an_answer_is_given_though_its_session_cannot_be_kept(asking: Asking) -> None:
+    """A folder stands where the session's file is to be written."""
+    stands = asking.daemon.store / "sessions" / ".new.new"
+    stands.mkdir(parents=True)
+    try:
+        answer = asking.ask(playing(), deep=True, steps=1, session="new")
+        assert answer["answer"] == "It is so. [1]"
+        assert "session new could not be kept" in answer["note"]
+    finally:
+        stands.rmdir()
+
+
 def test_a_session_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     now = [1000.0]
     sessions = Sessions(tmp_path, lambda: now[0])
