@@ -162,15 +162,10 @@ export class Graph {
       this.lines[kind] = figure.segment(...ends, { source, line_width: { field: "width" }, line_cap: "round" });
     }
     this.halo = figure.scatter(...xy, { source: Source({ x: [], y: [], size: [] }), size: { field: "size" }, fill_color: null, line_width: 3 });
-    this.dots = Source({ x: [], y: [], size: [], fill: [], edge: [], width: [], marker: [] });
-    this.marks = figure.scatter(...xy, {
-      source: this.dots,
-      size: { field: "size" },
-      marker: { field: "marker" },
-      fill_color: { field: "fill" },
-      line_color: { field: "edge" },
-      line_width: { field: "width" },
-    });
+    this.dots = Source({ x: [], y: [], size: [], fill: [], marker: [] });
+    const shape = { size: { field: "size" }, marker: { field: "marker" } };
+    this.marks = figure.scatter(...xy, { source: this.dots, ...shape, fill_color: { field: "fill" }, line_color: null });
+    this.rings = figure.scatter(...xy, { source: Source({ x: [], y: [], size: [], marker: [] }), ...shape, fill_color: null, line_width: 3 });
     this.marks.selection_glyph = this.marks.nonselection_glyph = null;
     this.names = figure.text(...xy, { field: "text" }, {
       source: Source({ x: [], y: [], text: [], dy: [] }),
@@ -213,15 +208,15 @@ export class Graph {
       node.size = (node.kind === "passage" ? 8 : 7) + 24 * Math.sqrt(share);
       node.fill = between(little, much, share ** 0.35);
     }
-    this.dots.data = {
-      x: nodes.map((node) => node.x),
-      y: nodes.map((node) => node.y),
-      size: nodes.map((node) => node.size),
-      fill: nodes.map((node) => node.fill),
-      edge: nodes.map((node) => (lit.has(node.id) || (node.reset && node.kind === "phrase") ? colour("lit") : colour("card"))),
-      width: nodes.map((node) => (lit.has(node.id) || (node.reset && node.kind === "phrase") ? 3 : 1)),
-      marker: nodes.map((node) => (node.kind === "phrase" ? "circle" : "square")),
-    };
+    const shapes = (some) => ({
+      x: some.map((node) => node.x),
+      y: some.map((node) => node.y),
+      size: some.map((node) => node.size),
+      marker: some.map((node) => (node.kind === "phrase" ? "circle" : "square")),
+    });
+    this.dots.data = { ...shapes(nodes), fill: nodes.map((node) => node.fill) };
+    this.rings.data_source.data = shapes(nodes.filter((node) => lit.has(node.id) || (node.reset && node.kind === "phrase")));
+    this.rings.glyph.line_color = colour("lit");
     const on = new Set(this.lit.slice(1).map((id, i) => pair(id, this.lit[i])));
     const parts = Object.fromEntries([...FAINT, ...KINDS, "path"].map((kind) => [kind, { x0: [], y0: [], x1: [], y1: [], width: [] }]));
     const massOf = (edge) => edge.weight * ((this.nodes.get(edge.source).mass ?? 0) + (this.nodes.get(edge.target).mass ?? 0));
