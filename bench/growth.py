@@ -47,6 +47,7 @@ def run(results: dict[str, Any]) -> str:
                 row |= _step(step, folder, str(size))
     if count := int(os.environ.get("HIPPOD_BENCH_COMMITS", "5000")):
         results["commits"] = _step("commits", str(count))
+    results["crossover"] = _step("crossover", os.environ.get("HIPPOD_BENCH_PHRASES", "131072"))
     results["live"] = _step("live")
     results["must_hold"] = judged = _judged(rows, results)
     return "\n\n".join([_sizes(rows), _others(results), _verdicts(judged)])
@@ -309,6 +310,42 @@ def commits(count: str) -> dict[str, Any]:
     }
 
 
+def crossover(largest: str) -> dict[str, Any]:
+    """Processor time for finding one new phrase's synonyms among so many: by comparing with all, and by sketches."""
+    from bench.synthetic import World
+    from memory.encoder import make_encoder
+    from store.growing import Vectors
+    from store.sketches import SketchIndex, sort
+    from store.synonyms import EXACT_BELOW, similar
+
+    encoder = make_encoder("hash", "", 64, "cpu")
+    world = World(seed=3)
+    vectors, index = Vectors(encoder.identity.dim), SketchIndex(encoder.identity.dim)
+    none = np.empty((0, encoder.identity.dim), np.float32)
+    found: dict[str, Any] = {"exact_below": EXACT_BELOW}
+    stream, taken = world.passages(10**9), 0
+    count = 4_096
+    while count <= int(largest):
+        while len(world.phrases) < count:
+            next(stream)
+        vectors.extend(np.asarray(encoder.encode(list(world.phrases)[taken:count]), np.float32))
+        taken = count
+        index.extend(vectors)
+        index.adopt(sort(index.view()))
+        # As many as a commit of a passage brings, and as a batch of a bulk load does.
+        for together in (9, 900):
+            asked = np.linspace(0, count - 1, together).astype(np.int64)
+            times = []
+            for sketches in (None, index):
+                began = time.process_time()
+                for _ in range(3):
+                    similar(vectors.view(), none, np.ones(count, np.bool_), asked, 0.8, sketches)
+                times.append(round(1000 * (time.process_time() - began) / 3 / together, 3))
+            found[f"ms_a_phrase_of_{together}_among_{count:,}_exact_and_by_sketches"] = times
+        count *= 2
+    return found
+
+
 def live() -> dict[str, Any]:
     """Single adds with the packaged encoder, through the socket."""
     from bench.live_adds import live_adds
@@ -374,7 +411,7 @@ def _sizes(rows: list[dict[str, Any]]) -> str:
 
 def _others(results: dict[str, Any]) -> str:
     lines = ["| | |", "| --- | --- |"]
-    for part in ("commits", "live"):
+    for part in ("commits", "crossover", "live"):
         lines += [
             f"| {part}: {name.replace('_', ' ')} | {_shown(value)} |" for name, value in results.get(part, {}).items()
         ]
@@ -421,5 +458,6 @@ def _peak() -> int:
 
 
 if __name__ == "__main__":
-    steps = {"load": load, "ask": ask, "daemon": daemon, "rebuild": rebuild, "commits": commits, "live": live}
+    steps = {"load": load, "ask": ask, "daemon": daemon, "rebuild": rebuild, "commits": commits}
+    steps |= {"crossover": crossover, "live": live}
     print(json.dumps(steps[sys.argv[1]](*sys.argv[2:])))

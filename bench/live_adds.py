@@ -4,9 +4,11 @@ import json
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 
 from tests.e2e.running import ROOT, Daemon
@@ -56,7 +58,8 @@ def live_adds() -> dict[str, Any] | None:
 
 
 def _listen(daemon: Daemon, seen: dict[str, float], arrived: threading.Condition) -> None:
-    with daemon.http.stream("GET", "/v1/events", timeout=None) as response:
+    # The stream ends with the daemon.
+    with suppress(httpx.HTTPError), daemon.http.stream("GET", "/v1/events", timeout=None) as response:
         for line in response.iter_lines():
             if line.startswith("data:"):
                 now = time.perf_counter()

@@ -31,8 +31,9 @@ TOGETHER = 16_384
 TILE = (512, 8192)
 """Queries and candidates compared at a time: 16 MB of cosines, which stay in the processor's cache."""
 
-EXACT_BELOW = 32_768
-"""Phrases up to which each new one is compared with every other: about where that costs more than `store.sketches`."""
+EXACT_BELOW = 16_384
+"""Phrases up to which each new one is compared with every other, which misses none: about where that begins to cost more
+than `store.sketches` in a bulk load (`bench growth`, "crossover")."""
 
 Pair = tuple[int, int]
 
