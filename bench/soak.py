@@ -33,8 +33,8 @@ SEED = 7
 PATIENCE_S = 1_800.0
 SETTLE_S = 8.0
 MIB = 1 << 20
-QUIET = re.compile(r'"level": "(debug|info)"')
-"""What a log line holds that tells of nothing wrong."""
+QUIET = re.compile(r'"level": "(debug|info)"|"event": "document_failed".*"reason": "gone"')
+"""What a log line holds that tells of nothing wrong: a file may go before it is read, and is forgotten then."""
 
 SYLLABLES = [
     "ba",
@@ -169,7 +169,7 @@ def soak(home: Path, changes: int, queries: int, files: int = FILES, encoder: st
         drive = Drive(daemon.drive, files, SEED)
         daemon.http.timeout = PATIENCE_S
         daemon.start()
-        with _clients(daemon, drive, found) as ask:
+        with clients(daemon, drive, found) as ask:
             found.held.append(_rested(daemon))
             for _ in range(parts):
                 asked = ask(queries // parts)
@@ -197,7 +197,7 @@ def _rested(daemon: Daemon) -> Held:
 
 
 @contextmanager
-def _clients(daemon: Daemon, drive: Drive, found: Soak) -> Iterator[Any]:
+def clients(daemon: Daemon, drive: Drive, found: Soak) -> Iterator[Any]:
     """A function that has a number of queries asked by all clients together, and returns one that waits for the last."""
     lock = threading.Lock()
     modes = ("fused", "hipporag2", "dense", "bm25", "query-to-node", None)

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import structlog
 
+from daemon.allocator import few_arenas
 from daemon.config import Config, ConfigError, load_config, render, unsupported
 from daemon.logs import setup
 from daemon.notify import Notifier
@@ -95,6 +96,7 @@ def bring_back(source: Path, folder: Path) -> int:
 
 def serve(config: Config, file: Path | None) -> int:
     """Runs the daemon until it is told to stop; returns the exit code."""
+    few_arenas()
     try:
         config.store.path.mkdir(parents=True, exist_ok=True)
         # Before the model is loaded: a second hippod on this store is told so at once.

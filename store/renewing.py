@@ -12,8 +12,8 @@ from store.saved import KINDS, MOST_FORGOTTEN
 from store.start import replay
 from store.tables import Tables
 
-LEAST = 5_000
-"""Rows, some ten megabytes, for which it is not worth the while."""
+LEAST = 2_000
+"""Rows, some megabytes, for which it is not worth the while."""
 
 
 def worn(image: Image) -> bool:

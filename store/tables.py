@@ -112,6 +112,13 @@ def vector_column(vectors: Sequence[Any], dim: int) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(flat.astype(np.float32, copy=False)), dim)
 
 
+MIB = 1 << 20
+INDEX_CACHE = 8 * MIB
+METADATA_CACHE = 16 * MIB
+"""Bytes. Left to itself Lance keeps what it read of every version that ever was, 8 MiB for each hundred small commits, up to
+a gigabyte; nothing here has a Lance index."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tail:
     """The newest fragments of a table: the rows with ids from `first` to `last`, read before the `restored`th rollback."""
@@ -131,7 +138,7 @@ class Tables:
         self.folder = folder
         self.dim = dim
         self._schemas = schemas(dim)
-        self._db = lancedb.connect(str(folder))
+        self._db = lancedb.connect(str(folder), session=lancedb.Session(INDEX_CACHE, METADATA_CACHE))
         self.torn = [name for name in NAMES if mend and set_aside_torn(folder, name)]
         """Tables whose newest version a power loss had left unfinished."""
         if mend and (folder / "commits.lance").exists() and set_aside_newest(folder, "commits", self._read_log):
