@@ -12,7 +12,7 @@ from typing import Any
 from consumers.folder import FolderSettings, FolderSource, FolderState, file_uri
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint
 
-PATIENCE_S = 20.0
+PATIENCE_S = 90.0
 
 
 def until(true: Callable[[], Any], what: str = "it") -> None:

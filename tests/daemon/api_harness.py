@@ -47,7 +47,7 @@ from daemon.contract import (
 )
 
 SECRET = "the inside of the daemon"
-PATIENCE_S = 20.0
+PATIENCE_S = 90.0
 
 
 @dataclass

@@ -34,9 +34,9 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_there_twice(cluster
     rng = random.Random(6)
     with following(tmp_path, cluster, topic, dead_letter=letters) as daemon:
         for step in range(KILLS):
+            commit = daemon.status()["commit"]
             publish(cluster, topic, MESSAGES // KILLS, PARTITIONS, step, stream)
             cluster.flush()
-            commit = daemon.status()["commit"]
             until(lambda before=commit: daemon.status()["commit"] > before, "it has begun with what came")
             time.sleep(rng.random() * 0.5)  # any moment will do
             daemon.kill()

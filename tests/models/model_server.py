@@ -78,6 +78,15 @@ class Dies:
     after: int
 
 
+@dataclass(frozen=True)
+class Pauses:
+    """Streams so many characters of the text, and the rest once `go` is set."""
+
+    content: str
+    after: int
+    go: threading.Event
+
+
 Script = Callable[[Call], Any]
 
 
@@ -116,8 +125,17 @@ class ModelServer:
 
     def close(self) -> None:
         self.stop()
+        self._run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
+        self._loop.close()
+
+    async def _end(self) -> None:
+        """Ends what still answers: a hanging call would be left to the interpreter's end, which complains of it."""
+        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     def __enter__(self) -> "ModelServer":
         return self.start()
@@ -195,9 +213,11 @@ class ModelServer:
 
     async def _stream(self, writer: asyncio.StreamWriter, said: Any) -> bool:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
-        content = said.content if isinstance(said, Text | Dies) else json.dumps(said)
+        content = said.content if isinstance(said, Text | Dies | Pauses) else json.dumps(said)
         end = said.after if isinstance(said, Dies) else len(content)
         for start in range(0, end, PIECE):
+            while isinstance(said, Pauses) and start >= said.after and not said.go.is_set():
+                await asyncio.sleep(0.01)
             writer.write(_event({"content": content[start : min(start + PIECE, end)]}, None))
             await writer.drain()
             if self.piece_s:

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from tests.e2e.running import Daemon, clean_environment, until
-from tests.models.model_server import Dies, Hang, Status, Text, obedient
+from tests.e2e.running import PATIENCE_S, Daemon, clean_environment, until
+from tests.models.model_server import Dies, Hang, Pauses, Status, Text, obedient
 
 FACTS = {
     "Tolm": [["Tolm Harbour", "was designed by", "Ada Kerr"], ["Tolm Harbour", "lies on", "Orrey"]],
@@ -153,25 +153,31 @@ def test_an_answer_grows_on_a_terminal(daemon, model):
     whole = json.dumps(
         {"found": True, "sentences": [{"text": "Ada Kerr was born in Sorrel.", "sources": [1]}], "short": "Sorrel"}
     )
-    model.script = lambda call: Text(whole) if call.purpose == "answer" else obedient(call)
-    model.piece_s = 0.05
+    go = threading.Event()
+    said = Pauses(whole, whole.index("Sorrel") + len("Sorrel"), go)
+    model.script = lambda call: said if call.purpose == "answer" else obedient(call)
     ours, theirs = pty.openpty()
     environment = clean_environment(daemon.home) | {"TERM": "xterm", "COLUMNS": "100"}
     process = subprocess.Popen(
         daemon.command("ask", QUESTION), stdout=theirs, stderr=theirs, env=environment, cwd=daemon.home
     )
     os.close(theirs)
-    pieces = []
+    before, text = "", b""
     try:
         while piece := os.read(ours, 4096):
-            pieces.append(piece.decode())
+            text += piece
+            if "Ada Kerr was" in text.decode("utf-8", "ignore") and not go.is_set():
+                before = text.decode("utf-8", "ignore")
+                go.set()
     except OSError:
         pass  # the terminal's other end is closed
-    assert process.wait(30) == 0
-    text = "".join(pieces)
-    assert "Ada Kerr was born in Sorrel. [1]" in text
-    assert "Sources" in text
-    assert len([piece for piece in pieces if "Sources" not in piece]) > 3
+    finally:
+        go.set()
+    assert process.wait(PATIENCE_S) == 0
+    assert "Ada Kerr was" in before
+    assert "Sources" not in before
+    assert "Ada Kerr was born in Sorrel. [1]" in text.decode()
+    assert "Sources" in text.decode()
 
 
 def test_a_server_that_dies_in_the_middle_of_an_answer_ends_the_question_with_an_error(daemon, model):
