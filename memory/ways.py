@@ -17,7 +17,7 @@ from memory.ppr import GOOD_ENOUGH
 from store.snapshot import Snapshot
 
 FIRST = 2_048
-GROWTH = 16
+GROWTH = 64
 """Nodes of the first search, those of most PageRank, and how many times as many the next one has."""
 
 

@@ -4,18 +4,16 @@ Text of documents stays text: Bokeh escapes its data and its tooltips, the templ
 content policy forbids it to load or send anything.
 """
 
-from typing import Any
-
-from bokeh.embed import file_html
-from bokeh.models import ColumnDataSource, HoverTool
-from bokeh.models.renderers import DataRenderer
-from bokeh.plotting import figure
-from bokeh.resources import INLINE
+from typing import TYPE_CHECKING, Any
 
 from cli.graph.exchange import ends, on_paths
 from cli.graph.look import EDGES, NODES, PATH, Place, labelled, sizes
 from cli.text import cut, one_line
 from daemon.contract import GraphEdge, GraphNode, GraphResponse
+
+if TYPE_CHECKING:
+    from bokeh.models.renderers import DataRenderer
+    from bokeh.plotting import figure
 
 SHOWN = 300
 """Characters of one text in a tooltip or the list."""
@@ -54,6 +52,10 @@ TEMPLATE = """
 
 def html(found: GraphResponse, spots: list[Place]) -> str:
     """The file's text."""
+    # Only here and below: Bokeh comes with numpy, and hippoctl is to start fast.
+    from bokeh.embed import file_html
+    from bokeh.resources import INLINE
+
     heading = cut(one_line(found.query or found.centre or ""), SHOWN)
     return file_html(
         _plot(found, spots),
@@ -70,7 +72,10 @@ def html(found: GraphResponse, spots: list[Place]) -> str:
     )
 
 
-def _plot(found: GraphResponse, spots: list[Place]) -> figure:
+def _plot(found: GraphResponse, spots: list[Place]) -> "figure":
+    from bokeh.models import ColumnDataSource, HoverTool
+    from bokeh.plotting import figure
+
     plot = figure(
         sizing_mode="stretch_both", tools="pan,wheel_zoom,tap,reset,save", active_scroll="wheel_zoom", match_aspect=True
     )
@@ -115,8 +120,10 @@ def _tip(*lines: str) -> str:
 
 
 def _lines(
-    plot: figure, edges: list[GraphEdge], at: dict[str, Place], colour: str, dash: str, width: float, kind: str
-) -> DataRenderer:
+    plot: "figure", edges: list[GraphEdge], at: dict[str, Place], colour: str, dash: str, width: float, kind: str
+) -> "DataRenderer":
+    from bokeh.models import ColumnDataSource
+
     source = ColumnDataSource(
         {
             "xs": [[at[edge.source][0], at[edge.target][0]] for edge in edges],
@@ -133,7 +140,9 @@ def _lines(
     return plot.multi_line("xs", "ys", source=source, **style)
 
 
-def _names(plot: figure, found: GraphResponse, at: dict[str, Place], radii: list[float]) -> None:
+def _names(plot: "figure", found: GraphResponse, at: dict[str, Place], radii: list[float]) -> None:
+    from bokeh.models import ColumnDataSource
+
     names = labelled(found)
     spots = [at[found.nodes[number].id] for number in names]
     source = ColumnDataSource(
