@@ -140,6 +140,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
         log.info("stopping", timeout_s=timeout)
         arm(timeout, code)
         opening.given_up()
+        api.stopping()
         for task in beside:
             task.cancel()
         await daemon.stop(timeout * 0.6)

@@ -1,5 +1,6 @@
 """`POST /v1/query` and `POST /v1/ask`."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
@@ -14,7 +15,7 @@ from daemon.api.context import Context
 from daemon.api.errors import ApiError, NotConfigured
 from daemon.api.openapi import also, body_of, errors
 from daemon.api.ports import Asks
-from daemon.api.presence import while_present
+from daemon.api.presence import while_present, while_running
 from daemon.api.streams import GatedStream
 from daemon.contract import (
     EVENT_STREAM,
@@ -37,14 +38,15 @@ STREAMED = (
 )
 
 
-async def _messages(asks: Asks, wanted: AskRequest) -> AsyncGenerator[bytes, None]:
-    """Server-sent events: `step` for what happens in one, `text` with all of the answer so far, then `answer`, or `problem`.
+async def _messages(asks: Asks, wanted: AskRequest, stopping: asyncio.Event) -> AsyncGenerator[bytes, None]:
+    """Server-sent events: `step` for what happens in one, `text` with all of the answer so far, then `answer`, or `problem`,
+    which is also how a daemon that stops ends them.
 
     What fails before the first of them is raised, so that it is answered as any problem is.
     """
     began = False
     try:
-        async with aclosing(asks.stream(wanted)) as parts:
+        async with aclosing(while_running(asks.stream(wanted), stopping)) as parts:
             async for part in parts:
                 began = True
                 yield _message(part)
@@ -94,6 +96,6 @@ def add_routes(app: FastAPI, context: Context) -> None:
             if ports.asks is None:
                 raise NotConfigured(NO_MODEL)
             if EVENT_STREAM in request.headers.get("accept", ""):
-                return GatedStream(context.asks, partial(_messages, ports.asks, wanted), EVENT_STREAM)
+                return GatedStream(context.asks, partial(_messages, ports.asks, wanted, context.stopping), EVENT_STREAM)
             with context.asks.slot():
                 return respond.json(await while_present(request, context.stopping, ports.asks.ask(wanted)))

@@ -1,7 +1,8 @@
 """Work that is worth doing only while its client is there and the daemon stays up."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -9,6 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from daemon.api.errors import NotReady
 
 T = TypeVar("T")
+STOPPING = "The daemon is stopping; ask again once it is back."
 
 
 async def while_present(request: Request, stopping: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
@@ -30,6 +32,28 @@ async def while_present(request: Request, stopping: asyncio.Event, work: Corouti
         for each in (task, gone, stop):
             each.cancel()
         await asyncio.gather(task, gone, stop, return_exceptions=True)
+
+
+async def while_running(parts: AsyncGenerator[T, None], stopping: asyncio.Event) -> AsyncGenerator[T, None]:
+    """What `parts` yields; NotReady, and an end to its work, when the daemon stops."""
+    stop = asyncio.create_task(stopping.wait())
+    try:
+        async with aclosing(parts):
+            while True:
+                part = asyncio.ensure_future(anext(parts))
+                try:
+                    await asyncio.wait([part, stop], return_when=asyncio.FIRST_COMPLETED)
+                    if not part.done():
+                        raise NotReady(STOPPING)
+                    following = part.result()
+                except StopAsyncIteration:
+                    return
+                finally:
+                    part.cancel()
+                    await asyncio.gather(part, return_exceptions=True)
+                yield following
+    finally:
+        stop.cancel()
 
 
 async def _gone(request: Request) -> None:

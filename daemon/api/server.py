@@ -97,6 +97,10 @@ class ApiServer:
         self._sides.append(side)
         await side.begin(bound)
 
+    def stopping(self) -> None:
+        """Ends questions and waits, before what they need is closed; everything else goes on until `stop`."""
+        self._context.stopping.set()
+
     async def stop(self, timeout_s: float) -> None:
         """Accept nothing new, end the endless (events, wait), let the rest finish, then cut what is left."""
         self._context.stopping.set()

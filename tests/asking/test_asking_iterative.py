@@ -214,3 +214,24 @@ def test_a_client_that_goes_away_ends_the_question(asking: Asking) -> None:
     asking.model.script = obedient
     assert asking.ask()["answer"] == "It is so. [1]"
     assert asking.purposes == ["thought", "answer"]
+
+
+def test_a_daemon_that_stops_ends_a_question_and_says_so(asking: Asking, thinking: Thoughts) -> None:
+    asking.model.script = lambda call: Hang() if call.purpose == "thought" else obedient(call)
+    held: list[str] = []
+    with asking.daemon.http.stream(
+        "POST", "/v1/ask", json={"question": QUESTION, "steps": 3}, headers={"accept": "text/event-stream"}
+    ) as response:
+        lines = response.iter_lines()
+        assert next(lines) == "event: step"
+        until(lambda: asking.purposes == ["thought"], "the model is asked")
+        process = asking.daemon.process
+        assert process is not None
+        process.terminate()
+        held += lines
+    assert "event: problem" in held
+    assert "not-ready" in held[held.index("event: problem") + 1]
+    assert asking.daemon.stop() == 0
+    asking.daemon.start()
+    assert not asking.daemon.events("request failed")
+    assert asking.ask(obedient)["answer"] == "It is so. [1]"
