@@ -8,6 +8,7 @@ const MOST_EDGES = 8000;
 const MORE = 40;
 const LISTED = 60;
 const LABELS = 40;
+const RIMS = 800;
 const KINDS = ["context", "synonym", "relation"];
 // Edges drawn while the picture is being dragged, those of most PageRank; the others are back when it rests.
 const MOVING = 2000;
@@ -164,7 +165,7 @@ export class Graph {
     this.halo = figure.scatter(...xy, { source: Source({ x: [], y: [], size: [] }), size: { field: "size" }, fill_color: null, line_width: 3 });
     this.dots = Source({ x: [], y: [], size: [], fill: [], marker: [] });
     const shape = { size: { field: "size" }, marker: { field: "marker" } };
-    this.marks = figure.scatter(...xy, { source: this.dots, ...shape, fill_color: { field: "fill" }, line_color: null });
+    this.marks = figure.scatter(...xy, { source: this.dots, ...shape, fill_color: { field: "fill" }, line_color: colour("card") });
     this.rings = figure.scatter(...xy, { source: Source({ x: [], y: [], size: [], marker: [] }), ...shape, fill_color: null, line_width: 3 });
     this.marks.selection_glyph = this.marks.nonselection_glyph = null;
     this.names = figure.text(...xy, { field: "text" }, {
@@ -215,6 +216,8 @@ export class Graph {
       marker: some.map((node) => (node.kind === "phrase" ? "circle" : "square")),
     });
     this.dots.data = { ...shapes(nodes), fill: nodes.map((node) => node.fill) };
+    // A rim tells nodes apart where they lie on one another; on very many it would cost as much as the nodes.
+    this.marks.glyph.line_color = nodes.length > RIMS ? null : colour("card");
     this.rings.data_source.data = shapes(nodes.filter((node) => lit.has(node.id) || (node.reset && node.kind === "phrase")));
     this.rings.glyph.line_color = colour("lit");
     const on = new Set(this.lit.slice(1).map((id, i) => pair(id, this.lit[i])));
