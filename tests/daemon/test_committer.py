@@ -42,7 +42,7 @@ def test_a_document_that_spoils_its_batch_fails_alone_and_the_others_are_committ
                 encoder,
                 NothingFound(),
                 lambda outcomes: replace(assemble(store, containers, outcomes)),
-                lambda outcomes, _batch, _committed: finished.extend(outcome.work.key for outcome in outcomes),
+                lambda outcomes, *_: finished.extend(outcome.work.key for outcome in outcomes),
                 spoiled,
             )
             for number in range(6):
@@ -97,7 +97,7 @@ def test_a_purge_while_a_batch_is_completed_costs_no_document_its_passages(tmp_p
                 purging,
                 NothingFound(),
                 lambda outcomes: assemble(store, containers, outcomes),
-                lambda outcomes, _batch, _committed: finished.extend(outcomes),
+                lambda outcomes, *_: finished.extend(outcomes),
                 spoiled,
             )
             running = asyncio.create_task(committer.run())
