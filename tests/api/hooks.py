@@ -2,6 +2,7 @@
 
 import json
 import os
+from itertools import count
 from typing import Any
 from zlib import crc32
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 SCRATCH = os.environ.get("HIPPOD_API_SCRATCH", "")
 """A directory below which backups may be written: a generated path must not decide where."""
+BACKUPS = count()
 KNOWN: list[str] = json.loads(os.environ.get("HIPPOD_API_KNOWN", "[]"))
 """Keys that `GET /v1/documents/{uri}` answers: hardly any generated one would."""
 
@@ -43,7 +45,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
     if case.path == "/v1/backup" and isinstance(case.body, dict) and SCRATCH:
         directory = case.body.get("directory")
         if isinstance(directory, str) and directory.startswith("/"):
-            case.body["directory"] = SCRATCH + directory
+            case.body["directory"] = f"{SCRATCH}/{next(BACKUPS)}{directory}"
     elif case.path == "/v1/documents/{uri}" and KNOWN:
         drawn = crc32(repr(case.path_parameters).encode())
         if drawn % 4:  # three of four ask for something that is there

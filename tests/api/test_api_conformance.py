@@ -8,8 +8,11 @@ from tests.api.conformance import Report, check, served
 from tests.e2e.running import Daemon
 
 Running = tuple[Daemon, str, list[str]]
-NOT_THERE = {"POST /v1/backfill", "GET /openapi.json"}
-"""What this daemon's configuration has no use for, and the document itself, which is asked for before all else."""
+LONG = "/v1/graph"
+"""A third of all requests, for a body that is much like a query's: left to `python -m bench api`."""
+NOT_THERE = {f"POST {LONG}", "POST /v1/backfill", "POST /v1/backup", "GET /openapi.json"}
+"""What is left out, what this daemon's configuration has no use for, what is not done over TCP, and the document itself, which
+is asked for before all else."""
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +24,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def report(running: Running) -> Report:
-    options = ("--phases", "coverage", "--generation-deterministic")
+    options = ("--phases", "coverage", "--generation-deterministic", "--exclude-path", LONG)
     return check(*running, *options, timeout_s=220)
 
 
