@@ -126,7 +126,7 @@ def _scored(question: Question, said: AskResponse) -> QuestionScore:
         question=question.text,
         short=said.short,
         em=exact(said.short, question.answers),
-        f1=round(f1(said.short, question.answers), 4),
+        f1=round(f1(said.short, question.answers), 6),
         prompt_tokens=said.tokens.prompt,
         completion_tokens=said.tokens.completion,
         calls=said.calls,
