@@ -335,6 +335,7 @@ export class Graph {
       },
       { capture: true },
     );
+    // Not before the library has taken it for a drag: while it redraws, a pointer that moves slowly is a long press to it.
     let from = null;
     this.canvas.addEventListener(
       "pointerdown",
@@ -347,7 +348,7 @@ export class Graph {
     this.canvas.addEventListener(
       "pointermove",
       (event) => {
-        if (from && Math.hypot(event.clientX - from.clientX, event.clientY - from.clientY) > 3) this.rest(false);
+        if (from && Math.hypot(event.clientX - from.clientX, event.clientY - from.clientY) > 20) this.rest(false);
       },
       { capture: true },
     );
