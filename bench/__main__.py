@@ -13,7 +13,20 @@ import time
 from pathlib import Path
 from typing import Any
 
-SECTIONS = ("main_job", "retrieval", "growth", "crashes", "kafka", "models", "api", "fuzz", "soak", "working", "asking", "page")
+SECTIONS = (
+    "main_job",
+    "retrieval",
+    "growth",
+    "crashes",
+    "kafka",
+    "models",
+    "api",
+    "fuzz",
+    "soak",
+    "working",
+    "asking",
+    "page",
+)
 HERE = Path(__file__).resolve().parent
 
 

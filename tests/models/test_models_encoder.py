@@ -101,7 +101,7 @@ def test_the_daemon_indexes_through_a_server_over_an_outage_and_refuses_vectors_
     # Started while the server is away: the store knows the vectors' length, and what needs none is answered.
     server.stop()
     daemon.start()
-    assert [p["document"] for p in daemon.query("Tolm Harbour", "bm25")][0] == "added:2"
+    assert daemon.query("Tolm Harbour", "bm25")[0]["document"] == "added:2"
     daemon.add({"id": "3", "title": "Mill", "text": "Orrey Mill grinds barley."})
     server.start()
     assert daemon.wait()["documents"] == 3
