@@ -167,7 +167,7 @@ def _number(field: FieldInfo) -> str:
         elif isinstance(bound, Gt):
             low = f"above {bound.gt}"
         if isinstance(bound, Le):
-            high = f"to {bound.le}"
+            high = f"and at most {bound.le}" if low.startswith("above") else f"to {bound.le}"
         elif isinstance(bound, Lt):
             high = f"and below {bound.lt}"
     if not (low or high):

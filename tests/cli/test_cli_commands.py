@@ -100,7 +100,7 @@ def test_json_of_what_the_client_makes_itself(hippoctl: Shell, scripted: Scripte
         "filter": {"queries": 1, "kept": 0.5, "emptied": 0, "unfiltered": 0},
     }
     exported = hippoctl("--json", "export", "memory.jsonl").json
-    assert exported == {"file": str(tmp_path / "memory.jsonl"), "lines": 1, "bytes": 32}
+    assert exported == {"file": str(tmp_path / "memory.jsonl"), "format": "jsonl", "lines": 1, "bytes": 32}
     assert set(hippoctl("--json", "completion", "bash").json) == {"shell", "script", "goes_to"}
     checks = hippoctl("--json", "doctor").json["checks"]
     assert all(set(check) == {"name", "status", "detail", "hint"} for check in checks)

@@ -30,7 +30,7 @@ REFUSED = {
     "a key that nobody knows": ({"store": {"pth": "x"}}, ["store.pth", "path"]),
     "a section that nobody knows": ({"stor": {"path": "x"}}, ["stor", "store"]),
     "a wrong type": ({"graph": {"synonym_max": "many"}}, ["graph.synonym_max", "many", "number"]),
-    "a value out of range": ({"retrieval": {"damping": 1.5}}, ["retrieval.damping", "1.5", "below 1"]),
+    "a value out of range": ({"retrieval": {"damping": 1.5}}, ["retrieval.damping", "1.5", "at most 0.99"]),
     "a mode that there is not": ({"retrieval": {"mode": "magic"}}, ["retrieval.mode", "magic", "hipporag2", "bm25"]),
     "a folder that is missing": ({"folder": [{"path": "nowhere"}]}, ["folder[0].path", "nowhere", "create it"]),
     "TCP without a token": ({"api": {"tcp": "127.0.0.1:7411"}}, ["api", "token_file"]),

@@ -1,4 +1,4 @@
-"""One browser and one daemon for all tests of the page."""
+"""One browser a module and one daemon for all tests of the page."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.running import Daemon, Json
-from tests.page.browsing import PATIENCE_MS, Watched, base_url, browsing, opened, page_daemon
+from tests.page.browsing import PATIENCE_MS, Watched, base_url, browsing, chromium, opened, page_daemon
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -35,15 +35,17 @@ def ring(size: int = 2_400, each: int = 60) -> list[Json]:
     ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """For a module alone: while Playwright's is open, this thread has an event loop, and others' tests run their own."""
     with browsing() as browser:
         yield browser
 
 
 @pytest.fixture(scope="session")
-def daemon(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """Follows a drive of a few files, one of which cannot be read. `browser`: without one it need not start."""
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """Follows a drive of a few files, one of which cannot be read. Without a browser it need not start."""
+    chromium()
     daemon = page_daemon(
         tmp_path_factory.mktemp("page"), passages={"max_tokens": 120}, graph={"synonym_threshold": 0.97}
     )
