@@ -45,7 +45,7 @@ lint: install-test
 test: install-test lint
 # Two processes on two cores starve each other now and then; what fails for that reason passes when it is run again, and is
 # counted as rerun in the last line.
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope --reruns 2
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder --reruns 2
 
 # The README's pictures, taken anew from examples/drive in the system's Chromium.
 pictures: install-test

@@ -231,9 +231,10 @@ def test_no_request_names_a_file(guarded: Daemon, outside: Path, tmp_path: Path)
 def test_what_is_swapped_in_while_it_is_read_is_not_read(guarded: Daemon, outside: Path) -> None:
     """A folder, a file and a hard link change places with what lies outside, again and again, while hippod follows them."""
     drive = guarded.drive
-    spare = drive.parent / "spare"
+    again = secrets.token_hex(4)  # the module's daemon has seen the names of a run before
+    spare = drive.parent / f"spare-{again}"
     spare.mkdir()
-    folder, note = drive / "swap", drive / "swap" / "note.txt"
+    folder, note = drive / f"swap-{again}", drive / f"swap-{again}" / "note.txt"
     folder.mkdir()
     stop = threading.Event()
 
@@ -267,7 +268,7 @@ def test_what_is_swapped_in_while_it_is_read_is_not_read(guarded: Daemon, outsid
         swapper.join()
     assert CANARY not in held(guarded)
     note.unlink(missing_ok=True)
-    uri = guarded.write("swap/note.txt", "It is a file of the drive in the end.")
+    uri = guarded.write(f"swap-{again}/note.txt", "It is a file of the drive in the end.")
     until(lambda: guarded.documents().get(uri, {}).get("state") == "indexed", "the file is read in the end")
     assert CANARY not in held(guarded)
     assert (outside / "note.txt").read_text().startswith(CANARY)

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -35,6 +36,23 @@ async def refused(client: Client) -> None:
             await client.call_tool(tool, arguments)
 
 
+def piped(words: list[str], sent: str, environment: dict[str, str]) -> dict[Any, Any]:
+    """The answers by id. Standard input stays open until the last question, 1, has its answer: its end ends the server."""
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as server:
+        assert server.stdin is not None and server.stdout is not None
+        server.stdin.write(sent.encode("utf-8", "surrogatepass"))
+        server.stdin.flush()
+        answers: dict[Any, Any] = {}
+        while 1 not in answers:
+            line = server.stdout.readline()
+            assert line, f"it ended after {answers}"
+            answer = json.loads(line)
+            answers[answer.get("id")] = answer
+        server.stdin.close()
+        assert server.wait(60) == 0
+    return answers
+
+
 def test_hippoctl_mcp_only_reads_unless_it_is_told_otherwise(memory: Daemon) -> None:
     talk(memory, WAYS[0], refused)
     assert "added:note-001" in memory.documents()
@@ -43,16 +61,9 @@ def test_hippoctl_mcp_only_reads_unless_it_is_told_otherwise(memory: Daemon) -> 
 def test_hippoctl_mcp_asks_the_configuration_about_writing(memory: Daemon, tmp_path: Path) -> None:
     sections = {"api": {"socket": str(memory.socket)}, "mcp": {"write": True}}
     config = write_config(tmp_path / "config.toml", sections)
-    done = subprocess.run(
-        [part for part in command(memory) if part not in ("--socket", str(memory.socket))],
-        input="\n".join(map(json.dumps, [HELLO, OFFER])) + "\n",
-        env=clean_environment(tmp_path) | {"HIPPOD_CONFIG": str(config)},
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    answers = {line.get("id"): line for line in map(json.loads, done.stdout.splitlines())}
+    words = [part for part in command(memory) if part not in ("--socket", str(memory.socket))]
+    environment = clean_environment(tmp_path) | {"HIPPOD_CONFIG": str(config)}
+    answers = piped(words, "\n".join(map(json.dumps, [HELLO, OFFER])) + "\n", environment)
     assert "add" in [tool["name"] for tool in answers[1]["result"]["tools"]]
 
 
@@ -87,17 +98,9 @@ def test_another_word_about_writing_is_an_error(tmp_path: Path, written: str) ->
 def test_what_is_no_message_does_not_end_standard_input(memory: Daemon) -> None:
     lines = ["{", "null", "[]", '{"jsonrpc":"2.0","id":7}', '{"jsonrpc":"2.0","id":8,"method":"dance"}', "\ud800"]
     sent = "\n".join([json.dumps(HELLO), *lines, json.dumps(OFFER), ""])
-    done = subprocess.run(
-        command(memory),
-        input=sent.encode("utf-8", "surrogatepass"),
-        env=clean_environment(memory.home),
-        capture_output=True,
-        timeout=90,
-    )
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert done.returncode == 0
-    assert {"error"} <= set(next(each for each in answers if each.get("id") == 8))
-    assert next(each for each in answers if each.get("id") == 1)["result"]["tools"]
+    answers = piped(command(memory), sent, clean_environment(memory.home))
+    assert {"error"} <= set(answers[8])
+    assert answers[1]["result"]["tools"]
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
