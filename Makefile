@@ -43,13 +43,9 @@ lint: install-test
 	$(BIN)/mypy
 
 test: install-test lint
-# Two processes on two cores starve each other now and then; what fails for that reason passes when it is run again, and is
-# counted as rerun in the last line.
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder --reruns 2
-
-# The README's pictures, taken anew from examples/drive in the system's Chromium.
-pictures: install-test
-	HIPPOD_PICTURES=1 $(BIN)/python -m pytest tests/page/test_page_pictures.py
+# Three processes on two cores: much of the suite waits for daemons. What two of them starve of time passes when it is run
+# again, and is counted as rerun in the last line.
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder --reruns 2
 
 bench: install-test
 	$(BIN)/python -m bench

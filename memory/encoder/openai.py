@@ -9,7 +9,7 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from memory.encoder.errors import EncoderUnavailable
+from memory.encoder.errors import EncoderServerDown
 from memory.encoder.prefixes import prefixes
 from memory.encoder.text import tokenisable
 from memory.types import Matrix
@@ -21,10 +21,6 @@ TEXT_CHARS = 32_000
 QUERY_TRIES = 2
 """A query does not wait for the retries that indexing has time for."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 20.0
-
-
-class EncoderServerDown(EncoderUnavailable, ConnectionError):
-    """The server does not answer, or not with vectors. A commit that meets this is tried again."""
 
 
 class ServerEncoder:

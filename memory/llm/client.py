@@ -5,14 +5,15 @@ import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
-
-import openai
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from memory.llm.answers import parse
 from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.llm.formats import Known, Shape, below, is_too_long
 from memory.llm.limiter import Limiter
+
+if TYPE_CHECKING:  # half a second of imports, which only those with a model have to wait for
+    import openai
 
 BAD_ANSWERS = 2
 """How often an answer of no use is asked for again: a model at temperature 0 seldom thinks better of it."""
@@ -79,6 +80,8 @@ class ModelClient:
         told: Told = lambda _purpose, _outcome: None,
         used: Used = lambda _purpose, _prompt, _completion: None,
     ) -> None:
+        import openai
+
         self.settings = settings
         self.told = told
         self._used = used
@@ -223,6 +226,8 @@ class ModelClient:
             return reply
 
     async def _once(self, messages: Sequence[Message], shape: Shape | None, rung: str, max_tokens: int) -> Reply:
+        import openai
+
         while True:
             options = self._known.options(shape, rung, self.settings.temperature, max_tokens)
             spoken: Any = list(messages)
@@ -240,6 +245,8 @@ class ModelClient:
     async def _stream(
         self, messages: Sequence[Message], shape: Shape, rung: str, max_tokens: int
     ) -> AsyncGenerator[Reply, None]:
+        import openai
+
         while True:
             options = self._known.options(shape, rung, self.settings.temperature, max_tokens)
             spoken: Any = list(messages)
@@ -280,6 +287,8 @@ class ModelClient:
 
     def _judge(self, error: Exception) -> Literal[None]:
         """Returns when the same request is worth repeating at once, without an option that was refused; else raises."""
+        import openai
+
         if isinstance(error, openai.APITimeoutError | TimeoutError):
             raise _Trouble("timeout", self._said(f"no answer within {self.settings.timeout_s:g} s")) from None
         if isinstance(error, openai.APIConnectionError):
@@ -328,7 +337,7 @@ def _cause(error: Exception) -> str:
     return str(inner) or type(inner).__name__
 
 
-def _retry_after(error: openai.APIStatusError) -> float | None:
+def _retry_after(error: "openai.APIStatusError") -> float | None:
     """Seconds, from `Retry-After` (a number; a date is left to the backoff) or `retry-after-ms`."""
     headers = error.response.headers
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from memory import reading
-from memory.encoder.openai import EncoderServerDown
+from memory.encoder.errors import EncoderServerDown
 from memory.llm.answers import writable
 from memory.llm.client import ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelDown, ModelError

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from memory.encoder.openai import EncoderServerDown
+from memory.encoder.errors import EncoderServerDown
 from memory.llm.client import ModelClient
 from memory.types import Encoder
 from memory.working import prompts

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import memory.llm.client
-from memory.encoder.openai import EncoderServerDown
+from memory.encoder.errors import EncoderServerDown
 from memory.llm.errors import ModelDown, ModelError
 from memory.working.deep import ask_deep
 from memory.working.types import Budget, DeepAnswer, DeepSettings
