@@ -1,6 +1,6 @@
 """Keeps the tables' files few while commits go on: small fragments merged as they come, old versions dropped.
 
-Each job holds the write lock for one step at a time, some 20 ms; what takes longer is done beside commits.
+Each job holds the write lock for one step at a time; what takes longer is done beside commits.
 """
 
 import threading

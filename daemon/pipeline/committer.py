@@ -132,7 +132,6 @@ class Committer:
         completions = 0
         began = time.monotonic()
         while True:
-            completions += 1
             try:
                 batch = self._assemble(outcomes)
                 # Removing or replacing a document can leave a passage to another one that never had it extracted.
@@ -145,6 +144,7 @@ class Committer:
                 break
             except Incomplete as error:
                 # A purge took what the store had said it holds: the batch is completed again, as if it came only now.
+                completions += 1
                 if completions == COMPLETIONS:
                     await self._isolate(outcomes, error)
                     return

@@ -6,11 +6,13 @@ from datetime import timedelta
 
 import numpy as np
 
+from daemon.pipeline import committer as committing
 from daemon.pipeline.assembly import Containers, assemble
 from daemon.pipeline.committer import Committer
 from daemon.pipeline.pipeline import spoiled
 from daemon.pipeline.work import Added, Outcome, Work
 from memory.encoder import make_encoder
+from store.errors import Incomplete
 from store.keys import passage_id
 from store.store import Store
 from store.types import Document, PassageRef, PassageText, State
@@ -115,3 +117,43 @@ def test_a_purge_while_a_batch_is_completed_costs_no_document_its_passages(tmp_p
     document, texts = asyncio.run(scenario())
     assert document.state is State.INDEXED, document.error
     assert texts == ["one", "three"]
+
+
+def test_a_disk_that_refuses_first_does_not_hide_a_document_that_never_completes(tmp_path, monkeypatch):
+    """It fails alone after its tries, however often the disk had refused before."""
+
+    async def scenario():
+        monkeypatch.setattr(committing, "PAUSE_S", 0.001)
+        encoder = make_encoder("hash", "", 64, "cpu")
+        with Store(tmp_path, encoder.identity) as store:
+            real, refusals = store.commit, [OSError("no space left")] * (committing.COMPLETIONS + 1)
+
+            def commit(batch):
+                if refusals:
+                    raise refusals.pop()
+                if batch.passages:
+                    raise Incomplete("it came without its vector")
+                return real(batch)
+
+            monkeypatch.setattr(store, "commit", commit)
+            containers, finished = Containers([]), []
+            committer = Committer(
+                store,
+                encoder,
+                NothingFound(),
+                lambda outcomes: assemble(store, containers, outcomes),
+                lambda outcomes, *_: finished.extend(outcomes),
+                spoiled,
+            )
+            committer.put_now(outcome(1))
+            running = asyncio.create_task(committer.run())
+            async with asyncio.timeout(60):
+                while not finished:
+                    assert not running.done(), running.exception()
+                    await asyncio.sleep(0.01)
+            running.cancel()
+            return store.document("added:1")
+
+    document = asyncio.run(scenario())
+    assert document.state is State.FAILED
+    assert "without its vector" in document.error
