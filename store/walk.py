@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.matrix import MatrixView
+from store.product import RowBlocks
 
 Vector = NDArray[np.float64]
 
@@ -72,7 +73,7 @@ class Walk:
     def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
         """A @ x; both of shape (nodes,). Where `x` is float32, the base's product is in float32 too."""
         base = self._base
-        matrix = base.rough if x.dtype == np.float32 else base.matrix
+        matrix = base.rough if x.dtype == np.float32 else base.exact
         if base.whole(self._phrases, self.nodes):
             y: NDArray[Any] = matrix @ x
             return y if self._delta is None else y + self._delta @ x
@@ -118,7 +119,8 @@ class _Joined:
     """One CSR over `phrases` phrases and `passages` passages: those that the bases know."""
 
     matrix: Any
-    rough: Any
+    exact: RowBlocks
+    rough: RowBlocks
     """The same in float32: half the bytes to read."""
     phrases: int
     passages: int
@@ -223,7 +225,7 @@ def _join(used: Sequence[tuple[str, MatrixView, float]], ends: NDArray[np.int32]
     matrix = _square(_entries(parts, ends, phrases), phrases + passages)
     values = matrix.data.astype(np.float32)
     rough = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
-    return _Joined(matrix, rough, phrases, passages)
+    return _Joined(matrix, RowBlocks(matrix), RowBlocks(rough), phrases, passages)
 
 
 _joined = _JoinedCache()
