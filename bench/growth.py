@@ -146,6 +146,9 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     def add(i: int) -> None:
         _commit(store, encoder, [document(10**8 + i, *next(fresh))])
 
+    def add_several(i: int, count: int) -> None:
+        _commit(store, encoder, [document(10**8 + i + k, *next(fresh)) for k in range(count)])
+
     def edit(i: int) -> None:
         _commit(store, encoder, [document(i, *next(fresh))])
 
@@ -157,7 +160,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     found["add_ms_p50_p95"] = _timed(add, SINGLES)
     found["edit_ms_p50_p95"] = _timed(edit, SINGLES)
     found["remove_ms_p50_p95"] = _timed(lambda i: _commit(store, encoder, [], (f"added:{10**8 + i}",)), SINGLES)
-    with _Adding(lambda i: add(10**6 + i)) as adding:
+    with _Adding(lambda i, count: add_several(10**6 + i, count)) as adding:
         found["query_while_adding_ms_p50_p95"] = _timed(query, QUERIES)
     found["added_a_second_meanwhile"] = adding.a_second
     # Every job of the schedule and looks back, one after the other, while passages are added and queries asked.
@@ -182,7 +185,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
 
     asker = threading.Thread(target=asking)
     asker.start()
-    with _Adding(lambda i: add(10**7 + i)) as adding:
+    with _Adding(lambda i, count: add_several(10**7 + i, count)) as adding:
         for name, job in jobs.items():
             time.sleep(UPKEEP_S)
             began = time.perf_counter()
@@ -205,9 +208,10 @@ def ask(folder: str, _: str) -> dict[str, Any]:
 
 
 class _Adding:
-    """Adds `RATE` passages a second in a thread for as long as it lasts."""
+    """Adds `RATE` passages a second in a thread for as long as it lasts, those that are due in one commit, as the daemon's
+    micro-batches do."""
 
-    def __init__(self, add: Callable[[int], None]) -> None:
+    def __init__(self, add: Callable[[int, int], None]) -> None:
         self._add = add
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -215,14 +219,16 @@ class _Adding:
         self.a_second = 0.0
 
     def _run(self) -> None:
-        began = due = time.monotonic()
+        began, added = time.monotonic(), 0
         while not self._stop.is_set():
-            start = time.perf_counter()
-            self._add(len(self.took))
-            self.took.append((time.perf_counter() - start) * 1000)
-            due += 1 / RATE
-            time.sleep(max(0.0, due - time.monotonic()))
-        self.a_second = round(len(self.took) / (time.monotonic() - began), 1)
+            due = int((time.monotonic() - began) * RATE) + 1 - added
+            if due:
+                start = time.perf_counter()
+                self._add(added, due)
+                self.took.append((time.perf_counter() - start) * 1000)
+                added += due
+            time.sleep(max(0.0, began + added / RATE - time.monotonic()))
+        self.a_second = round(added / (time.monotonic() - began), 1)
 
     def __enter__(self) -> "_Adding":
         self._thread.start()
@@ -320,7 +326,7 @@ def crossover(largest: str) -> dict[str, Any]:
 
     encoder = make_encoder("hash", "", 64, "cpu")
     world = World(seed=3)
-    vectors, index = Vectors(encoder.identity.dim), SketchIndex(encoder.identity.dim)
+    vectors, index = Vectors(encoder.identity.dim), SketchIndex()
     none = np.empty((0, encoder.identity.dim), np.float32)
     found: dict[str, Any] = {"exact_below": EXACT_BELOW}
     stream, taken = world.passages(10**9), 0

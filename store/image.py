@@ -71,7 +71,7 @@ class Image:
         self.phrases: list[str] = []
         self.phrase_rows: dict[str, int] = {}
         self.phrase_vectors = Vectors(dim)
-        self.sketches = SketchIndex(dim)
+        self.sketches = SketchIndex()
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
         self.linkable = Growing(np.bool_)
         self.predicates: list[str] = []

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from store.image import NOTHING, Given, Image
 from store.plan import SynonymRule, wanted
+from store.sketches import sort
 from store.synonyms import Crowd, similar
 from store.tables import BATCH, Tables
 from store.types import Document, Extraction, PassageRef, PassageText, State
@@ -98,6 +99,8 @@ def append_contents(image: Image, tables: Tables, first: Mapping[str, int]) -> N
         if vectors.n != image.ids[name].n:
             raise ValueError(f"the table {name} has {image.ids[name].n} rows and {vectors.n} vectors")
     image.sketches.extend(image.phrase_vectors)
+    if image.sketches.due:
+        image.sketches.adopt(sort(image.sketches.view()))
     pa.default_memory_pool().release_unused()
 
 

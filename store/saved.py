@@ -27,7 +27,7 @@ from store.plan import SynonymRule
 from store.postings import Postings, SavedPostings, terms
 from store.synonyms import Crowd
 
-FORMAT = 1
+FORMAT = 2
 PREFIX = "snapshot-"
 UNFINISHED = "snapshot.new"
 KINDS = ("passages", "phrases", "triples")

@@ -1,46 +1,60 @@
 """Finding a phrase's near ones among many without comparing it with all of them, and without anything to train.
 
-A vector's sketch is the signs of 256 random projections; two vectors at an angle of t differ in a share t / pi of them
-(Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3). Twenty bands of twelve bits are
-sorted; a pair is looked at when some band of theirs differs in at most one bit (Lv et al., "Multi-Probe LSH", 2007), and
-compared exactly when the whole sketches are as near as the threshold's angle lets expect. Of pairs right at a cosine of
-0.8 this misses 2 in 1,000, of nearer ones fewer. Which pairs are found depends on the two vectors alone: not on the other
-phrases, nor on the order in which they came.
+A vector's sketch is the signs of 768 random projections; two vectors at an angle of t differ in a share t / pi of them
+(Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3). A pair *meets* when its sketches
+are as near as the threshold's angle lets expect and some band of 14 bits differs in one at most (Lv et al., "Multi-Probe
+LSH", 2007). Only pairs that meet can be synonyms, in a memory of any size and however they were found, so that the edges
+follow from the vectors alone. Of pairs right at a cosine of 0.8 one in 10,000 does not meet, of nearer ones fewer.
+
+The projections are products of whole numbers whose sums stay below 2²⁴, which float32 adds up exactly: a vector has the
+same sketch in whatever company it is sketched, on every machine.
 """
 
 from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from store.growing import Growing, Vectors
 
-WORDS = 4
+WORDS = 12
 BITS = 64 * WORDS
-BAND_BITS = 12
-BANDS_A_WORD = 64 // BAND_BITS
+BANDS_A_WORD = 4
 BANDS = WORDS * BANDS_A_WORD
+BAND_BITS = 14
 KEYS = 1 << BAND_BITS
+"""A band is 14 of the 16 bits that are its share: with 16 it would take more bands, hence memory, to miss as few."""
+
+MISSED = 1e-3
+"""Share of the pairs right at the threshold that may fail to meet."""
 
 SIGMAS = 4.0
 """How far beyond its expectation a pair's distance may lie: one pair in 30,000 at the threshold lies farther."""
 
-WORD_SIGMAS = 2.0
-"""The same for the one word that a band tells pairs apart by. A pair at the threshold meets in five bands on average, with
+WORD_SIGMAS = 1.5
+"""The same for the one word that a band tells pairs apart by. A pair at the threshold meets in nine bands on average, with
 different words, so that being lost in one of them costs little; and few others are left to be looked at whole."""
 
-TAIL_LEAST = 16_384
-TAIL_SHARE = 0.1
+VECTOR_STEPS, PROJECTION_STEPS = 4096, 64
+"""What a component of a vector and of a projection is rounded to: whole parts of these. The sum of a projection is at most
+their product times the square root of the dimension, which float32 holds exactly up to 4,000 dimensions."""
+
+TAIL_LEAST = 8_192
+TAIL_SHARE = 0.05
 """Sketches that came since the bands were sorted are all looked at; beyond both of these it is time to sort again."""
 
 TOGETHER = 8192
 """Vectors that are sketched at a time."""
 
-Sketches = NDArray[np.uint64]
+SCANNED = 1 << 18
+"""Entries of bands that are looked at together, about: 2 MB of each of the arrays that this takes."""
 
-_FLIPS = np.array([0, *(1 << bit for bit in range(BAND_BITS))])
-"""What turns a band's value into those that differ from it in at most one bit."""
+Sketches = NDArray[np.uint64]
 
 
 def farthest(threshold: float, bits: int, sigmas: float = SIGMAS) -> int:
@@ -49,42 +63,82 @@ def farthest(threshold: float, bits: int, sigmas: float = SIGMAS) -> int:
     return int(np.ceil(bits * share + sigmas * np.sqrt(bits * share * (1 - share))))
 
 
+@cache
+def flips(threshold: float) -> int:
+    """In how many bits of a band a pair may differ that meets there: 1 for 0.8, 2 from 0.74 down, 3 for 0.5."""
+    share = float(np.arccos(min(threshold, 1.0)) / np.pi)
+    inside, allowed = (1 - share) ** BAND_BITS, 0
+    while (1 - inside) ** BANDS > MISSED:
+        allowed += 1
+        inside += comb(BAND_BITS, allowed) * share**allowed * (1 - share) ** (BAND_BITS - allowed)
+    return allowed
+
+
+@cache
+def _masks(most: int) -> NDArray[np.int32]:
+    """What turns a band's value into those that differ from it in at most `most` bits."""
+    places = (bits for count in range(most + 1) for bits in combinations(range(BAND_BITS), count))
+    return np.array([sum(1 << bit for bit in bits) for bits in places], np.int32)
+
+
+@cache
+def _projections(dim: int) -> NDArray[np.float32]:
+    drawn = np.random.default_rng(20).standard_normal((dim, BITS))
+    return np.rint(drawn * PROJECTION_STEPS).astype(np.float32)
+
+
+def sketch(vectors: NDArray[np.float32]) -> Sketches:
+    """Signs of the projections of `vectors`, shape (n, dim); shape (n, WORDS)."""
+    out = np.empty((len(vectors), WORDS), np.uint64)
+    for start in range(0, len(vectors), TOGETHER):
+        whole = np.rint(vectors[start : start + TOGETHER] * np.float32(VECTOR_STEPS))
+        signs = whole @ _projections(vectors.shape[1]) > 0
+        out[start : start + TOGETHER] = np.packbits(signs, axis=1).view(np.uint64)
+    return out
+
+
+def meet(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
+    """Which pairs (a[i], b[i]) can be synonyms, shape (n,); the same for (b[i], a[i])."""
+    differing = a ^ b
+    apart = np.bitwise_count(differing)
+    near = (apart[:, 0] <= farthest(threshold, 64)) & (apart.sum(axis=1, dtype=np.int32) <= farthest(threshold, BITS))
+    in_band = np.bitwise_count(_bands_of(differing)) <= flips(threshold)
+    in_word = apart <= farthest(threshold, 64, WORD_SIGMAS)
+    met: NDArray[np.bool_] = near & (in_band & in_word[:, _OTHER_WORD]).any(axis=1)
+    return met
+
+
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """The first `n` rows by the value of each band: band `b`'s are at `b * n` and on, those with value `v` from
-    `starts[b, v]` to `starts[b, v + 1]`. `words` is another word of each one's sketch, to tell most far ones apart."""
+    """The first `n` rows by the value of each band, as a CSR: row `b * (KEYS + 1) + v` of it has those with value `v` in
+    band `b`, and for each another word of its sketch, to tell most far ones apart. scipy gathers many of them in one pass."""
 
     n: int
-    starts: NDArray[np.int64]
-    rows: NDArray[np.int32]
-    words: NDArray[np.uint64]
+    buckets: Any
 
 
 class SketchIndex:
     """The sketches of all phrase rows. `extend` and `adopt` are the writer's, which is also the only one that searches."""
 
-    def __init__(self, dim: int) -> None:
-        self._projections = np.random.default_rng(20).standard_normal((dim, BITS), dtype=np.float32)
+    def __init__(self) -> None:
         self._sketches = Growing(np.uint64, WORDS)
+        self._first = Growing(np.uint64)
+        """The first word of each sketch again, side by side: all that most of the tail is looked at for."""
         self._sorted = sort(self._sketches.view())
 
     @property
     def n(self) -> int:
         return self._sketches.n
 
-    def sketch(self, vectors: NDArray[np.float32]) -> Sketches:
-        """Signs of the projections, shape (len(vectors), WORDS)."""
-        out = np.empty((len(vectors), WORDS), np.uint64)
-        for start in range(0, len(vectors), TOGETHER):
-            signs = vectors[start : start + TOGETHER] @ self._projections > 0
-            out[start : start + TOGETHER] = np.packbits(signs, axis=1).view(np.uint64)
-        return out
-
     def extend(self, vectors: Vectors) -> None:
         """Takes in the rows of `vectors` that came since the last call."""
         view = vectors.view()
         while self.n < view.n:
-            self._sketches.extend(self.sketch(view.rows(np.arange(self.n, min(self.n + TOGETHER, view.n)))))
+            self._take(sketch(view.rows(np.arange(self.n, min(self.n + TOGETHER, view.n)))))
+
+    def _take(self, sketches: Sketches) -> None:
+        self._sketches.extend(sketches)
+        self._first.extend(sketches[:, 0])
 
     def view(self) -> Sketches:
         """The sketches of all rows, shape (n, WORDS)."""
@@ -92,8 +146,8 @@ class SketchIndex:
 
     def load(self, sketches: Sketches) -> None:
         """Takes over saved sketches."""
-        self._sketches = Growing(np.uint64, WORDS)
-        self._sketches.extend(sketches)
+        self._sketches, self._first = Growing(np.uint64, WORDS), Growing(np.uint64)
+        self._take(sketches)
         self.adopt(sort(self.view()))
 
     @property
@@ -106,58 +160,72 @@ class SketchIndex:
         self._sorted = bands
 
     def candidates(self, queries: NDArray[np.float32], threshold: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(index of the query, row) of pairs that may reach the threshold; dead rows and the query itself among them."""
-        asking: list[NDArray[Any]] = [np.empty(0, np.int64)]
-        found: list[NDArray[Any]] = [np.empty(0, np.int64)]
-        sketches = self.sketch(queries)
-        for i, (sketch, keys) in enumerate(zip(sketches, _keys(sketches), strict=True)):
-            rows = self._near(sketch, keys, threshold)
-            asking.append(np.full(len(rows), i))
-            found.append(rows)
-        return np.concatenate(asking), np.concatenate(found).astype(np.int64)
+        """(index of the query, row) of all pairs that meet and some that do not; dead rows and the query itself among them."""
+        sketches, found = sketch(queries), [np.empty((2, 0), np.int64)]
+        # One band after the other for many queries, so that what is read of it stays in the cache; all at once for few.
+        a_band = max(1, len(sketches) * len(_masks(flips(threshold))) * self._sorted.n // KEYS)
+        bands, asked = max(1, SCANNED // a_band), max(1, len(sketches) * SCANNED // a_band)
+        for first in range(0, BANDS if self._sorted.n else 0, bands):
+            for start in range(0, len(sketches), asked):
+                part = sketches[start : start + asked]
+                which, rows = self._in_bands(part, first, min(first + bands, BANDS), threshold)
+                found.append(self._near(sketches, which + start, rows, threshold))
+        near, tail = farthest(threshold, 64), self._first.view()[self._sorted.n :]
+        for i, word in enumerate(sketches[:, 0] if len(tail) else ()):
+            rows = np.flatnonzero(np.bitwise_count(tail ^ word) <= near) + self._sorted.n
+            found.append(self._near(sketches, np.full(len(rows), i), rows, threshold))
+        which, rows = np.concatenate(found, axis=1)
+        # A pair that meets in several bands is one pair.
+        pairs = np.unique(which * self.n + rows)
+        return pairs // max(self.n, 1), pairs % max(self.n, 1)
 
-    def _near(self, sketch: Sketches, keys: NDArray[np.int64], threshold: float) -> NDArray[np.int64]:
-        bands, known = self._sorted, self._sketches.view()
-        probed = (keys[:, None] ^ _FLIPS) + KEYS_OFFSET
-        # Bands have one more start than values: the end of the last.
-        begins, ends = bands.starts[probed].ravel(), bands.starts[probed + 1].ravel()
-        parts = [bands.words[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
-        lengths = ends - begins
-        word_of = np.repeat(np.repeat(sketch[_OTHER_WORD], len(_FLIPS)), lengths)
-        apart = np.bitwise_count(np.concatenate(parts) ^ word_of)
+    def _near(
+        self, sketches: Sketches, which: NDArray[np.int64], rows: NDArray[np.int64], threshold: float
+    ) -> NDArray[np.int64]:
+        """The pairs (which, row), shape (2, n), of which the whole sketches are near."""
+        # The first word, of those that are near all the same, leaves few to be looked at whole.
+        first = np.bitwise_count(self._first.view()[rows] ^ sketches[which, 0]) <= farthest(threshold, 64)
+        which, rows = which[first], rows[first]
+        apart = np.bitwise_count(self._sketches.view()[rows] ^ sketches[which]).sum(axis=1, dtype=np.int32)
+        kept = np.flatnonzero(apart <= farthest(threshold, BITS))
+        return np.stack([which[kept], rows[kept]])
+
+    def _in_bands(
+        self, asked: Sketches, first: int, end: int, threshold: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(index in `asked`, row) of sorted rows that differ little in one of the bands and in the word that goes with it."""
+        masks = _masks(flips(threshold))
+        probed = (_bands_of(asked)[:, first:end, None].astype(np.int32) ^ masks) + _KEYS_OFFSET[first:end]
+        there = self._sorted.buckets[probed.ravel()]
+        ends = there.indptr[:: len(masks)]
+        words = np.repeat(asked[:, _OTHER_WORD[first:end]].ravel(), np.diff(ends))
+        apart = np.bitwise_count(there.data.view(np.uint64) ^ words)
         here = np.flatnonzero(apart <= farthest(threshold, 64, WORD_SIGMAS))
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        part = np.searchsorted(offsets, here, side="right") - 1
-        sorted_rows = bands.rows[begins[part] + here - offsets[part]]
-        apart = np.bitwise_count(known[bands.n :, 0] ^ sketch[0])
-        rows = np.concatenate([sorted_rows, np.flatnonzero(apart <= farthest(threshold, 64)) + bands.n])
-        apart = np.bitwise_count(known[rows] ^ sketch).sum(axis=1, dtype=np.int32)
-        near: NDArray[np.int64] = np.unique(rows[apart <= farthest(threshold, BITS)])
-        return near
+        which = (np.searchsorted(ends, here, side="right") - 1) // (end - first)
+        return which, there.indices[here].astype(np.int64)
 
 
 _OTHER_WORD = (np.arange(BANDS) // BANDS_A_WORD + 1) % WORDS
 """Which word of the sketch goes with each band: one that the band is no part of."""
 
-KEYS_OFFSET = (np.arange(BANDS) * (KEYS + 1))[:, None]
-"""Where each band's values begin among `Sorted.starts`."""
+_KEYS_OFFSET = (np.arange(BANDS, dtype=np.int32) * (KEYS + 1))[:, None]
+"""Where each band's values begin among the rows of `Sorted.buckets`."""
 
 
-def _keys(sketches: Sketches) -> NDArray[np.int64]:
+def _bands_of(sketches: Sketches) -> NDArray[np.uint16]:
     """The values of each sketch's bands, shape (len(sketches), BANDS)."""
-    shifts = np.uint64(BAND_BITS) * np.arange(BANDS_A_WORD, dtype=np.uint64)
-    values = (sketches[:, :, None] >> shifts) & np.uint64(KEYS - 1)
-    return values.reshape(len(sketches), BANDS).astype(np.int64)
+    return np.ascontiguousarray(sketches).view(np.uint16).reshape(len(sketches), BANDS) & np.uint16(KEYS - 1)
 
 
 def sort(sketches: Sketches) -> Sorted:
-    """The rows of `sketches` by each band. Some 0.3 s a million rows; touches nothing else, so it may run beside all."""
+    """The rows of `sketches` by each band. Some 2 s a million rows; touches nothing else, so it may run beside all."""
     n = len(sketches)
-    starts = np.empty(BANDS * (KEYS + 1), np.int64)
-    rows, words = np.empty(BANDS * n, np.int32), np.empty(BANDS * n, np.uint64)
+    # Each band has one row more than values, an empty one: where it ends is where the next begins.
+    starts = np.empty(BANDS * (KEYS + 1), np.int64 if BANDS * n > np.iinfo(np.int32).max else np.int32)
+    rows, words = np.empty(BANDS * n, starts.dtype), np.empty(BANDS * n, np.uint64)
+    every = _bands_of(sketches)
     for band in range(BANDS):
-        word, place = divmod(band, BANDS_A_WORD)
-        values = ((sketches[:, word] >> np.uint64(BAND_BITS * place)) & np.uint64(KEYS - 1)).astype(np.uint16)
+        values = every[:, band]
         order = np.argsort(values, kind="stable")
         rows[band * n : (band + 1) * n] = order
         words[band * n : (band + 1) * n] = sketches[order, _OTHER_WORD[band]]
@@ -165,4 +233,6 @@ def sort(sketches: Sketches) -> Sorted:
         first[0] = band * n
         np.cumsum(np.bincount(values, minlength=KEYS), out=first[1:])
         first[1:] += band * n
-    return Sorted(n, starts, rows, words)
+    buckets = sparse.csr_array((len(starts) - 1, max(n, 1)), dtype=np.int64)
+    buckets.data, buckets.indices, buckets.indptr = words.view(np.int64), rows, starts
+    return Sorted(n, buckets)

@@ -24,7 +24,7 @@ from store.plan import Missing, SynonymRule, missing, plan, unextracted
 from store.recall import Recall, synonym_recall
 from store.renewing import catch_up, fresh, worn
 from store.rows import write_rows
-from store.saved import PREFIX, Unusable, capture, newest, write
+from store.saved import PREFIX, Unusable, capture, write
 from store.sketches import sort
 from store.snapshot import Snapshot
 from store.start import start_image
@@ -114,7 +114,11 @@ class Store:
         try:
             image, commit = start_image(self.folder, self._tables, dim, self.rule, times, horizon)
         except Unusable as reason:
+            # One that is damaged or of another version is to be replaced, even if no commit comes.
+            self._saved: int | None = None
+            """The commit of a snapshot that a start can use."""
             return load_image(self._tables, dim, self.rule), f"rebuilt from the tables; no snapshot was used: {reason}"
+        self._saved = commit
         return image, f"snapshot of commit {commit}, and the commits after it"
 
     def snapshot(self) -> Snapshot:
@@ -298,8 +302,7 @@ class Store:
         with self._saving:
             with self._writing.held("snapshot"):
                 commit = self._log.last
-                place = newest(self.folder)
-                if place is not None and place.name == f"{PREFIX}{commit.seq}":
+                if self._saved == commit.seq and (self.folder / f"{PREFIX}{commit.seq}").exists():
                     return False
                 captured = capture(self._image, commit.seq, commit.time)
             if captured is None:
@@ -309,6 +312,7 @@ class Store:
             with self._writing.held("snapshot"):
                 self._adopt(folded, lengths)
             write(self.folder, captured, folded, self.rule)
+            self._saved = commit.seq
             return True
 
     def compact(self, least: int = 2, safe: timedelta = SAFE) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.growing import VectorsView
-from store.sketches import SketchIndex
+from store.sketches import SketchIndex, flips, meet, sketch
 
 SLACK = 1e-4
 """By how much a blockwise cosine may fall short of the threshold before the pair is not looked at exactly."""
@@ -31,9 +31,12 @@ TOGETHER = 16_384
 TILE = (512, 8192)
 """Queries and candidates compared at a time: 16 MB of cosines, which stay in the processor's cache."""
 
-EXACT_BELOW = 16_384
+EXACT_BELOW = 8_192
 """Phrases up to which each new one is compared with every other, which misses none: about where that begins to cost more
 than `store.sketches` in a bulk load (`bench growth`, "crossover")."""
+
+MOST_FLIPS = 4
+"""With a threshold that needs more, below 0.5, looking through the bands costs more than comparing with all."""
 
 Pair = tuple[int, int]
 
@@ -55,9 +58,10 @@ def similar(
     queries: NDArray[Any],
     threshold: float,
     sketches: SketchIndex | None = None,
+    by_rule: bool = True,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-    """Pairs (query row, candidate row, cosine) with cosine >= threshold, without pairs of a row with itself: all of them,
-    or those that `sketches` find.
+    """Pairs (query row, candidate row, cosine) with cosine >= threshold that meet (`store.sketches`), without pairs of a row
+    with itself; with `by_rule` false those that do not meet too, which takes comparing with all.
 
     `extra` are vectors of rows that follow those in `vectors`, shape (k, dim); `candidates` covers both, shape (n + k,);
     `queries` are row numbers, any of them; `sketches`, where given, are of the rows of `vectors`.
@@ -71,6 +75,8 @@ def similar(
         return out
 
     queries = np.asarray(queries, np.int64)
+    if not by_rule or flips(threshold) > MOST_FLIPS:
+        sketches = None
     blocks = [(vectors.n, extra)] if sketches is not None else [*vectors.blocks(), (vectors.n, extra)]
     a, b = _blockwise(take, blocks, candidates, queries, threshold)
     if sketches is not None and len(queries):
@@ -84,7 +90,9 @@ def similar(
         # Most candidates are far from a pair: what decides is worked out for those that are not.
         maybe = np.flatnonzero(np.einsum("ij,ij->i", x, y) >= threshold - SLACK)
         exact = (x[maybe].astype(np.float64) * y[maybe].astype(np.float64)).sum(axis=1).astype(np.float32)
-        kept = exact >= np.float32(threshold)
+        kept = np.flatnonzero(exact >= np.float32(threshold))
+        if by_rule:
+            kept = kept[meet(sketch(x[maybe[kept]]), sketch(y[maybe[kept]]), threshold)]
         near.append(maybe[kept] + begin)
         scores.append(exact[kept])
     pairs = np.concatenate(near)
