@@ -23,6 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from daemon.allocator import few_arenas, give_back
+from daemon.interpreter import lasting, share_fairly
+
 BATCH = 500
 SINGLES = 60
 QUERIES = 60
@@ -72,7 +75,8 @@ def _open(folder: Path) -> Any:
 
     encoder = make_encoder("hash", "", 64, "cpu")
     encoder.encode(["warm"])
-    return Store(folder, encoder.identity), encoder
+    with lasting():
+        return Store(folder, encoder.identity), encoder
 
 
 def _commit(store: Any, encoder: Any, documents: list[Any], removed: tuple[str, ...] = ()) -> None:
@@ -201,6 +205,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     recall = synonym_recall(store.snapshot(), store.rule, 500)
     found["synonym_recall"] = round(recall.share, 4)
     found["synonym_pairs_compared"] = recall.pairs
+    give_back()
     found["rss_mb"] = _rss()
     store.save()
     store.close()
@@ -464,6 +469,9 @@ def _peak() -> int:
 
 
 if __name__ == "__main__":
+    # As the daemon does.
+    few_arenas()
+    share_fairly()
     steps = {"load": load, "ask": ask, "daemon": daemon, "rebuild": rebuild, "commits": commits}
     steps |= {"crossover": crossover, "live": live}
     print(json.dumps(steps[sys.argv[1]](*sys.argv[2:])))

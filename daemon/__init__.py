@@ -1,8 +1,10 @@
-"""The daemon. Whatever is imported of it, this comes first."""
+"""The daemon. Whatever is imported of it, this comes first: libraries read these once, when they are loaded."""
 
 import os
 
 # numpy's OpenBLAS keeps its threads spinning for tens of milliseconds after every product, on processors that the next step
-# of a query needs: with it, walking a large graph takes twice as long. It reads this once, when numpy is loaded; 4 is the
-# least that it takes, 2⁴ cycles.
+# of a query needs: with it, walking a large graph takes twice as long. 4 is the least that it takes, 2⁴ cycles.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+
+# While Lance rewrites a table, a processor is left for commits and queries.
+os.environ.setdefault("LANCE_CPU_THREADS", str(max(len(os.sched_getaffinity(0)) - 1, 1)))

@@ -2,7 +2,6 @@
 
 import asyncio
 import faulthandler
-import gc
 import json
 import signal
 import sys
@@ -15,6 +14,7 @@ import structlog
 
 from daemon.allocator import few_arenas
 from daemon.config import Config, ConfigError, load_config, render, unsupported
+from daemon.interpreter import share_fairly
 from daemon.logs import setup
 from daemon.notify import Notifier
 from store.errors import StoreError
@@ -97,6 +97,7 @@ def bring_back(source: Path, folder: Path) -> int:
 def serve(config: Config, file: Path | None) -> int:
     """Runs the daemon until it is told to stop; returns the exit code."""
     few_arenas()
+    share_fairly()
     try:
         config.store.path.mkdir(parents=True, exist_ok=True)
         # Before the model is loaded: a second hippod on this store is told so at once.
@@ -108,7 +109,6 @@ def serve(config: Config, file: Path | None) -> int:
     from daemon.run import run
     from memory.encoder import EncoderUnavailable
 
-    gc.freeze()
     try:
         asyncio.run(run(config, lock, file))
     except StoreError as error:

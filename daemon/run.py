@@ -22,6 +22,7 @@ from daemon.api.server import ApiServer
 from daemon.config import Config, read_token
 from daemon.contract import Filter, Mode, QueryRequest, Route
 from daemon.gauges import Gauges
+from daemon.interpreter import lasting
 from daemon.last_resort import arm
 from daemon.limits import api_settings, queue_limits
 from daemon.liveness import HEALTH, Liveness, Part, Probe, Thread, answers
@@ -232,9 +233,10 @@ class _Daemon:
             log.info("encoder_loaded", encoder=encoder.identity.name, dim=encoder.identity.dim)
             rule = SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max)
             self._at(f"opening the store {config.store.path}")
-            store = self._store = await loop.run_in_executor(
-                opener, Store, config.store.path, encoder.identity, rule, self._lock
-            )
+            with lasting():
+                store = self._store = await loop.run_in_executor(
+                    opener, Store, config.store.path, encoder.identity, rule, self._lock
+                )
         finally:
             opener.shutdown(wait=False)
         self._at(None)

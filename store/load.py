@@ -14,7 +14,7 @@ from store.image import NOTHING, Given, Image
 from store.plan import SynonymRule, wanted
 from store.sketches import sort
 from store.synonyms import Crowd, similar
-from store.tables import BATCH, Tables
+from store.tables import Tables
 from store.types import Document, Extraction, PassageRef, PassageText, State
 
 TEXTS: Mapping[str, Sequence[str]] = {
@@ -23,6 +23,9 @@ TEXTS: Mapping[str, Sequence[str]] = {
     "triples": ("row", "subject", "predicate", "object"),
 }
 """The columns of each table but its vectors."""
+
+AT_A_TIME = 256
+"""Rows that are made Python objects at a time: some 5 ms."""
 
 
 def load_image(tables: Tables, dim: int, rule: SynonymRule, commit: int | None = None) -> Image:
@@ -41,8 +44,10 @@ def past_image(then: Image, tables: Tables, rule: SynonymRule, commit: int) -> I
 
 def _fill(image: Image, tables: Tables, rule: SynonymRule, commit: int | None, changing: bool = True) -> None:
     """`changing`: whether commits will follow, which need to know more of the synonyms than queries do."""
-    _extractions(image, until(tables.read("extractions"), commit))
-    for batch in until(tables.read("documents"), commit).to_batches(BATCH):
+    # A few rows at a time: while they are made Python's, no other thread runs.
+    for batch in until(tables.read("extractions"), commit).to_batches(AT_A_TIME):
+        _extractions(image, batch)
+    for batch in until(tables.read("documents"), commit).to_batches(AT_A_TIME):
         for row in batch.to_pylist():
             _document(image, row)
     _living(image)
@@ -104,9 +109,9 @@ def append_contents(image: Image, tables: Tables, first: Mapping[str, int]) -> N
     pa.default_memory_pool().release_unused()
 
 
-def _extractions(image: Image, table: Any) -> None:
+def _extractions(image: Image, batch: Any) -> None:
     for passage, extractor, triples in zip(
-        table["passage"].to_pylist(), table["extractor"].to_pylist(), table["triples"].to_pylist(), strict=True
+        batch["passage"].to_pylist(), batch["extractor"].to_pylist(), batch["triples"].to_pylist(), strict=True
     ):
         row = image.passage_rows.get(passage)
         if row is not None:

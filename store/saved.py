@@ -187,7 +187,10 @@ class _Writer:
         assert self._before is not None
         old = self._before / file.name
         try:
-            if not np.array_equal(np.load(old, mmap_mode="r", allow_pickle=False), array):
+            # A start maps the blocks of the snapshot before: such a one need not be read to be known for the same.
+            if _mapped_from(array) != old and not np.array_equal(
+                np.load(old, mmap_mode="r", allow_pickle=False), array
+            ):
                 return False
             os.link(old, file)
         except (OSError, ValueError):
@@ -205,6 +208,16 @@ class _Writer:
     def _note(self, file: Path) -> None:
         _sync(file)
         self.files[file.name] = [file.stat().st_size, _checksum(file)]
+
+
+def _mapped_from(array: NDArray[Any]) -> Path | None:
+    """The file whose mapping `array` is a part of."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if isinstance(base, np.memmap):
+            return Path(str(base.filename))
+        base = base.base
+    return None
 
 
 def _write_lists(writer: _Writer, name: str, rows: Sequence[NDArray[np.int32] | None]) -> None:

@@ -100,8 +100,9 @@ def sketch(vectors: NDArray[np.float32]) -> Sketches:
 def meet(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
     """Which pairs (a[i], b[i]) can be synonyms, shape (n,); the same for (b[i], a[i])."""
     differing = a ^ b
-    apart = np.bitwise_count(differing)
-    near = (apart[:, 0] <= farthest(threshold, 64)) & (apart.sum(axis=1, dtype=np.int32) <= farthest(threshold, BITS))
+    apart: NDArray[Any] = np.bitwise_count(differing)
+    near = apart.sum(axis=1, dtype=np.int32) <= farthest(threshold, BITS)
+    near &= apart[:, :2].sum(axis=1) <= farthest(threshold, 128)
     in_band = np.bitwise_count(_bands_of(differing)) <= flips(threshold)
     in_word = apart <= farthest(threshold, 64, WORD_SIGMAS)
     met: NDArray[np.bool_] = near & (in_band & in_word[:, _OTHER_WORD]).any(axis=1)
@@ -122,8 +123,8 @@ class SketchIndex:
 
     def __init__(self) -> None:
         self._sketches = Growing(np.uint64, WORDS)
-        self._first = Growing(np.uint64)
-        """The first word of each sketch again, side by side: all that most of the tail is looked at for."""
+        self._heads = Growing(np.uint64), Growing(np.uint64)
+        """The first two words of each sketch again, each side by side: all that most of the tail is looked at for."""
         self._sorted = sort(self._sketches.view())
 
     @property
@@ -138,7 +139,8 @@ class SketchIndex:
 
     def _take(self, sketches: Sketches) -> None:
         self._sketches.extend(sketches)
-        self._first.extend(sketches[:, 0])
+        for word, head in enumerate(self._heads):
+            head.extend(sketches[:, word])
 
     def view(self) -> Sketches:
         """The sketches of all rows, shape (n, WORDS)."""
@@ -146,7 +148,7 @@ class SketchIndex:
 
     def load(self, sketches: Sketches) -> None:
         """Takes over saved sketches."""
-        self._sketches, self._first = Growing(np.uint64, WORDS), Growing(np.uint64)
+        self._sketches, self._heads = Growing(np.uint64, WORDS), (Growing(np.uint64), Growing(np.uint64))
         self._take(sketches)
         self.adopt(sort(self.view()))
 
@@ -170,10 +172,10 @@ class SketchIndex:
                 part = sketches[start : start + asked]
                 which, rows = self._in_bands(part, first, min(first + bands, BANDS), threshold)
                 found.append(self._near(sketches, which + start, rows, threshold))
-        near, tail = farthest(threshold, 64), self._first.view()[self._sorted.n :]
-        for i, word in enumerate(sketches[:, 0] if len(tail) else ()):
-            rows = np.flatnonzero(np.bitwise_count(tail ^ word) <= near) + self._sorted.n
-            found.append(self._near(sketches, np.full(len(rows), i), rows, threshold))
+        near, (one, two) = farthest(threshold, 128), (head.view()[self._sorted.n :] for head in self._heads)
+        for i, words in enumerate(sketches[:, :2] if len(one) else ()):
+            rows = np.flatnonzero(np.bitwise_count(one ^ words[0]) + np.bitwise_count(two ^ words[1]) <= near)
+            found.append(self._near(sketches, np.full(len(rows), i), rows + self._sorted.n, threshold))
         which, rows = np.concatenate(found, axis=1)
         # A pair that meets in several bands is one pair.
         pairs = np.unique(which * self.n + rows)
@@ -183,9 +185,6 @@ class SketchIndex:
         self, sketches: Sketches, which: NDArray[np.int64], rows: NDArray[np.int64], threshold: float
     ) -> NDArray[np.int64]:
         """The pairs (which, row), shape (2, n), of which the whole sketches are near."""
-        # The first word, of those that are near all the same, leaves few to be looked at whole.
-        first = np.bitwise_count(self._first.view()[rows] ^ sketches[which, 0]) <= farthest(threshold, 64)
-        which, rows = which[first], rows[first]
         apart = np.bitwise_count(self._sketches.view()[rows] ^ sketches[which]).sum(axis=1, dtype=np.int32)
         kept = np.flatnonzero(apart <= farthest(threshold, BITS))
         return np.stack([which[kept], rows[kept]])
@@ -229,10 +228,9 @@ def sort(sketches: Sketches) -> Sorted:
         order = np.argsort(values, kind="stable")
         rows[band * n : (band + 1) * n] = order
         words[band * n : (band + 1) * n] = sketches[order, _OTHER_WORD[band]]
-        first = starts[band * (KEYS + 1) : (band + 1) * (KEYS + 1)]
-        first[0] = band * n
-        np.cumsum(np.bincount(values, minlength=KEYS), out=first[1:])
-        first[1:] += band * n
+        begin = band * (KEYS + 1)
+        starts[begin] = band * n
+        starts[begin + 1 : begin + KEYS + 1] = band * n + np.cumsum(np.bincount(values, minlength=KEYS))
     buckets = sparse.csr_array((len(starts) - 1, max(n, 1)), dtype=np.int64)
     buckets.data, buckets.indices, buckets.indptr = words.view(np.int64), rows, starts
     return Sorted(n, buckets)
