@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memory.asking import Asked, Floats, Ranking, Walked
 from memory.edges import between, held
-from memory.ppr import pagerank
+from memory.ppr import pagerank_inside
 from memory.ranking import cosines
 from memory.reasons import Reason, Share, Step, Way
 from memory.ways import Ways
@@ -78,7 +78,7 @@ def influence(walked: Walked, target: Floats) -> Floats:
     out: Floats = (1.0 - walked.damping) * target
     if mass.any():
         linked = degrees > 0
-        ranks = pagerank(walked.walk, degrees, mass, walked.damping)
+        ranks = pagerank_inside(walked.walk.inside, mass, walked.damping)
         out[linked] = mass.sum() * ranks[linked] / degrees[linked]
     return out
 

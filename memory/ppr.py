@@ -17,8 +17,8 @@ It stops on a proven bound. No column of P sums to more than 1, hence ‖P‖₁
 factor d, and with the residual ρ = g(y) - y and the solution y*:  ‖y - y*‖₁ ≤ ‖ρ‖₁ / (1 - d), and for g(y), which is at
 hand and what is returned,  ‖g(y) - y*‖₁ ≤ d ‖ρ‖₁ / (1 - d).
 
-The first steps are made with products in float32, which read half the bytes. The bound holds for any y, however it came
-about, so long as ρ itself is exact: it is only ever drawn from steps in float64.
+The first steps are made in float32, which reads half the bytes. The bound holds for any y, however it came about, so long as
+ρ itself is exact: it is only ever drawn from steps in float64.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,11 @@ GOOD_ENOUGH = 5e-7
 """L1 distance from which on a caller is asked whether what it wants to know is settled."""
 
 ROUGH = 3e-6
-"""L1 norm of the residual down to which products in float32 will do: some fifty times their rounding."""
+"""L1 norm of the residual down to which steps in float32 will do: some ten times their rounding."""
+
+STALLED = 0.97
+"""A step in float32 that leaves more of the last residual than this gains nothing more: with a damping near 1 it may never
+come down to `ROUGH`."""
 
 _SPARE_ITERATIONS = 20
 _LEAST_RATE = 1e-300
@@ -57,6 +61,31 @@ class Adjacency(Protocol):
         ...
 
 
+class Arranged(Adjacency, Protocol):
+    """Weights with nodes in an order of their own."""
+
+    @property
+    def degrees(self) -> Vector: ...
+
+    def enter(self, x: NDArray[Any], /) -> NDArray[Any]:
+        """A vector over the nodes in this order."""
+        ...
+
+    def leave(self, y: NDArray[Any], /) -> NDArray[Any]:
+        """A vector in this order over the nodes as others number them."""
+        ...
+
+
+def pagerank_inside(graph: Arranged, reset: Vector, damping: float, settled: Settled | None = None) -> Vector:
+    """`pagerank` of a graph that keeps its nodes in an order of its own; `reset`, `settled` and the answer have the usual."""
+
+    def outside(image: Vector, error: float) -> bool:
+        return settled is not None and settled(graph.leave(image), error)
+
+    told = None if settled is None else outside
+    return graph.leave(pagerank(graph, graph.degrees, graph.enter(reset), damping, settled=told))
+
+
 def pagerank(
     adjacency: Adjacency,
     degrees: Vector,
@@ -74,22 +103,25 @@ def pagerank(
     """
     restart = _checked(degrees, reset, damping, tolerance)
     linked = degrees > 0
+    if not damping or not linked.any():
+        return restart
     # What the solution sums to before it is scaled: where there are edges all mass comes back, elsewhere only the restart's.
     alone = float(restart[~linked].sum())
     total = 1.0 - damping * alone
     base = (1.0 - damping) * restart
     inverse = np.divide(damping, degrees, out=np.zeros_like(restart), where=linked)
-    enough = tolerance * total * (1.0 - damping) / damping if damping else np.inf
+    enough = tolerance * total * (1.0 - damping) / damping
 
-    before, now, omega, rough = base, base, 1.0, True
+    exact = base, inverse
+    base, inverse = base.astype(np.float32), inverse.astype(np.float32)
+    before, now, omega, last = base, base, 1.0, np.inf
     for _ in range(_most_iterations(degrees[linked], damping, tolerance)):
-        image = _product(adjacency, now * inverse, rough)
+        rough = now.dtype == np.float32
+        image = adjacency.matvec(now * inverse).astype(now.dtype, copy=False)
         image += base
         step = image - now
-        moved = float(np.abs(step).sum())
-        if rough:
-            rough = moved > ROUGH * total
-        elif moved <= enough or (settled is not None and _is_settled(settled, image, moved, total, damping)):
+        moved = float(np.abs(step, out=step).sum())
+        if not rough and (moved <= enough or _is_settled(settled, image, moved, total, damping)):
             # The solution has no negative entry, so cutting those that rounding left only brings it nearer.
             np.maximum(image, 0.0, out=image)
             image /= total
@@ -101,21 +133,17 @@ def pagerank(
             image *= omega
             image += before
             before, now, omega = now, image, 1.0 / (1.0 - damping * damping * omega / 4.0)
+        if rough and (moved <= ROUGH * total or moved >= STALLED * last):
+            before, now, (base, inverse) = before.astype(np.float64), now.astype(np.float64), exact
+        last = moved
     raise ArithmeticError(
         "PageRank did not converge: the adjacency is not symmetric, has negative weights, or the degrees are not its row sums."
     )
 
 
-def _product(adjacency: Adjacency, x: Vector, rough: bool) -> Vector:
-    if rough:
-        return adjacency.matvec(x.astype(np.float32)).astype(np.float64)
-    exact: Vector = adjacency.matvec(x)
-    return exact
-
-
-def _is_settled(settled: Settled, image: Vector, moved: float, total: float, damping: float) -> bool:
+def _is_settled(settled: Settled | None, image: Vector, moved: float, total: float, damping: float) -> bool:
     error = moved * damping / (1.0 - damping)
-    return error <= GOOD_ENOUGH * total and settled(image, error)
+    return settled is not None and error <= GOOD_ENOUGH * total and settled(image, error)
 
 
 def _checked(degrees: Vector, reset: Vector, damping: float, tolerance: float) -> Vector:
@@ -145,8 +173,6 @@ def _most_iterations(degrees: Vector, damping: float, tolerance: float) -> int:
     In the norm √(Σ eᵢ²/Dᵢ), in which P is symmetric, the error after k steps is at most 2 σᵏ times the first one. Going to the
     L1 norm and back costs at most √(ΣD / min D) (Cauchy-Schwarz), and the residual is at most 1 + d times the error.
     """
-    if not damping or not len(degrees):
-        return 2
     spread = sqrt(float(degrees.sum()) / float(degrees.min()))
     rate = max(damping / (1.0 + sqrt(1.0 - damping * damping)), _LEAST_RATE)
     return ceil(log(4.0 * spread / (tolerance * (1.0 - damping) ** 2)) / -log(rate)) + _SPARE_ITERATIONS

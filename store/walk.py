@@ -21,6 +21,9 @@ from store.product import RowBlocks
 
 Vector = NDArray[np.float64]
 
+Entries = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
+"""(row, column, weight) of entries of a matrix; those of one place are to be added up."""
+
 LEAST = 1e-9
 """Less is no edge: what rounding leaves of weights that were added and taken away again."""
 KEPT = 4
@@ -65,35 +68,30 @@ class Walk:
         self._phrases = graph.n_phrases
         self._base = _joined.get(graph, weights)
         self._delta = _delta(graph, weights)
-        degrees = self.matvec(np.ones(self.nodes))
-        degrees[degrees < LEAST] = 0.0
-        self.degrees: Vector = degrees
+        self.inside = Inside(self._base, self._delta, self._phrases, self.nodes)
+        """The same in the order of nodes in which a product costs least: for who makes many."""
+        self.degrees: Vector = self.inside.leave(self.inside.degrees)
         """Weighted degree of every node, shape (nodes,)."""
 
     def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
-        """A @ x; both of shape (nodes,). Where `x` is float32, the base's product is in float32 too."""
-        base = self._base
-        matrix = base.rough if x.dtype == np.float32 else base.exact
-        if base.whole(self._phrases, self.nodes):
-            y: NDArray[Any] = matrix @ x
-            return y if self._delta is None else y + self._delta @ x
-        y = self._delta @ x if self._delta is not None else np.zeros(self.nodes)
-        inner = matrix @ np.concatenate([x[: base.phrases], x[self._phrases : self._phrases + base.passages]])
-        y[: base.phrases] += inner[: base.phrases]
-        y[self._phrases : self._phrases + base.passages] += inner[base.phrases :]
-        return y
+        """A @ x; both of shape (nodes,). In float32 where `x` is."""
+        return self.inside.leave(self.inside.matvec(self.inside.enter(x)))
 
     def among(self, nodes: NDArray[np.int64]) -> Any:
-        """The weights between `nodes` (none twice), as a CSR over them in their order. O(their edges + log)."""
+        """The weights between `nodes` (none twice), as a CSR over them in their order. O(nodes of the graph + their edges)."""
         base = self._base
         known = (nodes < base.phrases) | ((nodes >= self._phrases) & (nodes < self._phrases + base.passages))
         at = np.flatnonzero(known)
         inner = np.where(nodes[at] < base.phrases, nodes[at], nodes[at] - (self._phrases - base.phrases))
         part = base.matrix[inner][:, inner].tocoo()
-        found = sparse.csr_array((part.data, (at[part.row], at[part.col])), shape=(len(nodes), len(nodes)))
-        if self._delta is not None:
-            found = sparse.csr_array(found + self._delta[nodes][:, nodes])
-        return _without_dust(found)
+        place = np.full(self.nodes, -1)
+        place[nodes] = np.arange(len(nodes))
+        rows, cols, values = self._delta
+        here = (place[rows] >= 0) & (place[cols] >= 0)
+        rows = np.concatenate([at[part.row], place[rows[here]]])
+        cols = np.concatenate([at[part.col], place[cols[here]]])
+        values = np.concatenate([part.data, values[here]])
+        return _without_dust(sparse.csr_array((values, (rows, cols)), shape=(len(nodes), len(nodes))))
 
     def merged(self) -> Any:
         """The whole matrix as one CSR of shape (nodes, nodes), without zeros. O(everything)."""
@@ -101,11 +99,66 @@ class Walk:
         shift = self._phrases - self._base.phrases
         rows = np.where(joined.row < self._base.phrases, joined.row, joined.row + shift)
         cols = np.where(joined.col < self._base.phrases, joined.col, joined.col + shift)
-        whole = sparse.csr_array((joined.data, (rows, cols)), shape=(self.nodes, self.nodes))
-        if self._delta is not None:
-            whole = sparse.csr_array(whole + self._delta)
+        parts = zip((rows, cols, joined.data), self._delta, strict=True)
+        rows, cols, values = (np.concatenate(part) for part in parts)
+        whole = sparse.csr_array((values, (rows, cols)), shape=(self.nodes, self.nodes))
         whole.sum_duplicates()
         return _without_dust(whole)
+
+
+class Inside:
+    """The weights with what the joined base knows in front: its phrases and passages, then the later phrases and passages.
+
+    So a product takes the base's part of a vector and leaves its part of the answer where they are; what changed since is
+    added to the few nodes that it touches.
+    """
+
+    def __init__(self, base: "_Joined", delta: Entries, phrases: int, nodes: int) -> None:
+        self._base = base
+        self._known = base.phrases + base.passages
+        self._later_phrases, self._nodes = phrases - base.phrases, nodes
+        rows, cols, values = delta
+        self._rows, at = np.unique(self._place(rows), return_inverse=True)
+        shape = (len(self._rows), nodes)
+        self._exact = sparse.csr_array((values, (at, self._place(cols))), shape=shape) if len(rows) else None
+        self._rough = None if self._exact is None else self._exact.astype(np.float32)
+        degrees = self.matvec(np.ones(nodes))
+        degrees[degrees < LEAST] = 0.0
+        self.degrees: Vector = degrees
+
+    def _place(self, nodes: NDArray[Any]) -> NDArray[Any]:
+        phrases, later = self._base.phrases, self._later_phrases
+        old_passage = (nodes >= phrases + later) & (nodes < self._known + later)
+        later_phrase = (nodes >= phrases) & (nodes < phrases + later)
+        placed: NDArray[Any] = nodes - later * old_passage + self._base.passages * later_phrase
+        return placed
+
+    def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
+        """A @ x; both of shape (nodes,). In float32 where `x` is."""
+        rough = x.dtype == np.float32
+        product: NDArray[Any] = (self._base.rough if rough else self._base.exact) @ x[: self._known]
+        if self._known < self._nodes:
+            product = np.concatenate([product, np.zeros(self._nodes - self._known, product.dtype)])
+        delta = self._rough if rough else self._exact
+        if delta is not None:
+            product[self._rows] += delta @ x
+        return product
+
+    def enter(self, x: NDArray[Any]) -> NDArray[Any]:
+        """A vector over the nodes in this order."""
+        phrases, later = self._base.phrases, self._later_phrases
+        if not later:
+            return x
+        old = x[phrases + later : self._known + later]
+        return np.concatenate([x[:phrases], old, x[phrases : phrases + later], x[self._known + later :]])
+
+    def leave(self, y: NDArray[Any]) -> NDArray[Any]:
+        """A vector in this order over the nodes as the snapshot numbers them."""
+        phrases, later = self._base.phrases, self._later_phrases
+        if not later:
+            return y
+        new = y[self._known : self._known + later]
+        return np.concatenate([y[:phrases], new, y[phrases : self._known], y[self._known + later :]])
 
 
 def _without_dust(matrix: Any) -> Any:
@@ -124,9 +177,6 @@ class _Joined:
     """The same in float32: half the bytes to read."""
     phrases: int
     passages: int
-
-    def whole(self, phrases: int, nodes: int) -> bool:
-        return self.phrases == phrases and self.phrases + self.passages == nodes
 
 
 def _used(graph: Graph, weights: EdgeWeights) -> list[tuple[str, MatrixView, float]]:
@@ -147,9 +197,7 @@ def _ends(rows: Any, cols: Any, values: Any, ends: NDArray[np.int32]) -> tuple[A
     )
 
 
-def _entries(
-    parts: Sequence[tuple[str, Any, Any, Any, float]], ends: NDArray[np.int32], phrases: int
-) -> tuple[Any, Any, Any]:
+def _entries(parts: Sequence[tuple[str, Any, Any, Any, float]], ends: NDArray[np.int32], phrases: int) -> Entries:
     """(row, column, weight) of every entry, in both directions; passages are numbered after `phrases`."""
     rows_, cols_, values_ = [], [], []
     for name, rows, cols, values, factor in parts:
@@ -170,7 +218,7 @@ def _entries(
     return np.concatenate(rows_), np.concatenate(cols_), np.concatenate(values_)
 
 
-def _square(entries: tuple[Any, Any, Any], nodes: int) -> Any:
+def _square(entries: Entries, nodes: int) -> Any:
     rows, cols, values = entries
     # Half the bytes a column takes are half the bytes a product reads.
     index = np.int32 if nodes < np.iinfo(np.int32).max else np.int64
@@ -179,12 +227,10 @@ def _square(entries: tuple[Any, Any, Any], nodes: int) -> Any:
     return matrix
 
 
-def _delta(graph: Graph, weights: EdgeWeights) -> Any:
-    """What the logs add, as one CSR over all nodes; None when they are empty."""
+def _delta(graph: Graph, weights: EdgeWeights) -> Entries:
+    """What the logs add."""
     parts = [(name, *view.log, factor) for name, view, factor in _used(graph, weights) if view.log_length]
-    if not parts:
-        return None
-    return _square(_entries(parts, graph.triple_ends, graph.n_phrases), graph.n_phrases + graph.n_passages)
+    return _entries(parts, graph.triple_ends, graph.n_phrases)
 
 
 class _JoinedCache:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.asking import Asked, Floats, Ranking, Walked
-from memory.ppr import Settled, pagerank
+from memory.ppr import Settled, pagerank_inside
 from memory.ranking import is_ordered
 from memory.types import LinkedTriple, Seed
 from store.snapshot import Snapshot
@@ -47,7 +47,7 @@ def walk(
         graph = snapshot.walk(weights if passages is not None else PHRASES_ONLY)
     with asked.stage("walk"):
         settled = _settled(asked) if passages is not None else None
-        ranks = pagerank(graph, graph.degrees, reset, asked.settings.damping, settled=settled)
+        ranks = pagerank_inside(graph.inside, reset, asked.settings.damping, settled)
         scores = ranks[snapshot.n_phrases :] if passages is not None else by_occurrence(snapshot, ranks)
     walked = Walked(graph, reset, ranks, asked.settings.damping, passages is None)
     return Ranking(scores, triples=tuple(triples), seeds=tuple(seeds), walked=walked)
