@@ -23,6 +23,10 @@ HEAD = "head"
 It is not synced, so after a power loss it may name an earlier commit; that says nothing."""
 
 
+LASTING = ("create", "migrate")
+"""Kinds of commits that say of what the store is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """One row of the log. `time` is in Unix seconds."""
@@ -145,6 +149,33 @@ class CommitLog:
                 break
             found = seq
         return found
+
+    def spent(self, horizon: int) -> list[int]:
+        """Ids of the log's rows that say nothing any more once nobody looks at a commit before `horizon`.
+
+        What a commit says of a source's position counts until a later one says otherwise; the store's making and its
+        migrations always do. Runs beside commits.
+        """
+        table = self._tables.read_with_ids("commits", ("seq", "kind", "positions"))
+        rows = sorted(zip(*(table[name].to_pylist() for name in ("seq", "kind", "positions", "_rowid")), strict=True))
+        said: dict[str, list[int]] = {}
+        gone: set[str] = set()
+        for seq, _, positions, _ in rows:
+            for key, value in json.loads(positions).items():
+                said.setdefault(key, []).append(seq)
+                (gone.discard if value is not None else gone.add)(key)
+        kept = {seq for seq, kind, _, _ in rows if seq >= horizon or kind in LASTING}
+        kept |= {seqs[-1] for key, seqs in said.items() if key not in gone}
+        # That a position was forgotten has to be known for as long as a row stays, for another's sake, that has it.
+        while more := {said[key][-1] for key in gone if said[key][-1] not in kept and not kept.isdisjoint(said[key])}:
+            kept |= more
+        return [id for seq, _, _, id in rows if seq not in kept]
+
+    def forget(self, horizon: int) -> None:
+        """Leaves out what is known of commits before `horizon`; for the writer to call."""
+        self.horizon = max(self.horizon, horizon)
+        self.times = {seq: at for seq, at in self.times.items() if seq >= self.horizon}
+        self.counts = {seq: held for seq, held in self.counts.items() if seq >= self.horizon}
 
     def append(self, kind: str, positions: Mapping[str, Any], facts: Mapping[str, Any] | None = None) -> Commit:
         """Makes what the tables hold now a commit; once it returns, power loss does not undo it."""

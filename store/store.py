@@ -36,6 +36,9 @@ FOLD_SHARE = 0.1
 FOLD_LEAST = 50_000
 """A matrix's log is folded once it is longer than both: the cost of folding then is a constant per entry added."""
 
+TRIM_LEAST = 1_000
+"""Rows of the log that are worth taking away, with the looks back at their commits, where nothing else is."""
+
 PLANS = 3
 """How often a purge is planned when commits beside it take up what it was about to take away."""
 
@@ -339,6 +342,7 @@ class Store:
                 return 0  # what was about to go is in use again, time after time: another day
             if len(purge):
                 self._upkeep.carry_out(purge)
+            self._upkeep.trim(horizon, 1 if len(purge) else TRIM_LEAST)
         return len(purge)
 
     def _plan_purge(self, horizon: int) -> Purge | None:

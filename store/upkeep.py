@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from store.commits import CommitLog
-from store.history import Purge
+from store.history import TOGETHER, Purge
 from store.holding import WriteLock
 from store.tables import NAMES, Tables
 
@@ -104,6 +104,20 @@ class Upkeep:
         self.rewrite(touched)
         self.rewrite([name for name in touched if self._empty_out(name)])
         self.prune(timedelta(0))
+
+    def trim(self, horizon: int, least: int) -> int:
+        """Takes off the log what it says of commits before `horizon`, where that is `least` rows or more; returns how many."""
+        spent = self._log.spent(horizon)
+        if len(spent) < least:
+            return 0
+        with self._writing.held("trim"):
+            self._log.forget(horizon)
+            self._log.append("trim", {}, {"horizon": self._log.horizon})
+        for start in range(0, len(spent), TOGETHER):
+            with self._writing.held("trim"):
+                self._tables.delete("commits", spent[start : start + TOGETHER])
+        self._tables.sync(["commits"])
+        return len(spent)
 
     def _empty_out(self, name: str) -> bool:
         """Takes the living rows out of files that hold deleted ones, which Lance rewrites only where those are a tenth."""

@@ -9,12 +9,13 @@ from datetime import timedelta
 
 import pytest
 
-from store.errors import EncoderMismatch, Incomplete, NewerFormat, StoreDamaged
+import store.store as store_store
+from store.errors import EncoderMismatch, Incomplete, NewerFormat, StoreDamaged, StoreError
 from store.export import export_lines
 from store.plan import plan
 from store.rows import write_rows
 from store.store import Store
-from store.types import EncoderIdentity
+from store.types import Batch, EncoderIdentity
 from store.verify import verify
 from tests.store import oracle
 from tests.store.small import complete, extract, open_store
@@ -67,6 +68,42 @@ def test_what_was_purged_can_come_back_also_after_a_restart(tmp_path):
         assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
     with open_store(tmp_path) as store:
         assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
+
+
+def test_the_log_does_not_grow_for_ever(tmp_path):
+    """A year of commits is no year's rows to read at the next start; where the sources stand is known all the same."""
+    with open_store(tmp_path) as store:
+        add(store, {"stays": [("T", "text 1", None)], "goes": [("T", "text 2", None)]})
+        add(store, {}, ["goes"])
+        for i in range(30):
+            add(store, {"edited": [("T", f"text {i}", None)]})
+        positions, horizon = dict(store.positions), store.snapshot().commit
+        assert store._tables.rows("commits") > 30
+        store.purge(timedelta(0))
+        assert store._tables.rows("commits") < 12
+        assert store.horizon == horizon
+        assert dict(store.positions) == positions
+    with open_store(tmp_path) as store:
+        assert dict(store.positions) == positions
+        assert store.horizon == horizon
+        with pytest.raises(StoreError, match=f"kept from commit {horizon} on"):
+            store.at(horizon - 1)
+        assert verify(store).problems == []
+        add(store, {"edited": [("T", "text 3", None)]})
+
+
+def test_a_log_of_additions_alone_is_trimmed_once_it_is_long(store, monkeypatch):
+    for i in range(12):
+        add(store, {f"d{i}": [("T", f"text {i % 9}", None)]})
+    rows = store._tables.rows("commits")
+    store.purge(timedelta(0))
+    assert store._tables.rows("commits") == rows, "nothing is worth giving up a look back for"
+    monkeypatch.setattr(store_store, "TRIM_LEAST", 1)
+    for offset in range(3):
+        store.commit(Batch(positions={"topic": offset}))
+    store.purge(timedelta(0))
+    # All three said where the topic stands, and the last still does; the trim is a commit itself.
+    assert store._tables.rows("commits") == rows + 3 - 2 + 1
 
 
 def test_nothing_is_purged_that_a_kept_commit_needs(store):
