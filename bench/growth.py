@@ -4,8 +4,8 @@ Synthetic documents with triples (`bench.synthetic`) and the `hash` encoder, so 
 walk; and single adds with the packaged encoder to the 1,890 passages of MuSiQue (`bench.live_adds`).
 `HIPPOD_BENCH_SIZES` (passages, by default 2000,20000,100000) says how far it goes, `HIPPOD_BENCH_COMMITS` (5000) how many
 commits of one passage are compared with one build. Every step runs in a process of its own, so that one's memory is not
-another's, and is printed as soon as it is measured. Seconds a passage are of the processor: a machine that does other
-things as well changes them little.
+another's, and is printed as soon as it is measured. Seconds a passage are told by the clock and of the
+processor: a machine that does other things as well changes the latter little.
 """
 
 import json
@@ -102,6 +102,7 @@ def load(folder: str, size: str) -> dict[str, Any]:
         works.append(works[-1] + time.process_time() - work)
     tenth = max(len(works) // 10, 1)
     first, last = works[tenth], works[-1] - works[-1 - tenth]
+    first_wall, last_wall = walls[tenth], walls[-1] - walls[-1 - tenth]
     snapshot = store.snapshot()
     began = time.perf_counter()
     store.save()
@@ -113,7 +114,10 @@ def load(folder: str, size: str) -> dict[str, Any]:
         "load_passages_a_cpu_second": round(count / works[-1]),
         "cpu_ms_a_passage_first_tenth": round(1000 * first / (tenth * BATCH), 2),
         "cpu_ms_a_passage_last_tenth": round(1000 * last / (tenth * BATCH), 2),
-        "last_tenth_to_first": round(last / first, 2),
+        "cpu_last_tenth_to_first": round(last / first, 2),
+        "ms_a_passage_first_tenth": round(1000 * first_wall / (tenth * BATCH), 2),
+        "ms_a_passage_last_tenth": round(1000 * last_wall / (tenth * BATCH), 2),
+        "last_tenth_to_first": round(last_wall / first_wall, 2),
         "snapshot_written_s": round(time.perf_counter() - began, 1),
         "rss_after_load_mb": _rss(),
         "store_mb": _megabytes(_store(folder)),
@@ -390,7 +394,7 @@ def _judged(rows: list[dict[str, Any]], results: dict[str, Any]) -> list[dict[st
             2,
         )
     judge(f"bulk load, passages a second {at}", of(large, "load_passages_a_second"), least=100)
-    judge(f"bulk load, processor seconds a passage, last tenth to first {at}", of(large, "last_tenth_to_first"), 2)
+    judge(f"bulk load, seconds a passage, last tenth to first {at}", of(large, "last_tenth_to_first"), 2)
     for when, name in (("", "query_ms_p50_p95"), (f" while {RATE}/s are added", "query_while_adding_ms_p50_p95")):
         judge(f"query p50 in ms{when} {at}", of(large, name), 400)
         judge(f"query p95, times p50{when} {at}", ratio(of(large, name, 1), of(large, name)), 2)

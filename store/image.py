@@ -4,6 +4,7 @@ Rows number passages, phrases and triples in the order of their first appearance
 is counted: a passage by the documents that hold it, a triple and a phrase by the living passages that hold them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +59,12 @@ class Delta:
     synonyms: SynonymChange = field(default_factory=SynonymChange)
 
 
+class _Copies(dict[str, str]):
+    def __missing__(self, text: str) -> str:
+        self[text] = text
+        return text
+
+
 class Image:
     """The writer's live state. Only the thread that commits changes it; readers take `store.snapshot.Snapshot`s."""
 
@@ -75,7 +82,6 @@ class Image:
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
         self.linkable = Growing(np.bool_)
         self.predicates: list[str] = []
-        self._predicates: dict[str, str] = {}
         self.triple_ends = Growing(np.int32, 2)
         self.triple_rows: dict[TripleKey, int] = {}
         self.triple_vectors = Vectors(dim)
@@ -133,13 +139,15 @@ class Image:
         subject, object_ = self.triple_ends.view()[row]
         return self.phrases[subject], self.predicates[row], self.phrases[object_]
 
-    def known(self, text: str) -> str:
-        """The copy of a phrase, predicate or passage id that is held already: documents name the same over and over."""
-        row = self.phrase_rows.get(text)
-        if row is not None:
-            return self.phrases[row]
-        row = self.passage_rows.get(text)
-        return self.passages[row].id if row is not None else self._predicates.setdefault(text, text)
+    def copies(self) -> Callable[[str], str]:
+        """Gives the copy of a phrase, predicate or passage id that is held already: documents name the same over and over.
+
+        O(everything), for who asks for many.
+        """
+        held = _Copies(zip(self.phrases, self.phrases, strict=True))
+        held.update((text, text) for text in set(self.predicates))
+        held.update((passage.id, passage.id) for passage in self.passages)
+        return held.__getitem__
 
     def _number(self, name: str, count: int, ids: NDArray[np.int32] | None) -> None:
         first = self.next_id[name]

@@ -47,9 +47,10 @@ def _fill(image: Image, tables: Tables, rule: SynonymRule, commit: int | None, c
     # A few rows at a time: while they are made Python's, no other thread runs.
     for batch in until(tables.read("extractions"), commit).to_batches(AT_A_TIME):
         _extractions(image, batch)
+    known = image.copies()
     for batch in until(tables.read("documents"), commit).to_batches(AT_A_TIME):
         for row in batch.to_pylist():
-            _document(image, row)
+            _document(image, row, known)
     _living(image)
     matrix = _synonyms(image, until(tables.read("synonyms"), commit))
     if changing:
@@ -124,16 +125,16 @@ def _rows(image: Image, triples: Any) -> NDArray[np.int32]:
     return np.array(sorted(image.triple_rows[key] for key in keys), np.int32) if keys else NOTHING
 
 
-def _document(image: Image, row: dict[str, Any]) -> None:
+def _document(image: Image, row: dict[str, Any], known: Callable[[str], str]) -> None:
     """Takes over one row of `documents`; rows come in the order of their commits, a later one replaces an earlier."""
     if row["state"] == State.REMOVED.value:
         image.documents.pop(row["uri"], None)
         return
-    image.documents[row["uri"]] = document_of(row, image.known)
+    image.documents[row["uri"]] = document_of(row, known)
 
 
 def document_of(row: Mapping[str, Any], known: Callable[[str], str]) -> Document:
-    """A row of `documents` as it was committed. `known` gives the copy of a text that is there already (`Image.known`)."""
+    """A row of `documents` as it was committed. `known` gives the copy of a text that is there already (`Image.copies`)."""
     refs = tuple(
         PassageRef(
             known(passage),

@@ -5,9 +5,6 @@ side. Every row is added up by one thread in the order of its columns: the answe
 threads there are.
 """
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -15,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from store.side_by_side import processors, threads
+
 LEAST = 500_000
 """Entries of a block that are worth a thread: some half a millisecond of work, against a tenth for handing it over."""
-MOST = 4
-"""Blocks: beyond it, reading the matrix from memory is what takes the time."""
 
 
 class RowBlocks:
     """A CSR as blocks of rows. The blocks are views: nothing is held twice."""
 
-    def __init__(self, matrix: Any, processors: int | None = None) -> None:
-        count = min(processors or len(os.sched_getaffinity(0)), MOST, max(matrix.nnz // LEAST, 1))
+    def __init__(self, matrix: Any, most: int | None = None) -> None:
+        count = min(most or processors(), max(matrix.nnz // LEAST, 1))
         cuts = np.searchsorted(matrix.indptr, np.linspace(0, matrix.nnz, count + 1)[1:-1])
         bounds = [0, *cuts.tolist(), matrix.shape[0]]
         self._blocks = [matrix] if count == 1 else [_rows(matrix, *pair) for pair in pairwise(bounds)]
@@ -36,7 +33,7 @@ class RowBlocks:
         if not others:
             whole: NDArray[Any] = first @ x
             return whole
-        beside = [_threads().submit(block.__matmul__, x) for block in others]
+        beside = [threads().submit(block.__matmul__, x) for block in others]
         return np.concatenate([first @ x, *(part.result() for part in beside)])
 
 
@@ -47,9 +44,3 @@ def _rows(matrix: Any, start: int, stop: int) -> Any:
     block.data, block.indices = matrix.data[first:last], matrix.indices[first:last]
     block.indptr = matrix.indptr[start : stop + 1] - first
     return block
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    """Made with the first large product: most memories never need it."""
-    return ThreadPoolExecutor(MOST, thread_name_prefix="product")

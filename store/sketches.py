@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.growing import Growing, Vectors
+from store.side_by_side import processors, threads
 
 WORDS = 12
 BITS = 64 * WORDS
@@ -53,6 +54,9 @@ TOGETHER = 8192
 
 SCANNED = 1 << 18
 """Entries of bands that are looked at together, about: 2 MB of each of the arrays that this takes."""
+
+LEAST_ASKED = 256
+"""Phrases that are worth a thread of their own."""
 
 Sketches = NDArray[np.uint64]
 
@@ -163,7 +167,18 @@ class SketchIndex:
 
     def candidates(self, queries: NDArray[np.float32], threshold: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(index of the query, row) of all pairs that meet and some that do not; dead rows and the query itself among them."""
-        sketches, found = sketch(queries), [np.empty((2, 0), np.int64)]
+        sketches = sketch(queries)
+        share = max(-(-len(sketches) // processors()), LEAST_ASKED)
+        parts = [(start, sketches[start : start + share]) for start in range(0, max(len(sketches), 1), share)]
+        beside = [(start, threads().submit(self._pairs, part, threshold)) for start, part in parts[1:]]
+        found = [self._pairs(parts[0][1], threshold)]
+        found += [pairs.result() + np.array([[start], [0]]) for start, pairs in beside]
+        which, rows = np.concatenate(found, axis=1)
+        return which, rows
+
+    def _pairs(self, sketches: Sketches, threshold: float) -> NDArray[np.int64]:
+        """The same for sketches, shape (2, n)."""
+        found = [np.empty((2, 0), np.int64)]
         # One band after the other for many queries, so that what is read of it stays in the cache; all at once for few.
         a_band = max(1, len(sketches) * len(_masks(flips(threshold))) * self._sorted.n // KEYS)
         bands, asked = max(1, SCANNED // a_band), max(1, len(sketches) * SCANNED // a_band)
@@ -179,7 +194,7 @@ class SketchIndex:
         which, rows = np.concatenate(found, axis=1)
         # A pair that meets in several bands is one pair.
         pairs = np.unique(which * self.n + rows)
-        return pairs // max(self.n, 1), pairs % max(self.n, 1)
+        return np.stack([pairs // max(self.n, 1), pairs % max(self.n, 1)])
 
     def _near(
         self, sketches: Sketches, which: NDArray[np.int64], rows: NDArray[np.int64], threshold: float

@@ -1,6 +1,7 @@
 """Starting from a snapshot: what was written down, the texts from the tables, and the commits that came after it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from store.saved import KINDS, Saved, Unusable, newest
 from store.synonyms import linkable
 from store.tables import BATCH, Tables
 from store.types import Batch, Document, PassageText, State
+
+FEW = 1_000
 
 NO_PASSAGE = PassageText("", "", "")
 
@@ -33,21 +36,29 @@ def start_image(
     if saved.commit < horizon or times.get(saved.commit) != saved.time:
         raise Unusable(f"{place.name} is of no commit that this store keeps")
     image = Image(dim)
-    _contents(image, saved, tables)
-    later = _documents(image, saved, tables)
-    _derived(image, saved)
+    # Reading and sorting let go of the interpreter, which the rest needs all the time.
+    with ThreadPoolExecutor(2, thread_name_prefix="start") as beside:
+        contents = {
+            name: beside.submit(tables.read_where, name, TEXTS[name], f"row < {saved.next_id[name]}") for name in KINDS
+        }
+        documents = beside.submit(tables.read, "documents")
+        sketches = beside.submit(image.sketches.load, saved.array("phrases-sketches"))
+        _contents(image, saved, {name: table.result() for name, table in contents.items()})
+        later = _documents(image, saved, documents.result())
+        _derived(image, saved)
+        sketches.result()
     append_contents(image, tables, saved.next_id)
     replay(image, saved.commit, tables, rule, later)
     return image, saved.commit
 
 
-def _contents(image: Image, saved: Saved, tables: Tables) -> None:
+def _contents(image: Image, saved: Saved, tables: Mapping[str, Any]) -> None:
     """Texts from the tables, at the rows that they had; a row that was purged since keeps its place, without a text."""
     known: dict[str, NDArray[Any]] = {}
     texts: dict[str, Any] = {}
     for name in KINDS:
         ids = np.array(saved.array(f"{name}-ids"))
-        table = tables.read_where(name, TEXTS[name], f"row < {saved.next_id[name]}").sort_by("row")
+        table = tables[name].sort_by("row")
         rows = np.searchsorted(ids, table["row"].to_numpy())
         # What purging took from the table since was dead then, too.
         there = np.array(saved.array(f"{name}-known")) if saved.has(f"{name}-known") else np.ones(len(ids), np.bool_)
@@ -90,17 +101,17 @@ def _contents(image: Image, saved: Saved, tables: Tables) -> None:
     image.triple_rows = dict(zip(keys, places.tolist(), strict=True))
 
 
-def _documents(image: Image, saved: Saved, tables: Tables) -> list[Mapping[str, Any]]:
+def _documents(image: Image, saved: Saved, table: Any) -> list[Mapping[str, Any]]:
     """Fills in the documents as of the snapshot; returns the rows of `documents` that came later."""
-    later = []
-    rows = (row for batch in tables.read("documents").sort_by("commit").to_batches(BATCH) for row in batch.to_pylist())
+    later, known = [], image.copies()
+    rows = (row for batch in table.sort_by("commit").to_batches(BATCH) for row in batch.to_pylist())
     for row in rows:
         if row["commit"] > saved.commit:
             later.append(row)
         elif row["state"] == State.REMOVED.value:
             image.documents.pop(row["uri"], None)
         else:
-            image.documents[row["uri"]] = document_of(row, image.known)
+            image.documents[row["uri"]] = document_of(row, known)
     for document in image.documents.values():
         _hold(image, document)
     return later
@@ -118,7 +129,6 @@ def _hold(image: Image, document: Document) -> None:
 def _derived(image: Image, saved: Saved) -> None:
     for name, vectors in zip(KINDS, (image.passage_vectors, image.phrase_vectors, image.triple_vectors), strict=True):
         vectors.load(saved.vectors(name), image.ids[name].n)
-    image.sketches.load(saved.array("phrases-sketches"))
     image.postings = saved.postings()
     for name in ("passage", "phrase", "triple", "pair"):
         getattr(image, f"{name}_counts").load(saved.array(f"{name}-counts"))
@@ -143,7 +153,9 @@ def replay(image: Image, commit: int, tables: Tables, rule: SynonymRule, later: 
     found = [extraction_of(row) for row in tables.read_where("extractions", None, after).sort_by("commit").to_pylist()]
     last = {row["uri"]: row for row in later}
     removed = tuple(uri for uri, row in last.items() if row["state"] == State.REMOVED.value)
-    documents = tuple(document_of(row, image.known) for uri, row in last.items() if row["state"] != State.REMOVED.value)
+    # `str` gives what it is given: a few texts more than needed cost less than going through all.
+    known: Callable[[str], str] = image.copies() if len(later) > FEW else str
+    documents = tuple(document_of(row, known) for uri, row in last.items() if row["state"] != State.REMOVED.value)
     if not (found or removed or documents):
         return
     delta = plan(image, Batch(documents, removed, extractions=tuple({e.passage: e for e in found}.values())), rule, 0.0)
