@@ -18,9 +18,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable .
 	@touch $@
 
-$(VENV)/.installed-test: $(VENV)/.installed
+$(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "hippod: installing into $(VENV), with what its tests need (a few minutes the first time, about 2 GB with torch)"
+	$(PIP) 'torch==2.13.0'
 	$(PIP) --editable '.[test]'
-	@touch $@
+	@touch $(VENV)/.installed $@
 
 install: $(VENV)/.installed
 

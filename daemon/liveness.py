@@ -19,6 +19,9 @@ from typing import Protocol
 ROOT = Path(__file__).resolve().parent.parent
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\n\r\n"
 
+BUSY_S = 3_600.0
+"""No batch and no query takes an hour of the processor, on the slowest machine."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
@@ -42,7 +45,8 @@ class Part(Protocol):
 
 
 class Thread:
-    """A thread that works step by step. It moves while it has nothing to do, begins a step, or uses the processor."""
+    """A thread that works step by step. It moves while it has nothing to do, begins a step, or uses the processor; but one
+    that has used it for `BUSY_S` in a single step goes round in circles."""
 
     def __init__(self, name: str, thread: str, step: Callable[[], object | None]) -> None:
         """`thread` is how its name begins; `step` says what it is at, another value for each step, None when it rests."""
@@ -50,12 +54,14 @@ class Thread:
         self._thread = thread
         self._step = step
         self._seen: tuple[object | None, int] = (None, -1)
-        self._moved = time.monotonic()
+        self._moved = self._began = time.monotonic()
 
     def moved_at(self, now: float) -> float:
         step = self._step()
         seen = (step, self._ticks())
-        if step is None or seen != self._seen:
+        if step is None or step != self._seen[0]:
+            self._moved = self._began = now
+        elif seen != self._seen and now - self._began < BUSY_S:
             self._moved = now
         self._seen = seen
         return self._moved

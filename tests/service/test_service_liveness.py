@@ -11,7 +11,7 @@ import pytest
 from daemon.api.errors import NotReady
 from daemon.api.ports import Queries, Transfer
 from daemon.contract import QueryRequest
-from daemon.liveness import Liveness, Probe, Thread
+from daemon.liveness import BUSY_S, Liveness, Probe, Thread
 from daemon.services.later import Later, Opening
 from daemon.services.queries import QueryService
 from memory.encoder.hashing import HashEncoder
@@ -63,6 +63,11 @@ def test_a_thread_moves_while_it_rests_begins_a_step_or_computes() -> None:
         assert part.moved_at(1400.0) == 1300.0
         let_go.set()
         until(lambda: part.moved_at(2000.0) == 2000.0, "its time on the processor shows")
+        used = part._ticks()
+        until(lambda: part._ticks() > used, "it goes on")
+        assert part.moved_at(1300.0 + BUSY_S) == 2000.0, "in circles, by now"
+        worker.step = ("compute", 4)
+        assert part.moved_at(1310.0 + BUSY_S) == 1310.0 + BUSY_S
         end.set()
 
 
