@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-import lancedb
-
+from store.lance import lancedb
 from store.types import EncoderIdentity
 
 

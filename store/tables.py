@@ -15,10 +15,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import lancedb
 import numpy as np
 import pyarrow as pa
 
+from store.lance import lancedb
 from store.pruning import listing, pierced, prune
 from store.torn import set_aside_newest, set_aside_torn
 

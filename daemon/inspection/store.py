@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import lancedb
-
 from daemon.config import Config
 from daemon.inspection.finding import Finding
 from daemon.inspection.folders import MOUNTS, NETWORK, file_system
 from memory.encoder import identity_before_loading
+from store.lance import lancedb
 from store.lock import holder
 from store.plan import SynonymRule
 from store.saved import PREFIX, Saved, Unusable, newest

@@ -1,0 +1,43 @@
+"""LanceDB without the REST clients of a catalogue service, which it imports and an embedded database has no use for.
+
+Making their nine classes takes a third of what a start of hippod takes: 0.7 of 2.2 s. In their place stand classes that say so
+when they are used.
+"""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+CLIENT = "lance_namespace_urllib3_client"
+
+
+class _Spared(ModuleType):
+    """A module whose classes cannot be made."""
+
+    def __getattr__(self, name: str) -> type:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def refuse(*_: Any, **__: Any) -> None:
+            raise NotImplementedError(f"{self.__name__}.{name} is not loaded: hippod's tables are on this machine")
+
+        return type(name, (), {"__init__": refuse})
+
+
+def _spare_clients() -> None:
+    found = find_spec(CLIENT)
+    if found is None or CLIENT in sys.modules:
+        return
+    for place in found.submodule_search_locations or ():
+        for file in Path(place, "api").glob("*_api.py"):
+            name = f"{CLIENT}.api.{file.stem}"
+            sys.modules.setdefault(name, _Spared(name))
+
+
+_spare_clients()
+
+import lancedb  # noqa: E402
+
+__all__ = ["lancedb"]
