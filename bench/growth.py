@@ -140,6 +140,8 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     from memory.retrieval import RetrievalSettings, retrieve
     from store.recall import synonym_recall
 
+    # A bulk load leaves gigabytes to be written: who adds a passage in the next minute waits for the disk, not for hippod.
+    os.sync()
     began = time.perf_counter()
     store, encoder = _open(_store(folder))
     found: dict[str, Any] = {
