@@ -79,6 +79,7 @@ class KafkaSource:
         self.paused = False
         """Whether nothing is fetched because too much is under way."""
         self.rejoined = 0
+        self._missing: frozenset[str] = frozenset()
         """How often the group has given out its partitions anew to this member."""
 
     def start(self) -> None:
@@ -243,6 +244,10 @@ class KafkaSource:
                 fetched[(tp.topic, tp.partition)] = int(at)
         self._emit(Stands(fetched, self._ends))
         missing = [topic for topic in self._settings.topics if not consumer._cluster.partitions_for_topic(topic)]
+        if self._missing.difference(missing):
+            # The library's own look at what the brokers have now and then misses that a topic came (kafka-python 3.0).
+            consumer._coordinator.request_rejoin()
+        self._missing = frozenset(missing)
         if missing:
             names = ", ".join(missing)
             self._say("missing", f"the brokers have no topic {names}; it is followed as soon as it is there")
