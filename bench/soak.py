@@ -181,7 +181,7 @@ def soak(home: Path, changes: int, queries: int, files: int = FILES, encoder: st
         status = daemon.status()
         if status["failed"]:
             found.errors.append(f"{status['failed']} documents failed")
-        found.errors.extend(f"log: {line[:2000]}" for line in daemon.log_text().splitlines() if not QUIET.search(line))
+        found.errors.extend(f"log: {line[-2000:]}" for line in daemon.log_text().splitlines() if not QUIET.search(line))
         if daemon.stop(PATIENCE_S) != 0:
             found.errors.append("it did not stop cleanly")
     finally:
