@@ -187,8 +187,8 @@ class _Writer:
         assert self._before is not None
         old = self._before / file.name
         try:
-            # A start maps the blocks of the snapshot before: such a one need not be read to be known for the same.
-            if _mapped_from(array) != old and not np.array_equal(
+            # A start maps blocks, and later snapshots link them: such a one need not be read to be known for the same.
+            if _mapped_inode(array) != old.stat().st_ino and not np.array_equal(
                 np.load(old, mmap_mode="r", allow_pickle=False), array
             ):
                 return False
@@ -210,12 +210,18 @@ class _Writer:
         self.files[file.name] = [file.stat().st_size, _checksum(file)]
 
 
-def _mapped_from(array: NDArray[Any]) -> Path | None:
-    """The file whose mapping `array` is a part of."""
+class _Mapped(np.memmap[Any, Any]):
+    """An array that is a file's, whatever becomes of the file's name."""
+
+    inode = 0
+
+
+def _mapped_inode(array: NDArray[Any]) -> int | None:
+    """The inode of the file whose mapping `array` is a part of. While it is mapped no other file is given that number."""
     base: Any = array
     while isinstance(base, np.ndarray):
-        if isinstance(base, np.memmap):
-            return Path(str(base.filename))
+        if isinstance(base, _Mapped):
+            return base.inode
         base = base.base
     return None
 
@@ -263,7 +269,9 @@ class Saved:
         return f"{name}.npy" in self._files
 
     def array(self, name: str) -> NDArray[Any]:
-        mapped = np.load(self._place / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        file = self._place / f"{name}.npy"
+        mapped = np.load(file, mmap_mode="r", allow_pickle=False).view(_Mapped)
+        mapped.inode = file.stat().st_ino
         return np.asarray(mapped)
 
     def strings(self, name: str) -> list[str]:

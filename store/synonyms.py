@@ -32,11 +32,11 @@ TILE = (512, 8192)
 """Queries and candidates compared at a time: 16 MB of cosines, which stay in the processor's cache."""
 
 EXACT_BELOW = 8_192
-"""Phrases up to which each new one is compared with every other, which misses none: about where that begins to cost more
-than `store.sketches` in a bulk load (`bench growth`, "crossover")."""
+"""Phrases up to which each new one is compared with every other: simpler, and about as fast as `store.sketches` up to there
+(`bench growth`, "crossover"). Both find the same pairs."""
 
-MOST_FLIPS = 4
-"""With a threshold that needs more, below 0.5, looking through the bands costs more than comparing with all."""
+MOST_FLIPS = 2
+"""With a threshold that needs more, from some 0.5 down, looking through the bands costs more than comparing with all."""
 
 Pair = tuple[int, int]
 

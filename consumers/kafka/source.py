@@ -79,8 +79,9 @@ class KafkaSource:
         self.paused = False
         """Whether nothing is fetched because too much is under way."""
         self.rejoined = 0
-        self._missing: frozenset[str] = frozenset()
         """How often the group has given out its partitions anew to this member."""
+        self._missing: frozenset[str] = frozenset()
+        """Topics that the brokers did not have when last looked at."""
 
     def start(self) -> None:
         self._thread.start()
