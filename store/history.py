@@ -49,6 +49,8 @@ class Touched:
         self.triple_counts = image.triple_counts.view().array()
         self.ends = image.triple_ends.view()
         self.ids = image.ids["phrases"].view()
+        self.lost = False
+        """Whether something was taken up that is not known: rows have other numbers now."""
         self._passages: set[int] = set()
         self._phrases: set[int] = set()
         self._triples: set[int] = set()
@@ -62,7 +64,7 @@ class Touched:
 
     def meets(self, purge: "Purge") -> bool:
         """Whether a commit has taken up something that `purge` is to take away."""
-        return not (
+        return self.lost or not (
             self._passages.isdisjoint(purge.passages)
             and self._phrases.isdisjoint(purge.phrases)
             and self._triples.isdisjoint(purge.triples)

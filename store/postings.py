@@ -67,8 +67,8 @@ class Postings:
     def __init__(self, saved: SavedPostings | None = None) -> None:
         self._saved = saved
         self._places = {term: i for i, term in enumerate(saved.terms)} if saved else {}
-        self._rows: dict[str, array[int]] = {}
-        self._counts: dict[str, array[int]] = {}
+        self._later: dict[str, array[int]] = {}
+        """By term: a row and how often the term occurs in it, then the next row, and so on."""
         self._lengths = Growing(np.int32)
         if saved:
             self._lengths.extend(saved.lengths)
@@ -79,15 +79,15 @@ class Postings:
         length = sum(counted.values())
         self._lengths.extend([length])
         for term, count in counted.items():
-            if term not in self._rows:
-                self._rows[term], self._counts[term] = array("i"), array("i")
-            self._rows[term].append(row)
-            self._counts[term].append(count)
+            held = self._later.get(term)
+            if held is None:
+                held = self._later[term] = array("i")
+            held.extend((row, count))
         return length
 
     def saved(self, n: int) -> SavedPostings:
         """The postings of the first `n` passages as arrays. May run while the writer goes on. O(everything)."""
-        names = list(dict.fromkeys([*self._places, *self._rows.copy()]))
+        names = list(dict.fromkeys([*self._places, *self._later.copy()]))
         found = [self._of(term) for term in names]
         found = [(rows[rows < n], counts[rows < n]) for rows, counts in found]
         kept = [i for i, (rows, _) in enumerate(found) if len(rows)]
@@ -127,13 +127,11 @@ class Postings:
         return out.astype(np.float32)
 
     def _of(self, term: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        rows = self._rows.get(term)
-        found = counts = np.empty(0, np.int32)
-        if rows is not None:
-            # One C call each: the writer may append between the two, never within one. The shorter is complete.
-            found, counts = np.array(rows, np.int32), np.array(self._counts[term], np.int32)
-            n = min(len(found), len(counts))
-            found, counts = found[:n], counts[:n]
+        held = self._later.get(term)
+        # The writer goes on meanwhile. A copy as bytes is one step for the interpreter; numpy, given the array itself, would
+        # let other threads run while it reads, and an array that is being read cannot grow.
+        pairs = np.frombuffer(held.tobytes() if held is not None else b"", np.int32)
+        found, counts = pairs[: len(pairs) // 2 * 2].reshape(-1, 2).T
         place = self._places.get(term)
         if place is None or self._saved is None:
             return found, counts

@@ -11,11 +11,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
+import structlog
+
 from store.commits import Commit, CommitLog
 from store.errors import StoreDamaged, StoreError
 from store.history import Purge, Touched, plan_purge
 from store.holding import WriteLock
-from store.image import Image
+from store.image import Delta, Image
 from store.load import load_image, past_image
 from store.lock import StoreLock
 from store.matrix import LiveMatrix
@@ -31,6 +33,8 @@ from store.start import start_image
 from store.tables import Tables
 from store.types import Batch, Document, EncoderIdentity, Grown, PassageText, State, Triple
 from store.upkeep import SAFE, Upkeep
+
+log = structlog.get_logger(__name__)
 
 FOLD_SHARE = 0.1
 FOLD_LEAST = 50_000
@@ -251,17 +255,29 @@ class Store:
             held = {row: bool(row < known and self._image.users[row]) for row in delta.users}
             self._changing = True
             try:
-                self._image.apply(delta)
-                self._snapshot = Snapshot(self._image, commit.seq, commit.time)
+                self._take_over(delta, commit)
             finally:
                 self._changing = False
-            if self._touched is not None:
-                self._touched.note(delta, self._image)
             born = sum(1 for row, users in delta.users.items() if users and not held[row])
             died = sum(1 for row, users in delta.users.items() if not users and held[row])
             self._fold_when_due()
             self._upkeep.merge_when_due()
             return Committed(commit.seq, commit.time, born, died)
+
+    def _take_over(self, delta: Delta, commit: Commit) -> None:
+        """Makes the image what the tables hold by now."""
+        try:
+            self._image.apply(delta)
+        except Exception:
+            # The commit stands. An image that took over a part of it would answer wrongly, or not at all, from now on.
+            log.exception("image_spoiled", commit=commit.seq)
+            self._image = load_image(self._tables, self._image.dim, self.rule)
+            if self._touched is not None:
+                self._touched.lost = True
+        else:
+            if self._touched is not None:
+                self._touched.note(delta, self._image)
+        self._snapshot = Snapshot(self._image, commit.seq, commit.time)
 
     def _undo(self) -> None:
         """Brings back the tables that a failed commit had already lengthened (a full disk, say)."""
@@ -276,22 +292,31 @@ class Store:
             self._folding = self._folder.submit(self._fold, due)
 
     def _fold(self, names: Sequence[str]) -> None:
-        with self._saving:
-            for name in names:
-                with self._writing.held("fold"):
-                    view = self._image.matrices[name].view(self._image.shape(name))
-                folded = view.merged()
-                with self._writing.held("fold"):
-                    self._adopt({name: folded}, {name: view.log_length})
-            if self._image.sketches.due:
-                bands = sort(self._image.sketches.view())
-                with self._writing.held("fold"):
-                    self._image.sketches.adopt(bands)
+        try:
+            with self._saving:
+                self._fold_each(names)
+        except Exception:
+            log.exception("fold_failed")
+            raise
 
-    def _adopt(self, folded: Mapping[str, Any], lengths: Mapping[str, int]) -> None:
+    def _fold_each(self, names: Sequence[str]) -> None:
+        image = self._image
+        for name in names:
+            with self._writing.held("fold"):
+                view = image.matrices[name].view(image.shape(name))
+            folded = view.merged()
+            with self._writing.held("fold"):
+                self._adopt(image, {name: folded}, {name: view.log_length})
+        if image.sketches.due:
+            bands = sort(image.sketches.view())
+            with self._writing.held("fold"):
+                image.sketches.adopt(bands)
+
+    def _adopt(self, image: Image, folded: Mapping[str, Any], lengths: Mapping[str, int]) -> None:
         for name, matrix in folded.items():
-            self._image.matrices[name].adopt(matrix, lengths[name])
-        self._snapshot = Snapshot(self._image, self._snapshot.commit, self._snapshot.time)
+            image.matrices[name].adopt(matrix, lengths[name])
+        if self._image is image:
+            self._snapshot = Snapshot(image, self._snapshot.commit, self._snapshot.time)
 
     def fold(self) -> None:
         """Folds every matrix's log into its base, however short it is."""
@@ -304,16 +329,16 @@ class Store:
         """
         with self._saving:
             with self._writing.held("snapshot"):
-                commit = self._log.last
+                image, commit = self._image, self._log.last
                 if self._saved == commit.seq and (self.folder / f"{PREFIX}{commit.seq}").exists():
                     return False
-                captured = capture(self._image, commit.seq, commit.time)
+                captured = capture(image, commit.seq, commit.time)
             if captured is None:
                 return False
             folded = {name: view.merged() for name, view in captured.matrices.items()}
             lengths = {name: view.log_length for name, view in captured.matrices.items()}
             with self._writing.held("snapshot"):
-                self._adopt(folded, lengths)
+                self._adopt(image, folded, lengths)
             write(self.folder, captured, folded, self.rule)
             self._saved = commit.seq
             return True

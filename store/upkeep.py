@@ -9,10 +9,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 
+import structlog
+
 from store.commits import CommitLog
 from store.history import TOGETHER, Purge
 from store.holding import WriteLock
 from store.tables import NAMES, Tables
+
+log = structlog.get_logger(__name__)
 
 SAFE = timedelta(seconds=20)
 """Versions younger than this are left alone, whoever may still be at them."""
@@ -50,6 +54,10 @@ class Upkeep:
         try:
             self.merge()
             self.prune(SAFE)
+        except Exception:
+            # Nobody waits for what this returns; the next commits ask again.
+            log.exception("merge_failed")
+            raise
         finally:
             self._tending.release()
 

@@ -174,6 +174,7 @@ class Committer:
     async def _isolate(self, outcomes: list[Outcome], error: Exception) -> None:
         """Commits the outcomes of a batch that cannot be committed one by one; the one at fault as failed."""
         if len(outcomes) > 1:
+            log.error("batch_split", documents=len(outcomes), error=error, exc_info=error)
             for outcome in outcomes:
                 await self._commit([outcome])
             return

@@ -12,6 +12,7 @@ import pytest
 import store.store as store_store
 from store.errors import EncoderMismatch, Incomplete, NewerFormat, StoreDamaged, StoreError
 from store.export import export_lines
+from store.image import Image
 from store.plan import plan
 from store.rows import write_rows
 from store.store import Store
@@ -233,3 +234,52 @@ def test_a_full_disk_undoes_the_commit_and_the_store_goes_on(tmp_path):
 def test_export_lines_are_json_whatever_the_text(store):
     add(store, {"a": [("T\u2028", 'text 1 "quoted"\n\x00\u202e', None)]})
     assert all(json.loads(line)["kind"] for line in export_lines(store.snapshot()))
+
+
+def test_a_fault_in_taking_a_commit_over_spoils_nothing(tmp_path, monkeypatch):
+    """The tables hold the commit by then: half of it in the memory would answer wrongly for ever."""
+    documents = {"a": [("T", "text 1", None), ("T", "text 3", None)], "b": [("T", "text 2", None)]}
+    with open_store(tmp_path) as store:
+        add(store, {"old": [("T", "text 5", None)], "kept": [("T", "text 4", None)]})
+        with monkeypatch.context() as broken:
+            broken.setattr(Image, "apply", half)
+            committed = add(store, documents, ["old"])
+        assert (committed.born, committed.died) == (3, 1)
+        documents["kept"] = [("T", "text 4", None)]
+        assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
+        documents["c"] = [("T", "text 6", None)]
+        add(store, {"c": documents["c"]})
+        store.fold()
+        assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
+        assert verify(store).problems == []
+    with open_store(tmp_path) as store:
+        assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
+
+
+def half(image, delta):
+    image.add_passages(delta.passages)
+    raise BufferError("a fault of ours")
+
+
+def test_a_purge_that_was_being_planned_gives_way_to_a_memory_loaded_anew(store, monkeypatch):
+    """Its rows are those of the memory before."""
+    documents = {f"d{i}": [("T", f"text {i}", None)] for i in range(6)}
+    add(store, documents)
+    add(store, {}, ["d0", "d1"])
+    planned = store_store.plan_purge
+
+    def meanwhile(*given):
+        found = planned(*given)
+        if not done:
+            done.append(True)
+            with monkeypatch.context() as broken:
+                broken.setattr(Image, "apply", half)
+                add(store, {"d0": documents["d0"]}, ["d2"])
+        return found
+
+    done = []
+    monkeypatch.setattr(store_store, "plan_purge", meanwhile)
+    assert store.purge(timedelta(0)) > 0
+    left = {uri: passages for uri, passages in documents.items() if uri not in ("d1", "d2")}
+    assert oracle.same(export_lines(store.snapshot()), oracle.export(left, extract)) is None
+    assert verify(store).problems == []
