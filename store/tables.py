@@ -269,23 +269,23 @@ class Tables:
         rows = table.search().where(f"_rowid >= {first} AND _rowid <= {last}").limit(FAR).to_arrow()
         return Tail(name, first, last, rows, self._restored)
 
-    def merge(self, tail: Tail) -> bool:
-        """Writes the tail's rows as one fragment in the place of its many; False where the table was brought back meanwhile.
+    def write_merged(self, tail: Tail) -> bool:
+        """Writes the tail's rows as one fragment, so that the table holds them twice until `drop`; False where the table was
+        brought back since the tail was read.
 
-        Two versions, the first of which holds the rows twice: no commit may come between them.
+        No commit may come between the two; but for the log, which bears a row twice, and may have grown since.
         """
         if tail.restored != self._restored:
             return False
-        table = self._tables[tail.name]
         rows = tail.rows
         if tail.name == "commits":
             rows = rows.take(np.unique(rows["seq"].to_numpy(), return_index=True)[1])
-        table.add(rows.cast(self._schemas[tail.name]))
-        if tail.name == "commits":
-            # The log is what others are brought back by: nothing brings it back if the power goes between the two.
-            self.sync([tail.name])
-        table.delete(f"_rowid >= {tail.first} AND _rowid <= {tail.last}")
+        self._tables[tail.name].add(rows.cast(self._schemas[tail.name]))
         return True
+
+    def drop(self, tail: Tail) -> None:
+        """Deletes the tail's rows where they stood."""
+        self._tables[tail.name].delete(f"_rowid >= {tail.first} AND _rowid <= {tail.last}")
 
     def pierced(self, name: str) -> list[int]:
         """The fragments that still hold rows which were deleted."""
@@ -299,7 +299,7 @@ class Tables:
         return (rows, restored) if rows.num_rows else None
 
     def move(self, name: str, rows: pa.Table, restored: int) -> bool:
-        """Writes the rows of a piece anew and deletes them where they stood; as `merge`."""
+        """Writes the rows of a piece anew and deletes them where they stood; False as of `write_merged`."""
         if restored != self._restored:
             return False
         self._tables[name].add(rows.drop_columns(["_rowid"]).cast(self._schemas[name]))
@@ -349,7 +349,8 @@ class Tables:
 
         Lance writes without fsync; without this a commit could be acknowledged and lost with the power. All at once:
         the file system then writes its journal once for all of them (3 instead of 105 ms for the files of a commit,
-        measured on ext4), and nothing of a commit counts before the last of them is on disk.
+        measured on ext4), and nothing of a commit counts before the last of them is on disk. May run beside commits: Lance
+        gives a file its name when it is whole.
         """
         present: dict[Path, set[str]] = {}
         wanted: list[Path] = []

@@ -14,7 +14,7 @@ import structlog
 from store.commits import CommitLog
 from store.history import TOGETHER, Purge
 from store.holding import WriteLock
-from store.tables import NAMES, Tables
+from store.tables import NAMES, Tables, Tail
 
 log = structlog.get_logger(__name__)
 
@@ -67,13 +67,26 @@ class Upkeep:
         for name in NAMES:
             tail = self._tables.tail(name)
             if tail is not None:
-                with self._writing.held("merge"):
-                    merged |= self._tables.merge(tail)
+                merged |= self._merge_tail(tail)
         if merged:
-            # Flushed here, it is nothing that the next commit has to wait for.
+            # Flushed here, beside commits, it is nothing that the next has to wait for.
             self._tables.sync(NAMES)
             with self._writing.held("merge"):
                 self._log.append("merge", {})
+
+    def _merge_tail(self, tail: Tail) -> bool:
+        with self._writing.held("merge"):
+            if not self._tables.write_merged(tail):
+                return False
+            if tail.name != "commits":
+                self._tables.drop(tail)
+                return True
+        # The log is what others are brought back by, and nothing brings it back if the power goes between the two: its rows
+        # are on the disk before they go from where they stood. Commits do not wait for the disk meanwhile.
+        self._tables.sync(["commits"])
+        with self._writing.held("merge"):
+            self._tables.drop(tail)
+        return True
 
     def rewrite(self, names: Sequence[str]) -> None:
         """Merges whole tables, beside commits."""
