@@ -524,16 +524,19 @@ def test_a_file_that_was_just_saved_is_told_before_a_backlog(watched: Folder) ->
 
 def test_events_beyond_what_is_held_are_made_good_by_a_scan(watched: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("consumers.folder.source.MAX_INBOX", 10)
-    free = Event()
+    busy, free = Event(), Event()
     daemon = Daemon()
 
     def emit(event: FileEvent) -> None:
+        busy.set()
         assert free.wait(PATIENCE_S)
         daemon.emit(event)
 
     source = FolderSource(FolderSettings(watched.root, settle_ms=20), {}, emit)
     source.start()
     until(lambda: source.state.state == "watching")
+    (watched.root / "first").write_bytes(b"held up")
+    until(busy.is_set)  # from here on nobody takes events out until `free`
     for number in range(100):
         (watched.root / f"{number}").mkdir()
         (watched.root / f"{number}" / "f").write_bytes(b"%d" % number)
