@@ -144,7 +144,8 @@ class CommitLog:
     def before(self, moment: float) -> int | None:
         """The last commit made at or before `moment` (Unix seconds), None when there was none."""
         found = None
-        for seq, at in self.times.items():
+        # A copy: a commit may be added meanwhile.
+        for seq, at in self.times.copy().items():
             if at > moment:
                 break
             found = seq

@@ -2,8 +2,7 @@
 
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,14 +14,14 @@ import structlog
 
 from store.commits import Commit, CommitLog
 from store.errors import StoreDamaged, StoreError
+from store.held import Held
 from store.history import Purge, Touched, plan_purge
 from store.holding import WriteLock
 from store.image import Delta, Image
 from store.load import load_image, past_image
 from store.lock import StoreLock
 from store.matrix import LiveMatrix
-from store.pinned import Pinned
-from store.plan import Missing, SynonymRule, missing, plan, unextracted
+from store.plan import SynonymRule, plan
 from store.recall import Recall, synonym_recall
 from store.renewing import catch_up, fresh, worn
 from store.rows import write_rows
@@ -31,7 +30,7 @@ from store.sketches import sort
 from store.snapshot import Snapshot
 from store.start import start_image
 from store.tables import Tables
-from store.types import Batch, Document, EncoderIdentity, Grown, PassageText, State, Triple
+from store.types import Batch, EncoderIdentity
 from store.upkeep import SAFE, Upkeep
 
 log = structlog.get_logger(__name__)
@@ -65,7 +64,7 @@ class Committed:
     died: int
 
 
-class Store:
+class Store(Held):
     """One store, open in one process. `commit` is for one thread at a time; everything else may be called from any."""
 
     def __init__(
@@ -128,117 +127,10 @@ class Store:
         self._saved = commit
         return image, f"snapshot of commit {commit}, and the commits after it"
 
-    def snapshot(self) -> Snapshot:
-        """The memory as of the last commit."""
-        return self._snapshot
-
-    def pinned(self) -> Pinned:
-        """The memory as of the last commit with the names of its documents, for a question that outlives that commit.
-
-        Never waits for a commit but while one is taken over into the image (milliseconds).
-        """
-        while True:
-            snapshot = self._snapshot
-            if not self._changing:
-                found = Pinned(snapshot, self._image.documents.copy(), self._image.users.copy())
-                # A change in between ends with another snapshot; one under way says so.
-                if not self._changing and self._snapshot is snapshot:
-                    return found
-            time.sleep(0.001)
-
     @property
     def held(self) -> dict[str, float]:
         """By job: the longest time in seconds that it made commits wait at a stretch, since the store was opened."""
         return self._writing.longest
-
-    @property
-    def horizon(self) -> int:
-        """The earliest commit that `at` can show."""
-        return self._log.horizon
-
-    def growth(self, most: int) -> list[Grown]:
-        """What the memory held as of at most `most` of its commits that `at` can show, the last among them, in order."""
-        times, counts = self._log.times.copy(), self._log.counts.copy()
-        now = self._snapshot
-        counts[now.commit] = (now.living_passages, now.living_phrases, now.living_triples)
-        known = sorted(seq for seq in counts if self._log.horizon <= seq <= now.commit and seq in times)
-        step = -(-len(known) // most) or 1
-        return [Grown(seq, times[seq], *counts[seq]) for seq in reversed(known[::-1][::step])]
-
-    @property
-    def positions(self) -> Mapping[str, Any]:
-        """Where each source stands as of the last commit."""
-        return self._log.positions
-
-    def documents(self) -> list[Document]:
-        """Every document as of the last commit, by URI."""
-        return sorted(self._image.documents.copy().values(), key=lambda document: document.uri)
-
-    def document(self, uri: str) -> Document | None:
-        return self._image.documents.get(uri)
-
-    def states(self) -> dict[State, int]:
-        """How many documents there are in each state."""
-        return dict(Counter(document.state for document in self._image.documents.copy().values()))
-
-    def users(self, passage: str) -> list[str]:
-        """URIs of the documents that hold a passage, sorted."""
-        row = self._image.passage_rows.get(passage)
-        return sorted(self._image.users[row]) if row is not None else []
-
-    def extractor_of(self, passage: str) -> str | None:
-        """Which extractor read a passage, None when none did."""
-        row = self._image.passage_rows.get(passage)
-        return self._image.extractors.get(row) if row is not None else None
-
-    def extracted(self, passage: str) -> tuple[Triple, ...]:
-        """The triples that an extractor found in a passage; none where it found none, or nobody read it."""
-        snapshot = self._snapshot
-        row = self._image.passage_rows.get(passage)
-        rows = self._image.extracted[row] if row is not None else None
-        return tuple(snapshot.triple(int(triple)) for triple in rows) if rows is not None else ()
-
-    def read_by(self, wanted: Callable[[str | None], bool]) -> list[str]:
-        """Ids of living passages without triples of their documents' own whose extractor (None: nobody yet) is `wanted`."""
-        image = self._image
-        found = []
-        for row in range(len(image.users)):
-            users = image.users[row]
-            if users and all(given is None for given in users.values()) and wanted(image.extractors.get(row)):
-                found.append(image.passages[row].id)
-        return found
-
-    def passage(self, id: str) -> PassageText | None:
-        """A passage's text, living or not."""
-        row = self._image.passage_rows.get(id)
-        return self._image.passages[row] if row is not None else None
-
-    def spent(self) -> dict[str, tuple[int, int, int]]:
-        """What extraction has cost so far: by extractor, how many extractions, prompt tokens and completion tokens."""
-        columns = ["extractor", "prompt_tokens", "completion_tokens"]
-        with self._tables.pinned():
-            table = self._tables.read("extractions", columns).group_by("extractor")
-        sums = table.aggregate([("prompt_tokens", "count"), ("prompt_tokens", "sum"), ("completion_tokens", "sum")])
-        return {
-            row["extractor"]: (
-                row["prompt_tokens_count"],
-                row["prompt_tokens_sum"] or 0,
-                row["completion_tokens_sum"] or 0,
-            )
-            for row in sums.to_pylist()
-        }
-
-    def knows_passage(self, id: str) -> bool:
-        """Whether the passage's text and vector are stored, living or not."""
-        return id in self._image.passage_rows
-
-    def unextracted(self, batch: Batch) -> list[PassageText]:
-        """Which passages an extractor has to read before `batch` is complete."""
-        return unextracted(self._image, batch)
-
-    def missing(self, batch: Batch) -> Missing:
-        """Which texts have to be encoded before `batch` can be committed; its extractions must be in it."""
-        return missing(self._image, batch)
 
     def commit(self, batch: Batch) -> Committed:
         """Makes `batch` part of the memory: durable and visible when it returns, or not at all."""

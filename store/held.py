@@ -1,0 +1,140 @@
+"""What a store holds, for everybody who asks: one question each, answered from memory, never waiting for a commit.
+
+The image changes while it is asked, and another may take its place (`store.renewing`): each answer looks at one image, and
+at each of its containers in one step.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from store.commits import CommitLog
+from store.image import Image
+from store.pinned import Pinned
+from store.plan import Missing, missing, unextracted
+from store.snapshot import Snapshot
+from store.tables import Tables
+from store.types import Batch, Document, Grown, PassageText, State, Triple
+
+
+class Held:
+    """The reading half of `store.store.Store`; may be called from any thread."""
+
+    _image: Image
+    _snapshot: Snapshot
+    _changing: bool
+    """While a commit is being taken over into the image."""
+    _log: CommitLog
+    _tables: Tables
+
+    def snapshot(self) -> Snapshot:
+        """The memory as of the last commit."""
+        return self._snapshot
+
+    def pinned(self) -> Pinned:
+        """The memory as of the last commit with the names of its documents, for a question that outlives that commit.
+
+        Never waits for a commit but while one is taken over into the image (milliseconds).
+        """
+        while True:
+            snapshot = self._snapshot
+            if not self._changing:
+                image = self._image
+                found = Pinned(snapshot, image.documents.copy(), image.users.copy())
+                # A change in between ends with another snapshot; one under way says so.
+                if not self._changing and self._snapshot is snapshot:
+                    return found
+            time.sleep(0.001)
+
+    @property
+    def horizon(self) -> int:
+        """The earliest commit that `at` can show."""
+        return self._log.horizon
+
+    def growth(self, most: int) -> list[Grown]:
+        """What the memory held as of at most `most` of its commits that `at` can show, the last among them, in order."""
+        times, counts = self._log.times.copy(), self._log.counts.copy()
+        now = self._snapshot
+        counts[now.commit] = (now.living_passages, now.living_phrases, now.living_triples)
+        known = sorted(seq for seq in counts if self._log.horizon <= seq <= now.commit and seq in times)
+        step = -(-len(known) // most) or 1
+        return [Grown(seq, times[seq], *counts[seq]) for seq in reversed(known[::-1][::step])]
+
+    @property
+    def positions(self) -> Mapping[str, Any]:
+        """Where each source stands as of the last commit."""
+        return self._log.positions
+
+    def documents(self) -> list[Document]:
+        """Every document as of the last commit, by URI."""
+        return sorted(self._image.documents.copy().values(), key=lambda document: document.uri)
+
+    def document(self, uri: str) -> Document | None:
+        return self._image.documents.get(uri)
+
+    def states(self) -> dict[State, int]:
+        """How many documents there are in each state."""
+        return dict(Counter(document.state for document in self._image.documents.copy().values()))
+
+    def users(self, passage: str) -> list[str]:
+        """URIs of the documents that hold a passage, sorted."""
+        image = self._image
+        row = image.passage_rows.get(passage)
+        return sorted(image.users[row]) if row is not None else []
+
+    def extractor_of(self, passage: str) -> str | None:
+        """Which extractor read a passage, None when none did."""
+        image = self._image
+        row = image.passage_rows.get(passage)
+        return image.extractors.get(row) if row is not None else None
+
+    def extracted(self, passage: str) -> tuple[Triple, ...]:
+        """The triples that an extractor found in a passage; none where it found none, or nobody read it."""
+        image = self._image
+        row = image.passage_rows.get(passage)
+        rows = image.extracted[row] if row is not None else None
+        return tuple(image.triple(int(triple)) for triple in rows) if rows is not None else ()
+
+    def read_by(self, wanted: Callable[[str | None], bool]) -> list[str]:
+        """Ids of living passages without triples of their documents' own whose extractor (None: nobody yet) is `wanted`."""
+        image = self._image
+        found = []
+        for row in range(len(image.users)):
+            users = image.users[row]
+            if users and all(given is None for given in users.values()) and wanted(image.extractors.get(row)):
+                found.append(image.passages[row].id)
+        return found
+
+    def passage(self, id: str) -> PassageText | None:
+        """A passage's text, living or not."""
+        image = self._image
+        row = image.passage_rows.get(id)
+        return image.passages[row] if row is not None else None
+
+    def spent(self) -> dict[str, tuple[int, int, int]]:
+        """What extraction has cost so far: by extractor, how many extractions, prompt tokens and completion tokens."""
+        columns = ["extractor", "prompt_tokens", "completion_tokens"]
+        with self._tables.pinned():
+            table = self._tables.read("extractions", columns).group_by("extractor")
+        sums = table.aggregate([("prompt_tokens", "count"), ("prompt_tokens", "sum"), ("completion_tokens", "sum")])
+        return {
+            row["extractor"]: (
+                row["prompt_tokens_count"],
+                row["prompt_tokens_sum"] or 0,
+                row["completion_tokens_sum"] or 0,
+            )
+            for row in sums.to_pylist()
+        }
+
+    def knows_passage(self, id: str) -> bool:
+        """Whether the passage's text and vector are stored, living or not."""
+        return id in self._image.passage_rows
+
+    def unextracted(self, batch: Batch) -> list[PassageText]:
+        """Which passages an extractor has to read before `batch` is complete."""
+        return unextracted(self._image, batch)
+
+    def missing(self, batch: Batch) -> Missing:
+        """Which texts have to be encoded before `batch` can be committed; its extractions must be in it."""
+        return missing(self._image, batch)
