@@ -31,7 +31,8 @@ PARTS = 10
 FILES = 300
 SEED = 7
 PATIENCE_S = 1_800.0
-SETTLE_S = 8.0
+SETTLE_S = 12.0
+"""Longer than Lance keeps a thread that has nothing to do: 10 s."""
 MIB = 1 << 20
 QUIET = re.compile(r'"level": "(debug|info)"|"event": "document_failed".*"reason": "gone"')
 """What a log line holds that tells of nothing wrong: a file may go before it is read, and is forgotten then."""
