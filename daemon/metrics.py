@@ -6,6 +6,7 @@ Labels take few values: an outcome is a document's state, a stage one of `STAGES
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import Lock
 from time import perf_counter
 
 from prometheus_client import (
@@ -143,6 +144,8 @@ for _stage in STAGES:  # there from the start, so that a rate over them is 0 and
     STAGE.labels(_stage)
 
 _looks: list[Callable[[], None]] = []
+_rendering = Lock()
+"""Two who ask at once would clear what the other has just set."""
 
 
 def at_scrape(look: Callable[[], None]) -> None:
@@ -159,12 +162,13 @@ def observe_query(mode: str, seconds: float, stages_ms: Mapping[str, float]) -> 
 
 def render(status: Status | None) -> bytes:
     """The text exposition format, with the gauges that follow from `status` set first where there is one."""
-    READY.set(status is not None and status.state is DaemonState.READY)
-    if status is not None:
-        _set(status)
-    for look in _looks:
-        look()
-    return generate_latest(REGISTRY)
+    with _rendering:
+        READY.set(status is not None and status.state is DaemonState.READY)
+        if status is not None:
+            _set(status)
+        for look in _looks:
+            look()
+        return generate_latest(REGISTRY)
 
 
 def _set(status: Status) -> None:

@@ -56,7 +56,8 @@ def backup(store: Store, target: Path) -> Backup:
         with store.between_commits() as last:
             files = _files(store.folder)
             for accepted in (store.folder / INBOX).glob("*.jsonl"):
-                _place(accepted, waiting / accepted.name)
+                with suppress(FileNotFoundError):  # its documents are committed, or replaced by later ones
+                    _place(accepted, waiting / accepted.name)
             for session in (store.folder / SESSIONS).glob("[!.]*.json"):
                 with suppress(FileNotFoundError):  # removed meanwhile
                     _place(session, waiting / SESSIONS / session.name)

@@ -114,10 +114,17 @@ class Held:
 
     def spent(self) -> dict[str, tuple[int, int, int]]:
         """What extraction has cost so far: by extractor, how many extractions, prompt tokens and completion tokens."""
-        columns = ["extractor", "prompt_tokens", "completion_tokens"]
+        columns = ["extractor", "prompt_tokens", "completion_tokens", "passage", "commit"]
         with self._tables.pinned():
-            table = self._tables.read("extractions", columns).group_by("extractor")
-        sums = table.aggregate([("prompt_tokens", "count"), ("prompt_tokens", "sum"), ("completion_tokens", "sum")])
+            table = self._tables.read("extractions", columns)
+        # While small files are merged, the table holds their rows twice for a moment.
+        once = table.group_by(["passage", "commit", "extractor"]).aggregate(
+            [("prompt_tokens", "max"), ("completion_tokens", "max")]
+        )
+        once = once.rename_columns({"prompt_tokens_max": "prompt_tokens", "completion_tokens_max": "completion_tokens"})
+        sums = once.group_by("extractor").aggregate(
+            [("prompt_tokens", "count"), ("prompt_tokens", "sum"), ("completion_tokens", "sum")]
+        )
         return {
             row["extractor"]: (
                 row["prompt_tokens_count"],

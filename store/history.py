@@ -49,6 +49,7 @@ class Touched:
         self.triple_counts = image.triple_counts.view().array()
         self.ends = image.triple_ends.view()
         self.ids = image.ids["phrases"].view()
+        self.extracted = list(image.extracted)
         self.lost = False
         """Whether something was taken up that is not known: rows have other numbers now."""
         self._passages: set[int] = set()
@@ -89,14 +90,19 @@ def plan_purge(tables: Tables, image: Image, horizon: int, begun: Touched) -> Pu
     )
     dropped = set(drop)
     kept = _held(image, (text for i, text in enumerate(documents["passages"].to_pylist()) if i not in dropped))
+    read = tables.read_with_ids("extractions", ("passage", "commit"))
+    readings = read["passage"].to_pylist()
+    outdated = _replaced(readings, read["commit"].to_pylist(), [False] * len(readings), horizon)
+    kept[1].update(_superseded(tables, image, read, set(outdated)))
     passages, phrases, triples = _dead(image, begun, *kept)
     names = {image.passages[row].id for row in passages}
+    outdated += [i for i in set(range(len(readings))).difference(outdated) if readings[i] in names]
     return Purge(
         {
             "documents": _ids(documents, drop),
             "synonyms": _ids(synonyms, pairs),
             "passages": _matching(tables, "passages", "id", names),
-            "extractions": _matching(tables, "extractions", "passage", names),
+            "extractions": _ids(read, outdated),
             "triples": _triple_ids(tables, image, begun, triples),
             "phrases": _matching(tables, "phrases", "row", {int(begun.ids[row]) for row in phrases}),
         },
@@ -104,6 +110,23 @@ def plan_purge(tables: Tables, image: Image, horizon: int, begun: Touched) -> Pu
         phrases,
         triples,
     )
+
+
+def _superseded(tables: Tables, image: Image, read: Any, dropped: set[int]) -> set[int]:
+    """Rows of the triples that an earlier reading found of a passage which was read again since, where somebody may still look
+    back at that. `dropped` are indices into `read`, the rows of `extractions`."""
+    passages, commits = read["passage"].to_pylist(), read["commit"].to_pylist()
+    last: dict[str, int] = {}
+    for i in sorted(range(len(commits)), key=commits.__getitem__):
+        last[passages[i]] = i
+    earlier = [i for i in range(len(commits)) if last[passages[i]] != i and i not in dropped]
+    found: set[int] = set()
+    ids = _ids(read, earlier)
+    for start in range(0, len(ids), TOGETHER):
+        part = tables.read_by_id("extractions", ("triples",), ids[start : start + TOGETHER])
+        for triples in part["triples"].to_pylist():
+            found.update(_rows_of(image, triples))
+    return found
 
 
 def _replaced(keys: Sequence[Any], commits: Sequence[int], ends: Sequence[bool], horizon: int) -> list[int]:
@@ -129,12 +152,17 @@ def _held(image: Image, references: Iterable[str]) -> tuple[set[int], set[int]]:
             row = image.passage_rows.get(passage)
             if row is not None:
                 passages.add(row)
-            for subject, predicate, object_ in given or ():
-                key = (image.phrase_rows.get(subject, -1), predicate, image.phrase_rows.get(object_, -1))
-                stated = image.triple_rows.get(key)
-                if stated is not None:
-                    triples.add(stated)
+            triples.update(_rows_of(image, given or ()))
     return passages, triples
+
+
+def _rows_of(image: Image, triples: Iterable[Sequence[str]]) -> Iterator[int]:
+    """The rows of those that are known."""
+    for subject, predicate, object_ in triples:
+        key = (image.phrase_rows.get(subject, -1), predicate, image.phrase_rows.get(object_, -1))
+        row = image.triple_rows.get(key)
+        if row is not None:
+            yield row
 
 
 def _dead(image: Image, begun: Touched, held: set[int], given: set[int]) -> tuple[list[int], list[int], list[int]]:
@@ -147,8 +175,7 @@ def _dead(image: Image, begun: Touched, held: set[int], given: set[int]) -> tupl
     passages = [row for row in passages if row not in held]
     wanted = begun.triple_counts > 0
     wanted[[row for row in given if row < len(wanted)]] = True
-    for row in range(len(living)):
-        found = image.extracted[row]
+    for row, found in enumerate(begun.extracted):
         if found is not None and (living[row] or row in held):
             wanted[found[found < len(wanted)]] = True
     triples = [row for row in list(image.triple_rows.values()) if row < len(wanted) and not wanted[row]]

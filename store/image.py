@@ -161,12 +161,12 @@ class Image:
         self._number("passages", len(passages), ids)
         for passage in passages:
             row = len(self.passages)
-            self.passage_rows[passage.id] = row
             self.passages.append(passage)
             self.users.append({})
             self.extracted.append(None)
             self.effective.append(NOTHING)
             self.postings.extend(row, passage.full)
+            self.passage_rows[passage.id] = row  # last: who finds it there asks for the rest
         self.passage_counts.grow(len(self.passages))
 
     def add_phrases(self, phrases: list[str], ids: NDArray[np.int32] | None = None) -> None:

@@ -45,7 +45,7 @@ def past_image(then: Image, tables: Tables, rule: SynonymRule, commit: int) -> I
 def _fill(image: Image, tables: Tables, rule: SynonymRule, commit: int | None, changing: bool = True) -> None:
     """`changing`: whether commits will follow, which need to know more of the synonyms than queries do."""
     # A few rows at a time: while they are made Python's, no other thread runs.
-    for batch in until(tables.read("extractions"), commit).to_batches(AT_A_TIME):
+    for batch in _last_readings(until(tables.read("extractions"), commit)).to_batches(AT_A_TIME):
         _extractions(image, batch)
     known = image.copies()
     for batch in until(tables.read("documents"), commit).to_batches(AT_A_TIME):
@@ -108,6 +108,12 @@ def append_contents(image: Image, tables: Tables, first: Mapping[str, int]) -> N
     if image.sketches.due:
         image.sketches.adopt(sort(image.sketches.view()))
     pa.default_memory_pool().release_unused()
+
+
+def _last_readings(table: Any) -> Any:
+    """Of several rows for one passage the last: the triples of an earlier one may have been purged."""
+    last = {passage: row for row, passage in enumerate(table["passage"].to_pylist())}
+    return table if len(last) == table.num_rows else table.take(np.array(sorted(last.values()), np.int64))
 
 
 def _extractions(image: Image, batch: Any) -> None:

@@ -272,9 +272,9 @@ class Store(Held):
                 if begun.meets(purge):
                     return None
                 if len(purge):
+                    self._log.horizon = max(self._log.horizon, horizon)  # first: who looks back beside this asks for it
                     # From here on nobody may count on these rows: what comes back comes as new.
                     self._image.forget(purge.passages, purge.phrases, purge.triples)
-                    self._log.horizon = max(self._log.horizon, horizon)
                     self._log.append("purge", {}, {"horizon": horizon})
                 return purge
         finally:
@@ -325,36 +325,47 @@ class Store(Held):
 
     def at(self, moment: float | int) -> Snapshot:
         """The memory as of a commit (an int) or of a time in Unix seconds (a float). Raises StoreError if that is not kept."""
-        commit = moment if isinstance(moment, int) else self._log.before(moment)
-        if commit is None or commit < 1 or commit < self._log.horizon:
-            raise StoreError(
-                f"the memory is kept from commit {max(self._log.horizon, 1)} on; ask for that one or a later"
-            )
+        commit = self._check_kept(moment if isinstance(moment, int) else self._log.before(moment))
         if commit >= self._log.last.seq:
             if isinstance(moment, int) and commit > self._log.last.seq:
                 raise StoreError(f"there is no commit {commit} yet; the last is {self._log.last.seq}")
             return self._snapshot
         with self._looking_back:
-            if self._past is None or self._past.commit != commit:
-                with self._writing.held("look back"):
-                    then = self._image.past()
-                try:
-                    with self._tables.pinned():
-                        image = past_image(then, self._tables, self.rule, commit)
-                except (KeyError, IndexError):
-                    if commit >= self._log.horizon:
-                        raise
-                if commit < self._log.horizon:  # a purge went by
-                    return self.at(commit)
-                self._past = Snapshot(image, commit, self._log.times[commit])
+            while self._past is None or self._past.commit != commit:
+                self._look_back(commit)
             return self._past
 
+    def _look_back(self, commit: int) -> None:
+        """Makes `_past` the memory as of `commit`, unless a purge went by; then there may be none."""
+        with self._writing.held("look back"):
+            self._check_kept(commit)
+            present, forgotten, made = self._image, self._image.forgotten, self._log.times[commit]
+            then = present.past()
+        try:
+            with self._tables.pinned():
+                image = past_image(then, self._tables, self.rule, commit)
+        except (KeyError, IndexError, ValueError):
+            # What this commit needs stays; but where a text stands is shared with the present, which has just forgotten some.
+            if self._image is present and present.forgotten == forgotten:
+                raise
+        else:
+            self._past = Snapshot(image, commit, made)
+
+    def _check_kept(self, commit: int | None) -> int:
+        earliest = max(self._log.horizon, 1)
+        if commit is None or commit < earliest:
+            raise StoreError(f"the memory is kept from commit {earliest} on; ask for that one or a later")
+        return commit
+
     def close(self) -> None:
-        """Lets go of the store; nothing is written."""
+        """Lets go of the store; nothing is written. Maintenance that a thread is at keeps the lock until the process ends."""
         self._folder.shutdown(cancel_futures=True)
         self._upkeep.close()
-        with self._writing.held("close"):
-            self._lock.release()
+        if self._saving.acquire(blocking=False):
+            if self._upkeep.rests():
+                with self._writing.held("close"):
+                    self._lock.release()
+            self._saving.release()
 
     def __enter__(self) -> Self:
         return self

@@ -203,7 +203,7 @@ class Tables:
             return table.to_arrow()
         if not table.count_rows():
             return self._nothing(name, columns)
-        return table.search().select(list(columns)).limit(max(table.count_rows(), 1)).to_arrow()
+        return table.search().select(list(columns)).limit(FAR).to_arrow()
 
     def read_where(self, name: str, columns: Sequence[str] | None, condition: str) -> pa.Table:
         """The rows for which `condition` (SQL) holds; all columns where none are named."""
@@ -211,7 +211,7 @@ class Tables:
         wanted = list(columns or self._schemas[name].names)
         if not table.count_rows():
             return self._nothing(name, wanted)
-        return table.search().where(condition).select(wanted).limit(max(table.count_rows(), 1)).to_arrow()
+        return table.search().where(condition).select(wanted).limit(FAR).to_arrow()
 
     def _nothing(self, name: str, columns: Sequence[str]) -> pa.Table:
         # A search costs milliseconds also where there is nothing to be found, and most small stores lack something.
@@ -225,11 +225,15 @@ class Tables:
     def read_with_ids(self, name: str, columns: Sequence[str]) -> pa.Table:
         """Some columns of the whole table and `_rowid`, by which `delete` names rows."""
         table = self._tables[name]
-        return table.search().with_row_id(True).select(list(columns)).limit(max(table.count_rows(), 1)).to_arrow()
+        return table.search().with_row_id(True).select(list(columns)).limit(FAR).to_arrow()
+
+    def read_by_id(self, name: str, columns: Sequence[str], ids: Sequence[int]) -> pa.Table:
+        """Some columns of the rows with these ids, in no order."""
+        return self._tables[name].search().where(_among(ids)).select(list(columns)).limit(FAR).to_arrow()
 
     def delete(self, name: str, ids: Sequence[int]) -> None:
         """Deletes the rows with these ids, as of now: compaction gives rows other ids."""
-        self._tables[name].delete(f"_rowid IN ({','.join(map(str, ids))})")
+        self._tables[name].delete(_among(ids))
 
     def rows(self, name: str) -> int:
         return int(self._tables[name].count_rows())
@@ -377,6 +381,10 @@ class Tables:
             for folder in (root / "data", root / "_deletions", root / "_transactions", root / "_versions", root):
                 if (found := _files(folder)) is not None:
                     self._synced[folder] = found
+
+
+def _among(ids: Sequence[int]) -> str:
+    return f"_rowid IN ({','.join(map(str, ids))})"
 
 
 def _files(folder: Path) -> set[str] | None:

@@ -150,6 +150,10 @@ class Upkeep:
                         return False
         return bool(pierced)
 
+    def rests(self) -> bool:
+        """Whether nobody rearranges anything at this moment."""
+        return not self._tending.locked()
+
     def close(self) -> None:
         """Waits for the merge under way."""
         self._merger.shutdown(cancel_futures=True)

@@ -36,15 +36,15 @@ log = structlog.get_logger(__name__)
 class _Ticket:
     """Somebody waits until all that a scan found is told."""
 
+    tell: Callable[[bool], None]
+    """Called once, with whether it was so."""
     paths: set[bytes] = field(default_factory=set)
-    done: threading.Event = field(default_factory=threading.Event)
-    complete: bool = False
 
 
 class FolderSource:
     """Follows one folder. `emit` and the callbacks are called on the source's own thread.
 
-    `emit` may block: events then gather here, one a path. It must not call `rescan`. An event counts as told once
+    `emit` may block: events then gather here, one a path. An event counts as told once
     `emit` has returned. `touched` is told of files whose content is as it was under another mtime or inode: a position
     to store, nothing to read. `on_state` is called when the state changes, not for each file. Neither may raise.
     """
@@ -70,6 +70,8 @@ class FolderSource:
         self._overflowed = False
         self._trusted: Inode | None = None
         self._requests: deque[_Ticket] = deque()
+        self._ending = threading.Lock()
+        self._ended = False
         self._tickets: list[_Ticket] = []
         self._scan_at = 0.0
         self._name: StateName = "starting"
@@ -95,20 +97,19 @@ class FolderSource:
         """Scan, then follow, on threads of its own."""
         self._thread.start()
 
-    def rescan(self, *, wait: bool = True, timeout: float | None = None) -> bool:
-        """Scan the whole folder. With `wait`, return once every difference that the scan found has been told.
+    def rescan(self, tell: Callable[[bool], None] = lambda _told: None) -> None:
+        """Scan the whole folder; does not wait. `tell` is called on the source's thread once every difference that the scan
+        found has been told, with False where that will not be: the folder is missing, or the source stopped.
 
-        Returns whether that was so: False where the folder is missing, the source stopped or the time ran out.
+        Where the source had stopped before, it is called at once, on the caller's thread.
         """
-        ticket = _Ticket()
-        self._requests.append(ticket)
-        self._wake.set()
-        end = float("inf") if timeout is None else time.monotonic() + timeout
-        while wait and self._thread.is_alive() and (left := end - time.monotonic()) > 0:
-            # In slices: the thread may end between the request and the wait.
-            if ticket.done.wait(min(left, 1.0)):
-                break
-        return ticket.complete or (not wait and self._thread.is_alive())
+        ticket = _Ticket(tell)
+        with self._ending:
+            if not self._ended:
+                self._requests.append(ticket)
+                self._wake.set()
+                return
+        tell(False)
 
     def recheck(self, uri: str) -> None:
         """Look at one file again and tell of it as if it were new, or as removed if it is gone."""
@@ -150,8 +151,10 @@ class FolderSource:
             if self._watches is not None:
                 self._watches.close()
             self._show("stopped")
+            with self._ending:
+                self._ended = True
             for ticket in (*self._tickets, *self._requests):
-                ticket.done.set()
+                ticket.tell(False)
 
     def _guarded_turn(self) -> None:
         try:
@@ -244,7 +247,7 @@ class FolderSource:
             self._watches.clear()
         self._scan_at = time.monotonic() + RETRY_S
         for ticket in (*self._tickets, *tickets):
-            ticket.done.set()
+            ticket.tell(False)
         self._tickets.clear()
         self._show("missing", problem)
 
@@ -256,10 +259,10 @@ class FolderSource:
             }
             for ticket in self._tickets:
                 ticket.paths -= done
+            for ticket in self._tickets:
                 if not ticket.paths:
-                    ticket.complete = True
-                    ticket.done.set()
-            self._tickets = [ticket for ticket in self._tickets if not ticket.complete]
+                    ticket.tell(True)
+            self._tickets = [ticket for ticket in self._tickets if ticket.paths]
         follower.resolved.clear()
 
     # Watches.

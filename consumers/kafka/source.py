@@ -231,6 +231,7 @@ class KafkaSource:
             else:
                 self._unreachable()
             return
+        asked = len(self._asks)  # who asks from here on may mean a message that is later than the ends found now
         try:
             ends = consumer.end_offsets(list(mine), timeout_ms=ASK_MS) if mine else {}
         except KafkaTimeoutError:
@@ -254,8 +255,10 @@ class KafkaSource:
             self._say("missing", f"the brokers have no topic {names}; it is followed as soon as it is there")
         else:
             self._say("following")
-        while self._asks:
-            self._asks.popleft().set_result(self._ends)
+        for _ in range(asked):
+            ask = self._asks.popleft()
+            if ask.set_running_or_notify_cancel():  # not where whoever asked has given up
+                ask.set_result(self._ends)
 
     def _commit(self, consumer: KafkaConsumer, wait: bool = False) -> None:
         """Tells the group what the store holds, for those who watch the group."""

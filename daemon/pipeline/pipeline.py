@@ -78,6 +78,8 @@ class Pipeline:
         self._again: dict[str, Again] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._touched: dict[str, Any] = {}
+        self._taken: dict[str, Any] = {}
+        """Those of them that the batch under way takes along."""
         self._loop = asyncio.get_running_loop()
         self.on_commit: Callable[[], None] = lambda: None
         """Is called after each commit, before anybody who waits for it is told."""
@@ -121,7 +123,10 @@ class Pipeline:
 
     def touched(self, uri: str, fingerprint: Fingerprint) -> None:
         """A file has another mtime and the same content: nothing to read, its position goes along with the next commit."""
-        self._loop.call_soon_threadsafe(self._touched.__setitem__, uri, fingerprint.to_json())
+        self._loop.call_soon_threadsafe(self._touch, uri, fingerprint.to_json())
+
+    def _touch(self, uri: str, position: Any) -> None:
+        self._touched[uri] = position
 
     def _emitted(self, event: FileEvent) -> None:
         if isinstance(event, FileMoved) and not self._keeps(event):
@@ -260,9 +265,9 @@ class Pipeline:
 
     def _assemble(self, outcomes: Sequence[Outcome]) -> Batch:
         batch = assemble(self._store, self.containers, outcomes)
-        touched, self._touched = self._touched, {}
         marks = positions(mark for outcome in outcomes if outcome.final for mark in outcome.work.marks)
-        return replace(batch, positions={**touched, **batch.positions, **marks})
+        self._taken = self._touched.copy()
+        return replace(batch, positions={**self._taken, **batch.positions, **marks})
 
     def _applied(self, outcomes: Sequence[Outcome], batch: Batch, committed: Committed, took_ms: float) -> None:
         for document in batch.documents:
@@ -281,6 +286,10 @@ class Pipeline:
             DOCUMENTS.labels(State.REMOVED.value).inc()
             self._publish("removed", uri, commit=committed.seq)
         self.on_commit()
+        # Not when the batch was made: it may be made several times before it is committed.
+        for uri, position in self._taken.items():
+            if self._touched.get(uri) is position:
+                del self._touched[uri]
         settle(mark for outcome in outcomes if outcome.final for mark in outcome.work.marks)
         for outcome in outcomes:
             if outcome.final:

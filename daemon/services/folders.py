@@ -1,7 +1,8 @@
 """A followed folder as the daemon runs it: the source, what is known of it, and how it is reported."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from consumers.folder import FolderSettings, FolderSource, file_uri
@@ -36,7 +37,7 @@ class FollowedFolder:
 
     def rescan(self) -> None:
         """Looks for what no event told of; does not wait."""
-        self._source.rescan(wait=False)
+        self._source.rescan()
 
     def status(self, pending: int) -> SourceStatus:
         state = self._source.state
@@ -51,7 +52,16 @@ class FollowedFolder:
         )
 
     async def catch_up(self) -> None:
-        await asyncio.to_thread(self._source.rescan)
+        loop = asyncio.get_running_loop()
+        told = asyncio.Event()
+        # Not a thread that waits: a first scan takes minutes, and clients that give up would each leave one behind.
+        self._source.rescan(lambda _told: _from_afar(loop, told.set))
+        await told.wait()
 
     def stop(self) -> None:
         self._source.stop()
+
+
+def _from_afar(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
+        loop.call_soon_threadsafe(call)

@@ -51,8 +51,11 @@ class SessionService:
                 f"{detail[:1].upper()}{detail[1:]}.", errors=[FieldError(field="session", message=detail)]
             ) from None
         if session is not None and self._sessions.expired(session, self._keep_s()):
-            self._sessions.remove(name)
-            return None
+            with self._writing:
+                session = self._sessions.load(name)  # unless it was written anew just now
+                if session is not None and self._sessions.expired(session, self._keep_s()):
+                    self._sessions.remove(name)
+                    return None
         return session
 
     def save(
@@ -80,7 +83,8 @@ class SessionService:
 
     def _remove(self, names: Sequence[str]) -> RemoveSessionsResponse:
         wanted = [self.name(name) for name in names]
-        missing = [name for name in wanted if not self._sessions.remove(name)]
+        with self._writing:  # a sweep under way would write back what it has read
+            missing = [name for name in wanted if not self._sessions.remove(name)]
         return RemoveSessionsResponse(removed=len(wanted) - len(missing), missing=missing)
 
     def _entry(self, name: str) -> SessionEntry:

@@ -4,6 +4,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
@@ -29,6 +30,13 @@ def uri(path: Path | bytes) -> str:
 
 def digest(content: bytes) -> str:
     return blake2b(content, digest_size=16).hexdigest()
+
+
+def rescanned(source: FolderSource) -> bool:
+    """Has the folder scanned; whether all that the scan found was told."""
+    told: Future[bool] = Future()
+    source.rescan(told.set_result)
+    return told.result(PATIENCE_S)
 
 
 class Daemon:
@@ -114,7 +122,7 @@ class Folder:
 
     def rescan(self) -> None:
         assert self.source is not None
-        assert self.source.rescan(timeout=PATIENCE_S)
+        assert rescanned(self.source)
 
     def stop(self) -> None:
         if self.source is not None:

@@ -18,7 +18,7 @@ from watchdog.observers import inotify_c
 
 from consumers.folder import FolderSettings, FolderSource
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved
-from tests.consumers.folder_support import PATIENCE_S, Daemon, Folder, digest, until, uri
+from tests.consumers.folder_support import PATIENCE_S, Daemon, Folder, digest, rescanned, until, uri
 
 NOBODY = 65534
 
@@ -311,7 +311,7 @@ def test_a_missing_folder_is_waited_for(folder: Folder) -> None:
     daemon = folder.start()
     until(lambda: folder.state().state == "missing")
     assert "not there" in folder.state().detail
-    assert not folder.source.rescan(timeout=PATIENCE_S)
+    assert not rescanned(folder.source)
     folder.root.mkdir()
     (folder.root / "a").write_bytes(b"a")
     folder.settled()
@@ -494,7 +494,7 @@ def test_while_the_daemon_is_busy_events_gather_one_a_path(watched: Folder) -> N
         for number in range(50):
             (watched.root / "second").write_bytes(b"%d" % number)
         free.set()
-        assert source.rescan(timeout=PATIENCE_S)
+        assert rescanned(source)
         assert len(events) == 2
         assert isinstance(events[1], FileChanged)
         assert events[1].fingerprint.digest == digest(b"49")
@@ -516,7 +516,7 @@ def test_a_file_that_was_just_saved_is_told_before_a_backlog(watched: Folder) ->
     (watched.root / "urgent").write_bytes(b"now")
     until(lambda: source._inbox)
     free.set()
-    assert source.rescan(timeout=PATIENCE_S)
+    assert rescanned(source)
     source.stop()
     assert len(events) == 101
     assert uri(watched.root / "urgent") in [event.uri for event in events[:3]]
@@ -604,7 +604,7 @@ def test_stopping_ends_the_threads_and_whoever_waits(folder: Folder) -> None:
     source.stop()
     assert source.state.state == "stopped"
     assert not source._thread.is_alive()
-    assert not source.rescan(timeout=PATIENCE_S)
+    assert not rescanned(source)
     (folder.root / "a").write_bytes(b"a")
     assert folder.daemon.events == []
 

@@ -286,7 +286,7 @@ def test_a_file_that_is_being_written_is_told_when_it_is_complete(folder: Folder
         for number in range(20):
             file.write(b"part %d " % number)
             file.flush()
-            folder.source.rescan(wait=False)
+            folder.source.rescan()
         assert daemon.events == []
     folder.settled()
     assert len(daemon.events) == 1

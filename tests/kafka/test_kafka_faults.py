@@ -134,8 +134,12 @@ def test_brokers_that_are_away_at_the_start_are_waited_for(cluster, tmp_path):
     cluster.mock(do="down", broker=1)
     with following(tmp_path, cluster, topic) as daemon:
         until(lambda: source(daemon)["state"] == "unreachable", "status says so")
+        for _ in range(3):  # who gives up waiting leaves nothing behind that the feed would trip over
+            assert daemon.ctl("wait", "--timeout", "0.3").code == 5
         cluster.mock(do="up", broker=1)
         assert daemon.wait()["documents"] == 1
+        assert "error" not in {event["state"] for event in daemon.events("kafka_state")}
+        assert source(daemon)["rebalances"] == 1
 
 
 def test_a_topic_that_is_not_there_is_named_and_followed_when_it_comes(cluster, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -88,6 +89,20 @@ def test_what_is_accepted_and_not_committed_is_in_the_backup_and_comes_back(stor
     assert restored == made
     assert {path.name: path.read_text() for path in inbox.iterdir()} == {"000000000001.jsonl": "accepted"}
     assert (aside / "inbox" / "000000000003.jsonl").read_text() == "later"
+
+
+def test_what_is_committed_while_a_backup_is_made_does_not_stop_it(store, tmp_path, monkeypatch):
+    """An accepted document's file goes once it is committed: between being listed and being copied, too."""
+    (store.folder / "inbox").mkdir()
+    listed = Path.glob
+
+    def glob(folder, pattern):
+        yield from listed(folder, pattern)
+        if folder == store.folder / "inbox":
+            yield folder / "000000000009.jsonl"
+
+    monkeypatch.setattr(Path, "glob", glob)
+    assert backup(store, tmp_path / "backup").commit == store.snapshot().commit
 
 
 def test_no_backup_over_something_or_into_the_store(store, tmp_path):

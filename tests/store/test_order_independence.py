@@ -17,8 +17,9 @@ import store.store
 import store.upkeep
 from store.errors import StoreError
 from store.export import export_lines
+from store.keys import passage_id
 from tests.store import oracle
-from tests.store.small import PHRASES, complete, extract, open_store
+from tests.store.small import PHRASES, complete, open_store, reading
 
 MEMORY = Path("/dev/shm")
 """Where files cost least: nothing here is about what survives a power loss."""
@@ -48,15 +49,22 @@ class MemoryMachine(RuleBasedStateMachine):
         self.documents = {}
         self.positions = {}
         self.known = {}
+        self.versions = {}
+        """How many times a text was read again."""
         self.store = open_store(self.folder)
+
+    def extract(self, title, text):
+        return reading(title, text, self.versions.get(text, 0))
+
+    def commit(self, changes, gone, again=()):
+        self.store.commit(complete(self.store, changes, gone, self.extract, again))
 
     @rule(
         changes=st.dictionaries(uri, st.lists(passage, max_size=3), min_size=1, max_size=3),
         gone=st.lists(uri, max_size=2),
     )
     def change(self, changes, gone):
-        batch = complete(self.store, changes, [uri for uri in gone if uri not in changes])
-        self.store.commit(batch)
+        self.commit(changes, [uri for uri in gone if uri not in changes])
         for uri in gone:
             self.documents.pop(uri, None)
             self.positions.pop(uri, None)
@@ -66,21 +74,32 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(gone=uri)
     def remove(self, gone):
-        self.store.commit(complete(self.store, {}, [gone]))
+        self.commit({}, [gone])
         self.documents.pop(gone, None)
         self.positions.pop(gone, None)
 
     @rule(old=uri, new=uri)
     def move(self, old, new):
         if old in self.documents and old != new:
-            self.store.commit(complete(self.store, {new: self.documents[old]}, [old]))
+            self.commit({new: self.documents[old]}, [old])
             self.documents[new] = self.documents.pop(old)
             self.positions.pop(old, None)
             self.positions[new] = {"seen": 1}
 
-    @rule()
-    def restart(self):
+    @rule(text=st.sampled_from(TEXTS))
+    def read_again(self, text):
+        """By another extractor, which finds something else."""
+        self.versions[text] = self.versions.get(text, 0) + 1
+        stored = [(title, text) for title in ("T", "") if self.store.knows_passage(passage_id(title, text))]
+        if stored:
+            self.commit({}, [], stored)
+
+    @rule(rebuilt=st.booleans())
+    def restart(self, rebuilt):
+        """`rebuilt`: without what was written down, from the tables alone."""
         self.store.close()
+        for snapshot in self.folder.glob("snapshot-*") if rebuilt else ():
+            shutil.rmtree(snapshot)
         self.store = open_store(self.folder)
 
     @rule()
@@ -108,22 +127,21 @@ class MemoryMachine(RuleBasedStateMachine):
             with pytest.raises(StoreError, match="kept from commit"):
                 self.store.at(commit)
         elif known := max((seq for seq in self.known if seq <= commit), default=0):
-            then = self.store.at(commit)
-            assert (difference := oracle.same(export_lines(then), oracle.export(self.known[known], extract))) is None, (
-                difference
-            )
+            documents, versions = self.known[known]
+            expected = oracle.export(documents, lambda title, text: reading(title, text, versions.get(text, 0)))
+            assert (difference := oracle.same(export_lines(self.store.at(commit)), expected)) is None, difference
 
     @invariant()
     def remember(self):
         if hasattr(self, "store"):
-            self.known[self.store.snapshot().commit] = dict(self.documents)
+            self.known[self.store.snapshot().commit] = dict(self.documents), dict(self.versions)
 
     @invariant()
     def export_is_that_of_the_documents(self):
         if not hasattr(self, "store"):
             return
         snapshot = self.store.snapshot()
-        expected = oracle.export(self.documents, extract)
+        expected = oracle.export(self.documents, self.extract)
         assert (difference := oracle.same(export_lines(snapshot), expected)) is None, difference
         kinds = [line.get("type", line["kind"]) for line in expected]
         assert dict(snapshot.edges) == {name: kinds.count(name) for name in ("relation", "context", "synonym")}

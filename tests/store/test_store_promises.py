@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from datetime import timedelta
 
 import pytest
@@ -13,13 +14,14 @@ import store.store as store_store
 from store.errors import EncoderMismatch, Incomplete, NewerFormat, StoreDamaged, StoreError
 from store.export import export_lines
 from store.image import Image
+from store.keys import passage_id
 from store.plan import plan
 from store.rows import write_rows
 from store.store import Store
 from store.types import Batch, EncoderIdentity
 from store.verify import verify
 from tests.store import oracle
-from tests.store.small import complete, extract, open_store
+from tests.store.small import complete, extract, open_store, reading
 
 SECRET = "text 7 zanzibar"
 
@@ -69,6 +71,78 @@ def test_what_was_purged_can_come_back_also_after_a_restart(tmp_path):
         assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
     with open_store(tmp_path) as store:
         assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
+
+
+def test_what_an_earlier_reading_found_is_forgotten_and_nothing_else(tmp_path):
+    """A passage read again by a better extractor: the first reading is no more, once nobody can look back at it."""
+    documents = {"a": [("T", "text 4 secret", None)], "b": [("T", "text 1", None)]}
+    first = [(f"zanzibar {i}", "is", f"zanzibar {i + 1}") for i in range(3)]
+    with open_store(tmp_path) as store:
+        read_first = complete(store, documents, [], lambda title, text: first if "4" in text else extract(title, text))
+        store.commit(read_first)
+        read = store.snapshot().commit
+        store.commit(complete(store, {}, [], extract, [("T", "text 4 secret")]))
+        store.save()
+        assert store.purge(timedelta(days=1)) == 0
+        assert any("zanzibar 0" in line for line in export_lines(store.at(read)))
+        assert store.purge(timedelta(0)) > 0
+        assert b"zanzibar" not in bytes_on_disk(store.folder)
+        assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
+        assert verify(store).problems == []
+        assert store.renew(least=False)
+    for snapshot in tmp_path.glob("snapshot-*"):
+        shutil.rmtree(snapshot)
+    with open_store(tmp_path) as store:
+        assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
+        assert store.extracted(passage_id("T", "text 4 secret")) == tuple(extract("T", "text 4"))
+
+
+def test_an_earlier_reading_stays_for_who_can_still_look_back_at_it(tmp_path):
+    documents = {"a": [("T", "text 4", None)], "b": [("T", "text 1", None)]}
+    with open_store(tmp_path) as store:
+        add(store, documents)
+        then = store.snapshot()
+        time.sleep(0.02)
+        add(store, {}, ["b"])
+        kept_from = time.time()
+        time.sleep(0.02)
+        store.commit(complete(store, {}, [], reading_again, [("T", "text 4")]))
+        assert store.purge(timedelta(seconds=time.time() - kept_from)) > 0
+        assert then.commit < store.horizon < store.snapshot().commit
+        del documents["b"]
+        assert oracle.same(export_lines(store.at(store.horizon)), oracle.export(documents, extract)) is None
+        assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, reading_again)) is None
+        assert store.renew(least=False)
+    with open_store(tmp_path) as store:
+        assert oracle.same(export_lines(store.at(store.horizon)), oracle.export(documents, extract)) is None
+
+
+def reading_again(title, text):
+    return reading(title, text, 1)
+
+
+def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
+    """A text that nobody needs goes while an earlier commit is being put together, which is still kept."""
+    documents = {f"d{i}": [("T", f"text {i}", None)] for i in range(5)}
+    add(store, documents)
+    add(store, {}, ["d4"])
+    looked, kept_from = store.snapshot().commit, time.time()
+    time.sleep(0.02)
+    add(store, {"late": [("T", "text 6", None)]})
+    made = store_store.past_image
+
+    def meanwhile(*given):
+        if not purged:
+            purged.append(store.purge(timedelta(seconds=time.time() - kept_from)))
+            raise KeyError("what was just forgotten")
+        return made(*given)
+
+    purged = []
+    monkeypatch.setattr(store_store, "past_image", meanwhile)
+    del documents["d4"]
+    assert oracle.same(export_lines(store.at(looked)), oracle.export(documents, extract)) is None
+    assert purged[0] > 0
+    assert store.horizon == looked
 
 
 def test_the_log_does_not_grow_for_ever(tmp_path):
