@@ -5,6 +5,7 @@ is copied before the first change after a view was taken. So a snapshot costs wh
 """
 
 from collections.abc import Sequence
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -114,6 +115,13 @@ class Counts:
         return CountsView(tuple(self._chunks), self.n)
 
 
+def _block(dim: int) -> NDArray[np.float32]:
+    """Room for `BLOCK` vectors in pages of its own, which take no memory before they are written to, and none once the last
+    view of them is gone. The C library gives the first such blocks so, and later ones from a heap that keeps them."""
+    pages = mmap(-1, BLOCK * dim * np.dtype(np.float32).itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+    return np.frombuffer(pages, np.float32).reshape(BLOCK, dim)
+
+
 class VectorsView:
     """Vectors as of one commit, rows L2-normalised."""
 
@@ -160,7 +168,7 @@ class Vectors:
         while done < len(vectors):
             offset = self.n % BLOCK
             if offset == 0:
-                self._blocks.append(np.empty((BLOCK, self.dim), np.float32))
+                self._blocks.append(_block(self.dim))
             part = vectors[done : done + BLOCK - offset]
             self._blocks[-1][offset : offset + len(part)] = part
             self.n += len(part)
@@ -175,7 +183,7 @@ class Vectors:
             return
         self.n = max(self.n, int(rows.max()) + 1)
         while len(self._blocks) * BLOCK < self.n:
-            self._blocks.append(np.empty((BLOCK, self.dim), np.float32))
+            self._blocks.append(_block(self.dim))
         block_of = rows // BLOCK
         for block in np.unique(block_of):
             here = block_of == block
@@ -185,7 +193,7 @@ class Vectors:
         """Takes over `n` saved rows in blocks of `BLOCK` rows (the last may be shorter); they are never written to."""
         self._blocks, self.n = list(blocks), n
         if n % BLOCK:
-            last = np.empty((BLOCK, self.dim), np.float32)
+            last = _block(self.dim)
             last[: n % BLOCK] = blocks[-1][: n % BLOCK]
             self._blocks[-1] = last
 
