@@ -1,6 +1,33 @@
 """The JSON that people and programs meet on the socket: the one part of the daemon that a client imports."""
 
+from daemon.contract.answers import AskProgress, AskResponse, AskSession, Citation, Tokens
+from daemon.contract.documents import (
+    AddResponse,
+    DocumentEntry,
+    DocumentList,
+    ExtractionResponse,
+    ImportResponse,
+    RemoveResponse,
+    RetryResponse,
+    Spent,
+)
+from daemon.contract.evaluation import AnswerScores, EvalResponse, FilterStatistics, Percentiles, QuestionScore
+from daemon.contract.found import (
+    Explanation,
+    NamedPassage,
+    PassageReason,
+    PassageShare,
+    Path,
+    PathStep,
+    PhraseShare,
+    QueryResponse,
+    RankedPassage,
+    ScoredTriple,
+    SeedPhrase,
+    VouchedTriple,
+)
 from daemon.contract.graph import NODES_MAX, GraphEdge, GraphNode, GraphPath, GraphRequest, GraphResponse
+from daemon.contract.kept import BackupResponse, VerifyResponse
 from daemon.contract.model import moment
 from daemon.contract.problem import FieldError, Problem, ProblemType
 from daemon.contract.requests import (
@@ -17,47 +44,6 @@ from daemon.contract.requests import (
     RetryRequest,
     ShowRequest,
     WaitRequest,
-)
-from daemon.contract.responses import (
-    AddResponse,
-    AnswerScores,
-    AskProgress,
-    AskResponse,
-    AskSession,
-    BackupResponse,
-    Citation,
-    DocumentEntry,
-    DocumentList,
-    Edges,
-    EvalResponse,
-    Event,
-    Explanation,
-    ExtractionResponse,
-    ExtractionStatus,
-    FilterStatistics,
-    Health,
-    ImportResponse,
-    NamedPassage,
-    PassageReason,
-    PassageShare,
-    Path,
-    PathStep,
-    Percentiles,
-    PhraseShare,
-    QueryResponse,
-    QuestionScore,
-    RankedPassage,
-    RemoveResponse,
-    RetryResponse,
-    ScoredTriple,
-    SeedPhrase,
-    SourceStatus,
-    Spent,
-    Status,
-    SynonymRecall,
-    Tokens,
-    VerifyResponse,
-    VouchedTriple,
 )
 from daemon.contract.routes import (
     EVENT_STREAM,
@@ -96,6 +82,7 @@ from daemon.contract.show import (
     TripleText,
     WeightedPhrase,
 )
+from daemon.contract.status import Edges, Event, ExtractionStatus, Health, SourceStatus, Status, SynonymRecall
 from daemon.contract.steps import StepEvent
 
 __all__ = [

@@ -6,9 +6,9 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
+from daemon.contract.found import SeedPhrase
 from daemon.contract.model import Request, Response, Whole, absent
 from daemon.contract.requests import K_MAX, QUERY_CHARS, AsOf, QueryText, RetrievalOverrides
-from daemon.contract.responses import SeedPhrase
 from daemon.contract.routes import Filter, Mode
 from daemon.contract.show import TripleText
 

@@ -2,8 +2,8 @@
 
 from pydantic import AwareDatetime
 
+from daemon.contract.documents import DocumentEntry
 from daemon.contract.model import Response
-from daemon.contract.responses import DocumentEntry
 
 
 class GrownTo(Response):

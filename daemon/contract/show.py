@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field
 
+from daemon.contract.documents import DocumentEntry
 from daemon.contract.model import Response
-from daemon.contract.responses import DocumentEntry
 
 
 class TripleText(Response):

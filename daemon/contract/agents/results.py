@@ -2,8 +2,9 @@
 
 from pydantic import Field
 
+from daemon.contract.answers import Citation, Tokens
+from daemon.contract.documents import DocumentEntry
 from daemon.contract.model import Response, absent
-from daemon.contract.responses import Citation, DocumentEntry, Tokens
 
 
 class Answered(Response):
