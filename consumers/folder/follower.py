@@ -46,6 +46,8 @@ class Follower:
         self.polling = settings.polling
         self.resolved: list[bytes] = []
         """Paths that were looked at since somebody emptied this list; one may have been put off all the same."""
+        self.reading = False
+        """Whether a file is being looked at that waits no more and is not told of yet."""
         self.links_freed = False
         """A link left out because its target was followed under another name may be the only one now: scan again."""
         self._source = settings.source
@@ -133,7 +135,14 @@ class Follower:
         due = self.settling.pop_due(now)
         if due is None:
             return False
-        path, waiting = due
+        self.reading = True
+        try:
+            self._settle(*due, now)
+        finally:
+            self.reading = False
+        return True
+
+    def _settle(self, path: bytes, waiting: Waiting, now: float) -> None:
         self.resolved.append(path)
         found = self._walker.look(path)
         if found.kind == "gone" or not self._reachable(path):
@@ -147,7 +156,6 @@ class Follower:
             self._refuse(path, found)
         else:
             self._file(path, waiting, found, now)
-        return True
 
     def remove_one(self, now: float) -> None:
         """Tell that one vanished path is gone, if its grace is over."""

@@ -88,7 +88,7 @@ class FolderSource:
             self._name,
             self._detail,
             files=len(ledger) - ledger.refused,
-            pending=len(self._follower.settling) + len(self._follower.vanished),
+            pending=len(self._follower.settling) + len(self._follower.vanished) + self._follower.reading,
             watches=len(watches) if watches else 0,
             last_scan_at=self._last_scan_at,
         )
