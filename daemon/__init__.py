@@ -9,5 +9,5 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 # While Lance rewrites a table, a processor is left for commits and queries.
 os.environ.setdefault("LANCE_CPU_THREADS", str(max(len(os.sched_getaffinity(0)) - 1, 1)))
 
-# By itself Lance reads with so many threads at once that tables of a few files leave seventy behind, each with memory of its own.
+# By itself Lance reads with so many threads at once that small tables leave seventy behind, each with memory of its own.
 os.environ.setdefault("LANCE_IO_THREADS", "4")

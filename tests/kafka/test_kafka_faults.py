@@ -135,7 +135,9 @@ def test_brokers_that_are_away_at_the_start_are_waited_for(cluster, tmp_path):
     with following(tmp_path, cluster, topic) as daemon:
         until(lambda: source(daemon)["state"] == "unreachable", "status says so")
         for _ in range(3):  # who gives up waiting leaves nothing behind that the feed would trip over
-            assert daemon.ctl("wait", "--timeout", "0.3").code == 5
+            waited = daemon.ctl("wait", "--timeout", "0.3")
+            assert waited.code == 5
+            assert "is unreachable (no answer from" in waited.err
         cluster.mock(do="up", broker=1)
         assert daemon.wait()["documents"] == 1
         assert "error" not in {event["state"] for event in daemon.events("kafka_state")}
