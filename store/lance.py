@@ -1,6 +1,6 @@
 """LanceDB without the REST clients of a catalogue service, which it imports and an embedded database has no use for.
 
-Making their nine classes takes a third of what a start of hippod takes, 0.7 of 2.2 s, and the 140 of their messages another 0.1.
+Making their nine classes takes a third of what a start of hippod takes, 0.7 of 2.2 s, and their 140 messages another 0.1.
 In their place stand classes that say so when they are used.
 """
 
