@@ -40,11 +40,9 @@ def ui(session: Session, port: int, no_browser: bool) -> None:
             click.echo(f"{server.url}\n\nThe address works once. Ctrl-C ends the page.")
         if not no_browser:
             _open_browser(server.url)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            if sys.stderr.isatty():
-                sys.stderr.write("\n")
+        server.serve_until_interrupted()
+        if sys.stderr.isatty():
+            sys.stderr.write("\n")
 
 
 def _open_browser(url: str) -> None:

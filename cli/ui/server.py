@@ -7,6 +7,8 @@ but what the page asks for.
 
 import http.server
 import re
+import signal
+import threading
 from collections.abc import Mapping
 from http import HTTPStatus
 from urllib.parse import parse_qs, urlsplit
@@ -38,7 +40,7 @@ USED = (
 
 
 class PageServer(http.server.ThreadingHTTPServer):
-    """Listens at once, on `port` or a free one; `serve_forever` serves. OSError where the port is taken."""
+    """Listens at once, on `port` or a free one. OSError where the port is taken."""
 
     daemon_threads = True
 
@@ -58,6 +60,17 @@ class PageServer(http.server.ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://{LOOPBACK}:{self.server_port}{OPEN}?token={self.ticket.token}"
+
+    def serve_until_interrupted(self) -> None:
+        """Serves in a thread of its own until Ctrl-C. That is waited for: an exception that Python raises wherever the main
+        thread happens to be is lost where it happens to be tidying up after another, and the command would go on."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            threading.Thread(target=self.serve_forever, name="serve", daemon=True).start()
+            signal.sigwait({signal.SIGINT})
+            self.shutdown()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def server_close(self) -> None:
         super().server_close()
