@@ -1,6 +1,13 @@
-"""In what order the suite runs: two processes take whole modules, and the longest must not begin last."""
+"""In what order the suite runs: some processes take whole modules, and the longest must not begin last."""
+
+import signal
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell that starts the suite in the background has it ignore Ctrl-C, and with it every program that a test starts and
+    # interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONGEST = (
     "store/test_order_independence.py",
