@@ -27,13 +27,20 @@ LASTING = ("create", "migrate")
 """Kinds of commits that say of what the store is."""
 
 
+Costs = Mapping[str, tuple[int, int, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One row of the log. `time` is in Unix seconds."""
+    """One row of the log. `time` is in Unix seconds.
+
+    `bygone` is, by extractor, what those extractions cost whose rows were purged: how many, prompt and completion tokens.
+    """
 
     seq: int
     time: float
     versions: Mapping[str, int] = field(default_factory=dict)
+    bygone: Costs = field(default_factory=dict)
 
 
 class CommitLog:
@@ -65,7 +72,13 @@ class CommitLog:
             self.format = migrations.format_of(all_facts)
             self._check(all_facts[0], encoder)
             last = rows[-1]
-            self.last = Commit(last["seq"], last["time"], json.loads(last["versions"]))
+            bygone: Mapping[str, Any] = next((each["bygone"] for each in reversed(all_facts) if "bygone" in each), {})
+            self.last = Commit(
+                last["seq"],
+                last["time"],
+                json.loads(last["versions"]),
+                {extractor: (count, prompt, completion) for extractor, (count, prompt, completion) in bygone.items()},
+            )
             self._check_head()
             self.recovered = self._roll_back()
             self._migrate()
@@ -178,12 +191,22 @@ class CommitLog:
         self.times = {seq: at for seq, at in self.times.items() if seq >= self.horizon}
         self.counts = {seq: held for seq, held in self.counts.items() if seq >= self.horizon}
 
-    def append(self, kind: str, positions: Mapping[str, Any], facts: Mapping[str, Any] | None = None) -> Commit:
-        """Makes what the tables hold now a commit; once it returns, power loss does not undo it."""
+    def append(
+        self,
+        kind: str,
+        positions: Mapping[str, Any],
+        facts: Mapping[str, Any] | None = None,
+        bygone: Costs | None = None,
+    ) -> Commit:
+        """Makes what the tables hold now a commit; once it returns, power loss does not undo it.
+
+        `bygone`: written down as the commit's, for one that changes it or outlives the row that said it.
+        """
+        facts = {**(facts or {}), **({} if bygone is None else {"bygone": bygone})}
         versions = self._tables.versions()
         changed = [name for name, version in versions.items() if self.last.versions.get(name) != version]
         self._tables.sync(changed)
-        commit = Commit(self.last.seq + 1, time.time(), versions)
+        commit = Commit(self.last.seq + 1, time.time(), versions, self.last.bygone if bygone is None else bygone)
         self._tables.append(
             "commits",
             {
@@ -192,7 +215,7 @@ class CommitLog:
                 "kind": [kind],
                 "versions": [json.dumps(versions)],
                 "positions": [json.dumps(positions)],
-                "facts": [json.dumps(facts or {})],
+                "facts": [json.dumps(facts)],
             },
         )
         self._tables.sync(["commits"])
@@ -200,7 +223,7 @@ class CommitLog:
             (self._tables.folder / HEAD).write_text(str(commit.seq))
         self.last = commit
         self.times[commit.seq] = commit.time
-        self._count(commit.seq, facts or {})
+        self._count(commit.seq, facts)
         for key, value in positions.items():
             if value is None:
                 self.positions.pop(key, None)

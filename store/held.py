@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from store.commits import CommitLog
+from store.commits import CommitLog, Costs
+from store.costs import COSTS, costs_of, together
 from store.image import Image
 from store.pinned import Pinned
 from store.plan import Missing, missing, unextracted
@@ -112,27 +113,13 @@ class Held:
         row = image.passage_rows.get(id)
         return image.passages[row] if row is not None else None
 
-    def spent(self) -> dict[str, tuple[int, int, int]]:
-        """What extraction has cost so far: by extractor, how many extractions, prompt tokens and completion tokens."""
-        columns = ["extractor", "prompt_tokens", "completion_tokens", "passage", "commit"]
+    def spent(self) -> Costs:
+        """What extraction has cost over the life of the store, as of the last commit."""
         with self._tables.pinned():
-            table = self._tables.read("extractions", columns)
-        # While small files are merged, the table holds their rows twice for a moment.
-        once = table.group_by(["passage", "commit", "extractor"]).aggregate(
-            [("prompt_tokens", "max"), ("completion_tokens", "max")]
-        )
-        once = once.rename_columns({"prompt_tokens_max": "prompt_tokens", "completion_tokens_max": "completion_tokens"})
-        sums = once.group_by("extractor").aggregate(
-            [("prompt_tokens", "count"), ("prompt_tokens", "sum"), ("completion_tokens", "sum")]
-        )
-        return {
-            row["extractor"]: (
-                row["prompt_tokens_count"],
-                row["prompt_tokens_sum"] or 0,
-                row["completion_tokens_sum"] or 0,
-            )
-            for row in sums.to_pylist()
-        }
+            last = self._log.last
+            # Of that commit's version: while small files are merged, the newest holds their rows twice for a moment.
+            table = self._tables.read("extractions", COSTS, last.versions["extractions"])
+        return together(last.bygone, costs_of(table))
 
     def knows_passage(self, id: str) -> bool:
         """Whether the passage's text and vector are stored, living or not."""

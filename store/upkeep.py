@@ -12,6 +12,7 @@ from datetime import timedelta
 import structlog
 
 from store.commits import CommitLog
+from store.costs import COSTS, costs_of, together
 from store.history import TOGETHER, Purge
 from store.holding import WriteLock
 from store.tables import NAMES, Tables, Tail
@@ -117,8 +118,12 @@ class Upkeep:
     def carry_out(self, purge: Purge) -> None:
         """Deletes the rows of a purge, a slice at a time, and takes their bytes off the disk."""
         for name, ids in purge.slices():
+            costs = costs_of(self._tables.read_by_id(name, COSTS, ids)) if name == "extractions" else {}
             with self._writing.held("purge"):
                 self._tables.delete(name, ids)
+                if costs:
+                    # One commit with the rows' going: nothing is counted twice, or not at all.
+                    self._log.append("purging", {}, bygone=together(self._log.last.bygone, costs))
         with self._writing.held("purge"):
             self._log.append("purged", {})
         touched = [name for name, ids in purge.tables.items() if ids]
@@ -133,7 +138,7 @@ class Upkeep:
             return 0
         with self._writing.held("trim"):
             self._log.forget(horizon)
-            self._log.append("trim", {}, {"horizon": self._log.horizon})
+            self._log.append("trim", {}, {"horizon": self._log.horizon}, self._log.last.bygone)
         for start in range(0, len(spent), TOGETHER):
             with self._writing.held("trim"):
                 self._tables.delete("commits", spent[start : start + TOGETHER])
