@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from daemon.allocator import few_arenas, give_back
+from daemon.allocator import give_back, take_thriftily
 from daemon.interpreter import lasting, share_fairly
 
 BATCH = 500
@@ -476,7 +476,7 @@ def _peak() -> int:
 
 if __name__ == "__main__":
     # As the daemon does.
-    few_arenas()
+    take_thriftily()
     share_fairly()
     steps = {"load": load, "ask": ask, "daemon": daemon, "rebuild": rebuild, "commits": commits}
     steps |= {"crossover": crossover, "live": live}

@@ -11,3 +11,7 @@ os.environ.setdefault("LANCE_CPU_THREADS", str(max(len(os.sched_getaffinity(0)) 
 
 # By itself Lance reads with so many threads at once that small tables leave seventy behind, each with memory of its own.
 os.environ.setdefault("LANCE_IO_THREADS", "4")
+
+# Arrow's own allocator keeps some ten MB for what may come, beside what the C library keeps, which is told not to
+# (`daemon.allocator`).
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import structlog
 
-from daemon.allocator import few_arenas
+from daemon.allocator import take_thriftily
 from daemon.config import Config, ConfigError, load_config, render, unsupported
 from daemon.interpreter import share_fairly
 from daemon.logs import setup
@@ -96,7 +96,7 @@ def bring_back(source: Path, folder: Path) -> int:
 
 def serve(config: Config, file: Path | None) -> int:
     """Runs the daemon until it is told to stop; returns the exit code."""
-    few_arenas()
+    take_thriftily()
     share_fairly()
     try:
         config.store.path.mkdir(parents=True, exist_ok=True)

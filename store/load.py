@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
@@ -107,7 +106,6 @@ def append_contents(image: Image, tables: Tables, first: Mapping[str, int]) -> N
     image.sketches.extend(image.phrase_vectors)
     if image.sketches.due:
         image.sketches.adopt(sort(image.sketches.view()))
-    pa.default_memory_pool().release_unused()
 
 
 def _last_readings(table: Any) -> Any:

@@ -113,10 +113,10 @@ def vector_column(vectors: Sequence[Any], dim: int) -> pa.Array:
 
 
 MIB = 1 << 20
-INDEX_CACHE = 8 * MIB
-METADATA_CACHE = 16 * MIB
+INDEX_CACHE = MIB
+METADATA_CACHE = 4 * MIB
 """Bytes. Left to itself Lance keeps what it read of every version that ever was, 8 MiB for each hundred small commits, up to
-a gigabyte; nothing here has a Lance index."""
+a gigabyte; what a commit needs of the last version is far less, and nothing here has a Lance index."""
 
 
 @dataclass(frozen=True, slots=True)
