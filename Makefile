@@ -45,8 +45,8 @@ lint: install-test
 	$(BIN)/mypy
 
 test: install-test lint
-# Three processes on two cores: much of the suite waits for daemons. What two of them starve of time passes when it is run
-# again, and is counted as rerun in the last line.
+# Three processes on two cores: much of the suite waits for daemons. A test that fails because two others took the
+# processor is run again, and counted as rerun in the last line.
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder --reruns 2
 
 bench: install-test

@@ -39,7 +39,7 @@ log = structlog.get_logger()
     "source",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="Put the backup in DIR in the place of the configured store, and exit with 0 or 3.",
+    help="Put the backup in DIR in the place of the configured store, and exit with 0, 2 or 3.",
 )
 @click.version_option(version("hippod"), prog_name="hippod")
 def main(file: Path | None, check: bool, look: bool, source: Path | None) -> None:

@@ -21,7 +21,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from daemon.contract import DaemonState, Status
+from daemon.contract import BAD_SOURCE_STATES, DaemonState, Status
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each counter, which says when its label was first seen
 REGISTRY = CollectorRegistry()
@@ -127,9 +127,6 @@ READY = Gauge("hippod_ready", "1 while queries are answered.", registry=REGISTRY
 UPTIME = Gauge("hippod_uptime_seconds", "Seconds since the start.", registry=REGISTRY)
 
 
-BAD_STATES = ("missing", "error", "unreachable", "denied", "stopped")
-
-
 @contextmanager
 def timed(stage: str) -> Iterator[None]:
     """Counts the block's wall time under `stage`, whether it succeeds or not."""
@@ -190,7 +187,7 @@ def _set(status: Status) -> None:
     LAG.clear()
     PARTITION_LAG.clear()
     for source in status.sources:
-        SOURCE_UP.labels(source.kind, source.name).set(source.state not in BAD_STATES)
+        SOURCE_UP.labels(source.kind, source.name).set(source.state not in BAD_SOURCE_STATES)
         scanned = (source.model_extra or {}).get("last_scan_at")
         if scanned is not None:
             LAST_SCAN.labels(source.name).set(scanned)

@@ -1,4 +1,5 @@
-"""What a store holds, for everybody who asks: one question each, answered from memory, never waiting for a commit.
+"""What a store holds, for everybody who asks: one question each, answered from memory (but `spent`, which
+reads a table), and never waiting for a commit (but `pinned`, for the milliseconds in which one is taken over).
 
 The image changes while it is asked, and another may take its place (`store.renewing`): each answer looks at one image, and
 at each of its containers in one step.

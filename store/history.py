@@ -1,7 +1,8 @@
 """What may be forgotten for good: rows that no commit within the kept time needs.
 
-Rows of `documents` and `synonyms` that a later row replaced, passages that only such rows hold, and the triples, phrases
-and extractions that only such passages have. What was deleted is out of every answer at once; this takes it off the disk.
+Rows of `documents` and `synonyms` that a later row replaced, passages that only such rows hold, earlier readings of
+passages that were read again, and the triples, phrases and extractions that only such passages and readings have.
+What was deleted is out of every answer at once; this takes it off the disk.
 """
 
 import json

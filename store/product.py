@@ -1,4 +1,4 @@
-"""Products of a large sparse matrix with a vector, on all processors.
+"""Products of a large sparse matrix with a vector, on up to four processors.
 
 scipy lets go of the GIL while it multiplies, so blocks of rows that hold about as many entries each are multiplied side by
 side. Every row is added up by one thread in the order of its columns: the answer is the same to the last bit, however many

@@ -2,7 +2,7 @@
 
 `snapshot-<commit>/` beside the tables holds what follows from them and takes long to derive: vectors (mapped into memory,
 not read), postings, sketches, edges, counts. Texts and documents are read from the tables, and the commits after the
-snapshot's are applied on top (`store.load`). A folder is complete or absent: it is written under another name, synced,
+snapshot's are applied on top (`store.start`). A folder is complete or absent: it is written under another name, synced,
 and renamed. Every file's checksum is in `manifest.json`; nothing in it is ever executed.
 """
 

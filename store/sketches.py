@@ -70,7 +70,7 @@ def farthest(threshold: float, bits: int, sigmas: float = SIGMAS) -> int:
 
 @cache
 def flips(threshold: float) -> int:
-    """In how many bits of a band a pair may differ that meets there: 1 for 0.8, 2 from 0.75 down, 3 for 0.5."""
+    """In how many bits of a band a pair may differ that meets there: 1 for 0.8, 2 below 0.78, 3 below 0.6."""
     share = float(np.arccos(min(threshold, 1.0)) / np.pi)
     inside, allowed = (1 - share) ** BAND_BITS, 0
     while (1 - inside) ** BANDS > MISSED:

@@ -36,7 +36,7 @@ EXACT_BELOW = 8_192
 (`bench growth`, "crossover"). Both find the same pairs."""
 
 MOST_FLIPS = 2
-"""With a threshold that needs more, from some 0.5 down, looking through the bands costs more than comparing with all."""
+"""With a threshold that needs more, below 0.6, looking through the bands costs more than comparing with all."""
 
 Pair = tuple[int, int]
 

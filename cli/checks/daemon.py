@@ -12,9 +12,7 @@ from cli.checks.check import Check
 from cli.client import Client, read
 from cli.errors import Exit, Failure
 from cli.text import count, cut, duration, one_line, size
-from daemon.contract import DaemonState, DocumentList, DocumentState, Route, SourceStatus, Status
-
-_BAD_SOURCE = ("error", "failed", "unreachable", "missing", "lost", "stopped")
+from daemon.contract import BAD_SOURCE_STATES, DaemonState, DocumentList, DocumentState, Route, SourceStatus, Status
 
 
 def daemon(address: Address, connect: Callable[[], Client]) -> Iterator[Check]:
@@ -110,7 +108,7 @@ def source(each: SourceStatus) -> Check:
     extra = each.model_extra or {}
     said = next((one_line(str(extra[key])) for key in ("error", "detail", "note") if extra.get(key)), "")
     why = f": {said}" if said else ""
-    if each.state in _BAD_SOURCE or extra.get("error"):
+    if each.state in BAD_SOURCE_STATES or extra.get("error"):
         hint = "make it readable and reachable for hippod; its log says more"
         if each.kind == "folder" and each.state in ("missing", "error") and os.access(each.name, os.R_OK | os.X_OK):
             hint = (

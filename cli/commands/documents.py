@@ -31,7 +31,11 @@ def as_uri(name: str) -> str:
 
 
 @click.command(name="ls")
-@click.option("--state", type=click.Choice([state.value for state in DocumentState]), help="Only those in this state.")
+@click.option(
+    "--state",
+    type=click.Choice([state.value for state in DocumentState]),
+    help="Only those in this state. Removed ones are never listed: `watch` tells of them.",
+)
 @click.option("--prefix", metavar="P", help="Only those whose URI begins with P (or with the URI of the path P).")
 @json_option
 @pass_session

@@ -18,7 +18,7 @@ PAUSE_S = 0.5
 @json_option
 @pass_session
 def reextract(session: Session, no_wait: bool) -> None:
-    """Read every passage anew that another model or prompt has read (or the rules), with the configured extractor.
+    """Have the configured extractor read every passage again that the rules, another model or another prompt has read.
 
     Old triples stay until the new ones are there. It may be interrupted: what is done is done, and the command goes on
     with the rest when it is given again.

@@ -41,7 +41,7 @@ def backup(session: Session, directory: Path) -> None:
     """Write the memory as of the last commit to DIR, which must be absent or empty.
 
     The daemon writes it while it goes on, as links where DIR is on the store's disk; DIR is on the daemon's machine.
-    Documents that wait to be indexed are not in it.
+    Documents that were accepted and wait to be indexed are in it too.
     """
     from cli.client import read
     from cli.render.lines import text
@@ -62,7 +62,7 @@ def backup(session: Session, directory: Path) -> None:
 def restore(session: Session, directory: Path, config: Path | None) -> None:
     """Put the backup in DIR in the place of the store. hippod must not be running; what was there is kept beside it.
 
-    Runs `hippod --restore DIR` here, as the user that hippod runs as should.
+    Runs `hippod --restore DIR` here: do it as the user that hippod runs as.
     """
     from cli.render.lines import text
 

@@ -265,7 +265,7 @@ class MCP(Section):
 
 class ScheduleTimes(Section):
     compact: Interval = 600.0
-    """Join small table files, keep indexes fresh, delete old versions."""
+    """Rewrite tables that have become many files, delete what no kept commit needs, give freed memory back."""
     snapshot: Interval = 900.0
     """Fold the graph's changes in and write it down, for a fast start."""
     rescan: Interval = 600.0

@@ -82,11 +82,21 @@ from daemon.contract.show import (
     TripleText,
     WeightedPhrase,
 )
-from daemon.contract.status import Edges, Event, ExtractionStatus, Health, SourceStatus, Status, SynonymRecall
+from daemon.contract.status import (
+    BAD_SOURCE_STATES,
+    Edges,
+    Event,
+    ExtractionStatus,
+    Health,
+    SourceStatus,
+    Status,
+    SynonymRecall,
+)
 from daemon.contract.steps import StepEvent
 
 __all__ = [
     "ABSOLUTE",
+    "BAD_SOURCE_STATES",
     "BLANK",
     "EVENT_STREAM",
     "GRAPHML",

@@ -12,6 +12,10 @@ class Edges(Response):
     synonym: int
 
 
+BAD_SOURCE_STATES = ("missing", "error", "unreachable", "denied", "stopped")
+"""In which a source reads nothing."""
+
+
 class SourceStatus(OpenResponse):
     """`lag`: how many changes the source knows of that are not committed yet; `None` when it cannot say."""
 

@@ -8,8 +8,7 @@ from typing import Protocol
 import psutil
 
 from daemon.api.errors import NotReady, TimedOut
-from daemon.contract import DaemonState, Edges, SourceStatus, Status, SynonymRecall
-from daemon.metrics import BAD_STATES
+from daemon.contract import BAD_SOURCE_STATES, DaemonState, Edges, SourceStatus, Status, SynonymRecall
 from daemon.pipeline.backlog import Backlog
 from daemon.pipeline.pipeline import Pipeline
 from daemon.services.extractions import extraction_status, standing
@@ -142,7 +141,7 @@ class ProgressService:
             why = f", and {unread} passages wait for the model" if unread else ""
             why += f": {outage.reason}" if outage is not None else ""
             for source in (each.status(0) for each in self.memory.sources):
-                if source.state in BAD_STATES:
+                if source.state in BAD_SOURCE_STATES:
                     detail = (source.model_extra or {}).get("detail")
                     why += f"; {source.name} is {source.state}" + (f" ({detail})" if detail else "")
             raise TimedOut(f"after {timeout_s:g} s {left} documents are still being indexed{why}") from None

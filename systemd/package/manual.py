@@ -61,7 +61,11 @@ HIPPOD_ENVIRONMENT = [
 ]
 HIPPOCTL_ENVIRONMENT = [
     (["HIPPOD_SOCKET"], "The daemon's socket, where `--socket` names none."),
-    (["HIPPOD_CONFIG"], "The configuration whose socket is used, where neither is given."),
+    (
+        ["HIPPOD_API__SOCKET", "HIPPOD_CONFIG"],
+        "The socket in place of the configured one, and the configuration that names it, where neither is given.",
+    ),
+    (["HIPPOD_MCP__WRITE"], "For `hippoctl mcp`: whether agents are given the tools that add and forget."),
     (["NO_COLOR"], "Anything: no colours."),
 ]
 

@@ -11,7 +11,7 @@ from cli.checks import daemon as daemons
 from cli.checks import inspection as inspections
 from cli.checks.check import Check, worst
 from cli.errors import Exit
-from daemon.contract import SourceStatus, Status
+from daemon.contract import BAD_SOURCE_STATES, SourceStatus, Status
 from tests.cli.cli_answers import LIST, STATUS
 from tests.cli.cli_daemon import Here, Scripted, Shell, problem
 
@@ -45,6 +45,11 @@ def test_a_source_in_error_and_failed_documents_are_told_with_what_to_do(here: H
     lines = here("doctor").out.splitlines()
     assert len(lines) == len(checks)
     assert {line.split()[0] for line in lines} == {"ok", "warn", "fail"}
+
+
+@pytest.mark.parametrize("state", BAD_SOURCE_STATES)
+def test_a_source_that_reads_nothing_has_failed(state: str) -> None:
+    assert daemons.source(SourceStatus(kind="kafka", name="news", state=state)).status == "fail"
 
 
 def test_3_when_no_daemon_answers_and_the_other_checks_are_made(here: Here) -> None:

@@ -10,7 +10,7 @@ import { by, number } from "./text.js";
 
 const STATUS_MS = 400;
 const CALM_MS = 15000;
-const EVENTS = ["pending", "indexed", "failed", "skipped", "removed", "moved", "commit", "source", "state", "lost"];
+const EVENTS = ["pending", "indexed", "failed", "skipped", "removed", "commit", "lost"];
 
 const arrivals = new Arrivals();
 const failures = new Failures();
