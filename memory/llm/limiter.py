@@ -21,6 +21,8 @@ AFTER_REFUSAL = 0.96
 RECENT_S = 3.0
 GROWTH_A_SECOND = 0.005
 GROWTH_DOUBLES_S = 15.0
+GROWTH_DOUBLINGS = 32.0
+"""Beyond every use of it: a day without a call must not end in a number that is too large for a float."""
 GROWTH_MOST = 0.2
 LEAST_RATE = 0.02
 
@@ -137,6 +139,7 @@ class Limiter:
     def _grow(self, now: float) -> None:
         assert self._rate is not None
         quiet = now - self._event
-        share = min(GROWTH_A_SECOND * 2.0 ** (quiet / GROWTH_DOUBLES_S), GROWTH_MOST)
+        doublings = min(quiet / GROWTH_DOUBLES_S, GROWTH_DOUBLINGS)
+        share = min(GROWTH_A_SECOND * 2.0**doublings, GROWTH_MOST)
         self._rate *= 1 + share * (now - self._grown)
         self._grown = now

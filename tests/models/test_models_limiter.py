@@ -174,3 +174,20 @@ def test_trouble_halves_the_calls_at_once_and_success_brings_them_back():
         return limiter.inside
 
     assert simulate(work) == 16
+
+
+def test_a_night_without_a_refusal_is_no_trouble():
+    async def work(now):
+        limiter = Limiter(16, now)
+        async with limiter.slot() as began:
+            limiter.refused(began, 1.0)
+        async with limiter.slot():
+            assert limiter.rate is not None
+        for _ in range(5):
+            await asyncio.sleep(86_400)
+            for _ in range(40):
+                async with limiter.slot():
+                    limiter.succeeded()
+        return now()
+
+    assert simulate(work) < 6 * 86_400
