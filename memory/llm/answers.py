@@ -12,6 +12,10 @@ MAX_CHARS = 2_000_000
 MAX_DEPTH = 40
 REPAIRED_CHARS = 16_384
 """Repairing takes time that grows with the square of some broken texts (16 KiB: about a second); the rest is cut off."""
+_THINKS, _THOUGHT = "<think>", "</think>"
+"""What stands around a reasoning model's thinking."""
+_UNREADABLE = (ValueError, RecursionError)
+"""What reading JSON raises for a text that is none, and for one that opens more brackets than the stack is deep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +30,27 @@ def parse(text: str) -> Parsed:
     """The JSON in `text`. Raises BadAnswer where there is none, or where it is a bomb. May take a second for a long text."""
     if len(text) > MAX_CHARS:
         raise BadAnswer("bomb", f"the model wrote {len(text):,} characters")
-    if _depth(text) > MAX_DEPTH:
+    text = _spoken(text)
+    start = _opening(text)
+    if _THINKS in (text if start < 0 else text[:start]):
+        raise BadAnswer("no JSON", "the model's answer ended before its thinking did")
+    if _depth(text[max(start, 0) :]) > MAX_DEPTH:
         raise BadAnswer("bomb", f"the model nested its answer more than {MAX_DEPTH} deep")
     try:
         return Parsed(json.loads(text), "ok")
-    except ValueError:
+    except _UNREADABLE:
         pass
-    start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
     if start < 0:
         raise BadAnswer("no JSON", "the model answered without JSON")
     try:
         value, _ = json.JSONDecoder().raw_decode(text, start)
         if isinstance(value, dict):
             return Parsed(value, "surrounded")
-    except ValueError:
+    except _UNREADABLE:
         pass
     try:
         value = json_repair.loads(text[start : start + REPAIRED_CHARS], skip_json_loads=True)
-    except (ValueError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise BadAnswer("no JSON", "the model's answer cannot be repaired into JSON") from error
     if not isinstance(value, dict | list):
         raise BadAnswer("no JSON", "the model's answer cannot be repaired into JSON")
@@ -65,15 +72,44 @@ def writable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
+def number(value: Any) -> int | None:
+    """A whole number, also one written as text; None for anything else."""
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def partial(text: str) -> Any:
     """What of an unfinished JSON text is certain; `None` where nothing is. For showing an answer while it is written."""
+    text = text.rpartition(_THOUGHT)[2]
     start = text.find("{")
-    if start < 0 or len(text) > REPAIRED_CHARS or _depth(text) > MAX_DEPTH:
+    if start < 0 or len(text) > REPAIRED_CHARS or _THINKS in text[:start] or _depth(text[start:]) > MAX_DEPTH:
         return None
     try:
         return json_repair.loads(text[start:], stream_stable=True)
-    except (ValueError, RecursionError):
+    except _UNREADABLE:
         return None
+
+
+def _opening(text: str) -> int:
+    """Where the first bracket of JSON stands, -1 where there is none."""
+    return min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
+
+
+def _spoken(text: str) -> str:
+    """What follows a reasoning model's thinking, where the server leaves that in the answer, drafts of JSON and all.
+
+    An answer may quote the mark that ends thinking: what is JSON as a whole is taken as it is.
+    """
+    if _THOUGHT not in text:
+        return text
+    for whole in (text, text.partition(_THOUGHT)[2]):
+        try:
+            json.loads(whole)
+        except _UNREADABLE:
+            continue
+        return whole
+    return text.rpartition(_THOUGHT)[2]
 
 
 def _depth(text: str) -> int:

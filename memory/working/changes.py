@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.llm.answers import writable
+from memory.llm.answers import number, writable
 from memory.llm.errors import BadAnswer
 from memory.phrases import normalise_phrase
 from memory.working.material import Material
@@ -74,13 +74,6 @@ def lists(value: Any, *names: str) -> dict[str, list[Any]]:
         if isinstance(candidate, dict) and any(isinstance(candidate.get(name), list) for name in names):
             return {name: each if isinstance(each := candidate.get(name), list) else [] for name in names}
     raise BadAnswer("wrong schema", f'the model\'s answer has no list "{names[0]}"')
-
-
-def number(value: Any) -> int | None:
-    """A whole number, also one written as text; None for anything else."""
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def evolve(

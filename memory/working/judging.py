@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory.llm.answers import writable
+from memory.llm.answers import number, writable
 from memory.llm.errors import BadAnswer
-from memory.working.changes import NO_POINT, TOO_MANY, TWICE, WRONG_FORM, Refusals, number
+from memory.working.changes import NO_POINT, TOO_MANY, TWICE, WRONG_FORM, Refusals
 from memory.working.types import Concern, DeepSettings, Memory, Refused
 
 MOST_CHARS = 500
