@@ -15,6 +15,7 @@ import structlog
 from consumers.parsing import Limits
 from consumers.splitting import SplitSettings
 from daemon import metrics
+from daemon.activation import taken_address
 from daemon.api.hub import EventHub
 from daemon.api.listen import inherited
 from daemon.api.ports import Asks, Documents, Extractions, Graphs, Overviews, Ports, Queries, SessionKeeping, Transfer
@@ -92,9 +93,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
     answering = asks if config.llm.base_url and config.llm.model else None
     ports = Ports(queries, documents, progress, events, transfer, answering, extractions, graphs, sessions, overviews)
     given = inherited(os.environ)
-    address = given.getsockname() if given is not None else str(config.api.socket)
-    if given is not None and address != str(config.api.socket):
-        log.warning("socket_differs", listening=address, configured=str(config.api.socket))
+    address = str(config.api.socket) if given is None else taken_address(given, config.api)
     agents = await mounted(config, address)
     reach = partial(answers, address, ours=given is None)
     api = ApiServer(ports, api_settings(config), given, tcp_apps=agents)
@@ -112,7 +111,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             extractions.become(daemon.extractions)
             assert daemon.sessions is not None
             sessions.become(daemon.sessions)
-            graphs.become(GraphService(memory.store, daemon.queries))
+            graphs.become(GraphService(daemon.queries))
             overviews.become(OverviewService(memory.store))
             if daemon.models.client is not None:
                 asks.become(AskService(memory.store, daemon.queries, daemon.models.client, daemon.sessions))

@@ -7,10 +7,18 @@ what lasts seconds, not for every query.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from store.snapshot import Snapshot
 from store.types import Document
+
+
+class Naming(Protocol):
+    """Who says which documents hold a passage: the memory of one commit, or the store, which says it of the last."""
+
+    def users(self, passage: str) -> list[str]: ...
+
+    def document(self, uri: str) -> Document | None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from store.image import Delta, Image
 from store.load import load_image, past_image
 from store.lock import StoreLock
 from store.matrix import LiveMatrix
+from store.pinned import Pinned
 from store.plan import SynonymRule, plan
 from store.recall import Recall, synonym_recall
 from store.renewing import catch_up, fresh, worn
@@ -102,7 +103,7 @@ class Store(Held):
         self._changing = False
         """While a commit is being taken over into the image."""
         self._looking_back = threading.Lock()
-        self._past: Snapshot | None = None
+        self._past: Pinned | None = None
         """The last earlier commit that was asked for: questions about one moment come together."""
         self._snapshot = Snapshot(self._image, self._log.last.seq, self._log.last.time)
         self.recall: Recall | None = None
@@ -325,13 +326,22 @@ class Store(Held):
 
     def at(self, moment: float | int) -> Snapshot:
         """The memory as of a commit (an int) or of a time in Unix seconds (a float). Raises StoreError if that is not kept."""
+        past = self._earlier(moment)
+        return past.snapshot if past is not None else self._snapshot
+
+    def pinned_at(self, moment: float | int) -> Pinned:
+        """As `at`, with the names of the documents of then."""
+        return self._earlier(moment) or self.pinned()
+
+    def _earlier(self, moment: float | int) -> Pinned | None:
+        """The memory as of an earlier commit than the last; None where it is the last that is asked for."""
         commit = self._check_kept(moment if isinstance(moment, int) else self._log.before(moment))
         if commit >= self._log.last.seq:
             if isinstance(moment, int) and commit > self._log.last.seq:
                 raise StoreError(f"there is no commit {commit} yet; the last is {self._log.last.seq}")
-            return self._snapshot
+            return None
         with self._looking_back:
-            while self._past is None or self._past.commit != commit:
+            while self._past is None or self._past.snapshot.commit != commit:
                 self._look_back(commit)
             return self._past
 
@@ -349,7 +359,8 @@ class Store(Held):
             if self._image is present and present.forgotten == forgotten:
                 raise
         else:
-            self._past = Snapshot(image, commit, made)
+            # Nothing is applied to this image any more: nothing has to be copied.
+            self._past = Pinned(Snapshot(image, commit, made), image.documents, image.users)
 
     def _check_kept(self, commit: int | None) -> int:
         earliest = max(self._log.horizon, 1)

@@ -12,17 +12,17 @@ from daemon.contract import (
 )
 from memory.reasons import Reason, Step, Vouched, Way
 from memory.types import Retrieved
+from store.pinned import Naming
 from store.snapshot import Snapshot
-from store.store import Store
 
 MOST_TRIPLES = 5
 MOST_VOUCHING = 5
 """Triples named of an edge, and passages of a triple."""
 
 
-def explanation(store: Store, snapshot: Snapshot, found: Retrieved) -> Explanation:
+def explanation(naming: Naming, snapshot: Snapshot, found: Retrieved) -> Explanation:
     """The reasons of `found`, which `snapshot` answered."""
-    telling = _Telling(store, snapshot)
+    telling = _Telling(naming, snapshot)
     return Explanation(
         stages_ms={name: round(took, 3) for name, took in found.stages_ms.items()},
         passages=[telling.reason(rank, reason) for rank, reason in enumerate(found.reasons, 1)],
@@ -30,8 +30,8 @@ def explanation(store: Store, snapshot: Snapshot, found: Retrieved) -> Explanati
 
 
 class _Telling:
-    def __init__(self, store: Store, snapshot: Snapshot) -> None:
-        self._store = store
+    def __init__(self, naming: Naming, snapshot: Snapshot) -> None:
+        self._naming = naming
         self._snapshot = snapshot
 
     def reason(self, rank: int, reason: Reason) -> PassageReason:
@@ -69,7 +69,7 @@ class _Telling:
 
     def _named(self, row: int) -> NamedPassage:
         passage = self._snapshot.passage(row)
-        uris = self._store.users(passage.id)
-        document = self._store.document(uris[0]) if uris else None
+        uris = self._naming.users(passage.id)
+        document = self._naming.document(uris[0]) if uris else None
         title = passage.title or (document.title if document else "")
         return NamedPassage(id=passage.id, title=title, document=uris[0] if uris else "")

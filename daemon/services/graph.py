@@ -15,8 +15,8 @@ from daemon.services.queries import QueryService, Terms
 from memory.asking import Asked
 from memory.neighbourhood import KINDS, Neighbourhood, around, neighbourhood
 from memory.phrases import normalise_phrase
+from store.pinned import Naming
 from store.snapshot import Snapshot
-from store.store import Store
 
 EXCERPT = 280
 """Characters of a passage that a node shows."""
@@ -25,8 +25,7 @@ EXCERPT = 280
 class GraphService:
     """The `Graphs` port: answers in the threads of the queries, with their settings and limits."""
 
-    def __init__(self, store: Store, queries: QueryService) -> None:
-        self._store = store
+    def __init__(self, queries: QueryService) -> None:
         self._queries = queries
 
     async def graph(self, request: GraphRequest) -> GraphResponse | None:
@@ -56,7 +55,7 @@ class GraphService:
             centre=ids[0] if found.neighbours is not None else None,
             neighbours=found.neighbours,
             commit=snapshot.commit,
-            nodes=[self._node(found, at, node, ranks) for at, node in enumerate(found.nodes.tolist())],
+            nodes=[_node(terms.naming, found, at, node, ranks) for at, node in enumerate(found.nodes.tolist())],
             edges=[
                 GraphEdge(
                     source=ids[source],
@@ -82,29 +81,30 @@ class GraphService:
             took_ms=round((time.perf_counter() - terms.began) * 1000, 3),
         )
 
-    def _node(self, found: Neighbourhood, at: int, node: int, ranks: dict[int, int]) -> GraphNode:
-        snapshot = found.snapshot
-        mass = float(found.mass[at]) if found.mass is not None else None
-        reset = (float(found.reset[at]) or None) if found.reset is not None else None
-        links = int(found.links.degrees[at])
-        if node < snapshot.n_phrases:
-            return GraphNode(
-                id=_id(snapshot, node), kind="phrase", text=snapshot.phrase(node), mass=mass, reset=reset, links=links
-            )
-        passage = snapshot.passage(node - snapshot.n_phrases)
-        uris = self._store.users(passage.id)
-        document = self._store.document(uris[0]) if uris else None
+
+def _node(naming: Naming, found: Neighbourhood, at: int, node: int, ranks: dict[int, int]) -> GraphNode:
+    snapshot = found.snapshot
+    mass = float(found.mass[at]) if found.mass is not None else None
+    reset = (float(found.reset[at]) or None) if found.reset is not None else None
+    links = int(found.links.degrees[at])
+    if node < snapshot.n_phrases:
         return GraphNode(
-            id=_id(snapshot, node),
-            kind="passage",
-            text=passage.title or (document.title if document else ""),
-            mass=mass,
-            reset=reset,
-            rank=ranks.get(node),
-            links=links,
-            document=uris[0] if uris else "",
-            excerpt=passage.text[:EXCERPT],
+            id=_id(snapshot, node), kind="phrase", text=snapshot.phrase(node), mass=mass, reset=reset, links=links
         )
+    passage = snapshot.passage(node - snapshot.n_phrases)
+    uris = naming.users(passage.id)
+    document = naming.document(uris[0]) if uris else None
+    return GraphNode(
+        id=_id(snapshot, node),
+        kind="passage",
+        text=passage.title or (document.title if document else ""),
+        mass=mass,
+        reset=reset,
+        rank=ranks.get(node),
+        links=links,
+        document=uris[0] if uris else "",
+        excerpt=passage.text[:EXCERPT],
+    )
 
 
 def _centre(snapshot: Snapshot, request: GraphRequest) -> int | None:

@@ -28,11 +28,15 @@ from memory.recognition import Attempt, ModelFilter
 from memory.retrieval import RetrievalSettings, retrieve
 from memory.types import Encoder, Hit, Retrieved
 from store.errors import StoreError
+from store.pinned import Naming
 from store.snapshot import Snapshot
 from store.store import Store
 
 MOST_WAITING = 64
 """Queries that may wait for the model's filter at once."""
+
+AGAIN = 3
+"""How often a query is made once more because a commit meanwhile removed what it had found."""
 
 
 Asking = TypeVar("Asking", QueryRequest, GraphRequest)
@@ -45,6 +49,7 @@ class Terms:
 
     began: float
     snapshot: Snapshot
+    naming: Naming
     encoder: Encoder
     mode: str
     settings: RetrievalSettings
@@ -93,14 +98,23 @@ class QueryService:
         mode = str(request.mode or self._mode())
         settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
         attempt = self._attempt(request)
-        terms = Terms(began, self._snapshot(request.as_of), self._encoder, mode, settings, attempt)
         with self._shares:
             try:
-                return work(request, terms)
+                return work(request, Terms(began, *self._memory(request.as_of), self._encoder, mode, settings, attempt))
             except EncoderUnavailable as error:
                 raise Upstream(str(error)) from error
 
     def _answer(self, request: QueryRequest, terms: "Terms") -> QueryResponse:
+        answer = self._once(request, terms)
+        for _ in range(AGAIN):
+            # Only of the present: a commit meanwhile took the last document of a passage away. The next memory has others.
+            if all(passage.document for passage in answer.passages) or request.as_of is not None:
+                break
+            snapshot, naming = self._memory(None)
+            answer = self._once(request, replace(terms, snapshot=snapshot, naming=naming))
+        return answer
+
+    def _once(self, request: QueryRequest, terms: "Terms") -> QueryResponse:
         found = retrieve(
             terms.snapshot,
             terms.encoder,
@@ -112,8 +126,8 @@ class QueryService:
             explained=request.explain,
         )
         found = replace(found, note=terms.noted(found.note))
-        passages = [self._passage(rank, hit) for rank, hit in enumerate(found.hits, 1)]
-        explained = explanation(self._store, terms.snapshot, found) if request.explain else None
+        passages = [_passage(terms.naming, rank, hit) for rank, hit in enumerate(found.hits, 1)]
+        explained = explanation(terms.naming, terms.snapshot, found) if request.explain else None
         took = time.perf_counter() - terms.began
         observe_query(terms.mode, took, found.stages_ms)
         return _response(found, passages, explained, took * 1000)
@@ -147,12 +161,13 @@ class QueryService:
             except EncoderUnavailable as error:
                 raise Upstream(str(error)) from error
 
-    def _snapshot(self, as_of: datetime | int | None) -> Snapshot:
+    def _memory(self, as_of: datetime | int | None) -> tuple[Snapshot, Naming]:
         """The present memory, or that of an earlier moment, for which a part of the store is read again."""
         if as_of is None:
-            return self._store.snapshot()
+            return self._store.snapshot(), self._store
         try:
-            return self._store.at(as_of if isinstance(as_of, int) else as_of.timestamp())
+            then = self._store.pinned_at(as_of if isinstance(as_of, int) else as_of.timestamp())
+            return then.snapshot, then
         except StoreError as error:
             detail = str(error)
         raise Conflict(
@@ -166,23 +181,6 @@ class QueryService:
             return None
         return Attempt(self._filter, limit_s, self._shares.release, self._shares.acquire)
 
-    def _passage(self, rank: int, hit: Hit) -> RankedPassage:
-        uris = self._store.users(hit.id)
-        document = self._store.document(uris[0]) if uris else None
-        location = (
-            next((dict(ref.location) for ref in document.passages if ref.passage == hit.id), {}) if document else {}
-        )
-        return RankedPassage(
-            rank=rank,
-            score=hit.score,
-            id=hit.id,
-            title=hit.title or (document.title if document else ""),
-            text=hit.text,
-            document=uris[0] if uris else "",
-            location=location,
-            also_in=uris[1:],
-        )
-
     async def moves(self) -> None:
         """Returns once a thread of the queries has had its turn: what the watchdog asks."""
         await asyncio.get_running_loop().run_in_executor(self._threads, self._turn)
@@ -193,6 +191,22 @@ class QueryService:
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _passage(naming: Naming, rank: int, hit: Hit) -> RankedPassage:
+    uris = naming.users(hit.id)
+    document = naming.document(uris[0]) if uris else None
+    location = next((dict(ref.location) for ref in document.passages if ref.passage == hit.id), {}) if document else {}
+    return RankedPassage(
+        rank=rank,
+        score=hit.score,
+        id=hit.id,
+        title=hit.title or (document.title if document else ""),
+        text=hit.text,
+        document=uris[0] if uris else "",
+        location=location,
+        also_in=uris[1:],
+    )
 
 
 def _response(

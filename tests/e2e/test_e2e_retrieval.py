@@ -87,6 +87,22 @@ def test_the_memory_answers_as_it_was(lab: Daemon) -> None:
     assert refused.json()["errors"][0]["field"] == "as_of"
 
 
+def test_an_earlier_memory_names_the_documents_that_it_held(lab: Daemon) -> None:
+    lab.add({"id": "gone", "title": "Sextant", "text": "The sextant of Orm hangs in the hall.", "triples": []})
+    lab.wait()
+    question = {"query": "Where does the sextant of Orm hang?", "mode": "dense", "k": 1, "explain": True}
+    before = lab.ask("POST", "/v1/query", json=question)
+    lab.ctl("rm", "added:gone")
+    lab.wait()
+    then = lab.ask("POST", "/v1/query", json=question | {"as_of": before["commit"]})
+    assert [passage["document"] for passage in then["passages"]] == ["added:gone"]
+    assert then["passages"] == before["passages"]
+    drawn = lab.ask("POST", "/v1/graph", json={"query": question["query"], "mode": "dense", "as_of": before["commit"]})
+    assert "added:gone" in {node.get("document") for node in drawn["nodes"]}
+    now = lab.ask("POST", "/v1/query", json=question | {"k": 10})["passages"]
+    assert all(passage["document"] and passage["document"] != "added:gone" for passage in now)
+
+
 def test_recall_can_be_followed_as_the_memory_grew(lab: Daemon, tmp_path: Path) -> None:
     questions = [
         {"question": "Who built the Heron gauge?", "documents": ["added:fact0"]},
