@@ -118,7 +118,7 @@ class Follower:
         if entry is None:
             return
         if fingerprint is not None:
-            entry.committed |= entry.fingerprint.digest == fingerprint.digest
+            entry.committed = entry.fingerprint.digest == fingerprint.digest
         elif entry.committed:
             self.ledger.pop(path)
 
@@ -268,10 +268,16 @@ class Follower:
         return False
 
     def _tell(self, path: bytes, fingerprint: Fingerprint, entry: Entry | None) -> None:
+        """Tell of a file that has settled.
+
+        The same content under another mtime or inode is a mere position, but only once that content is committed: a position
+        that came before it would have the file count as read after a restart. Until then the file is told again.
+        """
         uri = file_uri(path)
         racy = abs(time.time_ns() - fingerprint.mtime_ns) < RACY_NS
         committed = False
-        if entry is not None and entry.refused is None and entry.fingerprint.digest == fingerprint.digest:
+        same = entry is not None and entry.refused is None and entry.fingerprint.digest == fingerprint.digest
+        if entry is not None and same and (entry.committed or entry.fingerprint == fingerprint):
             if entry.fingerprint != fingerprint:
                 self._touched(uri, fingerprint)
             committed = entry.committed

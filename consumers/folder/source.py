@@ -45,8 +45,8 @@ class FolderSource:
     """Follows one folder. `emit` and the callbacks are called on the source's own thread.
 
     `emit` may block: events then gather here, one a path. An event counts as told once
-    `emit` has returned. `touched` is told of files whose content is as it was under another mtime or inode: a position
-    to store, nothing to read. `on_state` is called when the state changes, not for each file. Neither may raise.
+    `emit` has returned. `touched` is told of files whose content is as it was committed, under another mtime or inode: a
+    position to store, nothing to read. `on_state` is called when the state changes, not for each file. Neither may raise.
     """
 
     def __init__(

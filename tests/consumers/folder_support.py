@@ -134,6 +134,12 @@ class Folder:
         self.daemon.forget_events()
         return self.scanned(**settings)
 
+    def commit(self) -> None:
+        """What was told is in the store, and the source knows."""
+        assert self.source is not None
+        for name, position in self.daemon.positions.items():
+            self.source.committed(name, position)
+
     def state(self) -> FolderState:
         assert self.source is not None
         return self.source.state

@@ -227,12 +227,37 @@ def test_a_touched_file_is_not_told_again(folder: Folder) -> None:
     path = folder.root / "a"
     path.write_bytes(b"content")
     daemon = folder.scanned()
+    folder.commit()
     daemon.forget_events()
     os.utime(path, ns=(10**18, 10**18))
     until(lambda: daemon.touched)
     folder.rescan()
     assert daemon.events == []
     assert daemon.positions[uri(path)].mtime_ns == 10**18
+
+
+def test_a_file_that_is_touched_before_it_is_committed_is_told_again(folder: Folder) -> None:
+    """Its position alone, committed with another document, would have it count as read after a restart."""
+    path = folder.root / "a"
+    path.write_bytes(b"content")
+    daemon = folder.scanned()
+    os.utime(path, ns=(10**18, 10**18))
+    until(lambda: daemon.positions[uri(path)].mtime_ns == 10**18)
+    folder.rescan()
+    assert daemon.touched == []
+    assert [event.fingerprint.mtime_ns for event in daemon.kinds(FileChanged)][-1] == 10**18
+
+
+def test_a_file_whose_earlier_content_was_committed_is_told_again_when_touched(folder: Folder) -> None:
+    path = folder.root / "a"
+    path.write_bytes(b"content")
+    daemon = folder.scanned()
+    folder.commit()
+    path.write_bytes(b"another")
+    until(lambda: daemon.digests == folder.on_disk())
+    os.utime(path, ns=(10**18, 10**18))
+    until(lambda: daemon.positions[uri(path)].mtime_ns == 10**18)
+    assert daemon.touched == []
 
 
 def test_what_changed_while_the_daemon_was_down_is_found_and_nothing_else(folder: Folder) -> None:
