@@ -18,6 +18,9 @@ from daemon.pipeline.work import Added, Delivered, Outcome, Task, Work
 from daemon.workers import WorkerPool
 from store.types import Document, PassageText
 
+NOWHERE = Fingerprint(0, 0, 0)
+"""The position of what is refused without a look at it. It equals nothing, and says after a restart that it was told of."""
+
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
 
 
@@ -63,8 +66,7 @@ class Reader:
                     yield outcome
         elif isinstance(task, FileRefused):
             refused = failed(task.uri, task.source, task.reason, work.attempts, not task.failed)
-            position = task.fingerprint.to_json() if task.fingerprint else None
-            yield Outcome(work, [refused], positions={task.uri: position})
+            yield Outcome(work, [refused], positions={task.uri: (task.fingerprint or NOWHERE).to_json()})
         elif isinstance(task, Added):
             async for outcome in self._added(work, task):
                 yield outcome
@@ -110,19 +112,21 @@ class Reader:
         self,
         work: Work,
         items: AsyncIterator[Read | ParseSummary],
-        fingerprint: Fingerprint | None,
+        position: Fingerprint | None,
         payload: str | None,
         title: Any = None,
     ) -> AsyncIterator[Outcome]:
-        """Outcomes of some dozens of passages each, so that a large file is not held whole."""
+        """Outcomes of some dozens of passages each, so that a large file is not held whole.
+
+        The last one has the file's position, which is `position` where nothing is said of what was read.
+        """
         gathered: list[Read] = []
         size = 0
         async for item in items:
             if isinstance(item, ParseSummary):
-                if fingerprint is not None:
-                    fingerprint = Fingerprint(item.size, item.mtime_ns, item.inode, item.digest)
-                    if item.changed:
-                        fingerprint = None  # half old, half new: without a position the next look reads it again
+                # Half old, half new, where it changed meanwhile: without a digest the next look reads it again.
+                digest = None if item.changed else item.digest
+                position = Fingerprint(item.size, item.mtime_ns, item.inode, digest)
                 continue
             gathered.append(replace(item, title=title) if isinstance(title, str) and title else item)
             size += len(item.passages)
@@ -130,8 +134,8 @@ class Reader:
                 yield _outcome(work, gathered, payload, final=False)
                 gathered, size = [], 0
         last = _outcome(work, gathered, payload)
-        if isinstance(work.task, FileChanged):
-            last.positions = {work.key: fingerprint.to_json() if fingerprint else None}
+        if isinstance(work.task, FileChanged) and position is not None:
+            last.positions = {work.key: position.to_json()}
         yield last
 
 

@@ -11,6 +11,9 @@ from daemon.config.sections import Folder
 from daemon.contract import SourceStatus
 from daemon.pipeline.pipeline import Pipeline
 
+UNREAD = Fingerprint(0, 0, 0)
+"""Stands for a file whose documents are in the memory without a position: it is read again, or removed if it is gone."""
+
 
 class FollowedFolder:
     """One `[[folder]]`, from start to stop."""
@@ -28,7 +31,8 @@ class FollowedFolder:
         )
         self.name = settings.source
         prefix = file_uri(settings.root).rstrip("/") + "/"
-        known = {uri: Fingerprint.from_json(at) for uri, at in positions.items() if uri.startswith(prefix)}
+        known = dict.fromkeys((uri for uri in pipeline.containers._uris if uri.startswith(prefix)), UNREAD)
+        known |= {uri: Fingerprint.from_json(at) for uri, at in positions.items() if uri.startswith(prefix)}
         self._source = FolderSource(settings, known, pipeline.emit, touched=pipeline.touched)
         pipeline.follow(self.name, self._source.committed)
 
