@@ -1,5 +1,7 @@
 """Whether the configuration is valid, which only `hippod --check` knows, and what `hippod --inspect` finds with it."""
 
+import errno
+import os
 import shutil
 import socket
 import subprocess
@@ -11,6 +13,7 @@ from urllib.parse import urlsplit
 
 from cli.address import table
 from cli.checks.check import Check
+from cli.checks.guard import ASK_ROOT, guarded
 from cli.checks.inspection import inspection
 from cli.errors import Exit
 from cli.text import cut, one_line
@@ -19,6 +22,8 @@ CHECK_S = 60.0
 CONNECT_S = 3.0
 CREDENTIALS = "$CREDENTIALS_DIRECTORY is not set"
 """What `hippod --check` says of a file that systemd gives to the service alone."""
+REFUSED = f": {os.strerror(errno.EACCES)}"
+"""What it says of a file or folder that this user may not read, as hippod's own user perhaps may."""
 
 
 def configuration(path: Path | None, config: Mapping[str, Any]) -> Iterator[Check]:
@@ -27,12 +32,14 @@ def configuration(path: Path | None, config: Mapping[str, Any]) -> Iterator[Chec
         yield Check("configuration", "warn", "none was found at the usual places", hint)
         return
     hippod = _hippod()
-    valid = validity(path, hippod)
-    yield valid
-    if hippod is not None and valid.status == "ok":
-        yield from inspection(path, hippod)
+    valid = False
+    for found in guarded("configuration", lambda: [validity(path, hippod)]):
+        valid = found.status == "ok"
+        yield found
+    if hippod is not None and valid:
+        yield from guarded("inspection", lambda: inspection(path, hippod))
     else:
-        yield llm(table(config, "llm"))
+        yield from guarded("llm", lambda: [llm(table(config, "llm"))])
 
 
 def validity(path: Path, hippod: str | None) -> Check:
@@ -48,11 +55,15 @@ def validity(path: Path, hippod: str | None) -> Check:
     if done.returncode == 0:
         return Check("configuration", "ok", str(path))
     problems = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    if problems and all(CREDENTIALS in problem for problem in problems):
-        hint = f"sudo CREDENTIALS_DIRECTORY=/etc/hippod/credentials hippod --check --config {path}"
+    of_others = bool(problems) and all(CREDENTIALS in each or REFUSED in each for each in problems)
+    if of_others and any(CREDENTIALS in each for each in problems):
+        hint = f"run `sudo CREDENTIALS_DIRECTORY=/etc/hippod/credentials HIPPOD_CONFIG={path} hippoctl doctor`"
         return Check(
             "configuration", "warn", f"{path}: what is in $CREDENTIALS_DIRECTORY is seen by the service alone", hint
         )
+    if of_others:
+        detail = f"{path} names what cannot be seen by this user: {cut(one_line(' '.join(problems)), 400)}"
+        return Check("configuration", "warn", detail, f"{ASK_ROOT}; hippod's own user must be able to read it")
     said = one_line(done.stderr.decode("utf-8", "replace")) or f"hippod --check ended with {done.returncode}"
     code = Exit.USAGE if done.returncode == Exit.USAGE else Exit.FAILED
     return Check("configuration", "fail", cut(said, 600), f"mend {path}", code)

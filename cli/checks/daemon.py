@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cli.address import SOCKET_BYTES, Address
 from cli.checks.check import Check
+from cli.checks.guard import ASK_ROOT, guarded
 from cli.client import Client, read
 from cli.errors import Exit, Failure
 from cli.text import count, cut, duration, one_line, size
@@ -16,22 +17,27 @@ from daemon.contract import BAD_SOURCE_STATES, DaemonState, DocumentList, Docume
 
 
 def daemon(address: Address, connect: Callable[[], Client]) -> Iterator[Check]:
-    found = socket(address)
-    yield found
-    if found.status == "fail":
-        return
+    for found in guarded("socket", lambda: [socket(address)]):
+        yield found
+        if found.status == "fail":
+            return
     try:
-        with connect() as client:
-            status = read(Status, client.call("GET", Route.STATUS, timeout_s=10, patience_s=0))
-            yield answering(status)
-            yield encoder(status)
-            yield from extraction(status)
-            yield from (source(each) for each in status.sources)
-            if not status.sources:
-                yield Check("sources", "warn", "no folder or topic is followed", "add [[folder]] to the configuration")
-            yield documents(client, status)
+        yield from guarded("daemon", lambda: told(connect))
     except Failure as failure:
         yield Check("daemon", "fail", failure.message, failure.hint or "", failure.code)
+
+
+def told(connect: Callable[[], Client]) -> Iterator[Check]:
+    """What the daemon says of itself."""
+    with connect() as client:
+        status = read(Status, client.call("GET", Route.STATUS, timeout_s=10, patience_s=0))
+        yield answering(status)
+        yield encoder(status)
+        yield from extraction(status)
+        yield from (source(each) for each in status.sources)
+        if not status.sources:
+            yield Check("sources", "warn", "no folder or topic is followed", "add [[folder]] to the configuration")
+        yield documents(client, status)
 
 
 def socket(address: Address) -> Check:
@@ -45,6 +51,8 @@ def socket(address: Address) -> Check:
         status = path.stat()
     except OSError as error:
         hint = "start hippod, or name its socket with --socket"
+        if isinstance(error, PermissionError):
+            hint = f"its directory is closed to this user: {ASK_ROOT}"
         return Check("socket", "fail", f"{where}: {error.strerror}", hint, Exit.NO_DAEMON)
     if not stat.S_ISSOCK(status.st_mode):
         return Check("socket", "fail", f"{where} is no socket", "name hippod's socket with --socket", Exit.NO_DAEMON)

@@ -1,8 +1,7 @@
-"""Checks that need no daemon: Python, clock, inotify's limits, room on the disk."""
+"""Checks that need no daemon: Python, clock, inotify's limits."""
 
 import os
 import platform
-import shutil
 import stat
 import sys
 import time
@@ -10,13 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cli.address import table
 from cli.checks.check import Check
-from cli.text import count, size
+from cli.checks.guard import guarded
+from cli.text import count
 
 OLDEST_PYTHON = (3, 11)
-LEAST_FREE = 1024**3
-"""Bytes of disk below which compaction, which writes before it deletes, may run out."""
 COUNT_S = 2.0
 """Longest time spent on counting directories."""
 _INOTIFY = Path("/proc/sys/fs/inotify")
@@ -24,14 +21,10 @@ _INOTIFY = Path("/proc/sys/fs/inotify")
 
 def machine(config: Mapping[str, Any], base: Path) -> Iterator[Check]:
     """`base` is the directory that the configuration's relative paths start from."""
-    yield python(sys.version_info[:2])
-    yield clock(time.time(), Path(__file__).stat().st_mtime)
-    yield from permissions(base)
-    folders = [_path(folder.get("path"), base) for folder in _folders(config)]
-    yield watches([folder for folder in folders if folder], _INOTIFY)
-    store = _path(table(config, "store").get("path"), base)
-    if store is not None:
-        yield disk(store)
+    yield from guarded("python", lambda: [python(sys.version_info[:2])])
+    yield from guarded("clock", lambda: [clock(time.time(), Path(__file__).stat().st_mtime)])
+    yield from guarded("configuration directory", lambda: permissions(base))
+    yield from guarded("inotify", lambda: [watches(watched(config, base), _INOTIFY)])
 
 
 def python(version: Sequence[int]) -> Check:
@@ -59,7 +52,9 @@ def permissions(base: Path) -> Iterator[Check]:
 
 
 def watches(folders: Sequence[Path], limits: Path) -> Check:
-    """Each directory below a followed folder takes one of the user's inotify watches."""
+    """Each directory below a watched folder takes one of the user's inotify watches."""
+    if not folders:
+        return Check("inotify", "ok", "not needed: no folder is followed, or all are polled")
     most, instances = _number(limits / "max_user_watches"), _number(limits / "max_user_instances")
     if most is None:
         return Check("inotify", "warn", "not on this system", "set polling = true in every [[folder]]")
@@ -74,17 +69,11 @@ def watches(folders: Sequence[Path], limits: Path) -> Check:
     return Check("inotify", "ok", said)
 
 
-def disk(store: Path) -> Check:
-    """The file system that the store is on, or will be."""
-    place = next(path for path in (store, *store.parents) if path.exists())
-    try:
-        usage = shutil.disk_usage(place)
-    except OSError as error:
-        return Check("disk", "warn", f"{store}: {error.strerror or error}", "run this as hippod's user")
-    said = f"{size(usage.free)} free of {size(usage.total)} at {store}"
-    if usage.free < LEAST_FREE:
-        return Check("disk", "warn", said, f"make room: {size(LEAST_FREE)} should stay free")
-    return Check("disk", "ok", said)
+def watched(config: Mapping[str, Any], base: Path) -> list[Path]:
+    """The folders that take inotify's watches: those that are not polled."""
+    told = [folder for folder in _folders(config) if folder.get("polling") is not True]
+    paths = [_path(folder.get("path"), base) for folder in told]
+    return [path for path in paths if path is not None]
 
 
 def _folders(config: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -7,15 +7,18 @@ model's server, a broker) has a time limit.
 from collections.abc import Callable, Iterator
 
 from daemon.config import Config
+from daemon.inspection.disk import disk
 from daemon.inspection.finding import Finding
 from daemon.inspection.folders import folders
+from daemon.inspection.listening import listening
 from daemon.inspection.machine import files, memory, versions
 from daemon.inspection.models import encoder, kafka, llm
 from daemon.inspection.secrets import secrets
+from daemon.inspection.sight import unseen
 from daemon.inspection.store import store
 
 Look = Callable[[Config], Iterator[Finding]]
-LOOKS: tuple[Look, ...] = (versions, memory, files, secrets, folders, store, encoder, llm, kafka)
+LOOKS: tuple[Look, ...] = (versions, memory, files, secrets, folders, listening, store, disk, encoder, llm, kafka)
 
 
 def inspect(config: Config) -> Iterator[Finding]:
@@ -23,6 +26,8 @@ def inspect(config: Config) -> Iterator[Finding]:
     for look in LOOKS:
         try:
             yield from look(config)
+        except PermissionError as error:
+            yield unseen(look.__name__, error.filename or "something that it looks at")
         except Exception as error:  # noqa: BLE001 - the others are still worth having
             hint = "this check itself failed; the others count all the same"
             yield Finding(look.__name__, "warn", f"{type(error).__name__}: {error}", hint)

@@ -77,11 +77,16 @@ def drive(folder: Path, polling: bool, mounts: Path) -> Iterator[Finding]:
 
 def file_system(path: Path, mounts: Path) -> str:
     """The type of the file system that `path` is on, "" where that cannot be told."""
+    return mount(path, mounts)[1]
+
+
+def mount(path: Path, mounts: Path) -> tuple[str, str]:
+    """Where the file system that `path` is on is mounted, and its type; both "" where that cannot be told."""
     best, kind = "", ""
     try:
         lines = mounts.read_text().splitlines()
     except OSError:
-        return ""
+        return "", ""
     where = os.fspath(path.resolve())
     for line in lines:
         head, _, tail = line.partition(" - ")
@@ -92,7 +97,7 @@ def file_system(path: Path, mounts: Path) -> str:
         inside = where == at or where.startswith(at.rstrip("/") + "/")
         if inside and len(at) >= len(best):  # a later mount covers an earlier one
             best, kind = at, tail.split()[0]
-    return kind
+    return best, kind
 
 
 def hard_links(setting: Path) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ import psutil
 
 from daemon.config import Config
 from daemon.inspection.finding import Finding
+from daemon.inspection.sight import ASK_ROOT, bytes_below, closed
 from daemon.limits import ENOUGH_FILES
 from store.lock import holder
 
@@ -49,8 +50,8 @@ def versions(_config: Config) -> Iterator[Finding]:
 def memory(config: Config) -> Iterator[Finding]:
     """Whether the store and the model fit, with what else runs here."""
     needed = NEEDED[config.encoder.backend]
-    texts = [config.store.path / f"{name}.lance" for name in ("passages", "phrases", "triples")]
-    stored = sum(file.stat().st_size for folder in texts if folder.is_dir() for file in folder.rglob("*.lance"))
+    tables = ("passages", "phrases", "triples")
+    stored = sum(bytes_below(config.store.path / f"{name}.lance", ".lance") for name in tables)
     needed += int(stored * BYTES_OF_STORE)
     there, swap = psutil.virtual_memory(), psutil.swap_memory()
     said = f"{there.total / GIB:.1f} GiB, {there.available / GIB:.1f} free, {swap.total / GIB:.1f} GiB of swap"
@@ -59,6 +60,8 @@ def memory(config: Config) -> Iterator[Finding]:
         yield Finding("memory", "fail", said, "use a machine with more memory, or a smaller encoder")
     elif needed > there.total * 0.8:
         yield Finding("memory", "warn", said, "expect it to swap, or give the machine more memory")
+    elif any(closed(config.store.path / f"{name}.lance") for name in tables):
+        yield Finding("memory", "warn", f"{said} besides its store, which cannot be seen by this user", ASK_ROOT)
     else:
         yield Finding("memory", "ok", said)
 

@@ -9,6 +9,7 @@ import httpx
 
 from daemon.config import Config, model_key
 from daemon.inspection.finding import Finding
+from daemon.inspection.sight import closed, unseen
 from daemon.models import model_settings
 from memory.encoder import EncoderUnavailable, packaged
 from memory.llm.client import ModelClient
@@ -38,6 +39,8 @@ def encoder(config: Config) -> Iterator[Finding]:
 def local(model: str) -> Finding:
     """A folder, or a model in Hugging Face's cache: nothing is downloaded to find out."""
     folder = Path(model).expanduser()
+    if folder.is_absolute() and closed(folder) is not None:
+        return unseen("encoder model", folder)
     if folder.is_dir():
         if any(folder.rglob("*.safetensors")):
             return Finding("encoder model", "ok", str(folder))

@@ -2,9 +2,9 @@
 
 import json
 import os
-import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from daemon.config import Config
 from daemon.inspection.finding import Finding
 from daemon.inspection.folders import MOUNTS, NETWORK, file_system
+from daemon.inspection.sight import ASK_ROOT, closed, nearest, unseen
 from memory.encoder import identity_before_loading
 from store.lance import lancedb
 from store.lock import holder
@@ -26,41 +27,54 @@ AHEAD_S = 120.0
 
 def store(config: Config) -> Iterator[Finding]:
     folder = config.store.path
-    yield writable(folder)
-    kind = file_system(_existing(folder), MOUNTS)
+    shut = closed(folder)
+    others = shut is not None and shut.stat().st_uid != os.geteuid()
+    yield unseen("store directory", folder) if others else writable(folder)
+    kind = file_system(folder, MOUNTS)
     if kind in NETWORK:
         hint = "move it to a local disk ([store] path): locks and syncing cannot be trusted there"
         yield Finding("store", "fail", f"{folder} is on a network drive ({kind})", hint)
+    if shut is not None:
+        return
     if not (folder / "commits.lance").is_dir():
         yield Finding("store", "ok", f"{folder} holds no store yet")
         return
     yield held(folder)
-    yield from contents(config, folder)
+    if os.access(folder / "commits.lance", os.R_OK | os.X_OK, effective_ids=True):
+        yield from contents(config, folder)
+    else:
+        yield unseen("store", folder / "commits.lance")
 
 
 def writable(folder: Path) -> Finding:
-    place = _existing(folder)
+    place = nearest(folder)
     if not os.access(place, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
-        owner = place.stat().st_uid
+        owner, user = place.stat().st_uid, os.geteuid()
+        said = f"{place} (owned by uid {owner}) cannot be written by this user"
+        pid = holder(folder)
+        if pid is not None and owner != user:  # somebody writes it: the running hippod, and this is another user
+            return Finding("store directory", "warn", f"{said}; process {pid} has it open", ASK_ROOT)
+        if owner == user:
+            return Finding("store directory", "fail", said, f"chmod u+rwx {place}")
         hint = f"chown -R it to hippod's user, or run hippod as the user with id {owner}"
-        return Finding(
-            "store directory", "fail", f"{place} (owned by uid {owner}) cannot be written by this user", hint
-        )
-    foreign = (
-        [each.name for each in folder.iterdir() if each.stat().st_uid != folder.stat().st_uid]
-        if folder.exists()
-        else []
-    )
-    if foreign:
+        return Finding("store directory", "fail", said, hint)
+    if foreign := _of_others(folder):
         hint = f"chown -R --reference={folder} {folder}"
         detail = f"{len(foreign)} of {folder}'s entries belong to another user, such as {foreign[0]}"
         return Finding("store directory", "warn", detail, hint)
-    free = os.statvfs(place)
-    if free.f_files and free.f_favail < 10_000:
-        return Finding(
-            "store directory", "warn", f"only {free.f_favail:,} inodes are free at {place}", "delete small files"
-        )
-    return Finding("store directory", "ok", f"{folder}, {shutil.disk_usage(place).free >> 20:,} MiB free")
+    return Finding("store directory", "ok", str(folder))
+
+
+def _of_others(folder: Path) -> list[str]:
+    """The entries that are not of the directory's owner."""
+    found = []
+    if folder.exists():
+        owner = folder.stat().st_uid
+        for entry in os.scandir(folder):
+            with suppress(FileNotFoundError):  # a running hippod has just replaced it
+                if entry.stat(follow_symlinks=False).st_uid != owner:
+                    found.append(entry.name)
+    return found
 
 
 def held(folder: Path) -> Finding:
@@ -73,7 +87,10 @@ def held(folder: Path) -> Finding:
             confined = ""
         more = f", confined by {confined}" if "enforce" in confined else ""
         return Finding("lock", "ok", f"held by process {pid}{more}")
-    left = (folder / "lock").read_text(errors="replace").strip() if (folder / "lock").exists() else ""
+    try:
+        left = (folder / "lock").read_text(errors="replace").strip()
+    except OSError:
+        left = ""
     return Finding("lock", "ok", f"free (last held by process {left})" if left else "free")
 
 
@@ -142,7 +159,3 @@ def _ends(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     table = lancedb.connect(folder).open_table("commits")
     rows = table.search().select(["seq", "time", "facts"]).limit(None).to_arrow().sort_by("seq")
     return rows.slice(0, 1).to_pylist()[0], rows.slice(len(rows) - 1).to_pylist()[0]
-
-
-def _existing(folder: Path) -> Path:
-    return next(path for path in (folder, *folder.parents) if path.exists())

@@ -97,7 +97,7 @@ def test_what_systemd_gives_to_the_service_alone_is_no_mistake_of_the_configurat
     file = tmp_path / "config.toml"
     file.write_text('[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n')
     [found] = [each for each in configuration.configuration(file, {}) if each.name == "configuration"]
-    assert (found.status, "hippod --check" in found.hint) == ("warn", True)
+    assert (found.status, f"HIPPOD_CONFIG={file} hippoctl doctor" in found.hint) == ("warn", True)
     file.write_text(file.read_text() + "[store]\npth = 1\n")
     [found] = [each for each in configuration.configuration(file, {}) if each.name == "configuration"]
     assert found.status == "fail"
@@ -119,13 +119,31 @@ def test_watches_must_be_enough_for_the_folders(tmp_path: Path) -> None:
         (limits / "max_user_watches").write_text(most)
         check = machine.watches([tmp_path / "drive"], limits)
         assert (check.status, "3 directories" in check.detail) == (status, True)
-    assert machine.watches([], tmp_path / "absent").status == "warn"
+    assert machine.watches([tmp_path], tmp_path / "absent").status == "warn"
 
 
-def test_python_clock_and_disk(tmp_path: Path) -> None:
+def test_a_polled_folder_takes_no_watches(
+    here: Here, scripted: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever follows the hint and sets `polling = true` is warned no longer."""
+    (tmp_path / "drive/a/b").mkdir(parents=True)
+    limits = tmp_path / "limits"
+    limits.mkdir()
+    (limits / "max_user_watches").write_text("3\n")
+    monkeypatch.setattr(machine, "_INOTIFY", limits)
+    monkeypatch.setattr(configuration, "_hippod", lambda: None)
+    scripted.answers["GET /v1/status"] = STATUS
+    followed = '[[folder]]\npath = "drive"\n'
+    for polling, status in (("", "warn"), ("polling = false\n", "warn"), ("polling = true\n", "ok")):
+        (tmp_path / "config.toml").write_text(followed + polling)
+        assert by_name(here("--json", "doctor"))["inotify"]["status"] == status
+    (limits / "max_user_watches").unlink()
+    assert by_name(here("--json", "doctor"))["inotify"]["status"] == "ok"
+
+
+def test_python_and_clock() -> None:
     assert [machine.python(version).status for version in ((3, 10), (3, 11), (3, 14))] == ["fail", "ok", "ok"]
     assert [machine.clock(now, 1_000_000.0).status for now in (0.0, 2_000_000.0)] == ["warn", "ok"]
-    assert "free of" in machine.disk(tmp_path / "not/yet/there").detail
 
 
 def test_a_socket_must_be_one_that_this_user_may_write_to(tmp_path: Path, scripted: Scripted) -> None:
@@ -188,7 +206,7 @@ def test_what_hippod_finds_is_among_the_checks(hippoctl: Shell, scripted: Script
     checks = by_name(hippoctl("--json", "doctor"))
     assert checks["token_file"]["status"] == "warn"
     assert f"chmod o-rwx {token}" in checks["token_file"]["hint"]
-    assert {"packages", "memory", "open files", "store", "llm"} <= set(checks)
+    assert {"packages", "memory", "open files", "store", "disk", "llm"} <= set(checks)
 
 
 def test_an_inspection_that_hangs_or_says_nonsense_is_one_failed_check(

@@ -1,8 +1,10 @@
 """`hippod --inspect` finds the commonest mistakes: each is made here, and found with what to do about it."""
 
+import grp
 import json
 import os
 import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -10,21 +12,24 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from daemon.config import Config, load_config
 from daemon.inspection import inspect
+from daemon.inspection.disk import disk
 from daemon.inspection.finding import Finding
 from daemon.inspection.folders import drive, file_system, hard_links
+from daemon.inspection.listening import listening
 from daemon.inspection.machine import files, memory, versions
 from daemon.inspection.models import encoder, kafka, llm
 from daemon.inspection.secrets import secrets
-from daemon.inspection.store import store
+from daemon.inspection.store import store, writable
 from memory.encoder.hashing import DEFAULT_DIM, NAME
 from store import commits
-from store.lock import holder
+from store.lock import StoreLock, holder
 from store.store import Store
 from store.types import EncoderIdentity
 from tests.e2e.running import NO_PRIVILEGE, clean_environment, write_config
@@ -133,6 +138,111 @@ def test_entries_of_another_user_in_the_store(configured: Configured, tmp_path: 
     make(tmp_path / "store")
     os.chown(tmp_path / "store" / "head", 65534, -1)
     bad(store(configured()), "store directory", "another user", "chown", status="warn")
+
+
+def test_entries_that_go_while_they_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "store")
+
+    scandir = os.scandir
+
+    def with_one_gone(folder: Path) -> list[Any]:
+        (folder / "gone").touch()
+        entries = list(scandir(folder))
+        (folder / "gone").unlink()
+        return entries
+
+    with monkeypatch.context() as listing:
+        listing.setattr(os, "scandir", with_one_gone)
+        listing.setattr(os, "listdir", lambda folder: [entry.name for entry in with_one_gone(Path(folder))])
+        assert writable(tmp_path / "store").status == "ok"
+
+
+# Room on the disk.
+
+
+def on_disk(config: Config) -> Finding:
+    return named(inspect(config), "disk")
+
+
+def test_a_disk_that_is_full_is_a_failure_and_little_room_a_warning(
+    configured: Configured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def free(size: int) -> None:
+        usage = SimpleNamespace(total=1 << 40, used=(1 << 40) - size, free=size)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _place: usage)
+
+    free(0)
+    bad(disk(configured()), "disk", "0 MiB free", "make room", "[store] path")
+    free(500 << 20)
+    bad(disk(configured()), "disk", "500 MiB free", "1,024 MiB should stay free", status="warn")
+    free(2 << 30)
+    assert named(disk(configured()), "disk").status == "ok"
+
+
+def test_a_table_needs_as_much_room_as_it_takes(
+    configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "store")
+    with (tmp_path / "store" / "passages.lance" / "large").open("wb") as file:
+        file.truncate(3 << 30)  # a hole: it takes no room here
+    usage = SimpleNamespace(total=1 << 40, used=0, free=2 << 30)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _place: usage)
+    bad(disk(configured()), "disk", "2,048 MiB free", "3,072 MiB should stay free", status="warn")
+
+
+def test_a_disk_without_inodes(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = SimpleNamespace(total=1 << 40, used=0, free=1 << 40)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _place: usage)
+    for left, status in ((5_000, "warn"), (3, "fail")):
+        inodes = SimpleNamespace(f_files=1 << 20, f_favail=left)
+        monkeypatch.setattr(os, "statvfs", lambda _place, now=inodes: now)
+        bad(disk(configured()), "disk", f"{left:,} inodes", status=status)
+
+
+def test_the_disk_of_a_store_at_the_default_place_or_one_from_the_environment(tmp_path: Path) -> None:
+    file = write_config(tmp_path / "hippod.toml", {"encoder": {"backend": "hash"}})
+    by_default = load_config(file, {"HOME": str(tmp_path)})
+    assert by_default.store.path.is_relative_to(tmp_path)
+    assert f"at {tmp_path}" in on_disk(by_default).detail
+    (tmp_path / "elsewhere").mkdir()
+    told = load_config(file, {"HOME": str(tmp_path), "HIPPOD_STORE__PATH": str(tmp_path / "elsewhere")})
+    assert on_disk(told).detail.endswith(f"at {tmp_path / 'elsewhere'}")
+
+
+# The socket.
+
+
+def test_a_socket_that_systemd_made_with_another_mode_or_group(configured: Configured, tmp_path: Path) -> None:
+    groups = sorted({grp.getgrgid(gid).gr_name for gid in (os.getgid(), *os.getgroups())})
+    place = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(place))  # the absolute path may be too long
+        place.chmod(0o660)
+        assert list(listening(configured(api={"socket": str(place)}))) == []
+        same = {"socket": str(place), "mode": "0660", "group": grp.getgrgid(place.stat().st_gid).gr_name}
+        assert list(listening(configured(api=same))) == []
+        place.chmod(0o600)
+        bad(
+            listening(configured(api=same)),
+            "socket rights",
+            "has mode 0600, [api] mode is 0660",
+            "systemctl edit hippod.socket",
+            "SocketMode=0660",
+            status="warn",
+        )
+        assert list(listening(configured(api={"socket": str(place)}))) == []  # what is not written is not missed
+        place.chmod(0o660)
+        another = next(each.gr_name for each in grp.getgrall() if each.gr_name not in groups)
+        bad(
+            listening(configured(api=same | {"group": another})),
+            "socket rights",
+            f"[api] group is {another}",
+            f"SocketGroup={another}",
+            status="warn",
+        )
+        assert any(each.name == "socket rights" for each in inspect(configured(api=same | {"group": another})))
+    place.unlink()
+    assert list(listening(configured(api=same))) == []
 
 
 # Secrets, packages, memory, files.
@@ -273,6 +383,72 @@ def test_hippod_prints_what_it_finds_and_permissions_apply(tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     found = [Finding(**each) for each in json.loads(done.stdout)["findings"]]
     bad(iter(found), f"drive {drive_}", "2 cannot be read", "setfacl")
-    bad(iter(found), "store directory", "cannot be written", "chown")
+    bad(iter(found), "store directory", "cannot be written", "chmod u+rwx")
     bad(iter(found), "open files", "only 300 open files", "LimitNOFILE", status="warn")
     assert not (closed / "store").exists()
+
+
+def inspected_by_another(tmp_path: Path, **sections: Any) -> dict[str, Finding]:
+    """What `hippod --inspect` finds as a user to whom permissions apply."""
+    config = write_config(tmp_path / "hippod.toml", {"encoder": {"backend": "hash"}} | sections)
+    done = subprocess.run(
+        [sys.executable, "-c", NO_PRIVILEGE, "-m", "daemon.main", "--config", str(config), "--inspect"],
+        env=clean_environment(tmp_path),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "itself failed" not in done.stdout
+    return {each["name"]: Finding(**each) for each in json.loads(done.stdout)["findings"]}
+
+
+@pytest.fixture
+def shut(tmp_path: Path) -> Path:
+    """A directory that is another user's alone, as the package's /var/lib/hippod is."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a directory away")
+    place = tmp_path / "shut"
+    make(place / "store")
+    os.chown(place, 65534, -1)
+    place.chmod(0o700)
+    return place
+
+
+@pytest.mark.parametrize("below", ["", "store", "store/not/yet"])
+def test_a_store_that_another_user_keeps_to_himself_is_no_fault(tmp_path: Path, shut: Path, below: str) -> None:
+    found = inspected_by_another(tmp_path, store={"path": str(shut / below)})
+    for name in ("store directory", "memory"):
+        assert (found[name].status, found[name].hint) == ("warn", "run `sudo hippoctl doctor`"), found[name]
+        assert "cannot be seen by this user" in found[name].detail
+    assert found["disk"].detail.endswith(f"at {shut}")
+    assert {"fail"} & {each.status for each in found.values()} == set()
+
+
+def test_a_link_to_what_another_user_keeps_to_himself(tmp_path: Path, shut: Path) -> None:
+    (tmp_path / "link").symlink_to(shut / "store")
+    found = inspected_by_another(tmp_path, store={"path": str(tmp_path / "link")})
+    assert found["store directory"].detail == f"{tmp_path / 'link'} cannot be seen by this user"
+
+
+def test_tables_that_another_user_keeps_to_himself_are_not_taken_for_damaged(tmp_path: Path, shut: Path) -> None:
+    shut.chmod(0o755)
+    for place in (shut / "store", *(shut / "store").iterdir()):
+        os.chown(place, 65534, -1)
+        place.chmod(0o700 if place.is_dir() else 0o600)
+    (shut / "store").chmod(0o755)
+    config = {"path": str(shut / "store")}
+    found = inspected_by_another(tmp_path, store=config)
+    assert (found["store"].status, found["store"].hint) == ("warn", "run `sudo hippoctl doctor`")
+    bad(iter(found.values()), "store directory", "owned by uid 65534", "chown")
+    with StoreLock(shut / "store"):  # a hippod runs: it writes, so this user is only another one
+        held = inspected_by_another(tmp_path, store=config)["store directory"]
+        assert (held.status, held.hint) == ("warn", "run `sudo hippoctl doctor`")
+        assert f"process {os.getpid()} has it open" in held.detail
+
+
+def test_a_model_that_another_user_keeps_to_himself(tmp_path: Path, shut: Path) -> None:
+    section = {"backend": "sentence-transformers", "model": str(shut / "model")}
+    found = inspected_by_another(tmp_path, store={"path": str(tmp_path / "store")}, encoder=section)
+    assert (found["encoder model"].status, found["encoder model"].hint) == ("warn", "run `sudo hippoctl doctor`")
