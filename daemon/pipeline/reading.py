@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from consumers.parsing import ParseSummary
@@ -33,7 +34,7 @@ class Followed:
 
 
 class Reader:
-    """Reads tasks. `followed(source)` is the folder that a file's source stands for, None where that is not followed."""
+    """Reads tasks. `followed(path)` is the folder that is followed at just this path, None where none is."""
 
     def __init__(self, pool: WorkerPool, settings: SplitSettings, followed: Callable[[str], Followed | None]) -> None:
         self._pool = pool
@@ -44,11 +45,13 @@ class Reader:
         """The outcomes of one task, the last one `final`. What cannot be read is an outcome too."""
         task = work.task
         if isinstance(task, FileChanged):
-            folder = self._followed(task.source)
+            source, folder = self._above(task.path)
             if folder is None:  # a retry of what an earlier configuration followed
                 refused = failed(task.uri, task.source, NOT_FOLLOWED, work.attempts, skipped=True)
-                yield Outcome(work, [refused])
+                # Without a position: whoever follows the folder again finds the file new.
+                yield Outcome(work, [refused], positions={work.key: None})
                 return
+            work.source = source
             if task.fingerprint.size < 0 and _gone(task.path, folder.root):
                 # A retry that crossed the file's removal: nobody will tell of that once more.
                 yield Outcome(work, positions={work.key: None})
@@ -78,6 +81,14 @@ class Reader:
             # Somebody asked to forget a file that is still there: its position stays, so that it is not read again
             # before it changes.
             yield Outcome(work)
+
+    def _above(self, path: bytes) -> tuple[str, Followed | None]:
+        """The source and the folder that follow `path` now. A document may name a folder of an earlier configuration."""
+        for above in Path(os.fsdecode(path)).parents:
+            folder = self._followed(str(above))
+            if folder is not None:
+                return str(above), folder
+        return "", None
 
     async def _added(self, work: Work, task: Added) -> AsyncIterator[Outcome]:
         value = json.loads(task.text)

@@ -1,4 +1,4 @@
-"""A retry finds out what became of its file: one that is gone is forgotten, one on a drive that is away fails once more."""
+"""Reading a file finds out what became of it since it was told of, and of the folder that it was told of by."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,6 +12,7 @@ from consumers.splitting import SplitSettings
 from consumers.types import Document, FileChanged, Fingerprint
 from daemon.pipeline.reading import Followed, Reader
 from daemon.pipeline.work import Outcome, Work
+from store.types import State
 
 TOLD = Fingerprint(3, 4, 5, "digest")
 UNKNOWN = Fingerprint(-1, -1, -1)
@@ -29,11 +30,21 @@ class Pool:
             yield item
 
 
-def outcome(folder: Path, fingerprint: Fingerprint, *items: Document | ParseSummary, name: str = "gone.md") -> Outcome:
+def outcome(
+    folder: Path,
+    fingerprint: Fingerprint,
+    *items: Document | ParseSummary,
+    name: str = "gone.md",
+    source: str | None = None,
+) -> Outcome:
+    """What reading a file of a followed folder gives; `source` is what its document says that it came from."""
+
     async def read() -> list[Outcome]:
-        reader = Reader(Pool(*items), SplitSettings(), lambda source: Followed(bytes(folder), False))  # type: ignore[arg-type]
+        followed = {str(folder): Followed(bytes(folder), False)}
+        reader = Reader(Pool(*items), SplitSettings(), followed.get)  # type: ignore[arg-type]
         file = folder / name
-        work = Work(file.as_uri(), FileChanged(file.as_uri(), bytes(file), str(folder), fingerprint), 1, str(folder))
+        came_from = str(folder) if source is None else source
+        work = Work(file.as_uri(), FileChanged(file.as_uri(), bytes(file), came_from, fingerprint), 1, came_from)
         return [each async for each in reader.read(work)]
 
     [found] = asyncio.run(read())
@@ -68,3 +79,23 @@ def test_what_changed_while_it_was_read_has_a_position_that_says_so(tmp_path: Pa
     summary = ParseSummary("read", 10, 11, 12, changed)
     found = outcome(tmp_path, TOLD, Document("file:///log"), summary, name="log")
     assert list(found.positions.values()) == [Fingerprint(10, 11, 12, None if changed else "read").to_json()]
+
+
+@pytest.mark.parametrize("source", ["below", "elsewhere"])
+def test_a_retry_finds_the_folder_that_follows_the_file_now(tmp_path: Path, source: str) -> None:
+    """The document names the folder of an earlier configuration, which its parent took the place of."""
+    below = tmp_path / "below"
+    below.mkdir()
+    (below / "report.pdf").touch()
+    broken = Document((below / "report.pdf").as_uri(), error="damaged")
+    found = outcome(tmp_path, UNKNOWN, broken, name="below/report.pdf", source=str(tmp_path / source))
+    assert [(each.error, each.source, each.state) for each in found.documents] == [
+        ("damaged", str(tmp_path), State.FAILED)
+    ]
+    assert found.work.source == str(tmp_path)
+
+
+def test_what_no_folder_follows_is_skipped_and_read_once_one_does(tmp_path: Path) -> None:
+    found = outcome(tmp_path, UNKNOWN, name=str(tmp_path.parent / "elsewhere.md"), source="earlier")
+    assert [(each.source, each.state) for each in found.documents] == [("earlier", State.SKIPPED)]
+    assert list(found.positions.values()) == [None]
