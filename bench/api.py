@@ -34,7 +34,7 @@ def run(results: dict[str, Any]) -> str:
                 failures.extend(report.failures)
                 if not report.requests:
                     raise RuntimeError(report.output)
-            faults = len(daemon.events("request failed"))
+            faults = len(daemon.events("request_failed"))
     finally:
         shutil.rmtree(home, ignore_errors=True)
     results["api"] = {
@@ -45,9 +45,20 @@ def run(results: dict[str, Any]) -> str:
         "not_as_documented": failures,
         "faults_logged": faults,
     }
+    results["violations"] = violations(answers, failures, faults)
     told = ", ".join(f"{count:,} × {status}" for status, count in sorted(answers.items()))
     shown = "".join(f"\n\n```text\n{failure}\n```" for failure in failures[:10])
     return (
         f"| requests | not as documented | faults in the daemon's log | answers |\n| ---: | ---: | ---: | --- |\n"
         f"| {answers.total():,} | {len(failures)} | {faults} | {told} |{shown}"
     )
+
+
+def violations(answers: Counter[int], failures: list[str], faults: int) -> list[str]:
+    """What must hold of `answers` (how often each status came) and did not. One client at a time finds nothing busy either."""
+    broken = [f"{count:,} answers of {status}" for status, count in sorted(answers.items()) if status >= 500]
+    if failures:
+        broken.append(f"{len(failures):,} answers are not as documented")
+    if faults:
+        broken.append(f"{faults:,} requests met a fault of the daemon's")
+    return broken

@@ -47,5 +47,5 @@ def test_a_few_hundred_requests_were_made_and_most_operations_succeeded_at_some(
 
 def test_no_answer_is_a_fault_of_the_daemons(report: Report, running: Running) -> None:
     assert {status for status in report.statuses() if status >= 500} <= {503}
-    assert running[0].events("request failed") == []
+    assert running[0].events("request_failed") == []
     assert "Traceback" not in running[0].log_text()

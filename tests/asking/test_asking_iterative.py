@@ -233,5 +233,5 @@ def test_a_daemon_that_stops_ends_a_question_and_says_so(asking: Asking, thinkin
     assert "not-ready" in held[held.index("event: problem") + 1]
     assert asking.daemon.stop() == 0
     asking.daemon.start()
-    assert not asking.daemon.events("request failed")
+    assert not asking.daemon.events("request_failed")
     assert asking.ask(obedient)["answer"] == "It is so. [1]"

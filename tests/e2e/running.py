@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -49,6 +51,13 @@ def until(condition: Callable[[], Found], what: str, patience_s: float = PATIENC
             raise AssertionError(f"after {patience_s:g} s still not so: {what}")
         time.sleep(pause_s)
     return answer
+
+
+@cache
+def event_names() -> frozenset[str]:
+    """All that hippod logs, by docs/logs.md, which a test holds against the code."""
+    table = (ROOT / "docs" / "logs.md").read_text("utf-8").partition("## Events")[2]
+    return frozenset(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +230,8 @@ class Daemon:
         return self.log.read_text("utf-8", "replace") if self.log.exists() else ""
 
     def events(self, name: str) -> list[Json]:
-        """The log's events of one name."""
+        """The log's events of one name, which must be one that there is: that a misspelt event never came says nothing."""
+        assert name in event_names(), f"hippod logs no event {name!r}"
         return [event for event in _objects(self.log_text()) if event.get("event") == name]
 
     def command(self, *arguments: str | Path) -> list[str]:

@@ -180,4 +180,4 @@ def targets(folder: Path) -> Iterator[dict[str, Target]]:
             "extraction": Target(inputs.json_documents, partial(_extraction, RulesExtractor()), 0.05),
         }
         assert daemon.process.poll() is None, "the daemon ended"
-        assert daemon.events("request failed") == [], daemon.events("request failed")[:3]
+        assert daemon.events("request_failed") == [], daemon.events("request_failed")[:3]
