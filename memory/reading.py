@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.llm.answers import field as under
-from memory.llm.answers import parse, partial, writable
+from memory.llm.answers import number, parse, partial, writable
 from memory.llm.client import Message
 from memory.llm.errors import BadAnswer
 from memory.llm.formats import Shape
@@ -84,14 +84,28 @@ def _plain(text: str) -> str:
     return text.replace("«", "‹").replace("»", "›")
 
 
-def read_answer(text: str, count: int) -> Answer:
-    """The model's whole answer over `count` passages, verified. Raises BadAnswer."""
-    return from_value(parse(text).value, count)
+def read_answer(text: str, count: int, cut: bool = False) -> Answer:
+    """The model's whole answer over `count` passages, verified. Raises BadAnswer.
+
+    `cut`: it ran into its length limit. A sentence that may be half is left out where it is not the only one.
+    """
+    return from_value(parse(text).value, count, cut)
 
 
-def from_value(value: Any, count: int) -> Answer:
+def from_value(value: Any, count: int, cut: bool = False) -> Answer:
     """The same of JSON that was read already."""
-    return _answer(value, count)
+    return _answer(_whole(value) if cut and isinstance(value, dict) else value, count)
+
+
+def _whole(value: dict[str, Any]) -> dict[str, Any]:
+    """What of a cut-off answer's object stands before the last thing in it."""
+    last = next(reversed(value), "")
+    if last == "short":
+        return {**value, "short": ""}
+    sentences = value.get("sentences")
+    if last == "sentences" and isinstance(sentences, list) and len(sentences) > 1:
+        return {**value, "sentences": sentences[:-1]}
+    return value
 
 
 def so_far(text: str, count: int) -> str:
@@ -113,11 +127,11 @@ def _answer(value: Any, count: int, finished: bool = True) -> Answer:
         raise BadAnswer("wrong schema", 'the model\'s answer has no list of "sentences"')
     said: list[str] = []
     cited: set[int] = set()
-    for sentence in sentences:
+    for each in sentences:
+        sentence = {"text": each} if isinstance(each, str) else each
         if not isinstance(sentence, dict) or not isinstance(sentence.get("text"), str):
             continue
-        sources = sentence.get("sources")
-        numbers = sorted({n for n in sources if _given(n, count)}) if isinstance(sources, list) else []
+        numbers = _numbers(sentence.get("sources"), count)
         cited.update(numbers)
         text = without_markers(writable(sentence["text"])).strip()
         if text:
@@ -132,8 +146,10 @@ def _answer(value: Any, count: int, finished: bool = True) -> Answer:
     return Answer(text, tuple(sorted(cited)), writable(short) if isinstance(short, str) and found else "", found)
 
 
-def _given(number: Any, count: int) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= count
+def _numbers(sources: Any, count: int) -> list[int]:
+    """The numbers of passages among a sentence's sources, ascending; what was not given is left out."""
+    given = (number(each) for each in (sources if isinstance(sources, list) else [sources]))
+    return sorted({at for at in given if at is not None and 1 <= at <= count})
 
 
 def without_markers(text: str) -> str:

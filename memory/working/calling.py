@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from memory.llm.answers import writable
 from memory.llm.client import Message as Spoken
 from memory.llm.client import ModelClient
-from memory.llm.errors import BadAnswer, ModelError
+from memory.llm.errors import BadAnswer, ModelError, ModelRefused
 from memory.llm.formats import Shape
 from memory.working.spending import Reached, Spending, estimate
 from memory.working.types import Message, ModelCall, Purpose, Stopped
@@ -53,13 +53,15 @@ async def call(
     final = purpose == "answer"
     began, asked_before = time.monotonic(), spending.requests
 
-    def record(reply: str | None, error: str | None, prompt: int = 0, completion: int = 0) -> ModelCall:
+    def record(
+        reply: str | None, error: str | None, prompt: int = 0, completion: int = 0, cut: bool = False
+    ) -> ModelCall:
         seconds = time.monotonic() - began
         spending.waited += seconds
         spending.prompt_tokens += prompt
         spending.completion_tokens += completion
         asked = spending.requests - asked_before
-        return ModelCall(purpose, messages, reply, error, asked, prompt, completion, round(seconds, 6))
+        return ModelCall(purpose, messages, reply, error, asked, prompt, completion, round(seconds, 6), cut)
 
     try:
         limit_s = spending.room(messages, final)
@@ -76,19 +78,21 @@ async def call(
                 max_tokens=MAX_TOKENS[purpose],
                 before=lambda: spending.take(final),
             )
+    # Answers of no use were paid for, and the client does not say how much: every try counts, but not one that hangs.
     except Reached as reached:
-        return Called(record(None, str(reached)), failure=Failure(reached.which, str(reached)))
+        spent = estimate(messages) * (spending.requests - asked_before)
+        return Called(record(None, str(reached), spent), failure=Failure(reached.which, str(reached)))
     except TimeoutError:
-        late = spending.late()
-        return Called(record(None, str(late)), failure=Failure(late.which, str(late)))
+        late, spent = spending.late(), estimate(messages) * max(spending.requests - asked_before - 1, 0)
+        return Called(record(None, str(late), spent), failure=Failure(late.which, str(late)))
     except ModelError as error:
-        # An answer of no use was paid for, and the client does not say how much.
-        spent = estimate(messages) * (spending.requests - asked_before) if isinstance(error, BadAnswer) else 0
+        cut = isinstance(error, ModelRefused) and isinstance(error.__context__, BadAnswer)
+        spent = estimate(messages) * (spending.requests - asked_before) if cut or isinstance(error, BadAnswer) else 0
         failure = Failure("model", str(error), bool(getattr(error, "too_long", False)), error)
-        return Called(record(None, str(error), spent), failure=failure)
+        return Called(record(None, str(error), spent, MAX_TOKENS[purpose] if cut else 0), failure=failure)
     prompt = reply.prompt_tokens or estimate(messages)
     completion = reply.completion_tokens or estimate([Message("assistant", reply.text)])
-    return Called(record(writable(reply.text), None, prompt, completion), value)
+    return Called(record(writable(reply.text), None, prompt, completion, reply.cut), value)
 
 
 def spoken(messages: tuple[Message, ...]) -> list[Spoken]:

@@ -37,6 +37,7 @@ TOO_MANY = "too many"
 TWICE = "twice"
 ALONE = "alone"
 SWITCHED_OFF = "switched off"
+CUT_OFF = "cut off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +70,43 @@ class Refusals:
 
 
 def lists(value: Any, *names: str) -> dict[str, list[Any]]:
-    """The lists under `names` in a model's object, a missing one as empty. Raises BadAnswer where none of them is there."""
+    """The lists under `names` in a model's object, a missing one as empty. Raises BadAnswer where none of them is there.
+
+    They stand in the order in which the model wrote them.
+    """
     for candidate in [value, *(value if isinstance(value, list) else [])]:
         if isinstance(candidate, dict) and any(isinstance(candidate.get(name), list) for name in names):
-            return {name: each if isinstance(each := candidate.get(name), list) else [] for name in names}
+            written = {name: list(each) for name, each in candidate.items() if name in names and isinstance(each, list)}
+            return {**{name: [] for name in names if name not in written}, **written}
     raise BadAnswer("wrong schema", f'the model\'s answer has no list "{names[0]}"')
 
 
+def without_half(proposed: list[Any], refusals: Refusals) -> list[Any]:
+    """What of an answer's last list can be taken where the answer was cut off: half a sentence must not stand for a whole."""
+    if proposed:
+        refusals.add(CUT_OFF, proposed[-1])
+    return proposed[:-1]
+
+
 def evolve(
-    memory: Memory, material: Material, value: Any, settings: DeepSettings, held: Callable[[str], bool]
+    memory: Memory,
+    material: Material,
+    value: Any,
+    settings: DeepSettings,
+    held: Callable[[str], bool],
+    cut: bool = False,
 ) -> Evolution:
     """Updates and insertions that the model proposes over what was retrieved.
 
     `held` says whether the graph has a phrase. A name outside of the material that the graph has is refused: the model
-    cannot know it from what it was shown. A name that the graph lacks joins the point as absent.
+    cannot know it from what it was shown. A name that the graph lacks joins the point as absent. `cut`: the answer ended
+    at its length limit.
     """
     proposed = lists(value, "updates", "inserts")
     refusals = Refusals("evolve")
+    if cut:
+        last = next(reversed(proposed))
+        proposed[last] = without_half(proposed[last], refusals)
     points, changes = list(memory.points), []
     updated: set[int] = set()
     for proposal in proposed["updates"]:
@@ -139,13 +160,16 @@ def evolve(
     return Evolution(Memory(tuple(points), made), tuple(changes), tuple(refusals.all), tuple(names.held))
 
 
-def merge(memory: Memory, value: Any) -> Evolution:
+def merge(memory: Memory, value: Any, cut: bool = False) -> Evolution:
     """Mergings that the model proposes: entities and passages are the unions, the description is the model's.
 
-    The merged point stands where the first of its points stood; a point is merged once a step.
+    The merged point stands where the first of its points stood; a point is merged once a step. `cut`: the answer ended at
+    its length limit.
     """
     proposed = lists(value, "merges")["merges"]
     refusals = Refusals("merge")
+    if cut:
+        proposed = without_half(proposed, refusals)
     points: list[Point | None] = list(memory.points)
     changes, made = [], memory.made
     for proposal in proposed:

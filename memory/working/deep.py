@@ -157,18 +157,20 @@ async def _answer(work: Work, memory: Memory, steps: Sequence[StepRecord], ended
         if asked.failure.too_long:
             shown = halved(shown)
         count = len(shown)
-        asked = await call(
+        again = await call(
             work.client,
             work.spending,
             "answer",
             prompts.answer(work.question, memory, shown),
             reading.SHAPE,
-            lambda value: reading.from_value(value, count),
+            lambda value: (value, reading.from_value(value, count)),
             retries=0,
         )
+        answered = reading.from_value(again.value[0], count, again.call.cut) if again.value is not None else None
+        asked = Called(again.call, answered, again.failure)
         calls.append(asked.call)
-        if asked.value is not None:
-            work.tell(Writing(asked.value.text))
+        if answered is not None:
+            work.tell(Writing(answered.text))
     if asked.value is not None:
         answer = asked.value
         return _Told(answer.text, cited(answer, memory, shown), calls, answer.short, answer.found)
@@ -221,7 +223,7 @@ async def _streamed(work: Work, memory: Memory, passages: tuple[FoundPassage, ..
                         shown = len(reply.text)
                         if text := reading.so_far(reply.text, count):
                             work.tell(Writing(text))
-        answer = reading.read_answer(reply.text, count)
+        answer = reading.read_answer(reply.text, count, reply.cut)
         work.tell(Writing(answer.text))
     except Reached as reached:
         failure = Failure(reached.which, str(reached))
@@ -244,6 +246,7 @@ async def _streamed(work: Work, memory: Memory, passages: tuple[FoundPassage, ..
         requests,
         *tokens,
         round(seconds, 6),
+        failure is None and reply.cut,
     )
     return Called(made, answer, failure)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from memory.llm.answers import number, writable
 from memory.llm.errors import BadAnswer
-from memory.working.changes import NO_POINT, TOO_MANY, TWICE, WRONG_FORM, Refusals
+from memory.working.changes import NO_POINT, TOO_MANY, TWICE, WRONG_FORM, Refusals, without_half
 from memory.working.types import Concern, DeepSettings, Memory, Refused
 
 MOST_CHARS = 500
@@ -24,11 +24,12 @@ class Judgement:
     refused: tuple[Refused, ...] = ()
 
 
-def judgement(value: Any, memory: Memory, asked: Sequence[str], settings: DeepSettings) -> Judgement:
+def judgement(value: Any, memory: Memory, asked: Sequence[str], settings: DeepSettings, cut: bool = False) -> Judgement:
     """What the model's JSON says. `asked` are the subqueries of the steps before. Raises BadAnswer for another shape.
 
     A concern about a point that is not there is refused, and so is a subquery that was asked before. With `only` local a
-    concern beyond the memory is refused; with `only` global every concern is taken as one beyond it.
+    concern beyond the memory is refused; with `only` global every concern is taken as one beyond it. `cut`: the answer
+    ended at its length limit.
     """
     said = next(
         (
@@ -43,11 +44,14 @@ def judgement(value: Any, memory: Memory, asked: Sequence[str], settings: DeepSe
         raise BadAnswer("wrong schema", 'the model\'s answer has no "enough"')
     if said.get("enough") is True:
         return Judgement(True)
-    raised = said.get("concerns")
     refusals = Refusals("judge")
+    given = said.get("concerns")
+    raised = given if isinstance(given, list) else []
+    if cut:
+        raised = without_half(raised, refusals)
     concerns: list[Concern] = []
     before = {_key(subquery) for subquery in asked}
-    for each in raised if isinstance(raised, list) else []:
+    for each in raised:
         if not isinstance(each, dict):
             refusals.add(WRONG_FORM, each)
             continue

@@ -39,7 +39,7 @@ def replay(
         again = replace(again, judged=replace(record.judged, messages=messages))
         if record.judged.reply is None:
             return again
-        said = judgement(_value(record.judged), record.before, record.asked, settings)
+        said = judgement(_value(record.judged), record.before, record.asked, settings, record.judged.cut)
     again = replace(again, enough=said.enough, concerns=said.concerns, refused=said.refused)
     if said.enough or not said.concerns:
         return again
@@ -55,7 +55,8 @@ def replay(
     if record.evolved.reply is None:
         return again
     held = set(record.held)
-    evolution = evolve(record.before, material_of(inquiries), _value(record.evolved), settings, held.__contains__)
+    material, proposed = material_of(inquiries), _value(record.evolved)
+    evolution = evolve(record.before, material, proposed, settings, held.__contains__, record.evolved.cut)
     again = replace(
         again,
         after=evolution.memory,
@@ -68,7 +69,7 @@ def replay(
     again = replace(again, merged=replace(record.merged, messages=prompts.merge(question, again.after)))
     if record.merged.reply is None:
         return again
-    return with_merging(again, merge(again.after, _value(record.merged)))
+    return with_merging(again, merge(again.after, _value(record.merged), record.merged.cut))
 
 
 def _value(call: ModelCall) -> object:

@@ -39,6 +39,7 @@ from store.snapshot import Snapshot
 
 SHORTENINGS = 2
 """How often in a step half of the passages are withheld from a model that complains of the length."""
+HALF_JUDGED = "the model's answer was cut off before it had named one thing that is missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +95,19 @@ async def _make(work: Work, record: StepRecord) -> Made:
             "judge",
             prompts.judge(work.question, memory, record.asked, settings),
             prompts.JUDGE,
-            lambda value: judgement(value, memory, record.asked, settings),
+            _judging(record, settings),
         )
         record = replace(record, judged=judged.call)
         if judged.value is None:
             return Made(record, _ended(judged))
-        said = judged.value
+        said = judgement(judged.value, memory, record.asked, settings, judged.call.cut)
     record = replace(record, enough=said.enough, concerns=said.concerns, refused=said.refused)
     work.tell(Judged(number, said.enough, said.concerns))
     if said.enough:
         return Made(record, Ended("enough"))
     if not said.concerns:
-        return Made(record, Ended("nothing new"))
+        half = record.judged is not None and record.judged.cut
+        return Made(record, Ended("model", Failure("model", HALF_JUDGED)) if half else Ended("nothing new"))
 
     found = await _retrieval(work, memory, said.concerns)
     if isinstance(found, Failure):
@@ -120,7 +122,9 @@ async def _make(work: Work, record: StepRecord) -> Made:
     record, evolving = await _evolving(work, record)
     if evolving.value is None:
         return Made(record, _ended(evolving))
-    evolution = evolve(memory, material_of(record.inquiries), evolving.value, settings, _held(work.snapshot))
+    evolution = evolve(
+        memory, material_of(record.inquiries), evolving.value, settings, _held(work.snapshot), evolving.call.cut
+    )
     record = replace(
         record,
         after=evolution.memory,
@@ -175,7 +179,7 @@ async def _merging(work: Work, record: StepRecord) -> Made:
             return Made(record, ended)
         # Nothing is lost: the points stay apart. If the server is gone, the next call ends the steps.
         return Made(record, note=f"merging failed in step {record.number} ({asked.call.error}); the points stay apart")
-    evolution = merge(memory, asked.value)
+    evolution = merge(memory, asked.value, asked.call.cut)
     record = with_merging(record, evolution)
     work.tell(Changed(record.number, evolution.changes, evolution.refused))
     return Made(record)
@@ -215,6 +219,16 @@ def _shaped(*names: str) -> Callable[[Any], Any]:
 
     def read(value: Any) -> Any:
         lists(value, *names)
+        return value
+
+    return read
+
+
+def _judging(record: StepRecord, settings: DeepSettings) -> Callable[[Any], Any]:
+    """The same for a judgement."""
+
+    def read(value: Any) -> Any:
+        judgement(value, record.before, record.asked, settings)
         return value
 
     return read

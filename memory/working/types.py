@@ -153,7 +153,7 @@ class ModelCall:
     """One question to the model: what it was given, what it said. Either `reply` or `error` is set.
 
     `requests` is how often it was really asked (tried again after trouble or an answer of no use). Tokens are the
-    server's own count, 0 where it gives none.
+    server's own count, else estimated. `cut`: the reply ran into its length limit, so the last thing in it may be half.
     """
 
     purpose: Purpose
@@ -164,6 +164,7 @@ class ModelCall:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,7 +225,7 @@ class ModelServer:
         if isinstance(said, Dies):
             writer.transport.abort()
             return False
-        writer.write(_event({}, "stop"))
+        writer.write(_event({}, said.finish if isinstance(said, Text) else "stop"))
         usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
         last = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [], "usage": usage}
         writer.write(b"data: " + json.dumps(last).encode() + b"\n\ndata: [DONE]\n\n")

@@ -118,7 +118,7 @@ def test_an_answer_cites_passages_that_exist_and_nothing_else(daemon, model):
         if call.purpose == "filter":
             return obedient(call)
         first, second = (
-            {"text": "She was born in Sorrel [9].", "sources": [2, 9, 0, "1"]},
+            {"text": "She was born in Sorrel [9].", "sources": [2, 9, 0, "one", True, None]},
             {"text": "Surely.", "sources": []},
         )
         return {"found": True, "sentences": [first, second], "short": "Sorrel"}
@@ -137,6 +137,30 @@ def test_an_answer_cites_passages_that_exist_and_nothing_else(daemon, model):
     assert (answer["question"], answer["short"], answer["found"]) == (QUESTION, "Sorrel", True)
     asked = next(call for call in model.calls if call.purpose == "answer")
     assert all(f"«passage {n}»" in asked.passage for n in range(1, len(passages) + 1))
+
+
+@pytest.mark.parametrize(
+    ("sentences", "said", "cited"),
+    [
+        (["She was born in Sorrel."], "She was born in Sorrel.", []),
+        (
+            ["She was born in Sorrel [1].", {"text": "Surely.", "sources": ["2"]}],
+            "She was born in Sorrel. Surely. [2]",
+            [2],
+        ),
+        (
+            [{"text": "In Sorrel.", "sources": "1"}, {"text": "Surely.", "sources": 2}],
+            "In Sorrel. [1] Surely. [2]",
+            [1, 2],
+        ),
+    ],
+)
+def test_an_answer_in_slightly_other_json_is_taken(daemon, model, sentences, said, cited):
+    whole = {"found": True, "sentences": sentences, "short": "Sorrel"}
+    model.script = lambda call: whole if call.purpose == "answer" else obedient(call)
+    answer = daemon.ctl_json("ask", QUESTION)
+    assert (answer["answer"], answer["short"], answer["found"]) == (said, "Sorrel", True)
+    assert [citation["rank"] for citation in answer["citations"]] == cited
 
 
 def test_ask_says_when_the_memory_does_not_hold_the_answer(daemon, model):
