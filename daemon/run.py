@@ -16,6 +16,7 @@ from consumers.parsing import Limits
 from consumers.splitting import SplitSettings
 from daemon import metrics
 from daemon.activation import taken_address
+from daemon.allocator import fit
 from daemon.api.hub import EventHub
 from daemon.api.listen import inherited
 from daemon.api.ports import Asks, Documents, Extractions, Graphs, Overviews, Ports, Queries, SessionKeeping, Transfer
@@ -258,7 +259,14 @@ class _Daemon:
             store, encoder, extractor, reader, self._events.publish, config.parsing.workers, queue_limits(config)
         )
         backlog = self._backlog = self.models.backlog(store, rules, name, pipeline.learn)
-        pipeline.on_commit = backlog.committed
+
+        def committed() -> None:
+            backlog.committed()
+            now = store.snapshot()
+            fit(max(now.n_phrases, now.n_triples))
+
+        committed()
+        pipeline.on_commit = committed
         if isinstance(extractor, LaterExtraction):
             extractor.announce = backlog.announce
         self.extractions = ExtractionService(store, backlog, self.models.bulk())
