@@ -1,17 +1,59 @@
 """Request bodies, read under a limit of size, time and memory before anything is done with them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
 from pydantic_core import from_json
 from starlette.requests import Request
+from starlette.types import Message, Receive
 
 from daemon.api.errors import BadRequest, Busy, Invalid, TooLarge, TooSlow, UnsupportedMediaType
 from daemon.api.settings import MIB, Limits
 from daemon.contract import FieldError
+
+
+class Pace:
+    """A request's `receive` with a deadline on its body, whoever reads it: TooSlow when the client dawdles.
+
+    Only time spent waiting for the client counts, not what the reader takes between two pieces. Once the body is there or
+    an answer has begun, what is waited for is the client's going, which may take as long as it likes.
+    """
+
+    def __init__(self, receive: Receive, limits: Limits, answering: Callable[[], bool]) -> None:
+        self._receive = receive
+        self._limits = limits
+        self._answering = answering
+        self._received = 0
+        self._waited = 0.0
+        self._whole = False
+
+    async def __call__(self) -> Message:
+        if self._whole or self._answering():
+            return await self._receive()
+        allowed = self._limits.grace_s + self._received / self._limits.min_bytes_per_s
+        began = monotonic()
+        try:
+            async with asyncio.timeout(allowed - self._waited):
+                message = await self._receive()
+        except TimeoutError:
+            if self._answering():
+                return await self._receive()
+            raise self._too_slow(allowed) from None
+        self._waited += monotonic() - began
+        self._received += len(message.get("body", b""))
+        self._whole = not message.get("more_body", False)
+        return message
+
+    def _too_slow(self, allowed_s: float) -> TooSlow:
+        limits = self._limits
+        return TooSlow(
+            f"{self._received} bytes of the body arrived in {allowed_s:.0f} s; it must arrive within {limits.grace_s:g} s "
+            f"and {limits.min_bytes_per_s} bytes a second.",
+            headers={"Connection": "close"},
+        )
 
 
 class Held:
@@ -65,31 +107,13 @@ def has_body(request: Request) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
-async def chunks(request: Request, limit: int, limits: Limits) -> AsyncIterator[bytes]:
-    """The body as it arrives. TooLarge as soon as it is known to be, TooSlow when the client dawdles.
-
-    Only time spent waiting for the client counts, not what the reader of these chunks takes.
-    """
+async def chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """The body as it arrives. TooLarge as soon as it is known to be."""
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limit:
         raise _too_large(limit)
-    received, waited = 0, 0.0
-    stream = request.stream()
-    while True:
-        allowed = limits.grace_s + received / limits.min_bytes_per_s
-        began = monotonic()
-        try:
-            async with asyncio.timeout(allowed - waited):
-                chunk = await anext(stream, None)
-        except TimeoutError:
-            raise TooSlow(
-                f"{received} bytes of the body arrived in {allowed:.0f} s; it must arrive within {limits.grace_s:g} s "
-                f"and {limits.min_bytes_per_s} bytes a second.",
-                headers={"Connection": "close"},
-            ) from None
-        waited += monotonic() - began
-        if chunk is None:
-            return
+    received = 0
+    async for chunk in request.stream():
         received += len(chunk)
         if received > limit:
             raise _too_large(limit)
@@ -104,7 +128,7 @@ def _too_large(limit: int) -> TooLarge:
 
 async def read_all(request: Request, share: Share, limits: Limits) -> bytearray:
     body = bytearray()
-    async for chunk in chunks(request, limits.json_bytes, limits):
+    async for chunk in chunks(request, limits.json_bytes):
         share.take(len(chunk))
         body += chunk
     return body
@@ -115,7 +139,7 @@ async def read_lines(request: Request, share: Share, limits: Limits) -> list[dic
     found: list[dict[str, Any]] = []
     number = 0
     rest = bytearray()
-    async for chunk in chunks(request, limits.lines_bytes, limits):
+    async for chunk in chunks(request, limits.lines_bytes):
         share.take(len(chunk))
         rest += chunk
         if b"\n" not in chunk:

@@ -11,7 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from daemon import metrics
 from daemon.api import respond
 from daemon.api.errors import ApiError, BadRequest, Busy
-from daemon.api.peers import peer_of
+from daemon.api.peers import is_stranger, peer_of
 from daemon.api.settings import Limits
 from daemon.contract import Route
 
@@ -45,8 +45,8 @@ class Connection(H11Protocol):
     """Cuts off a client that does not finish a request's head, goes on sending a refused body, or does not read.
 
     Where there are as many connections as may be, the one that has waited longest without asking for anything makes room: a
-    client that opens many and says nothing loses its own. uvicorn itself has a deadline only for the time between two
-    requests. Bodies have theirs in `body.chunks`.
+    client that opens many and says nothing loses its own, and so does one that has nothing to show but the beginning of a
+    login. uvicorn itself has a deadline only for the time between two requests. Bodies have theirs in `body.Pace`.
     """
 
     config: Config
@@ -76,13 +76,25 @@ class Connection(H11Protocol):
             self._expect(self.config.limits.headers_s, "headers")
 
     def _make_room(self) -> bool:
-        """Ends the connection that has waited longest for a request; those that never made one come first."""
+        """Ends the connection that has waited longest for a request; those that never made one, or whose last was turned
+        away, come first."""
         others = [each for each in self.connections if isinstance(each, Connection) and each is not self]
-        waiting = [each for each in others if each.idle and not each._turned_away and not each.transport.is_closing()]
-        if not waiting:
+        spare = [
+            each for each in others if each._is_spare and not each._turned_away and not each.transport.is_closing()
+        ]
+        if not spare:
             return False
-        min(waiting, key=lambda each: (each.cycle is not None, each._since))._cut("made room")
+        min(spare, key=lambda each: (not each._is_strange, each._since))._cut("made room")
         return True
+
+    @property
+    def _is_strange(self) -> bool:
+        """Whether nobody has asked for anything on it, or the latest who did has not shown that they may come in."""
+        return self.cycle is None or is_stranger(self.scope)
+
+    @property
+    def _is_spare(self) -> bool:
+        return self.idle or self._is_strange
 
     def _count(self) -> None:
         metrics.CONNECTIONS.labels(self._peer.side).set(len(self.connections))

@@ -9,9 +9,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon import metrics
 from daemon.api import respond
+from daemon.api.body import Pace
 from daemon.api.errors import ApiError, Internal
-from daemon.api.peers import Peer, peer_in
+from daemon.api.peers import Peer, call_stranger, peer_in
 from daemon.api.rates import Rates
+from daemon.api.settings import Limits
 from daemon.contract import Route
 
 log = structlog.get_logger(__name__)
@@ -28,6 +30,7 @@ AUDITED = frozenset(
         ("POST", Route.BACKFILL),
         ("POST", Route.BACKUP),
         ("GET", Route.EXPORT),
+        ("DELETE", Route.SESSIONS),
     }
 )
 """Requests that change the memory or carry it off: who made them is logged at info. All others are logged at debug."""
@@ -40,14 +43,16 @@ REMEMBERED = 1024
 
 class Edge:
     """Turns what the app raises into a problem; logs the unexpected once, with its traceback, and tells the client none of it.
+    Puts the deadline on every request's body.
 
     An error after a response has begun cannot be answered: the connection is cut, so that the client sees that it has
     not got all.
     """
 
-    def __init__(self, app: ASGIApp, rates: Rates) -> None:
+    def __init__(self, app: ASGIApp, rates: Rates, limits: Limits) -> None:
         self._app = app
         self._rates = rates
+        self._limits = limits
         self._told: dict[tuple[str, int], float] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,11 +64,13 @@ class Edge:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if status in TURNED_AWAY:
+                    call_stranger(scope)
             await send(message)
 
         try:
             self._rates.count(peer.client)
-            await self._app(scope, receive, watched)
+            await self._app(scope, Pace(receive, self._limits, lambda: status != 0), watched)
         except ClientDisconnect:
             status = status or 499
         except ApiError as error:

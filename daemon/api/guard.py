@@ -7,12 +7,16 @@ to `ApiServer(..., tcp_apps={"/page": app})`; it gets the requests below that pa
 nothing of it exists on the Unix socket. Another way of proving oneself than the bearer token (a link that works once and
 opens a session with a cookie, say) is a `Proof`: give it to `ApiServer(..., proofs=[...])`. A request comes in when any
 proof accepts it. A proof sees the whole request but its body, so it can hold for some paths only; comparing secrets takes
-`hmac.compare_digest`, and what a proof makes (a session's secret) is its own to forget.
+`hmac.compare_digest`, and what a proof makes (a session's secret) is its own to forget. A body has its deadline already
+(`daemon.api.body.Pace`), whoever reads it; how long it may be is its reader's to say.
 """
 
+import asyncio
 import ipaddress
 import socket
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
@@ -24,60 +28,86 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api.errors import Forbidden, Unauthorised, WrongHost
+from daemon.config import read_token
+from daemon.logs import mask
 
 log = structlog.get_logger(__name__)
+LOOK_S = 5.0
+"""How long a look at the token file may take: it takes less than a millisecond where its drive is there."""
 
 
 class Proof(Protocol):
     """One way in which a TCP client proves that it may come in."""
 
-    def admits(self, scope: Scope) -> bool:
+    async def admits(self, scope: Scope) -> bool:
         """Whether this request does. Called for every request, on the event loop; it must not block."""
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a look at the token file found. `mark`: by which the next look knows whether the file has changed."""
+
+    mark: tuple[Path, int, int, int, int] | None = None
+    digest: bytes | None = None
+    complaint: str = ""
+
+
 class TokenFile:
-    """The token in a file, read again whenever the file changes. A file that cannot be read lets nobody in."""
+    """The token in a file, which is looked at whenever somebody comes with one and read again when it has changed.
+
+    A file that the start would not take lets nobody in. Looking has a thread of its own: a drive that hangs holds up
+    those who come with a token, and nobody else.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._seen: tuple[int, ...] | None = None
-        self._digest: bytes | None = None
-        self._complaint = ""
-
-    def read(self) -> bytes:
-        """The token. OSError or ValueError (with a sentence) when there is none."""
-        token = self._path.read_bytes().strip()
-        if not token:
-            raise ValueError(f"token file {self._path} is empty; put one line with a secret of your own into it")
-        return token
+        self._found = _Found()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="token")
 
     def move(self, path: Path) -> None:
         """Another file from now on."""
-        self._path, self._seen = path, None
+        self._path = path
 
-    def admits(self, scope: Scope) -> bool:
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def admits(self, scope: Scope) -> bool:
         """A `Proof`: the token as `Authorization: Bearer TOKEN`."""
         scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and self.accepts(token.strip().encode("latin-1"))
+        return scheme.lower() == "bearer" and await self._accepts(token.strip().encode("latin-1"))
 
-    def accepts(self, token: bytes) -> bool:
+    async def _accepts(self, token: bytes) -> bool:
         """In a time that does not depend on how much of the token is right."""
-        self._refresh()
-        return self._digest is not None and compare_digest(self._digest, sha256(token).digest())
+        await self._look()
+        digest = self._found.digest
+        return digest is not None and compare_digest(digest, sha256(token).digest())
 
-    def _refresh(self) -> None:
+    async def _look(self) -> None:
+        before = self._found
         try:
-            found = self._path.stat()
-            seen = (found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
-            if seen != self._seen:
-                self._digest = sha256(self.read()).digest()
-                self._seen, self._complaint = seen, ""
-        except (OSError, ValueError) as error:
-            self._digest = self._seen = None
-            if str(error) != self._complaint:  # once, not at every request
-                self._complaint = str(error)
-                log.error("token_unreadable", error=str(error), hint="nobody is let in over TCP until it can be read")
+            async with asyncio.timeout(LOOK_S):
+                found = await asyncio.get_running_loop().run_in_executor(self._thread, _look, self._path, before)
+        except TimeoutError:
+            found = _Found(complaint=f"{self._path} could not be read in {LOOK_S:g} s; is its drive there?")
+        if found.complaint and found.complaint != self._found.complaint:  # once, not at every request
+            log.error("token_unreadable", error=found.complaint, hint="nobody is let in over TCP until it can be read")
+        self._found = found
+
+
+def _look(path: Path, before: _Found) -> _Found:
+    try:
+        there = path.stat()
+        mark = (path, there.st_mtime_ns, there.st_size, there.st_ino, there.st_ctime_ns)
+        if mark == before.mark:
+            return before
+        token = read_token(path)
+    except OSError as error:
+        return _Found(complaint=f"{path}: {error.strerror}")
+    except ValueError as error:
+        return _Found(complaint=f"[api] token_file: allowed is {error}")
+    mask(token)  # before anybody can have come with it
+    return _Found(mark, sha256(token.encode()).digest())
 
 
 class Guard:
@@ -102,12 +132,18 @@ class Guard:
             raise WrongHost(f"Host {name[:100]!r} is not one this daemon answers to; use the configured address.")
         if not _of_this_site(scope["method"], headers):
             raise Forbidden("A page of another site asked for this; hippod answers no site but its own.")
-        if not any(proof.admits(scope) for proof in self._proofs):
+        if not await self._admitted(scope):
             raise Unauthorised(
                 "Send the token of the configured token_file as Authorization: Bearer TOKEN.",
                 headers={"WWW-Authenticate": 'Bearer realm="hippod"'},
             )
         await self._chosen(scope["path"])(scope, receive, send)
+
+    async def _admitted(self, scope: Scope) -> bool:
+        for proof in self._proofs:
+            if await proof.admits(scope):
+                return True
+        return False
 
     def _chosen(self, path: str) -> ASGIApp:
         for below, app in self._apps.items():

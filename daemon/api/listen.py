@@ -132,9 +132,13 @@ def inherited(environ: MutableMapping[str, str]) -> socket.socket | None:
 def bind_tcp(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        bound = socket.create_server((host, port), family=family)
     except OSError as error:
         raise ListenError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+    # Connections have it from the socket that they come in on. Without it the body of an answer waits 40 ms, until the
+    # client has acknowledged its head; asyncio sets it only on sockets that were made by naming the protocol.
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return bound
 
 
 def identity(path: Path) -> tuple[int, int] | None:

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from typing import Any, Literal
@@ -10,6 +11,7 @@ from typing import Any, Literal
 from starlette.types import Scope
 
 _CREDENTIALS = struct.Struct("3i")
+_STRANGER = "stranger"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,16 @@ def peer_of(transport: asyncio.BaseTransport) -> Peer:
         return NOBODY
     pid, uid, gid = _CREDENTIALS.unpack(told)
     return Peer("unix", pid or None, uid, gid)
+
+
+def call_stranger(scope: Scope) -> None:
+    """Tells the connection that this request comes from somebody who has proved nothing, so that it need not be spared."""
+    scope.setdefault("state", {})[_STRANGER] = True
+
+
+def is_stranger(scope: Mapping[str, object]) -> bool:
+    state = scope.get("state")
+    return isinstance(state, Mapping) and _STRANGER in state
 
 
 def peer_in(scope: Scope) -> Peer:

@@ -18,6 +18,7 @@ from daemon.api.guard import Guard, Proof, TokenFile
 from daemon.api.listen import ListenError, bind_tcp, bind_unix, identity
 from daemon.api.ports import Ports
 from daemon.api.settings import ApiSettings
+from daemon.config import read_token
 from daemon.page.door import Door
 
 log = structlog.get_logger(__name__)
@@ -83,17 +84,14 @@ class ApiServer:
     def _token(self) -> TokenFile:
         if self._settings.token_file is None:
             raise ListenError("[api] tcp needs token_file: a file that holds the secret clients must send")
-        token = TokenFile(self._settings.token_file)
         try:
-            token.read()
-        except OSError as error:
-            raise ListenError(f"cannot read [api] token_file {self._settings.token_file}: {error.strerror}") from error
+            read_token(self._settings.token_file)
         except ValueError as error:
-            raise ListenError(str(error)) from error
-        return token
+            raise ListenError(f"[api] token_file: allowed is {error}") from error
+        return TokenFile(self._settings.token_file)
 
     async def _serve(self, app: ASGIApp, bound: socket.socket) -> None:
-        side = _Side(Config(Edge(app, self._context.rates), self._settings.limits))
+        side = _Side(Config(Edge(app, self._context.rates, self._settings.limits), self._settings.limits))
         self._sides.append(side)
         await side.begin(bound)
 
@@ -109,6 +107,8 @@ class ApiServer:
         if self._made is not None and identity(self._settings.socket) == self._made:
             self._settings.socket.unlink(missing_ok=True)
         self._made = None
+        if self._tokens is not None:
+            self._tokens.close()
 
 
 class _Side(uvicorn.Server):

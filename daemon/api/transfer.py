@@ -85,7 +85,7 @@ def add_routes(app: FastAPI, context: Context) -> None:
     async def take(request: Request) -> Response:
         media_type(request, [JSON, BINARY])
         with context.imports.slot():
-            return respond.json(await ports.transfer.import_openie(chunks(request, limits.import_bytes, limits)))
+            return respond.json(await ports.transfer.import_openie(chunks(request, limits.import_bytes)))
 
     @app.post(
         Route.VERIFY,

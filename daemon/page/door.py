@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon.api.errors import Forbidden, TooLarge, Unauthorised
+from daemon.api.peers import call_stranger
 from daemon.contract.browser import cookie_value, same_origin
 from daemon.page import login
 from daemon.page.policy import SECURITY
@@ -69,6 +71,8 @@ class Door:
 
     async def _login(self, scope: Scope, receive: Receive, send: Send) -> None:
         _refuse_others("POST", Headers(scope=scope))
+        # Whoever has the token asks with it: half a form must not keep a place from them.
+        call_stranger(scope)
         token = await _token(receive)
         try:
             await self._ask_guard(scope, token)
@@ -123,7 +127,7 @@ async def _token(receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            return b""
+            raise ClientDisconnect
         body += message.get("body", b"")
         if len(body) > FORM_BYTES:
             raise TooLarge(f"A login form has at most {FORM_BYTES} bytes.")

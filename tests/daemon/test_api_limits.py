@@ -120,6 +120,16 @@ def test_a_body_that_only_trickles_is_given_up_too() -> None:
             feeder.join()
 
 
+def test_an_answer_that_has_begun_is_not_cut_for_a_body_that_nobody_reads() -> None:
+    with served(Limits(grace_s=0.2, heartbeat_s=0.05)) as api, api.connect() as plain:
+        plain.sendall(b"GET /v1/events HTTP/1.1\r\nHost: hippod\r\nContent-Length: 100\r\n\r\n{")
+        told = b""
+        while told.count(b"\n\n") < 20:  # some at the beginning, then one every 0.05 s
+            piece = plain.recv(1_000)
+            assert piece, told
+            told += piece
+
+
 @pytest.mark.parametrize("sent", [b"", b"GET /healthz HTT", b"GET /healthz HTTP/1.1\r\nHost: hip"])
 def test_a_head_that_is_never_finished_is_cut_off(sent: bytes) -> None:
     with served(Limits(headers_s=0.2)) as api, api.connect() as plain:

@@ -185,12 +185,14 @@ def test_who_changes_the_memory_is_logged_with_what_the_kernel_says_of_it(folder
         with httpx.Client(transport=transport, base_url="http://hippod") as client:
             client.post("/v1/documents", json={"documents": [{"id": "1", "text": "hidden words"}]})
             client.get("/v1/documents/a%20hidden%20phrase")
+            client.request("DELETE", "/v1/sessions", json={"names": ["hidden-plans"]})
             run(server.stop(5.0))
     requests = [each for each in logged if each["event"] == "request"]
     who = {"pid": os.getpid(), "uid": os.getuid(), "gid": os.getgid()}
     assert [(each["log_level"], each["method"], each["route"]) for each in requests] == [
         ("info", "POST", "/v1/documents"),
         ("debug", "GET", "/v1/documents/{uri}"),
+        ("info", "DELETE", "/v1/sessions"),
     ]
     assert all(each | who == each and each["took_ms"] >= 0 for each in requests)
     assert "hidden" not in str(logged)

@@ -1,21 +1,32 @@
 """Over TCP nobody is served without the token, nor under a name that is not the daemon's."""
 
+import io
+import logging
+import os
+import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
+import structlog
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
+from daemon import logs
+from daemon.api import guard
 from daemon.api.guard import host_name
-from daemon.api.listen import ListenError
-from daemon.api.settings import ApiSettings
+from daemon.api.listen import ListenError, bind_tcp
+from daemon.api.settings import ApiSettings, Limits
+from daemon.config import read_token
 from daemon.contract import Problem, ProblemType, Route
-from tests.daemon.api_harness import PATIENCE_S, Served, served, until
+from daemon.mcp.mount import Mount
+from tests.daemon.api_harness import PATIENCE_S, Served, read_all, served, until
 
-TOKEN = "correct horse battery staple"
+TOKEN = "correct-horse-battery-staple"
 
 
 @pytest.fixture
@@ -79,6 +90,103 @@ def test_a_new_token_counts_without_a_restart(api: Served, token_file: Path) -> 
     token_file.write_text("another")
     until(lambda: get(api, "another").status_code == 200, "the new token lets in")
     assert get(api, TOKEN).status_code == 401
+
+
+@pytest.mark.parametrize("content", ["two words", "semi;colon", "x" * 5_000, "absent: nobody has written it"])
+def test_a_new_token_that_the_start_would_refuse_lets_nobody_in(
+    api: Served, token_file: Path, tmp_path: Path, content: str
+) -> None:
+    token_file.write_text(content)
+    for token in (content, TOKEN):
+        assert get(api, token).status_code == 401
+    with pytest.raises(ListenError, match="token"), served(tcp=("127.0.0.1", 0), token_file=token_file):
+        pass
+    token_file.write_text(TOKEN)
+    assert get(api).status_code == 200
+
+
+def test_a_token_file_that_turns_into_a_pipe_holds_nobody_up(api: Served, token_file: Path) -> None:
+    token_file.unlink()
+    os.mkfifo(token_file)
+    with capture_logs() as logged:
+        assert [get(api).status_code for _ in range(3)] == [401] * 3
+    [told] = [each for each in logged if each["event"] == "token_unreadable"]
+    assert "not a regular file" in told["error"]
+    assert api.client.get(Route.STATUS).status_code == 200
+    token_file.unlink()
+    token_file.write_text(TOKEN)
+    assert get(api).status_code == 200
+
+
+class Drive:
+    """Stands between the guard and its token file: reading waits until `back` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked, self.back = threading.Event(), threading.Event()
+        monkeypatch.setattr(guard, "read_token", self.read)
+
+    def read(self, path: Path) -> str:
+        self.asked.set()
+        self.back.wait(PATIENCE_S)
+        return read_token(path)
+
+
+def test_a_drive_that_hangs_under_the_token_file_holds_up_only_who_comes_with_a_token(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drive = Drive(monkeypatch)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(get, api)
+        try:
+            assert drive.asked.wait(PATIENCE_S)
+            assert api.client.get(Route.STATUS).status_code == 200
+            assert get(api, None).status_code == 401
+        finally:
+            drive.back.set()
+        assert waiting.result().status_code == 200
+
+
+def test_a_drive_that_does_not_come_back_lets_nobody_in_until_it_does(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drive = Drive(monkeypatch)
+    monkeypatch.setattr(guard, "LOOK_S", 0.1)
+    try:
+        with capture_logs() as logged:
+            assert [get(api).status_code for _ in range(2)] == [401] * 2
+        assert [each["event"] for each in logged].count("token_unreadable") == 1
+    finally:
+        drive.back.set()
+    monkeypatch.setattr(guard, "LOOK_S", PATIENCE_S)
+    assert get(api).status_code == 200
+
+
+@pytest.fixture
+def log_lines() -> Iterator[io.StringIO]:
+    """What hippod writes into its log, as it writes it."""
+    root, secrets, lines = logging.getLogger(), set(logs._secrets), io.StringIO()
+    level, handlers = root.level, list(root.handlers)
+    logs.setup("info", lines)
+    yield lines
+    root.setLevel(level)
+    for handler in [each for each in root.handlers if each not in handlers]:
+        root.removeHandler(handler)
+    for name in logs.OWN:
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    logs._secrets.clear()
+    logs._secrets.update(secrets)
+    logging.captureWarnings(False)
+    structlog.reset_defaults()
+
+
+def test_a_new_token_is_masked_in_the_log_as_soon_as_it_lets_in(
+    api: Served, token_file: Path, log_lines: io.StringIO
+) -> None:
+    token_file.write_text("another-token-0123456789")
+    assert get(api, "another-token-0123456789").status_code == 200
+    structlog.get_logger("daemon.tests").info("document_skipped", uri="file:///another-token-0123456789.txt")
+    assert '"event": "document_skipped"' in log_lines.getvalue()
+    assert "another-token" not in log_lines.getvalue()
 
 
 def test_without_its_file_no_token_is_right(api: Served, token_file: Path) -> None:
@@ -176,7 +284,7 @@ class Once:
     def __init__(self) -> None:
         self.left = 1
 
-    def admits(self, scope: Scope) -> bool:
+    async def admits(self, scope: Scope) -> bool:
         if scope["path"] == "/page/open" and scope["query_string"] == b"once=abc" and self.left:
             self.left -= 1
             return True
@@ -196,6 +304,28 @@ def test_an_app_for_tcp_alone_stands_behind_the_same_guard(token_file: Path) -> 
         assert get(api, None, path="/page/open?once=abc").status_code == 401
         assert get(api, path="/pages").status_code == 404
         assert api.client.get("/page/open").status_code == 404
+
+
+def test_an_apps_body_that_does_not_come_is_answered_and_given_up(token_file: Path) -> None:
+    """What agents send to the app that is served to them, which the SDK reads."""
+    agents = Mount("/nowhere", write=False)
+    with served(Limits(grace_s=0.2), tcp=("127.0.0.1", 0), token_file=token_file, tcp_apps={"/mcp": agents}) as api:
+        api.run(agents.start())
+        assert api.server.tcp_address is not None
+        with socket.create_connection(api.server.tcp_address, timeout=PATIENCE_S) as plain:
+            head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n"
+            plain.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode())
+            answer = read_all(plain)
+        api.run(agents.stop())
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert Problem.model_validate_json(answer.partition(b"\r\n\r\n")[2]).type == ProblemType.TOO_SLOW
+
+
+def test_an_answer_on_a_connection_that_was_used_before_does_not_wait_for_its_head_to_be_acknowledged() -> None:
+    with bind_tcp("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()) as _client:
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_a_backup_is_not_taken_over_tcp(api: Served, tmp_path: Path) -> None:

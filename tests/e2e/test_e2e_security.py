@@ -161,6 +161,29 @@ def test_half_open_connections_on_tcp_hold_nobody_up(guarded: Daemon) -> None:
     assert guarded.metric("hippod_http_refused_total", reason="made room") > 0
 
 
+def test_login_forms_that_are_never_finished_hold_nobody_up(guarded: Daemon) -> None:
+    """On every connection that there may be, by somebody who does not have the token."""
+    host, port = guarded.sections["api"]["tcp"].split(":")
+    half = (
+        b"POST /page/login HTTP/1.1\r\nHost: 127.0.0.1\r\nSec-Fetch-Site: same-origin\r\nContent-Length: 99\r\n\r\ntok"
+    )
+    made_room = guarded.metric("hippod_http_refused_total", reason="made room")
+    with contextlib.ExitStack() as stack:
+        for _ in range(3 * CONNECTIONS):
+            each = stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE_S))
+            with contextlib.suppress(OSError):  # cut off already, to make room
+                each.sendall(half)
+        for _ in range(CONNECTIONS):
+            answer = httpx.post(
+                f"{base(guarded)}/v1/query",
+                json={"query": "Who built the Quill lamp", "mode": "bm25"},
+                headers={"Authorization": f"Bearer {TOKEN}"},
+                timeout=PATIENCE_S,
+            )
+            assert answer.status_code == 200, answer.text
+        assert guarded.metric("hippod_http_refused_total", reason="made room") - made_room >= 2 * CONNECTIONS
+
+
 def test_what_is_added_faster_than_it_is_indexed_is_refused_and_taken_later(guarded: Daemon) -> None:
     guarded.add({"id": "first", "text": "It starts the parser."})
     guarded.wait()

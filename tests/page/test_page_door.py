@@ -1,5 +1,7 @@
 """Nobody sees the page without the token, a login lasts as long as its token, and no other site can use it."""
 
+import contextlib
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -7,9 +9,10 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from daemon.api.settings import Limits
 from daemon.contract import Problem, ProblemType, Route
 from daemon.page.sessions import LIFE_S, MOST, Sessions
-from tests.daemon.api_harness import PATIENCE_S, Served, served, until
+from tests.daemon.api_harness import PATIENCE_S, Served, read_all, read_one, served, until
 
 TOKEN = "sesame-for-the-tests"
 PATHS = [
@@ -107,6 +110,78 @@ def test_a_login_form_that_is_none_is_refused(browser: httpx.Client) -> None:
     origin = {"Origin": str(browser.base_url).rstrip("/")}
     assert browser.post("/page/login", content=b"\xff" * 100, headers=origin).status_code == 401
     assert browser.post("/page/login", content=b"token=" + b"x" * 20_000, headers=origin).status_code == 413
+
+
+HALF = (
+    b"POST /page/login HTTP/1.1\r\nHost: 127.0.0.1\r\nSec-Fetch-Site: same-origin\r\nContent-Length: 60\r\n\r\ntoken=se"
+)
+HOME = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/html\r\n\r\n"
+ASKING = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n\r\n" % TOKEN.encode()
+
+
+def connect(api: Served) -> socket.socket:
+    assert api.server.tcp_address is not None
+    return socket.create_connection(api.server.tcp_address, timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def crowded(token_file: Path) -> Iterator[Served]:
+    """Lets four in at a time, and everything take as long as it likes."""
+    limits = Limits(connections=4, grace_s=600.0, headers_s=600.0, stall_s=600.0, requests_per_s=0)
+    with served(limits, tcp=("127.0.0.1", 0), token_file=token_file) as running:
+        yield running
+
+
+def test_a_login_form_that_does_not_come_is_answered_and_given_up(token_file: Path) -> None:
+    with served(Limits(grace_s=0.2), tcp=("127.0.0.1", 0), token_file=token_file) as api, connect(api) as plain:
+        plain.sendall(HALF)
+        answer = read_all(plain)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert Problem.model_validate_json(answer.partition(b"\r\n\r\n")[2]).type == ProblemType.TOO_SLOW
+
+
+def test_half_sent_login_forms_on_every_connection_keep_nobody_out_who_has_the_token(crowded: Served) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            half = stack.enter_context(connect(crowded))
+            half.sendall(HALF.replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n"))
+            assert half.recv(100).startswith(b"HTTP/1.1 100 "), "the form is waited for"
+        for _ in range(3):
+            program = stack.enter_context(connect(crowded))
+            program.sendall(ASKING)
+            assert read_one(program).startswith(b"HTTP/1.1 200 ")
+        with connect(crowded) as browser:
+            browser.sendall(HALF.replace(b"60", b"%d" % len(b"token=" + TOKEN.encode())) + TOKEN[2:].encode())
+            assert read_one(browser).startswith(b"HTTP/1.1 303 ")
+
+
+def test_whoever_was_let_in_keeps_the_place_while_strangers_have_one(crowded: Served) -> None:
+    with contextlib.ExitStack() as stack:
+        known = stack.enter_context(connect(crowded))
+        known.sendall(ASKING)
+        assert read_one(known).startswith(b"HTTP/1.1 200 ")
+        for _ in range(12):
+            stranger = stack.enter_context(connect(crowded))
+            stranger.sendall(HOME)
+            assert read_one(stranger).startswith(b"HTTP/1.1 401 ")
+        known.sendall(ASKING)
+        assert read_one(known).startswith(b"HTTP/1.1 200 ")
+
+
+def test_strangers_who_do_not_read_their_refusals_keep_nobody_out_either(crowded: Served) -> None:
+    """They ask again and again for the page until so much of it lies unread that the daemon stops reading, too."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            plain = stack.enter_context(socket.socket())
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            plain.connect(crowded.server.tcp_address or ("", 0))
+            plain.settimeout(0.3)
+            with contextlib.suppress(TimeoutError):
+                while True:
+                    plain.sendall(HOME * 20)
+        with connect(crowded) as plain:
+            plain.sendall(ASKING)
+            assert read_one(plain).startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize("method, path", [("GET", "/"), ("GET", Route.STATUS), ("POST", Route.RETRY)])
