@@ -52,8 +52,9 @@ test: install-test lint
 bench: install-test
 	$(BIN)/python -m bench
 
-# Pins, licences and docs/dependencies.md need nothing but the installation. pip-audit then asks a service: without it the exit
-# code is 3 and the last lines say so. It has an environment of its own, so that it is not part of what it looks at.
+# Pins, imports, licences and docs/dependencies.md need nothing but the installation. pip-audit then asks a service about
+# constraints.txt and constraints-vllm.txt: without it the exit code is 3 and the last lines say so. It has an environment of
+# its own, so that it is not part of what it looks at.
 AUDIT := $(VENV)/audit
 
 $(AUDIT)/bin/pip-audit: | $(BIN)/python

@@ -2,19 +2,25 @@
 
 import asyncio
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import structlog
 
 from daemon.api.server import ApiServer
 from daemon.config import Config, ConfigError, diff_reload, load_config, read_token, unsupported
+from daemon.config.reload import LIVE_KEYS, LIVE_SECTIONS
 from daemon.logs import mask, set_level
 from daemon.notify import Notifier
 from daemon.schedule import Schedule
 from memory.retrieval import RetrievalSettings
 
 log = structlog.get_logger()
+
+LET_IN_BY = "api.token_file"
+"""The setting that is in force while there is TCP."""
 
 
 class Live:
@@ -46,18 +52,27 @@ class Live:
         live, restart = diff_reload(self.config, new)
         set_level(new.daemon.log_level)
         schedule.reload(new.schedule)
+        keys = set(LIVE_KEYS)
         if new.api.token_file is not None and token is not None:
             mask(token)
             api.use_token_file(new.api.token_file)
-        self.config = self.config.model_copy(
-            update={
-                "retrieval": new.retrieval,
-                "schedule": new.schedule,
-                "daemon": new.daemon,
-                "api": self.config.api.model_copy(update={"token_file": new.api.token_file}),
-            }
-        )
+        else:
+            # TCP is to begin or to end, which takes a restart: until then the token of before is in force, or none.
+            keys.discard(LET_IN_BY)
+            restart = sorted([*restart, *(key for key in live if key == LET_IN_BY)])
+            live = [key for key in live if key != LET_IN_BY]
+        self.config = self._with_live(new, keys)
         log.info("reloaded", changed=live, needs_restart=restart)
+
+    def _with_live(self, new: Config, keys: AbstractSet[str]) -> Config:
+        """What is in force, with what can change taken from `new`. The rest stays what hippod started with, so that the
+        next reload says again what needs a restart."""
+        taken: dict[str, Any] = {section: getattr(new, section) for section in LIVE_SECTIONS}
+        for dotted in keys:
+            section, _, key = dotted.partition(".")
+            table = taken.get(section, getattr(self.config, section))
+            taken[section] = table.model_copy(update={key: getattr(getattr(new, section), key)})
+        return self.config.model_copy(update=taken)
 
     def _read(self) -> tuple[Config, str | None]:
         """The file as it is now, and the token where TCP has one."""

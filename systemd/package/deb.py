@@ -33,6 +33,18 @@ PREFIX = Path("/opt/hippod")
 ROOMS = ("consumers", "memory", "store", "daemon", "cli")
 OWN_SCRIPTS = ("hippod", "hippoctl")
 UNITS = ("hippod.service", "hippod.socket", "hippod@.service", "hippod@.socket")
+DOCUMENTS = (
+    "README.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "config.toml",
+    "docs",
+    "examples/grafana",
+    "systemd/drop-ins",
+    "systemd/instance.toml",
+    "systemd/hippod-vllm.service",
+    "systemd/sysusers.d/hippod-vllm.conf",
+)
 ELSEWHERE = (
     "usr/lib/systemd/system",
     "usr/lib/sysusers.d",
@@ -214,15 +226,23 @@ def files(root: Path, work: Path) -> None:
         section = root / f"usr/share/man/man{page.suffix[1:]}"
         section.mkdir(exist_ok=True)
         compress(page, section / f"{page.name}.gz")
-    documents = root / "usr/share/doc/hippod"
-    shutil.copytree(ROOT / "docs", documents / "docs")
-    shutil.copytree(SYSTEMD / "drop-ins", documents / "drop-ins")
-    for path in (ROOT / "README.md", ROOT / "config.toml", SYSTEMD / "instance.toml", SYSTEMD / "hippod-vllm.service"):
-        shutil.copy(path, documents)
-    shutil.copy(SYSTEMD / "sysusers.d/hippod-vllm.conf", documents)
-    compress(ROOT / "CHANGELOG.md", documents / "changelog.gz")
-    shutil.copy(HERE / "copyright", documents)
+    documents(root / "usr/share/doc/hippod")
     completions(root, staged)
+
+
+def documents(folder: Path) -> None:
+    """The documentation. What it links to lies where it does in the sources, so that the links lead there too."""
+    for name in DOCUMENTS:
+        source, target = ROOT / name, folder / name
+        if source.is_dir():
+            shutil.copytree(source, target)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+    for name in UNITS:
+        (folder / "systemd" / name).symlink_to(Path("/usr/lib/systemd/system") / name)
+    (folder / "changelog").symlink_to("CHANGELOG.md")
+    shutil.copy(HERE / "copyright", folder)
 
 
 def completions(root: Path, staged: Path) -> None:

@@ -30,11 +30,15 @@ FILES = [
     (["/etc/hippod/NAME.toml"], "The configuration of `hippod@NAME.service`, one hippod for one drive."),
     (
         ["/etc/hippod/credentials/"],
-        "A token for TCP (`token`) and a model's key (`llm-key`), given to hippod by systemd.",
+        "A token for TCP (`token`) and a model's key (`llm-key`), given to hippod by systemd; those of an instance are "
+        "`NAME-token` and `NAME-llm-key`.",
     ),
     (["/var/lib/hippod/store/"], "The memory. Back it up with `hippoctl backup`, not by copying it while hippod runs."),
     (["/run/hippod/hippod.sock"], "The socket; members of the group `hippod` may use it."),
-    (["/usr/share/doc/hippod/"], "The documentation, a configuration with every setting, and drop-ins for systemd."),
+    (
+        ["/usr/share/doc/hippod/"],
+        "The documentation, a configuration with every setting, a dashboard, and drop-ins for systemd.",
+    ),
 ]
 
 SERVICE = """

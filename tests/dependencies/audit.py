@@ -1,9 +1,11 @@
-"""`make audit`: what hippod is installed with, held against its pins, its licences, and what is known to be vulnerable.
+"""`make audit`: what hippod is installed with, held against its pins, its imports, its licences, and what is known to be
+vulnerable, of the pins of the extra `vllm` too.
 
-The first three parts need nothing but the installation. The last asks a service by pip-audit, and says so where that cannot
+All but the last need nothing but the installation. The last asks a service by pip-audit, and says so where that cannot
 be reached: exit code 0 means that the service answered and knows of nothing, 1 that something is wrong, 3 that nobody knows.
 """
 
+import ast
 import json
 import re
 import subprocess
@@ -11,7 +13,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import Distribution, distributions
+from importlib.metadata import Distribution, distributions, packages_distributions
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -20,9 +22,14 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
 PINS = ROOT / "constraints.txt"
+VLLM_PINS = ROOT / "constraints-vllm.txt"
+"""What the extra `vllm` is installed with in place of the others; it is not installed here, and asked about all the same."""
 TABLE = ROOT / "docs" / "dependencies.md"
 OWN = {"hippod", "pip", "setuptools", "wheel"}
 """What is there by itself."""
+ROOMS = ("consumers", "memory", "store", "daemon", "cli")
+BESIDE = ("tests", "bench", "examples", "systemd")
+"""Code that is not installed; it has what the tests have."""
 NOTHING_KNOWN, WRONG, NOBODY_KNOWS = 0, 1, 3
 SERVICE_S = 600.0
 
@@ -36,10 +43,10 @@ class Row:
     instead: str
 
 
-def pins() -> dict[str, str]:
+def pins(file: Path | None = None) -> dict[str, str]:
     """Versions by canonical name."""
     found = {}
-    for line in PINS.read_text("utf-8").splitlines():
+    for line in (file or PINS).read_text("utf-8").splitlines():
         name, equal, version = line.partition("#")[0].partition("==")
         if equal:
             found[canonicalize_name(name.strip())] = version.strip()
@@ -113,12 +120,48 @@ def unexplained() -> Iterator[str]:
         yield f"{name} is in docs/dependencies.md and not in pyproject.toml"
 
 
-def known_vulnerabilities(command: list[str]) -> tuple[int, list[str]]:
-    """What pip-audit, run as `command`, finds among the pins: an exit code as above, and sentences."""
+def imported(folder: str) -> dict[str, Path]:
+    """Distributions that the code below a folder imports, each with a file that does."""
+    homes = packages_distributions()
+    ours = {*ROOMS, *BESIDE, *(path.stem for path in (ROOT / "systemd" / "package").glob("*.py"))}
+    found: dict[str, Path] = {}
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            modules = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                modules = [node.module]
+            for name in {module.partition(".")[0] for module in modules} - ours - sys.stdlib_module_names:
+                # What is not installed (an extra) is taken to be called as its module is.
+                for home in homes.get(name, [name]):
+                    found.setdefault(canonicalize_name(home), path.relative_to(ROOT))
+    return found
+
+
+def undeclared() -> Iterator[str]:
+    """Imports of what pyproject.toml does not name: that came with something else, and may go with it."""
+    extras = direct()
+    for folders, allowed in ((ROOMS, {"", "vllm"}), (BESIDE, {"", "vllm", "test"})):
+        for name, path in sorted({name: path for each in folders for name, path in imported(each).items()}.items()):
+            if extras.get(name) not in allowed:
+                yield f"{name} is imported ({path}) and not in pyproject.toml: name it there, and in docs/dependencies.md"
+
+
+def known_of_all_pins(command: list[str]) -> tuple[int, list[str]]:
+    """What is known of both files of pins; the worse of the two exit codes."""
+    codes, sentences = [], []
+    for file in (PINS, VLLM_PINS):
+        code, told = known_vulnerabilities(command, file)
+        codes.append(code)
+        sentences += [f"{file.name}: {sentence}" for sentence in told]
+    return next((code for code in (WRONG, NOBODY_KNOWS) if code in codes), NOTHING_KNOWN), sentences
+
+
+def known_vulnerabilities(command: list[str], file: Path) -> tuple[int, list[str]]:
+    """What pip-audit, run as `command`, finds among the pins of a file: an exit code as above, and sentences."""
     asked = [
         *command,
         "--requirement",
-        str(PINS),
+        str(file),
         "--no-deps",
         "--disable-pip",
         "--format",
@@ -162,11 +205,11 @@ def main(command: list[str]) -> int:
     for name, distribution in sorted(installed().items()):
         if name not in OWN:
             print(f"  {name} {distribution.version}: {licence(distribution)}")
-    wrong = [*differences(), *unexplained()]
-    print("Pins and docs/dependencies.md" + ("" if wrong else ": in order"))
+    wrong = [*differences(), *unexplained(), *undeclared()]
+    print("Pins, imports and docs/dependencies.md" + ("" if wrong else ": in order"))
     for sentence in wrong:
         print(f"  {sentence}")
-    code, told = known_vulnerabilities(command)
+    code, told = known_of_all_pins(command)
     print("Known vulnerabilities")
     for sentence in told:
         print(f"  {sentence}")

@@ -58,10 +58,47 @@ SKIPPED = [{"name": "a", "skip_reason": "not found"}]
 def test_the_answer_of_the_service_decides(code: int, said: str, error: str, expected: int, told: str) -> None:
     """A service that answers, finds something, does not know a package, or cannot be reached."""
     program = f"import sys; sys.stdout.write({said!r}); sys.stderr.write({error!r}); sys.exit({code})"
-    found, sentences = audit.known_vulnerabilities([sys.executable, "-c", program])
+    found, sentences = audit.known_vulnerabilities([sys.executable, "-c", program], audit.PINS)
     assert found == expected
     assert told in " ".join(sentences)
 
 
 def test_without_pip_audit_nothing_is_known(tmp_path: Path) -> None:
-    assert audit.known_vulnerabilities([str(tmp_path / "pip-audit")])[0] == audit.NOBODY_KNOWS
+    assert audit.known_of_all_pins([str(tmp_path / "pip-audit")])[0] == audit.NOBODY_KNOWS
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ({"constraints.txt": FINE, "constraints-vllm.txt": FINE}, audit.NOTHING_KNOWN),
+        ({"constraints.txt": FINE, "constraints-vllm.txt": BAD}, audit.WRONG),
+        ({"constraints.txt": BAD, "constraints-vllm.txt": SKIPPED}, audit.WRONG),
+        ({"constraints.txt": FINE, "constraints-vllm.txt": SKIPPED}, audit.NOBODY_KNOWS),
+    ],
+    ids=["nothing", "the extra's", "hippod's", "half of it asked"],
+)
+def test_the_pins_of_the_extra_are_asked_about_too(answers: dict[str, object], expected: int) -> None:
+    """A stand-in for pip-audit that knows of one file this and of the other that."""
+    given = {name: json.dumps({"dependencies": answer}) for name, answer in answers.items()}
+    program = f"import sys; print({given!r}[sys.argv[sys.argv.index('--requirement') + 1].rpartition('/')[2]])"
+    code, sentences = audit.known_of_all_pins([sys.executable, "-c", program])
+    assert code == expected
+    assert {sentence.partition(": ")[0] for sentence in sentences} == set(answers)
+
+
+def test_the_extra_s_pins_hold_all_that_hippod_needs() -> None:
+    needed = {name for name, extra in audit.direct().items() if extra != "test"}
+    assert needed - set(audit.pins(audit.VLLM_PINS)) == set()
+
+
+def test_what_is_imported_is_declared() -> None:
+    assert list(audit.undeclared()) == []
+
+
+def test_an_import_that_came_with_something_else_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = audit.direct()
+    monkeypatch.setattr(audit, "direct", lambda: declared | {"starlette": "test", "pytest": "vllm"} | {"pillow": "x"})
+    told = list(audit.undeclared())
+    # The daemon may not live on what the tests have; a module is known by its distribution (PIL is pillow).
+    assert [sentence.split(" ")[0] for sentence in told] == ["pillow", "starlette", "pillow"]
+    assert "pyproject.toml" in told[0]

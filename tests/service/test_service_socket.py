@@ -10,6 +10,7 @@ import pytest
 
 from daemon.api import listen
 from daemon.api.listen import ListenError, inherited
+from tests.service.conftest import Manage
 
 
 @pytest.fixture
@@ -72,3 +73,12 @@ def test_other_kinds_of_socket_are_refused_with_what_to_write(passed, tmp_path):
         inherited(passed(given, LISTEN_FDS="2"))
     with (tmp_path / "file").open("w") as file, pytest.raises(ListenError, match="not a socket"):
         inherited(passed(file.fileno()))
+
+
+def test_a_mode_that_the_socket_does_not_have_is_told_by_the_daemon_that_takes_it(manage: Manage) -> None:
+    daemon = manage(activated=True, api={"mode": "0600"})
+    daemon.socket.chmod(0o666)
+    daemon.launch().until_ready()
+    [event] = daemon.events("socket_access_differs")
+    assert (event["configured"], event["listening"]) == ("mode 0600", "mode 0666")
+    assert daemon.stop() == 0

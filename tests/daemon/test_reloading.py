@@ -1,0 +1,82 @@
+"""A reload takes over what can change, and says every time what waits for a restart."""
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from daemon.config import load_config
+from daemon.reloading import Live
+
+HOME = {"HOME": "/nowhere"}
+
+
+class Edge:
+    """Stands for the schedule and the API: keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.token_files: list[Path] = []
+
+    def reload(self, _times: object) -> None:
+        return
+
+    def use_token_file(self, path: Path) -> None:
+        self.token_files.append(path)
+
+
+@pytest.fixture
+def reload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`begin(text)` starts with a configuration; `again(text)` writes another and gives the event that its reload logs."""
+    monkeypatch.setenv("HOME", "/nowhere")
+    monkeypatch.setattr("daemon.reloading.set_level", lambda _level: None)
+    monkeypatch.setattr("daemon.reloading.mask", lambda _token: None)
+    file, edge = tmp_path / "config.toml", Edge()
+    lives: list[Live] = []
+
+    def begin(text: str) -> Live:
+        file.write_text(text)
+        lives.append(Live(load_config(file, HOME), file))
+        return lives[-1]
+
+    def again(text: str) -> Any:
+        file.write_text(text)
+        with capture_logs() as logged:
+            asyncio.run(lives[-1].reload(edge, edge))  # type: ignore[arg-type]
+        return logged[-1]
+
+    return SimpleNamespace(begin=begin, again=again, edge=edge, folder=tmp_path)
+
+
+def test_what_needs_a_restart_is_said_at_every_reload_until_there_is_one(reload: Any) -> None:
+    live = reload.begin("")
+    changed = '[daemon]\nqueue_passages = 7\ninbox_documents = 9\nstop_timeout_s = 5\nlog_level = "debug"\n'
+    first, second = reload.again(changed), reload.again(changed)
+    assert first["changed"] == ["daemon.log_level", "daemon.stop_timeout_s"]
+    assert second["changed"] == []
+    for event in (first, second):
+        assert event["needs_restart"] == ["daemon.inbox_documents", "daemon.queue_passages"]
+    daemon = live.config.daemon
+    assert (daemon.stop_timeout_s, daemon.log_level) == (5, "debug")
+    assert (daemon.queue_passages, daemon.inbox_documents) == (768, 100_000)
+    # Taking it back leaves nothing to say.
+    assert reload.again("")["needs_restart"] == []
+
+
+def test_a_token_that_came_or_went_with_tcp_waits_for_the_restart_as_tcp_does(reload: Any) -> None:
+    for name in ("one", "two"):
+        (reload.folder / name).write_text(f"token-{name}\n")
+    tcp = '[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "one"\n'
+    live = reload.begin(tcp)
+    for _ in range(2):
+        event = reload.again("")
+        assert event["needs_restart"] == ["api.tcp", "api.token_file"]
+        assert event["changed"] == []
+    assert reload.edge.token_files == []
+    # TCP is still there, and so is what changes its token.
+    event = reload.again(tcp.replace("one", "two"))
+    assert (event["changed"], event["needs_restart"]) == (["api.token_file"], [])
+    assert reload.edge.token_files == [reload.folder / "two"]
+    assert live.config.api.token_file == reload.folder / "two"

@@ -1,0 +1,237 @@
+"""What `make deb` assembles around the virtual environment, which a folder with a few files stands for here."""
+
+import gzip
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed")
+
+PYTHON = """#!/bin/sh
+case "$2" in
+*/manual.py) mkdir -p "$3" && for page in hippod.8 hippoctl.1 hippod.toml.5; do echo ".TH $page" >"$3/$page"; done ;;
+*) env | grep _COMPLETE= ;;
+esac
+"""
+"""Stands for the environment's Python: writes pages, and says which completion it was asked for."""
+
+
+@pytest.fixture(scope="module")
+def deb() -> ModuleType:
+    """`systemd/package/deb.py`, which is a program and in no package."""
+    spec = importlib.util.spec_from_file_location("hippod_deb", ROOT / "systemd" / "package" / "deb.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def staged(tmp_path: Path) -> Path:
+    """An environment as pip leaves it, in the staging folder."""
+    folder = tmp_path / "root" / "opt" / "hippod"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "lib").mkdir()
+    (folder / "lib" / "module.py").write_text("x = 1\n")
+    for name in ("pip", "activate", "uvicorn"):
+        (folder / "bin" / name).write_text("#!/bin/sh\n")
+    for name in ("hippod", "hippoctl"):
+        (folder / "bin" / name).write_text(f"#!{folder}/bin/python3.11\nimport sys\n")
+    (folder / "bin" / "python3.11").symlink_to(sys.executable)
+    (folder / "bin" / "python").symlink_to("python3.11")
+    return folder
+
+
+def stub_python(staged: Path) -> None:
+    (staged / "bin" / "python").unlink()
+    (staged / "bin" / "python").write_text(PYTHON)
+    (staged / "bin" / "python").chmod(0o755)
+
+
+@pytest.fixture
+def tree(deb: ModuleType, staged: Path, tmp_path: Path) -> Path:
+    """Everything beside the environment, put together."""
+    stub_python(staged)
+    deb.files(tmp_path / "root", tmp_path)
+    return tmp_path / "root"
+
+
+def test_of_all_scripts_hippod_s_own_are_left_and_begin_with_the_python_that_they_will_have(
+    deb: ModuleType, staged: Path
+) -> None:
+    deb.scripts(staged, "3.11")
+    folder = staged / "bin"
+    assert {path.name for path in folder.iterdir()} == {"hippod", "hippoctl", "python", "python3", "python3.11"}
+    for name in ("hippod", "hippoctl"):
+        assert (folder / name).read_text() == "#!/opt/hippod/bin/python\nimport sys\n"
+    assert str((folder / "python3.11").readlink()) == "/usr/bin/python3.11"
+    assert str((folder / "python3").readlink()) == str((folder / "python").readlink()) == "python3.11"
+    assert list(deb.naming(staged, str(staged))) == []
+
+
+def test_a_script_that_is_not_understood_fails_the_build(deb: ModuleType, staged: Path) -> None:
+    (staged / "bin" / "hippoctl").write_text("#!/bin/sh\nexec python …\n")
+    with pytest.raises(deb.Cannot, match="not understood"):
+        deb.scripts(staged, "3.11")
+
+
+def test_what_was_not_installed_and_what_names_the_staging_folder_is_found(deb: ModuleType, tmp_path: Path) -> None:
+    for room in deb.ROOMS:
+        (tmp_path / "sources" / room).mkdir(parents=True)
+    (tmp_path / "packages" / "cli").mkdir(parents=True)
+    (tmp_path / "sources" / "cli" / "page.css").write_text("p {}")
+    with pytest.raises(deb.Cannot, match=re.escape("cli/page.css")):
+        deb.complete(tmp_path / "sources", tmp_path / "packages")
+    shutil.copy(tmp_path / "sources" / "cli" / "page.css", tmp_path / "packages" / "cli")
+    deb.complete(tmp_path / "sources", tmp_path / "packages")
+    (tmp_path / "packages" / "note.json").write_text('{"url": "file:///staging/sources"}')
+    assert list(deb.naming(tmp_path / "packages", "/staging")) == [tmp_path / "packages" / "note.json"]
+
+
+def test_every_folder_of_code_is_a_package_or_it_would_not_be_installed(deb: ModuleType) -> None:
+    for room in deb.ROOMS:
+        for folder in {path.parent for path in (ROOT / room).rglob("*.py")}:
+            assert (folder / "__init__.py").exists(), folder
+
+
+def test_a_python_that_is_not_the_distribution_s_is_refused(deb: ModuleType, tmp_path: Path) -> None:
+    with pytest.raises(deb.Cannot, match="DEB_PYTHON"):
+        deb.distribution_python(tmp_path / "python3")
+
+
+def test_units_pages_completions_and_configuration_are_where_they_are_looked_for(tree: Path) -> None:
+    for name in ("hippod.service", "hippod.socket", "hippod@.service", "hippod@.socket"):
+        assert (tree / "usr/lib/systemd/system" / name).read_bytes() == (ROOT / "systemd" / name).read_bytes()
+    for place in ("sysusers.d", "tmpfiles.d"):
+        shipped = tree / "usr/lib" / place / "hippod.conf"
+        assert shipped.read_bytes() == (ROOT / "systemd" / place / "hippod.conf").read_bytes()
+    assert (tree / "etc/hippod/config.toml").read_bytes() == (ROOT / "systemd/hippod.toml").read_bytes()
+    for page in ("man8/hippod.8", "man1/hippoctl.1", "man5/hippod.toml.5"):
+        assert gzip.decompress((tree / f"usr/share/man/{page}.gz").read_bytes()).startswith(b".TH ")
+    for name in ("hippod", "hippoctl"):
+        assert str((tree / "usr/bin" / name).readlink()) == f"/opt/hippod/bin/{name}"
+        variable = f"_{name.upper()}_COMPLETE"
+        for shell, place in {
+            "bash": f"bash-completion/completions/{name}",
+            "zsh": f"zsh/vendor-completions/_{name}",
+            "fish": f"fish/vendor_completions.d/{name}.fish",
+        }.items():
+            assert f"{variable}={shell}_source" in (tree / "usr/share" / place).read_text()
+
+
+def links(page: Path) -> Iterator[str]:
+    """What a page links to beside it, without what is inside code."""
+    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text("utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not re.match(r"[a-z]+:", target):
+            yield target
+
+
+def anchors(page: Path) -> set[str]:
+    titles = re.findall(r"(?m)^#+ (.+)$", page.read_text("utf-8"))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def broken(pages: Iterable[Path], root: Path) -> list[str]:
+    """Links that lead nowhere, where `root` is the machine's."""
+    found = []
+    for page in pages:
+        for target in links(page):
+            path, _, anchor = target.partition("#")
+            at = Path(os.path.normpath(page.parent / path)) if path else page
+            if at.is_symlink() and at.readlink().is_absolute():
+                at = root / at.readlink().relative_to("/")
+            if not at.exists() or (anchor and anchor not in anchors(at)):
+                found.append(f"{page}: {target}")
+    return found
+
+
+def test_every_link_of_the_documentation_leads_somewhere_in_the_checkout_and_in_the_package(tree: Path) -> None:
+    shipped = tree / "usr/share/doc/hippod"
+    pages = sorted(path.relative_to(shipped) for path in shipped.rglob("*.md"))
+    assert {"README.md", "SECURITY.md", "CHANGELOG.md", "docs/operations.md", "examples/grafana/README.md"} <= {
+        str(page) for page in pages
+    }
+    assert broken((ROOT / page for page in pages), Path("/")) == []
+    assert broken((shipped / page for page in pages), tree) == []
+
+
+def test_what_the_scripts_and_the_pages_name_in_the_documentation_is_there(tree: Path) -> None:
+    texts = [*(ROOT / "systemd/package/scripts").iterdir(), ROOT / "docs/operations.md", ROOT / "systemd/hippod.toml"]
+    named = {
+        found.rstrip(".") for text in texts for found in re.findall(r"/usr/share/doc/hippod[\w/.-]*", text.read_text())
+    }
+    assert any(name.endswith("drive.conf") for name in named)
+    for name in named:
+        assert (tree / name.lstrip("/")).exists(), name
+
+
+@needs_dpkg
+def test_the_package_s_fields_owners_modes_and_sums(
+    deb: ModuleType, staged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "root"
+    stub_python(staged)
+    deb.files(root, tmp_path)
+    (staged / "bin" / "python").unlink()
+    deb.scripts(staged, "3.11")
+    # As a careful builder's umask leaves them.
+    for path in root.rglob("*"):
+        if not path.is_symlink():
+            path.chmod(0o700 if path.is_dir() else 0o600)
+    made = deb.close(root, tmp_path / "out", "0.1.0", "python3.11")
+    asked = subprocess.run(["dpkg-deb", "--field", made], capture_output=True, text=True, check=True).stdout
+    fields = dict(re.findall(r"(?m)^([A-Z][\w-]+): (.*)$", asked))
+    assert made.name == f"hippod_0.1.0_{fields['Architecture']}.deb"
+    assert (fields["Package"], fields["Version"]) == ("hippod", "0.1.0")
+    # The Python that the libraries were compiled for, by name; `passwd` has useradd.
+    assert fields["Depends"].split(", ")[0] == "python3.11"
+    assert "passwd" in fields["Depends"].split(", ")
+    assert int(fields["Installed-Size"]) > 0
+
+    plain = tmp_path / "data.tar"
+    with plain.open("wb") as out:
+        subprocess.run(["dpkg-deb", "--fsys-tarfile", made], stdout=out, check=True)
+    with tarfile.open(plain) as data:
+        members = {member.name.removeprefix("./"): member for member in data}
+    assert {(member.uid, member.gid, member.uname) for member in members.values()} == {(0, 0, "root")}
+    for name, member in members.items():
+        program = Path(name).parent == Path("opt/hippod/bin")
+        wanted = 0o777 if member.issym() else 0o755 if member.isdir() or program else 0o644
+        assert member.mode == wanted, name
+    # Of /etc, the configuration alone; the memory's folder is made when it is installed, and is no part of the package.
+    assert {name for name in members if name.startswith("etc/") and members[name].isfile()} == {
+        "etc/hippod/config.toml"
+    }
+    assert not any(name.startswith(("var", "run")) for name in members)
+
+    control = tmp_path / "control"
+    subprocess.run(["dpkg-deb", "--control", made, control], check=True)
+    assert {path.name for path in control.iterdir()} == {
+        "control",
+        "conffiles",
+        "md5sums",
+        "postinst",
+        "postrm",
+        "prerm",
+    }
+    assert (control / "conffiles").read_text() == "/etc/hippod/config.toml\n"
+    for name in ("postinst", "postrm", "prerm"):
+        assert (control / name).stat().st_mode & 0o777 == 0o755
+        assert (control / name).read_text() == (ROOT / "systemd/package/scripts" / name).read_text()
+    sums = dict(line.split("  ")[::-1] for line in (control / "md5sums").read_text().splitlines())
+    assert set(sums) == {name for name in members if members[name].isfile() and not name.startswith("etc/")}
+    for name, digest in sums.items():
+        assert hashlib.md5((root / name).read_bytes(), usedforsecurity=False).hexdigest() == digest

@@ -1,0 +1,205 @@
+"""What dpkg runs around an upgrade, an upgrade that breaks off, and a removal: hippod's scripts, over stand-ins for systemd."""
+
+import os
+import re
+import shlex
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+SYSTEMD = Path(__file__).parents[2] / "systemd"
+SCRIPTS = SYSTEMD / "package" / "scripts"
+PLACES = ("/run/", "/var/lib/", "/etc/hippod", "/opt/hippod")
+MARKER = "run/hippod-ran-before-upgrade"
+ESCAPED = r"hippod@my\x2dnotes.service"
+
+SYSTEMCTL = r"""#!/bin/sh
+printf '%s\n' "$*" >>"$STUB/calls"
+verb=$1
+shift
+case "$verb" in
+list-units)
+    ls "$STUB/running" | while read -r unit; do
+        for pattern in "$@"; do
+            case "$unit" in $pattern) printf '%s loaded active running hippod\n' "$unit" ;; esac
+        done
+    done
+    ;;
+stop) for unit in "$@"; do rm -f "$STUB/running/$unit"; done ;;
+restart)
+    [ ! -e "$STUB/broken" ] || exit 1
+    for unit in "$@"; do
+        printf '%s\n' "$unit" >>"$STUB/restarted"
+        [ ! -e "$MARKER" ] || printf '%s\n' "$unit" >>"$STUB/would-wait-for-ever"
+        touch "$STUB/running/$unit"
+    done
+    ;;
+esac
+"""
+"""Knows which units run, and keeps what it was told."""
+
+
+class Machine:
+    """A folder that stands for the machine's files, and the commands that the scripts call there."""
+
+    def __init__(self, folder: Path, systemd: bool = True) -> None:
+        self.root, self.stub = folder / "root", folder / "stub"
+        for place in ("run", "var/lib", "etc", "opt", *(["run/systemd/system"] if systemd else [])):
+            (self.root / place).mkdir(parents=True)
+        (self.stub / "running").mkdir(parents=True)
+        (self.stub / "bin").mkdir()
+        self.marker = self.root / MARKER
+        for name in ("systemd-sysusers", "systemd-tmpfiles", "getent", "useradd", "install"):
+            self._command(name, f'#!/bin/sh\nprintf \'%s\\n\' "{name} $*" >>"$STUB/calls"\n')
+        self._command("systemctl", SYSTEMCTL)
+
+    def _command(self, name: str, text: str) -> None:
+        (self.stub / "bin" / name).write_text(text)
+        (self.stub / "bin" / name).chmod(0o755)
+
+    def run(self, script: str, *arguments: str) -> str:
+        """What the script says, with the machine's places in this folder."""
+        text = re.sub("|".join(PLACES), lambda place: f"{self.root}{place[0]}", (SCRIPTS / script).read_text())
+        there = {"PATH": f"{self.stub / 'bin'}:/usr/bin:/bin", "STUB": str(self.stub), "MARKER": str(self.marker)}
+        done = subprocess.run(
+            ["sh", "-s", "--", *arguments], input=text, env=there, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    def start(self, *units: str) -> None:
+        for unit in units:
+            (self.stub / "running" / unit).touch()
+
+    @property
+    def running(self) -> set[str]:
+        return {path.name for path in (self.stub / "running").iterdir()}
+
+    def lines(self, name: str) -> list[str]:
+        path = self.stub / name
+        return path.read_text().splitlines() if path.exists() else []
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_what_ran_is_stopped_while_files_change_and_restarted_after(machine: Machine) -> None:
+    machine.start("hippod.service", ESCAPED, "hippod.socket")
+    machine.run("prerm", "upgrade", "0.2.0")
+    # The socket stays: queries wait in it.
+    assert machine.running == {"hippod.socket"}
+    assert machine.marker.exists()
+    machine.run("postinst", "configure", "0.1.0")
+    assert machine.lines("restarted") == ["hippod.service", ESCAPED]
+    assert machine.lines("would-wait-for-ever") == []
+    assert machine.running == {"hippod.service", "hippod.socket", ESCAPED}
+    assert not machine.marker.exists()
+    calls = [call.split()[0] for call in machine.lines("calls")]
+    assert calls.index("daemon-reload") < calls.index("restart")
+
+
+def test_what_a_query_or_somebody_started_in_between_is_started_anew(machine: Machine) -> None:
+    machine.start("hippod.socket")
+    machine.run("prerm", "upgrade", "0.2.0")
+    assert machine.marker.exists(), "or the query's hippod would not wait"
+    machine.start("hippod.service", "hippod@late.service")
+    machine.run("postinst", "configure", "0.1.0")
+    assert machine.lines("restarted") == ["hippod.service", "hippod@late.service"]
+    assert not machine.marker.exists()
+
+
+@pytest.mark.parametrize("how", ["abort-upgrade", "abort-deconfigure"])
+def test_what_ran_runs_again_when_the_upgrade_breaks_off(machine: Machine, how: str) -> None:
+    machine.start("hippod.service")
+    machine.run("prerm", "deconfigure" if how == "abort-deconfigure" else "upgrade", "0.2.0")
+    assert machine.running == set()
+    said = machine.run("postinst", how, "0.2.0")
+    assert machine.lines("restarted") == ["hippod.service"]
+    assert not machine.marker.exists()
+    assert said == ""
+
+
+def test_a_second_attempt_forgets_nothing_of_what_the_first_stopped(machine: Machine) -> None:
+    machine.start("hippod.service")
+    machine.run("prerm", "upgrade", "0.2.0")
+    machine.run("prerm", "failed-upgrade", "0.1.0")
+    machine.run("postinst", "configure", "0.1.0")
+    assert machine.lines("restarted") == ["hippod.service"]
+
+
+def test_a_hippod_that_does_not_start_fails_no_upgrade(machine: Machine) -> None:
+    machine.start("hippod.service")
+    machine.run("prerm", "upgrade", "0.2.0")
+    (machine.stub / "broken").touch()
+    assert "journalctl -u hippod" in machine.run("postinst", "configure", "0.1.0")
+    assert not machine.marker.exists()
+
+
+def test_the_first_installation_makes_user_and_places_and_starts_nothing(machine: Machine) -> None:
+    said = machine.run("postinst", "configure", "")
+    assert "does not run yet" in said
+    calls = machine.lines("calls")
+    assert "systemd-sysusers hippod.conf" in calls
+    assert f"install -d -m 0700 -o hippod -g hippod {machine.root}/var/lib/hippod" in calls
+    assert machine.running == set()
+    assert machine.lines("restarted") == []
+    assert "does not run yet" not in machine.run("postinst", "configure", "0.1.0")
+
+
+def test_a_removal_ends_all_of_it_and_leaves_no_instance_enabled(machine: Machine) -> None:
+    machine.start("hippod.service", "hippod.socket", ESCAPED, "hippod@my.socket")
+    machine.run("prerm", "remove")
+    assert machine.running == set()
+    assert "disable hippod.socket hippod.service hippod@.socket hippod@.service" in machine.lines("calls")
+    assert not machine.marker.exists()
+
+
+@pytest.mark.parametrize("how", ["remove", "purge"])
+def test_the_memory_and_the_secrets_outlive_the_package_which_says_where_they_are(machine: Machine, how: str) -> None:
+    kept = [machine.root / "var/lib/hippod/store/x", machine.root / "etc/hippod/credentials/token"]
+    code = machine.root / "opt/hippod/lib/__pycache__/m.pyc"
+    for path in (*kept, machine.root / "var/lib/hippod-notes/store/y", code):
+        path.parent.mkdir(parents=True)
+        path.touch()
+    said = machine.run("postrm", how)
+    assert all(path.exists() for path in kept)
+    for place in ("var/lib/hippod", "var/lib/hippod-notes", "etc/hippod/credentials"):
+        assert f"  {machine.root / place}\n" in said
+    assert (machine.root / "opt/hippod").exists() == (how == "purge")
+
+
+def test_without_systemd_nothing_of_it_is_called_and_nothing_is_left(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, systemd=False)
+    machine.run("prerm", "upgrade", "0.2.0")
+    machine.run("postinst", "configure", "0.1.0")
+    machine.run("prerm", "remove")
+    assert not any("units" in call or "restart" in call or "reload" in call for call in machine.lines("calls"))
+    assert not machine.marker.exists()
+
+
+@pytest.mark.parametrize("unit", ["hippod.service", "hippod@.service"])
+def test_a_unit_waits_until_the_scripts_have_taken_their_file_away(unit: str, tmp_path: Path) -> None:
+    [waiting] = re.findall(r"(?m)^ExecStartPre=(.*)$", (SYSTEMD / unit).read_text())
+    for script in ("prerm", "postinst"):
+        assert re.search(rf"(?m)^RAN=/{MARKER}$", (SCRIPTS / script).read_text())
+    assert f"%t/{Path(MARKER).name} " in waiting
+    command = shlex.split(waiting.replace("%t", str(tmp_path)))
+    assert subprocess.run(command, timeout=30).returncode == 0
+    marker = tmp_path / Path(MARKER).name
+    marker.touch()
+    began = time.monotonic()
+    process = subprocess.Popen(command)
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1.5)
+        marker.unlink()
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert time.monotonic() - began >= 1.5
+    assert os.listdir(tmp_path) == []
