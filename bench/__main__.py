@@ -2,6 +2,8 @@
 
 A section is a module of this folder with `run(results: dict) -> str`; it fills `results` with what it measured and
 returns Markdown. Figures are ratios and distributions of one run on one machine; the machine is named with them.
+What must hold whatever the machine (no time does) and did not, a section leaves as sentences in `results["violations"]`:
+they are printed under it, and the exit code is 1.
 """
 
 import importlib
@@ -49,16 +51,20 @@ def main(names: list[str]) -> int:
         return 2
     folder = HERE / "results"
     folder.mkdir(exist_ok=True)
+    code = 0
     for name in names or present:
         results: dict[str, Any] = {"section": name, "machine": machine()}
         began = time.perf_counter()
         print(f"## {name}\n", flush=True)
         print(importlib.import_module(f"bench.{name}").run(results), flush=True)
+        if violations := results.setdefault("violations", []):
+            code = 1
+            print("\n**Does not hold:**\n\n" + "\n".join(f"- {each}" for each in violations), flush=True)
         results["took_s"] = round(time.perf_counter() - began, 1)
         path = folder / f"{name}.json"
         path.write_text(json.dumps(results, indent=2) + "\n")
         print(f"\n{path.relative_to(HERE.parent)}, {results['took_s']} s\n", flush=True)
-    return 0
+    return code
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ prompts, reading replies, the HTTP to the model, sessions written to disk, JSON;
 process spent meanwhile, which other work on the machine disturbs less. The memory is the example drive by the rules.
 """
 
-import multiprocessing
 import shutil
 import statistics
 import tempfile
@@ -20,6 +19,7 @@ from typing import Any
 
 import psutil
 
+from bench.model_process import model_process
 from bench.synthetic import World
 from tests.e2e.running import Daemon
 from tests.models.model_server import Call, ModelServer, obedient
@@ -44,7 +44,7 @@ def run(results: dict[str, Any]) -> str:
         "| question | calls | time p50 | own p50 | own, share p50 | cpu, share |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    with _server() as url, tempfile.TemporaryDirectory() as folder:
+    with model_process(_serve) as (url, _), tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         home.mkdir()
         shutil.copytree(ROOT / "examples" / "drive", home / "drive")
@@ -126,17 +126,6 @@ def _indexing(daemon: Daemon) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
-
-
-@contextmanager
-def _server() -> Iterator[str]:
-    ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
-    process.start()
-    try:
-        yield ours.recv()
-    finally:
-        process.terminate()
 
 
 def _serve(pipe: Connection) -> None:

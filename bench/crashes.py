@@ -27,6 +27,7 @@ TOLD = 20
 def run(results: dict[str, Any]) -> str:
     seed = int(os.environ.get("HIPPOD_BENCH_SEED", str(int(time.time()))))
     rows = [("seed", str(seed))]
+    results["violations"] = []
     if count := int(os.environ.get("HIPPOD_BENCH_CRASHES", "200")):
         rows += _kills(count, seed, results)
     if examples := int(os.environ.get("HIPPOD_BENCH_EXAMPLES", "20000")):
@@ -51,6 +52,7 @@ def _kills(count: int, seed: int, results: dict[str, Any]) -> list[tuple[str, st
                 break
             if done % TOLD == 0:
                 print(f"{done} kills, {crashes.done} commits, {time.perf_counter() - began:.0f} s", flush=True)
+    results["violations"] += failures
     results["kills"] = {"kills": done, "commits": crashes.done, "failures": failures}
     return [
         ("kills -9 of a working process", str(done)),
@@ -77,6 +79,7 @@ def _histories(examples: int, seed: int, results: dict[str, Any]) -> list[tuple[
         if done.returncode:
             output = done.stdout[-4000:]
             print(output, flush=True)
+            results["violations"].append(f"histories from seed {seed + passed} did not pass")
             break
         passed += part
         print(f"{passed} histories, {time.perf_counter() - began:.0f} s", flush=True)

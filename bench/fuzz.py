@@ -41,6 +41,7 @@ def run(results: dict[str, Any]) -> str:
         "took_s": round(time.perf_counter() - began, 1),
         "targets": [asdict(each) for each in found],
     }
+    results["violations"] = [f"{each.name}: {each.failed:,} inputs failed" for each in found if each.failed]
     lines = ["| target | inputs | failed | slowest, ms of processor time |", "| --- | ---: | ---: | ---: |"]
     lines += [f"| {each.name} | {each.inputs:,} | {each.failed} | {each.slowest_s * 1000:.0f} |" for each in found]
     lines += [f"\n- {each.name}: {told}" for each in found for told in sorted(set(each.failures.values()))[:5]]

@@ -248,6 +248,11 @@ def _bulk(folder: Path, results: dict[str, Any]) -> str:
             daemon.close()
             shutil.rmtree(daemon.home, ignore_errors=True)
         results.setdefault("bulk", {})[name] = figures
+        results.setdefault("violations", []).extend(
+            f"bulk load, {name}: {figures[counted]:,} {told} failed"
+            for counted, told in (("failed", "documents"), ("query_failures", "queries"))
+            if figures[counted]
+        )
         rows.append(
             (
                 f"{len(corpus):,} passages, {name}",

@@ -1,11 +1,7 @@
-"""Extraction through a scripted model server on this machine: rates against the server's limits, and the replay of GPT-3.5.
-
-The server runs in a process of its own, so that it does not take time from what is measured.
-"""
+"""Extraction through a scripted model server on this machine: rates against the server's limits, and the replay of GPT-3.5."""
 
 import asyncio
 import json
-import multiprocessing
 import tempfile
 import time
 from collections import deque
@@ -13,6 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from bench.model_process import model_process
 from memory.llm.client import ModelClient, ModelSettings
 from memory.llm.errors import ModelError
 from memory.llm.limiter import Limiter
@@ -41,6 +38,8 @@ def run(results: dict[str, Any]) -> str:
         )
     if (SHARED / "openie.json").exists():
         results["replay"] = replay = _replay()
+        if not replay["equal"]:
+            results["violations"] = ["what the replay extracted is not what import takes over"]
         lines += [
             "",
             f"Replay of all {replay['passages']} passages: export equal to import's: {replay['equal']}; "
@@ -51,16 +50,10 @@ def run(results: dict[str, Any]) -> str:
 
 
 def _rate(kind: str, latency_s: float, passages: int) -> dict[str, Any]:
-    ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(kind, latency_s, theirs), daemon=True)
-    process.start()
-    url = ours.recv()
-    try:
+    with model_process(_serve, kind, latency_s) as (url, pipe):
         took = asyncio.run(_extract(url, passages))
-        ours.send("count")
-        calls, refused = ours.recv()
-    finally:
-        process.terminate()
+        pipe.send("count")
+        calls, refused = pipe.recv()
     return {
         "passages": passages,
         "seconds": took,

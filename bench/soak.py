@@ -63,6 +63,14 @@ DEEDS = ("built", "repaired", "painted", "sold", "described", "moved", "founded"
 THINGS = ("a bridge", "a mill", "a clock", "a school", "a harbour", "a library", "an orchard", "a lantern")
 
 
+GROWTH_MOST = 0.05
+"""Of resident memory, from the end of the first part to the last's."""
+SETTLED_AT = 5_000
+"""Changes from which memory is held to that: the first tenth of fewer ends before the daemon has all that comes with use."""
+DESCRIPTORS_APART = 2
+"""A look may meet a file that is open for a moment."""
+
+
 @dataclass(frozen=True)
 class Held:
     """What the daemon has hold of at a quiet moment. `rss` counts the daemon alone, in bytes, `all_rss` its children too."""
@@ -90,6 +98,19 @@ class Soak:
     def growth(self) -> float:
         """Resident memory at the end over that after the first part, less 1."""
         return self.held[-1].rss / self.held[1].rss - 1
+
+
+def violations(found: Soak) -> list[str]:
+    """What must hold of a soak, however long it was and wherever it ran, and did not."""
+    broken = []
+    if found.errors:
+        broken.append(f"{len(found.errors):,} errors")
+    if found.changes.total() >= SETTLED_AT and found.growth > GROWTH_MOST:
+        broken.append(f"resident memory grew by {found.growth:.1%} after the first part, more than {GROWTH_MOST:.0%}")
+    counts = [held.descriptors for held in found.held[1:]]
+    if any(abs(count - counts[0]) > DESCRIPTORS_APART for count in counts):
+        broken.append(f"open descriptors did not stay the same after the first part: {counts}")
+    return broken
 
 
 class Drive:
@@ -285,6 +306,7 @@ def run(results: dict[str, Any]) -> str:
         "took_s": round(time.perf_counter() - began, 1),
         "held": [asdict(each) for each in found.held],
     }
+    results["violations"] = violations(found)
     head = "| part | documents | passages | resident, MiB | with children | descriptors | threads | children |"
     rows = [
         f"| {part} | {held.documents} | {held.passages} | {held.rss / MIB:.0f} | {held.all_rss / MIB:.0f} | "

@@ -6,17 +6,15 @@ away: retrieval, prompts, reading answers, the HTTP client, and whatever else ke
 """
 
 import asyncio
-import multiprocessing
 import statistics
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from bench.deep_example import ENCODER, drive
 from bench.large_graph import large_snapshot
+from bench.model_process import model_process
 from memory.llm.client import ModelClient, ModelSettings
 from memory.working.deep import ask_deep
 from memory.working.types import DeepSettings
@@ -68,7 +66,7 @@ async def _ask(snapshot: Snapshot) -> tuple[list[tuple[int, float, float]], floa
 
     The first question warms up and is left out.
     """
-    with _server() as url:
+    with model_process(_serve) as (url, _):
         client = ModelClient(ModelSettings(url, "m"))
         times = []
         cpu = 0.0
@@ -82,17 +80,6 @@ async def _ask(snapshot: Snapshot) -> tuple[list[tuple[int, float, float]], floa
         cpu = time.process_time() - cpu
         await client.close()
     return times[1:], cpu / QUESTIONS
-
-
-@contextmanager
-def _server() -> Iterator[str]:
-    ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
-    process.start()
-    try:
-        yield ours.recv()
-    finally:
-        process.terminate()
 
 
 def _serve(pipe: Connection) -> None:

@@ -65,7 +65,7 @@ def fuzz(
                     child.kill()
     found = [Fuzzed(**json.loads(line)) for line in out.decode().splitlines() if line.startswith("{")]
     if child.returncode:
-        lost = Fuzzed("process", 1)
+        lost = Fuzzed("process", inputs=1, failed=1)
         why = (folder / "log").read_text("utf-8", "replace")[-3000:]
         lost.failures[_keep(folder, "process", trying.read_bytes() if trying.exists() else b"")] = (
             f"the process ended with {child.returncode}: {why}"

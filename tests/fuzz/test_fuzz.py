@@ -69,3 +69,9 @@ def test_a_fault_would_be_seen(tmp_path: Path, fault: str, said: str) -> None:
     )
     assert said in done.stdout, done
     assert list((tmp_path / "found" / "bad").iterdir())
+
+
+def test_a_process_that_ends_counts_as_a_failure(tmp_path: Path) -> None:
+    [lost] = fuzz(tmp_path, 1, number=1, names=["no such target"], patience_s=100)
+    assert (lost.name, lost.failed) == ("process", 1)
+    assert "the process ended with 1" in told([lost])
