@@ -236,6 +236,23 @@ def test_alert_rules_have_the_shape_that_prometheus_takes() -> None:
     assert len(names) == len(set(names))
 
 
+GROWN_OR_BORN = re.compile(
+    r"(?P<sum>sum by \([^)]+\)) \(increase\((?P<counter>[^\[]+)\[(?P<time>\w+)\]\)\) (?P<bound>> \d+) "
+    r"or (?P=sum) \((?P=counter) unless (?P=counter) offset (?P=time)\) (?P=bound)"
+)
+"""What a counter grew by, or all of it where it was not there when the time began: its first count makes the series, and
+`increase` of one that is born at 1 is 0."""
+
+
+def test_an_alert_of_an_increase_tells_a_first_burst_too() -> None:
+    told = {rule["alert"]: rule["expr"] for rule in rules()["groups"][0]["rules"] if "increase(" in rule["expr"]}
+    assert {"HippodInternalErrors", "HippodDocumentsFail", "HippodWrongTokens"} <= set(told)
+    for alert, text in told.items():
+        assert GROWN_OR_BORN.fullmatch(text), (alert, text)
+        tree = promql.parse(text)
+        assert (str(tree.op), str(tree.lhs.op), str(tree.rhs.op)) == ("or", ">", ">"), alert
+
+
 @pytest.mark.parametrize("rule", rules()["groups"][0]["rules"], ids=lambda rule: str(rule["alert"]))
 def test_an_alert_speaks_only_of_labels_that_its_expression_leaves(
     run: tuple[Daemon, Scraped], rule: Mapping[str, Any]
