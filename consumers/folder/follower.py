@@ -113,7 +113,7 @@ class Follower:
         self.settling.put(path, time.monotonic(), 0)
 
     def committed(self, path: bytes, fingerprint: Fingerprint | None) -> None:
-        """What the daemon has committed. None forgets the file, unless something newer was told of it since."""
+        """What the daemon has committed. None forgets a file that was; one that is only told of is told once more."""
         entry = self.ledger.get(path)
         if entry is None:
             return
@@ -121,6 +121,10 @@ class Follower:
             entry.committed = entry.fingerprint.digest == fingerprint.digest
         elif entry.committed:
             self.ledger.pop(path)
+        elif entry.refused is None:
+            entry.again = True
+            now = time.monotonic()
+            self.settling.put(path, now, now)
 
     # Work: look, and tell.
 
@@ -276,7 +280,7 @@ class Follower:
         uri = file_uri(path)
         racy = abs(time.time_ns() - fingerprint.mtime_ns) < RACY_NS
         committed = False
-        same = entry is not None and entry.refused is None and entry.fingerprint.digest == fingerprint.digest
+        same = entry is not None and _holds(entry) and entry.fingerprint.digest == fingerprint.digest
         if entry is not None and same and (entry.committed or entry.fingerprint == fingerprint):
             if entry.fingerprint != fingerprint:
                 self._touched(uri, fingerprint)
@@ -295,7 +299,7 @@ class Follower:
         best: bytes | None = None
         for path in self.vanished.with_digest(fingerprint.digest or ""):
             entry = self.ledger.get(path)
-            if entry is None or (self._walker.look(path).kind != "gone" and self._reachable(path)):
+            if entry is None or entry.again or (self._walker.look(path).kind != "gone" and self._reachable(path)):
                 continue
             if entry.fingerprint.inode == fingerprint.inode:
                 return path
@@ -369,7 +373,12 @@ def _entry_stamp(entry: Entry) -> Stamp:
     return (entry.fingerprint.size, entry.fingerprint.mtime_ns, entry.fingerprint.inode)
 
 
+def _holds(entry: Entry) -> bool:
+    """Whether the daemon was told what the file holds, and took it in or is about to."""
+    return entry.refused is None and not entry.again
+
+
 def _unchanged(entry: Entry, found: Look) -> bool:
     """Whether the file is the one that was told of, as far as can be seen without reading it."""
-    told = entry.refused is None and entry.fingerprint.digest is not None and not entry.racy
+    told = _holds(entry) and entry.fingerprint.digest is not None and not entry.racy
     return told and found.kind == "file" and _stamp(found) == _entry_stamp(entry)

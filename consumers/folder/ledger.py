@@ -18,6 +18,8 @@ class Entry:
     committed: bool = False
     racy: bool = False
     """It was read so soon after its last change that another one might hide behind the same mtime."""
+    again: bool = False
+    """The daemon could not read it when it was told, so it is to be told once more: its drive went away, say."""
     scan: int = 0
     """The last scan that found it."""
 

@@ -116,7 +116,9 @@ class FolderSource:
         self._put(Hint(path_of(uri)))
 
     def committed(self, uri: str, fingerprint: Fingerprint | None) -> None:
-        """What the daemon has committed; None where it dropped the file by itself: the next scan tells of it anew."""
+        """What the daemon has committed; None where it dropped the file by itself, or could not read it for want of the
+        drive that it is on: the file is told of anew.
+        """
         self._put(Hint(path_of(uri), committed=True, fingerprint=fingerprint))
 
     def stop(self, timeout: float = 5.0) -> None:

@@ -1,5 +1,6 @@
 """From a task to outcomes: parsing in the worker processes, and what it found put into the store's terms."""
 
+import asyncio
 import base64
 import json
 import os
@@ -7,6 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,15 @@ from consumers.splitting import SplitSettings
 from consumers.types import Document as Read
 from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, Passage
 from daemon.pipeline.translate import failed, translate
-from daemon.pipeline.work import Added, Delivered, Outcome, Task, Work
+from daemon.pipeline.work import Added, Delivered, Forget, Outcome, Task, Work
 from daemon.workers import WorkerPool
 from store.types import Document, PassageText
 
 NOWHERE = Fingerprint(0, 0, 0)
 """The position of what is refused without a look at it. It equals nothing, and says after a restart that it was told of."""
+
+NOTHING = Forget("")
+"""What becomes of a task that cannot be done now: no document is called so, and none is replaced or removed."""
 
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
 
@@ -52,7 +57,7 @@ class Reader:
                 yield Outcome(work, [refused], positions={work.key: None})
                 return
             work.source = source
-            if task.fingerprint.size < 0 and _gone(task.path, folder.root):
+            if task.fingerprint.size < 0 and await asyncio.to_thread(_gone, task.path, folder.root):
                 # A retry that crossed the file's removal: nobody will tell of that once more.
                 yield Outcome(work, positions={work.key: None})
                 return
@@ -65,7 +70,7 @@ class Reader:
                 vouched=task.fingerprint.inode,
             )
             async with aclosing(stream) as items:
-                async for outcome in self._outcomes(work, items, task.fingerprint, None):
+                async for outcome in self._outcomes(work, items, task.fingerprint, None, root=folder.root):
                     yield outcome
         elif isinstance(task, FileRefused):
             refused = failed(task.uri, task.source, task.reason, work.attempts, not task.failed)
@@ -126,26 +131,40 @@ class Reader:
         position: Fingerprint | None,
         payload: str | None,
         title: Any = None,
+        root: bytes | None = None,
     ) -> AsyncIterator[Outcome]:
         """Outcomes of some dozens of passages each, so that a large file is not held whole.
 
-        The last one has the file's position, which is `position` where nothing is said of what was read.
+        The last one has the file's position, which is `position` where nothing is said of what was read. An error that comes
+        while the drive below the folder's `root` is away says nothing of the file: what the memory has of it stays, and the
+        folder's source, told that there is no position, tells of it again.
         """
         gathered: list[Read] = []
         size = 0
+        away = False
         async for item in items:
             if isinstance(item, ParseSummary):
                 # Half old, half new, where it changed meanwhile: without a digest the next look reads it again.
                 digest = None if item.changed else item.digest
                 position = Fingerprint(item.size, item.mtime_ns, item.inode, digest)
                 continue
+            if isinstance(work.task, FileChanged) and root is not None and item.error is not None and not item.skipped:
+                lost = await asyncio.to_thread(_lost, work.task.path, root)
+                away = away or lost is Lost.AWAY
+                if lost is Lost.AWAY:
+                    continue
+                if lost is Lost.GONE and position is not None:
+                    position = replace(position, digest=None)  # it was not read, so it is looked at if it comes back
             gathered.append(replace(item, title=title) if isinstance(title, str) and title else item)
             size += len(item.passages)
             if size >= CHUNK_PASSAGES:
                 yield _outcome(work, gathered, payload, final=False)
                 gathered, size = [], 0
         last = _outcome(work, gathered, payload)
-        if isinstance(work.task, FileChanged) and position is not None:
+        if away:
+            work.task = NOTHING
+            last.positions = {work.key: None}
+        elif isinstance(work.task, FileChanged) and position is not None:
             last.positions = {work.key: position.to_json()}
         yield last
 
@@ -159,6 +178,34 @@ def _gone(path: bytes, root: bytes) -> bool:
             return next(entries, None) is not None
     except OSError:
         return False
+
+
+class Lost(Enum):
+    """What became of a file that is not at its path."""
+
+    GONE = auto()
+    AWAY = auto()
+    """Or it was deleted with all that was beside it: that, too, the folder's source finds out."""
+
+
+def _lost(path: bytes, root: bytes) -> Lost | None:
+    """Whether the file is not there, and then whether the drive may be away that it is on.
+
+    It may where the nearest folder above the file that is there, up to `root`, is empty or cannot be listed: it is then as
+    likely a mount point, or a drive that fails.
+    """
+    if os.path.lexists(path):
+        return None
+    for above in Path(os.fsdecode(path)).parents:
+        try:
+            with os.scandir(above) as entries:
+                return Lost.AWAY if next(entries, None) is None else Lost.GONE
+        except (FileNotFoundError, NotADirectoryError):
+            if len(os.fsencode(above)) <= len(root):
+                break
+        except OSError:
+            break
+    return Lost.AWAY
 
 
 CHUNK_PASSAGES = 64

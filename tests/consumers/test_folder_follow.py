@@ -403,3 +403,29 @@ def test_a_file_that_the_daemon_dropped_is_told_again_by_the_next_scan(folder: F
     folder.source.committed(uri(path), None)
     folder.rescan()
     assert [type(event) for event in daemon.events] == [FileChanged]
+
+
+def test_a_file_that_the_daemon_could_not_read_is_told_again(folder: Folder) -> None:
+    path = folder.root / "a"
+    path.write_bytes(b"content")
+    os.utime(path, ns=(10**18, 10**18))
+    daemon = folder.scanned()
+    daemon.forget_events()
+    folder.source.committed(uri(path), None)
+    until(lambda: [event.uri for event in daemon.kinds(FileChanged)] == [uri(path)])
+    folder.commit()
+    folder.rescan()
+    assert len(daemon.events) == 1
+
+
+def test_a_file_that_was_not_read_is_no_move_of_what_is_known(folder: Folder) -> None:
+    """What the memory has under its name is earlier content, which a move would take for the new one's."""
+    path, new = folder.root / "a", folder.root / "b"
+    path.write_bytes(b"content")
+    daemon = folder.scanned()
+    daemon.forget_events()
+    path.rename(folder.root.parent / "away")
+    folder.source.committed(uri(path), None)
+    (folder.root.parent / "away").rename(new)
+    until(lambda: daemon.digests == folder.on_disk())
+    assert {type(event) for event in daemon.events} == {FileChanged, FileRemoved}

@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
-from consumers.types import Document, FileChanged, Fingerprint
+from consumers.types import Document as Read
+from consumers.types import FileChanged, Fingerprint
+from daemon.pipeline.assembly import Containers, assemble
 from daemon.pipeline.reading import Followed, Reader
 from daemon.pipeline.work import Outcome, Work
-from store.types import State
+from store.types import Document, State
 
 TOLD = Fingerprint(3, 4, 5, "digest")
 UNKNOWN = Fingerprint(-1, -1, -1)
@@ -22,18 +25,18 @@ UNKNOWN = Fingerprint(-1, -1, -1)
 class Pool:
     """Gives what it is told to; finds no file otherwise."""
 
-    def __init__(self, *items: Document | ParseSummary) -> None:
+    def __init__(self, *items: Read | ParseSummary) -> None:
         self.items = items
 
     async def parse(self, path: bytes, uri: str, settings: SplitSettings, **more: Any) -> AsyncIterator[Any]:
-        for item in self.items or (Document(uri, error="the file is not there any more"),):
+        for item in self.items or (Read(uri, error="the file is not there any more"),):
             yield item
 
 
 def outcome(
     folder: Path,
     fingerprint: Fingerprint,
-    *items: Document | ParseSummary,
+    *items: Read | ParseSummary,
     name: str = "gone.md",
     source: str | None = None,
 ) -> Outcome:
@@ -58,18 +61,37 @@ def test_a_retry_of_a_file_that_is_gone_forgets_it(tmp_path: Path) -> None:
     assert list(found.positions.values()) == [None]
 
 
+@pytest.mark.parametrize("fingerprint", [TOLD, UNKNOWN])
 @pytest.mark.parametrize("there", [True, False])
-def test_a_drive_that_is_away_loses_nothing(tmp_path: Path, there: bool) -> None:
+def test_a_drive_that_is_away_loses_nothing(tmp_path: Path, there: bool, fingerprint: Fingerprint) -> None:
     """Its mount point is empty, or not there."""
     folder = tmp_path / "mounted"
     if there:
         folder.mkdir()
-    assert [document.error for document in outcome(folder, UNKNOWN).documents]
+    assert_kept(outcome(folder, fingerprint))
+
+
+def test_a_drive_below_the_folder_that_is_away_loses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "other.md").touch()
+    (tmp_path / "mounted").mkdir()
+    assert_kept(outcome(tmp_path, TOLD, name="mounted/deep/gone.md"))
+
+
+def assert_kept(found: Outcome) -> None:
+    """What the memory has of the file stays as it is, and the folder's source is to tell of it again."""
+    held = Document(found.work.key, "earlier")
+    assert not found.documents
+    assert list(found.positions.values()) == [None]
+    store = SimpleNamespace(document=lambda uri: held)
+    batch = assemble(store, Containers([held]), [found])  # type: ignore[arg-type]
+    assert (batch.documents, batch.removed) == ((), ())
 
 
 def test_a_file_that_went_while_its_change_was_on_the_way_fails_until_its_removal_comes(tmp_path: Path) -> None:
     (tmp_path / "other.md").touch()
-    assert [document.error for document in outcome(tmp_path, Fingerprint(3, 4, 5)).documents]
+    found = outcome(tmp_path, TOLD)
+    assert [document.error for document in found.documents]
+    assert list(found.positions.values()) == [Fingerprint(3, 4, 5).to_json()], "it is not read as it comes back"
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -77,7 +99,7 @@ def test_what_changed_while_it_was_read_has_a_position_that_says_so(tmp_path: Pa
     """Without any, nobody would know of the document once its file is deleted while hippod is down."""
     (tmp_path / "log").touch()
     summary = ParseSummary("read", 10, 11, 12, changed)
-    found = outcome(tmp_path, TOLD, Document("file:///log"), summary, name="log")
+    found = outcome(tmp_path, TOLD, Read("file:///log"), summary, name="log")
     assert list(found.positions.values()) == [Fingerprint(10, 11, 12, None if changed else "read").to_json()]
 
 
@@ -87,7 +109,7 @@ def test_a_retry_finds_the_folder_that_follows_the_file_now(tmp_path: Path, sour
     below = tmp_path / "below"
     below.mkdir()
     (below / "report.pdf").touch()
-    broken = Document((below / "report.pdf").as_uri(), error="damaged")
+    broken = Read((below / "report.pdf").as_uri(), error="damaged")
     found = outcome(tmp_path, UNKNOWN, broken, name="below/report.pdf", source=str(tmp_path / source))
     assert [(each.error, each.source, each.state) for each in found.documents] == [
         ("damaged", str(tmp_path), State.FAILED)
