@@ -58,7 +58,7 @@ def blocks(text: str) -> list[Block]:
             flush()
             found.append(Block("heading", line[heading.end() :].strip("# ")))
         elif line[0] == "|" and line.count("|") > 1:
-            cells = tuple(cell.strip() for cell in line.strip("|").split("|"))
+            cells = tuple(cell.strip() for cell in line[1:].removesuffix("|").split("|"))
             if not header:
                 flush()
                 header = cells

@@ -232,6 +232,15 @@ def test_a_markdown_table_is_read_by_its_columns() -> None:
     assert ("moth", "keeper", "bo ek") in found
 
 
+def test_an_empty_first_cell_shifts_no_column() -> None:
+    text = "| Name | City | Population |\n| --- | --- | --- |\n|| Bergen | 7 |\n| Lars Ek | Oslo ||\n|| Tromso ||"
+    found = _triples("Branches", text)
+    assert ("bergen", "population", "7") in found
+    assert ("lars ek", "city", "oslo") in found
+    assert not any("name" in predicate and object != "lars ek" for _, predicate, object in found)
+    assert not any("city" in predicate and object == "7" for _, predicate, object in found)
+
+
 def test_mail_headers_belong_to_the_message() -> None:
     found = _triples("Shipment", "From: Ann Lee <ann@example.org>\nTo: Bo Ek, Carla Ruiz\n\nIt left Oslo.")
     assert {("shipment", "from", "ann lee"), ("shipment", "to", "bo ek"), ("shipment", "to", "carla ruiz")} <= found
