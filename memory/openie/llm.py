@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memory.llm.answers import field as under
+from memory.llm.answers import writable
 from memory.llm.client import ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelRefused
 from memory.llm.limiter import Limiter
@@ -21,6 +22,7 @@ PIECE_CHARS = 12_000
 """A longer passage is read in pieces: models lose sight of the middle of long texts, and their answers are cut off."""
 LEAST_PIECE_CHARS = 200
 HALVINGS = 4
+CUT_OFF = "the model's answer was cut off"
 
 Dropped = Callable[[str, int], None]
 """Is told how many triples were dropped and why: "parts" (not three), "empty", "long", "excess"."""
@@ -99,7 +101,7 @@ class LLMExtractor:
         )
 
     async def _entities(self, passage: PassageText, spent: _Spent, depth: int) -> list[str]:
-        if pieces := _pieces(passage):
+        if pieces := pieces_of(passage):
             return [name for piece in pieces for name in await self._entities(piece, spent, depth)]
         try:
             names, reply = await self._client.ask(
@@ -108,31 +110,35 @@ class LLMExtractor:
         except ModelRefused as error:
             return [
                 name
-                for piece in _halves(passage, error, depth)
+                for piece in halves_of(passage, error, depth)
                 for name in await self._entities(piece, spent, depth + 1)
             ]
         spent.add(reply)
-        return names
+        return names[:-1] if reply.cut else names
 
     async def _triples(self, passage: PassageText, names: tuple[str, ...], spent: _Spent, depth: int) -> list[Any]:
-        if pieces := _pieces(passage):
+        if pieces := pieces_of(passage):
             return [triple for piece in pieces for triple in await self._triples(piece, names, spent, depth)]
-        here = tuple(name for name in names if name in passage.full) or names
         try:
             triples, reply = await self._client.ask(
-                "triples", triple_messages(passage, here), TRIPLES, read_triples, self._limiter
+                "triples", triple_messages(passage, names_in(passage, names)), TRIPLES, read_triples, self._limiter
             )
         except ModelRefused as error:
-            halves = _halves(passage, error, depth)
+            halves = halves_of(passage, error, depth)
             return [triple for piece in halves for triple in await self._triples(piece, names, spent, depth + 1)]
         spent.add(reply)
         if not reply.cut:
             return triples
         try:
-            halves = _halves(passage, ModelRefused("the model's answer was cut off", too_long=True), depth)
+            halves = halves_of(passage, ModelRefused(CUT_OFF, too_long=True), depth)
         except ModelRefused:
             return triples[:-1]  # the last one may be half of what it was to be
         return [triple for piece in halves for triple in await self._triples(piece, names, spent, depth + 1)]
+
+
+def names_in(passage: PassageText, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of a whole passage's names that stand in this piece of it; all where none does."""
+    return tuple(name for name in names if name in passage.full) or names
 
 
 def read_entities(value: Any) -> list[str]:
@@ -140,7 +146,7 @@ def read_entities(value: Any) -> list[str]:
     names = under(value, "named_entities", "entities")
     if not isinstance(names, list):
         raise BadAnswer("wrong schema", '"named_entities" is not a list')
-    return [name for name in names if isinstance(name, str) and 0 < len(name) <= MAX_PART_CHARS]
+    return [writable(name) for name in names if isinstance(name, str) and 0 < len(name) <= MAX_PART_CHARS]
 
 
 def read_triples(value: Any) -> list[Any]:
@@ -190,7 +196,7 @@ def finished(
     return Extraction(passage, name, tuple(entities), tuple(kept), prompt_tokens, completion_tokens, took_ms)
 
 
-def _pieces(passage: PassageText) -> list[PassageText]:
+def pieces_of(passage: PassageText) -> list[PassageText]:
     """Nothing for a passage that can be read at once, else its pieces."""
     if len(passage.text) <= PIECE_CHARS:
         return []
@@ -202,7 +208,7 @@ def _pieces(passage: PassageText) -> list[PassageText]:
     return [PassageText(passage.id, passage.title, text) for text in [*out, rest]]
 
 
-def _halves(passage: PassageText, error: ModelRefused, depth: int) -> list[PassageText]:
+def halves_of(passage: PassageText, error: ModelRefused, depth: int) -> list[PassageText]:
     """The passage in two, where its length is the trouble and it can be divided; else the error again."""
     length = len(passage.text)
     if not error.too_long or depth >= HALVINGS or length < 2 * LEAST_PIECE_CHARS:

@@ -1,20 +1,48 @@
 """OpenIE by vLLM's offline batch inference in this process: for the first load of a large drive, on a machine with a GPU.
 
-The same prompts, schemas and reading of answers as `memory.openie.llm`, in two passes over a batch of passages.
+The same prompts, schemas, pieces and reading of answers as `memory.openie.llm`, in two passes over a batch of passages.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory.llm.answers import parse
-from memory.llm.client import MAX_TOKENS, Message
-from memory.llm.errors import BadAnswer
+from memory.llm.client import BAD_ANSWERS, MAX_TOKENS, Message
+from memory.llm.errors import BadAnswer, ModelRefused
 from memory.llm.formats import Shape
-from memory.openie.llm import MAX_ENTITIES, Dropped, extractor_name, finished, read_entities, read_triples
-from memory.openie.llm import PIECE_CHARS as MAX_CHARS
+from memory.openie.llm import (
+    CUT_OFF,
+    MAX_ENTITIES,
+    Dropped,
+    extractor_name,
+    finished,
+    halves_of,
+    names_in,
+    pieces_of,
+    read_entities,
+    read_triples,
+)
 from memory.openie.prompts import ENTITIES, TRIPLES, entity_messages, triple_messages
 from store.types import Extraction, PassageText
+
+Unread = Callable[[str, str], None]
+"""Is told the id of a passage that the model could not handle, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A passage, or a piece of one. `place`: its passage's in the batch, then its own among the passage's pieces."""
+
+    place: tuple[int, ...]
+    text: PassageText
+    depth: int = 0
+    tries: int = 0
+
+    @property
+    def passage(self) -> int:
+        return self.place[0]
 
 
 class VLLMExtractor:
@@ -29,28 +57,70 @@ class VLLMExtractor:
         self._dropped = dropped
         self._llm = LLM(model=model, enable_prefix_caching=True)
 
-    def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        """One extraction a passage, in order. What the model answered without use is an extraction without triples."""
+    def extract(self, passages: Sequence[PassageText], unread: Unread | None = None) -> list[Extraction]:
+        """One extraction a passage, in order, but for those that `unread` is told of: all answers to them were of no use.
+
+        Without `unread` such a passage comes back without triples, since it would else be asked for again without end.
+        """
         began = time.perf_counter()
-        short = [PassageText(p.id, p.title, p.text[:MAX_CHARS]) for p in passages]
-        first = self._chat([entity_messages(passage) for passage in short], ENTITIES)
-        names = [_entities(answer.text) for answer in first]
-        asked = [triple_messages(passage, found) for passage, found in zip(short, names, strict=True)]
-        second = self._chat(asked, TRIPLES)
-        took_ms = (time.perf_counter() - began) * 1000 / max(len(passages), 1)
-        return [
-            finished(
-                passage.id,
-                self.name,
-                found,
-                _triples(two.text),
-                self._dropped,
-                one.prompt_tokens + two.prompt_tokens,
-                one.completion_tokens + two.completion_tokens,
-                took_ms,
-            )
-            for passage, found, one, two in zip(passages, names, first, second, strict=True)
+        batch = _Batch(len(passages))
+        parts = [
+            _Part((at, number), piece)
+            for at, passage in enumerate(passages)
+            for number, piece in enumerate(pieces_of(passage) or [passage])
         ]
+        found = self._read(parts, ENTITIES, lambda part: entity_messages(part.text), read_entities, batch)
+        names = [tuple(dict.fromkeys(each))[:MAX_ENTITIES] for each in found]
+        parts = [part for part in parts if part.passage not in batch.failed]
+        triples = self._read(
+            parts,
+            TRIPLES,
+            lambda part: triple_messages(part.text, names_in(part.text, names[part.passage])),
+            read_triples,
+            batch,
+        )
+        took_ms = (time.perf_counter() - began) * 1000 / max(len(passages), 1)
+        out = []
+        for at, passage in enumerate(passages):
+            if at in batch.failed and unread is not None:
+                unread(passage.id, batch.failed[at])
+                continue
+            said = triples[at] if at not in batch.failed else []
+            spent = batch.prompt[at], batch.completion[at]
+            out.append(finished(passage.id, self.name, names[at], said, self._dropped, *spent, took_ms))
+        return out
+
+    def _read(
+        self,
+        parts: Sequence[_Part],
+        shape: Shape,
+        asked: Callable[[_Part], list[Message]],
+        read: Callable[[Any], list[Any]],
+        batch: "_Batch",
+    ) -> list[list[Any]]:
+        """What the model says of each passage's parts, in the order of the text; asked again where that may help."""
+        said: dict[tuple[int, ...], list[Any]] = {}
+        while parts:
+            again: list[_Part] = []
+            for part, answer in zip(parts, self._chat([asked(part) for part in parts], shape), strict=True):
+                batch.spend(part.passage, answer)
+                value, useless = _value(answer.text, read)
+                # A list of names that was cut off is long enough; triples would be missing.
+                divided = _divided(part) if answer.cut and (useless or shape is TRIPLES) else []
+                if divided:
+                    again += divided
+                elif useless is None:
+                    # The last one may be half of what it was to be.
+                    said[part.place] = value[:-1] if answer.cut else value
+                elif part.tries < BAD_ANSWERS and not answer.cut:
+                    again.append(replace(part, tries=part.tries + 1))
+                else:
+                    batch.failed.setdefault(part.passage, useless)
+            parts = [part for part in again if part.passage not in batch.failed]
+        out: list[list[Any]] = [[] for _ in batch.prompt]
+        for place in sorted(said):
+            out[place[0]] += said[place]
+        return out
 
     def _chat(self, conversations: list[list[Message]], shape: Shape) -> list["_Answer"]:
         from vllm import SamplingParams
@@ -60,13 +130,44 @@ class VLLMExtractor:
         return [_Answer(answer) for answer in answers]
 
 
+class _Batch:
+    """What a batch's passages took, by their place in it, and why some cannot be read."""
+
+    def __init__(self, passages: int) -> None:
+        self.prompt = [0] * passages
+        self.completion = [0] * passages
+        self.failed: dict[int, str] = {}
+
+    def spend(self, passage: int, answer: "_Answer") -> None:
+        self.prompt[passage] += answer.prompt_tokens
+        self.completion[passage] += answer.completion_tokens
+
+
 class _Answer:
-    """What is used of vLLM's answer to one conversation."""
+    """What is used of vLLM's answer to one conversation. `cut`: it ran into its length limit."""
 
     def __init__(self, answer: Any) -> None:
         self.text: str = answer.outputs[0].text
+        self.cut = answer.outputs[0].finish_reason == "length"
         self.prompt_tokens = len(answer.prompt_token_ids or ())
         self.completion_tokens = len(answer.outputs[0].token_ids)
+
+
+def _value(text: str, read: Callable[[Any], list[Any]]) -> tuple[list[Any], str | None]:
+    """What an answer says, or why it is of no use."""
+    try:
+        return read(parse(text).value), None
+    except BadAnswer as error:
+        return [], str(error)
+
+
+def _divided(part: _Part) -> list[_Part]:
+    """The part in two, nothing where it is too short for that or was divided often enough."""
+    try:
+        halves = halves_of(part.text, ModelRefused(CUT_OFF, too_long=True), part.depth)
+    except ModelRefused:
+        return []
+    return [_Part((*part.place, at), half, part.depth + 1) for at, half in enumerate(halves)]
 
 
 def _guided(shape: Shape) -> dict[str, Any]:
@@ -76,17 +177,3 @@ def _guided(shape: Shape) -> dict[str, Any]:
     if hasattr(sampling_params, "StructuredOutputsParams"):
         return {"structured_outputs": sampling_params.StructuredOutputsParams(json=dict(shape.schema))}
     return {"guided_decoding": sampling_params.GuidedDecodingParams(json=dict(shape.schema))}
-
-
-def _entities(text: str) -> tuple[str, ...]:
-    try:
-        return tuple(dict.fromkeys(read_entities(parse(text).value)))[:MAX_ENTITIES]
-    except BadAnswer:
-        return ()
-
-
-def _triples(text: str) -> list[Any]:
-    try:
-        return read_triples(parse(text).value)
-    except BadAnswer:
-        return []
