@@ -29,17 +29,18 @@ def pass_on(item: Raw | Hint, watches: Watches | None, follower: Follower) -> bo
         else:
             follower.recheck(item.path)
         return False
-    watched = watches.path(item.wd) if watches is not None else None
-    if watches is None or watched is None:
+    if watches is None:
         return False
-    if not item.name:
-        return _of_itself(item.mask, watched, watches, follower)
-    path = os.path.join(watched, item.name)
-    if item.mask & In.IN_ISDIR:
-        _directory(item.mask, path, watches, follower)
-    else:
-        _file(item.mask, path, watches, follower)
-    return False
+    scan = False
+    for watched in watches.paths(item.wd):
+        path = os.path.join(watched, item.name)
+        if not item.name:
+            scan |= _of_itself(item.mask, watched, watches, follower)
+        elif item.mask & In.IN_ISDIR:
+            _directory(item.mask, path, watches, follower)
+        else:
+            _file(item.mask, path, watches, follower)
+    return scan
 
 
 def _of_itself(mask: int, path: bytes, watches: Watches, follower: Follower) -> bool:

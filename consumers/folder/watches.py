@@ -8,7 +8,7 @@ owns the descriptor and its thread and parses what the kernel says, has none of 
 import errno
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from watchdog.observers.inotify_c import CallbackId, InotifyEvent, InotifyFD, Mask, WatchDescriptor
 from watchdog.observers.inotify_c import InotifyConstants as In
@@ -37,14 +37,23 @@ class WatchLimitError(Exception):
     """The system allows no further inotify watch or instance; the message says which setting to raise."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """One watch of the kernel: it has one an inode, however many links lead there."""
+
+    number: CallbackId
+    paths: dict[bytes, None] = field(default_factory=dict)
+    """In the order they came."""
+
+
 class Watches:
     """Watches by path. `push` is called on watchdog's reader thread and must not block; all else on one thread."""
 
     def __init__(self, push: Callable[[Raw], None]) -> None:
         self._push = push
         self._ids = itertools.count(1)
-        self._paths: dict[int, bytes] = {}
-        self._watches: dict[bytes, tuple[WatchDescriptor, CallbackId, tuple[int, int]]] = {}
+        self._held: dict[int, _Held] = {}
+        self._watches: dict[bytes, tuple[WatchDescriptor, tuple[int, int]]] = {}
         try:
             self._reader = InotifyFD()
         except OSError as error:
@@ -61,13 +70,15 @@ class Watches:
     def __contains__(self, path: bytes) -> bool:
         return path in self._watches
 
-    def path(self, wd: int) -> bytes | None:
-        return self._paths.get(wd)
+    def paths(self, wd: int) -> tuple[bytes, ...]:
+        """The paths that lead to what was watched: several where links share a target."""
+        held = self._held.get(wd)
+        return tuple(held.paths) if held is not None else ()
 
     def covers(self, path: bytes, inode: tuple[int, int]) -> bool:
         """Whether the directory (device, inode) is watched under this path."""
         watch = self._watches.get(path)
-        return watch is not None and watch[2] == inode
+        return watch is not None and watch[1] == inode
 
     def add(self, path: bytes, inode: tuple[int, int], *, link: bool = False) -> None:
         """Watch a directory, or what a link leads to. Raises WatchLimitError; who looks next meets any other error."""
@@ -84,18 +95,24 @@ class Watches:
         if wd == -1:  # no permission: watchdog files it under -1 and says nothing
             self._reader.remove_callbacks([(wd, number)])
             return
-        # The kernel has one watch an inode: a directory that was moved here brings the one it had.
-        before = self._paths.get(wd)
-        if before is not None:
-            self.drop(before)
-        self._paths[wd] = path
-        self._watches[path] = (wd, number, inode)
+        held = self._held.get(wd)
+        if held is None:
+            held = self._held[wd] = _Held(number)
+        else:  # watchdog would tell of each event once for every callback
+            self._reader.remove_callbacks([(wd, number)])
+        held.paths[path] = None
+        self._watches[path] = (wd, inode)
 
     def drop(self, path: bytes) -> None:
         watch = self._watches.pop(path, None)
-        if watch is not None:
-            self._paths.pop(watch[0], None)
-            self._reader.remove_callbacks([watch[:2]])
+        if watch is None:
+            return
+        wd = watch[0]
+        held = self._held[wd]
+        del held.paths[path]
+        if not held.paths:
+            del self._held[wd]
+            self._reader.remove_callbacks([(wd, held.number)])
 
     def drop_below(self, path: bytes) -> None:
         """Forget the watches at and below a directory that went elsewhere; takes time with the number of watches."""
@@ -104,9 +121,9 @@ class Watches:
             self.drop(watched)
 
     def clear(self) -> None:
-        self._reader.remove_callbacks([watch[:2] for watch in self._watches.values()])
+        self._reader.remove_callbacks([(WatchDescriptor(wd), held.number) for wd, held in self._held.items()])
         self._watches.clear()
-        self._paths.clear()
+        self._held.clear()
 
     def close(self) -> None:
         self._reader.stop()
