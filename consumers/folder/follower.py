@@ -132,6 +132,7 @@ class Follower:
         """Compare the whole tree with the ledger; `top` is its root. Returns why, if the root could not be listed."""
         self.links_freed = False
         self._walker.forget()
+        self._names.forget()
         return self._compare(self.root, top)
 
     def settle_one(self, now: float) -> bool:

@@ -15,6 +15,10 @@ class Names:
     def __init__(self) -> None:
         self._met: dict[Inode, set[bytes]] = {}
 
+    def forget(self) -> None:
+        """The walk that comes next is that of the whole tree, and meets all that are there."""
+        self._met.clear()
+
     def meet(self, path: bytes, found: os.stat_result | None) -> None:
         """`path` leads to the file `found`."""
         if found is not None and found.st_nlink > 1:

@@ -264,6 +264,22 @@ def test_followed_links_lead_to_files_and_directories_outside(folder: Folder) ->
     assert "a symbolic link to nothing" in daemon.refused[uri(folder.root / "link")].reason
 
 
+def test_a_change_is_told_for_every_link_to_the_file(folder: Folder) -> None:
+    target = folder.root.parent / "file"
+    target.write_bytes(b"file")
+    links = [folder.root / name for name in ("one", "two", "three")]
+    for link in links:
+        link.symlink_to(target)
+    daemon = folder.scanned(follow_symlinks=True)
+    for content in (b"edited", b"edited once more"):
+        target.write_bytes(content)
+        until(lambda content=content: daemon.digests == {uri(link): digest(content) for link in links})
+    links.pop(0).unlink()
+    until(lambda: len(daemon.digests) == 2)
+    target.write_bytes(b"edited again")
+    until(lambda: daemon.digests == {uri(link): digest(b"edited again") for link in links})
+
+
 def test_links_in_circles_end(folder: Folder) -> None:
     (folder.root / "a" / "b").mkdir(parents=True)
     (folder.root / "a" / "f").write_bytes(b"f")
@@ -657,6 +673,22 @@ def test_two_names_in_the_folder_are_two_documents_however_they_came(folder: Fol
     daemon = folder.scanned()
     assert set(daemon.digests) == {uri(folder.root / "a"), uri(folder.root / "b")}
     assert daemon.refused == {}
+
+
+def test_what_was_met_under_several_names_is_forgotten_with_them(folder: Folder) -> None:
+    folder.scanned()
+    for number in range(3):
+        path = folder.root / f"{number}"
+        path.write_bytes(b"one file")
+        os.link(path, folder.root / f"{number} too")
+    folder.rescan()
+    names = folder.source._follower._names
+    assert len(names._met) == 3
+    for path in folder.root.iterdir():
+        path.unlink()
+    (folder.root / "last").write_bytes(b"the folder is not empty")
+    folder.rescan()
+    assert not names._met
 
 
 def test_linking_the_whole_drive_elsewhere_takes_nothing_out_of_the_memory(folder: Folder, tmp_path: Path) -> None:
