@@ -15,20 +15,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from memory import reading
 from memory.llm.answers import field as under
-from memory.llm.answers import parse
-from memory.llm.client import Message, ModelClient
+from memory.llm.answers import number, parse, writable
+from memory.llm.client import Message, ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.formats import Shape
 from memory.reading import quoted, without_markers
 from memory.types import Hit
+from memory.working.spending import ANSWER_TOKENS, tokens_of, wasted
 from memory.working.types import Budget
 
 THOUGHT_TOKENS = 512
 THOUGHT_CHARS = 2_000
 """A longer thought is cut: it becomes the next query, and of that an encoder reads a few hundred words."""
 RESERVE = 0.2
-"""Share of the time allowed that is kept for writing the answer."""
+"""Share of the time and of the tokens allowed that is kept for writing the answer."""
 
 Stopped = Literal["answered", "steps", "nothing new", "calls", "tokens", "seconds", "model"]
 """Why no further step was made: a thought answers; the steps were made; a thought says nothing that was not asked already;
@@ -136,6 +138,15 @@ class Meter:
         self.completion_tokens += completion_tokens
 
     @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def room(self, asked: Sequence[Message] = (), answer: Sequence[Message] = ()) -> bool:
+        """Whether a step may still ask this, so that tokens remain for the answer: for `answer` at least."""
+        kept = max(RESERVE * self.budget.tokens, estimate(answer) + ANSWER_TOKENS)
+        return self.tokens + estimate(asked) + kept <= self.budget.tokens
+
+    @property
     def left_s(self) -> float:
         """Seconds until the whole time is over."""
         return self.budget.seconds - (time.monotonic() - self.began)
@@ -149,7 +160,7 @@ class Meter:
         """Which budget does not allow `wanted` more calls and the answer's after them."""
         if self.calls + wanted + 1 > self.budget.calls:
             return "calls"
-        if self.prompt_tokens + self.completion_tokens >= self.budget.tokens:
+        if self.tokens >= self.budget.tokens:
             return "tokens"
         return "seconds" if self.step_left_s <= 0 else None
 
@@ -198,15 +209,38 @@ def messages(question: str, passages: Sequence[Hit], thoughts: Sequence[Thought]
     return [{"role": "system", "content": _TASK}, {"role": "user", "content": asked}]
 
 
+def estimate(asked: Sequence[Message]) -> int:
+    """Tokens of some messages, about."""
+    return tokens_of(message["content"] for message in asked)
+
+
+def taken(asked: Sequence[Message], reply: Reply) -> tuple[int, int]:
+    """Prompt and completion tokens of an answer, estimated where the server does not count."""
+    return reply.prompt_tokens or estimate(asked), reply.completion_tokens or tokens_of([reply.text])
+
+
+def fitting(question: str, passages: Sequence[Hit], meter: Meter) -> tuple[Hit, ...]:
+    """As many of the passages, from the best, as the answer can be read from with the tokens left."""
+    room = meter.budget.tokens - meter.tokens - ANSWER_TOKENS
+    count = len(passages)
+    while count and estimate(_answering(question, passages[:count])) > room:
+        count -= 1
+    return tuple(passages[:count])
+
+
+def _answering(question: str, passages: Sequence[Hit]) -> list[Message]:
+    return reading.messages(question, [(hit.title, hit.text) for hit in passages])
+
+
 def read_thought(value: Any, passages: Sequence[Hit]) -> Thought:
     """The thought in the model's JSON; sources that were not given are dropped. Raises BadAnswer."""
     said = under(value, "thought")
-    if not isinstance(said, str) or not (text := without_markers(said).strip()[:THOUGHT_CHARS]):
+    if not isinstance(said, str) or not (text := writable(without_markers(said)).strip()[:THOUGHT_CHARS]):
         raise BadAnswer("wrong schema", 'the model\'s "thought" is no sentence')
     whole = value if isinstance(value, dict) else {}
     given = whole.get("sources")
-    numbers = [n for n in given if isinstance(n, int) and not isinstance(n, bool)] if isinstance(given, list) else []
-    sources = dict.fromkeys(passages[n - 1].id for n in numbers if 1 <= n <= len(passages))
+    numbers = [number(each) for each in (given if isinstance(given, list) else [given])]
+    sources = dict.fromkeys(passages[n - 1].id for n in numbers if n is not None and 1 <= n <= len(passages))
     return Thought(" ".join(text.split()), whole.get("answers") is True, tuple(sources))
 
 
@@ -268,17 +302,17 @@ async def iterate(
         on_step(step)
         if step.number >= steps:
             return _ended(question, done, step, began, "steps")
-        if (reached := meter.reached()) is not None:
+        asked = messages(question, step.passages, [each.thought for each in done if each.thought is not None])
+        answer = _answering(question, step.passages[:1])
+        if (reached := meter.reached() or (None if meter.room(asked, answer) else "tokens")) is not None:
             return _ended(question, done, step, began, reached)
         try:
-            step = await _thought(question, step, done, client, meter)
+            step = await _thought(step, asked, client, meter)
         except TimeoutError:
-            meter.spend(1, 0, 0)
-            return _ended(question, done, replace(step, calls=step.calls + 1), began, "seconds")
+            return _ended(question, done, _spent(step, meter, 0, 0), began, "seconds")
         except ModelError as error:
-            meter.spend(1, 0, 0)
-            failed = replace(step, calls=step.calls + 1, error=str(error))
-            return _ended(question, done, failed, began, "model")
+            failed = _spent(step, meter, *wasted(error, estimate(asked), THOUGHT_TOKENS))
+            return _ended(question, done, replace(failed, error=str(error)), began, "model")
         on_step(step)
         then = follow(step, question, done)
         if then in ("answered", "nothing new"):
@@ -294,26 +328,31 @@ def _ended(question: str, done: Sequence[Step], last: Step, began: float, why: A
     return Iterated(question, whole, why, last.error)
 
 
-async def _thought(question: str, step: Step, done: Sequence[Step], client: ModelClient, meter: Meter) -> Step:
+async def _thought(step: Step, asked: Sequence[Message], client: ModelClient, meter: Meter) -> Step:
     """The step with its thought. One try: a step that fails is not worth waiting for. Raises ModelError, TimeoutError."""
-    thoughts = [each.thought for each in done if each.thought is not None]
 
     def read(value: Any) -> tuple[Thought, str]:
-        return read_thought(value, step.passages), json.dumps(value, ensure_ascii=False)
+        return read_thought(value, step.passages), writable(json.dumps(value, ensure_ascii=False))
 
     async with asyncio.timeout(meter.step_left_s):
-        (thought, said), reply = await client.ask(
-            "thought", messages(question, step.passages, thoughts), SHAPE, read, retries=0, max_tokens=THOUGHT_TOKENS
-        )
-    meter.spend(1, reply.prompt_tokens, reply.completion_tokens)
+        (thought, said), reply = await client.ask("thought", asked, SHAPE, read, retries=0, max_tokens=THOUGHT_TOKENS)
+    return replace(_spent(step, meter, *taken(asked, reply)), thought=thought, reply=said)
+
+
+def _spent(step: Step, meter: Meter, prompt_tokens: int, completion_tokens: int) -> Step:
+    """The step with one more call in it, which the meter counts too."""
+    meter.spend(1, prompt_tokens, completion_tokens)
     return replace(
         step,
-        thought=thought,
-        reply=said,
         calls=step.calls + 1,
-        prompt_tokens=step.prompt_tokens + reply.prompt_tokens,
-        completion_tokens=step.completion_tokens + reply.completion_tokens,
+        prompt_tokens=step.prompt_tokens + prompt_tokens,
+        completion_tokens=step.completion_tokens + completion_tokens,
     )
+
+
+def named(passages: Sequence[Hit]) -> str:
+    """What was found, by title, numbered as [n]: all that can be said without the model and without a thought."""
+    return "; ".join(f"{hit.title or hit.id} [{at}]" for at, hit in enumerate(passages, 1))
 
 
 def unread(iterated: Iterated) -> tuple[str, tuple[Hit, ...]]:

@@ -14,10 +14,11 @@ from daemon.services.citing import by_rank, citation
 from daemon.services.queries import QueryService
 from daemon.services.telling import Ended, telling
 from memory import reading
-from memory.iterative import Iterated, Meter, Retrieval, Step, iterate, unread
+from memory.iterative import Iterated, Meter, Retrieval, Step, fitting, iterate, named, taken, unread
 from memory.llm.client import ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelDown, ModelError
 from memory.types import Hit
+from memory.working.answering import UNWRITTEN
 from store.pinned import Pinned
 from store.store import Store
 
@@ -54,7 +55,8 @@ class ReadAnswers:
 
         async def look(query: str) -> Retrieval:
             try:
-                return await self._queries.look(query, request.k, pinned.snapshot, meter.calls + 2 <= budget.calls)
+                filtered = meter.calls + 2 <= budget.calls and meter.room()
+                return await self._queries.look(query, request.k, pinned.snapshot, filtered)
             except Upstream as error:  # the encoder's server
                 raise ModelDown(error.detail) from None
 
@@ -77,7 +79,9 @@ class ReadAnswers:
         ended = why_ended(iterated.stopped, budget, len(iterated.steps), iterated.error)
 
         def reads(tell: Callable[[str], None]) -> Coroutine[Any, Any, Read]:
-            return self._read(request.question, iterated, meter, tell)
+            found = iterated.passages
+            shown = fitting(request.question, found, meter) if several else found
+            return self._read(request.question, iterated, shown, meter, tell)
 
         read: Read | None = None
         async with aclosing(telling(reads)) as texts:
@@ -90,10 +94,19 @@ class ReadAnswers:
         notes = [*dict.fromkeys(step.note for step in iterated.steps), ended, read.note]
         yield _response(request, pinned, iterated, read, meter, (time.perf_counter() - began) * 1000, notes)
 
-    async def _read(self, question: str, iterated: Iterated, meter: Meter, tell: Callable[[str], None]) -> Read:
-        """The answer, whose text is told as it grows; where the model fails, what the thoughts say."""
-        passages = iterated.passages
+    async def _read(
+        self,
+        question: str,
+        iterated: Iterated,
+        passages: Sequence[Hit],
+        meter: Meter,
+        tell: Callable[[str], None],
+    ) -> Read:
+        """The answer from `passages`, whose text is told as it grows; where the model fails, what the thoughts say."""
         messages = reading.messages(question, [(hit.title, hit.text) for hit in passages])
+        allowed = f"no more than {meter.budget.tokens:,} tokens were allowed"
+        if len(passages) < len(iterated.passages) and not passages:
+            return _unwritten(iterated, f"the answer could not be written: {allowed}")
         reply, shown = Reply(""), ""
         failure: Upstream | TimedOut
         try:
@@ -106,9 +119,11 @@ class ReadAnswers:
                     if len(text) > len(shown):
                         shown = text
                         tell(shown)
-            answer = reading.read_answer(reply.text, len(passages))
-            meter.spend(1, reply.prompt_tokens, reply.completion_tokens)
-            return Read(answer, passages)
+            answer = reading.read_answer(reply.text, len(passages), reply.cut)
+            meter.spend(1, *taken(messages, reply))
+            left_out = len(iterated.passages) - len(passages)
+            note = f"{left_out} of {len(iterated.passages)} passages were left out of the answer: {allowed}"
+            return Read(answer, tuple(passages), note if left_out else None)
         except BadAnswer as error:
             self._client.told("answer", error.kind)
             failure = Upstream(f"{error}; {ADVICE}")
@@ -117,14 +132,20 @@ class ReadAnswers:
         except TimeoutError:
             self._client.told("answer", "timeout")
             failure = TimedOut(f"the answer was not written within the {meter.budget.seconds:g} s allowed")
-        meter.spend(1, reply.prompt_tokens, reply.completion_tokens)
-        text, cited = unread(iterated)
-        if not text:
+        meter.spend(1, *(taken(messages, reply) if reply.text else (0, 0)))
+        if not iterated.thoughts:
             raise failure
-        numbers = tuple(range(1, len(cited) + 1))
-        found = iterated.stopped == "answered"
-        note = f"the answer is made of the thoughts on the way to it: {failure.detail}"
-        return Read(reading.Answer(text, numbers, "", found), cited, note, written=False)
+        return _unwritten(iterated, f"the answer is made of the thoughts on the way to it: {failure.detail}")
+
+
+def _unwritten(iterated: Iterated, note: str) -> Read:
+    """What can be said without the model: the thoughts, else which passages were found."""
+    text, cited = unread(iterated)
+    if not text:
+        cited = iterated.passages
+        text = f"{UNWRITTEN} Found: {named(cited)}."
+    found = iterated.stopped == "answered"
+    return Read(reading.Answer(text, tuple(range(1, len(cited) + 1)), "", found), cited, note, written=False)
 
 
 def _event(step: Step) -> StepEvent:

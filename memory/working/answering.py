@@ -8,12 +8,10 @@ from memory import reading
 from memory.ranking import cosines
 from memory.working import prompts
 from memory.working.evidence import Vector, best_passages, found_passages, holding, rows_of
-from memory.working.spending import Spending, estimate
+from memory.working.spending import ANSWER_TOKENS, Spending, estimate
 from memory.working.types import Cited, DeepSettings, FoundPassage, Memory, StepRecord
 from store.snapshot import Snapshot
 
-ANSWER_TOKENS = 500
-"""Room that is left for the answer itself."""
 UNWRITTEN = "No answer was written."
 
 

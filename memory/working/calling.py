@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar
 from memory.llm.answers import writable
 from memory.llm.client import Message as Spoken
 from memory.llm.client import ModelClient
-from memory.llm.errors import BadAnswer, ModelError, ModelRefused
+from memory.llm.errors import ModelError
 from memory.llm.formats import Shape
-from memory.working.spending import Reached, Spending, estimate
+from memory.working.spending import Reached, Spending, estimate, wasted
 from memory.working.types import Message, ModelCall, Purpose, Stopped
 
 RETRIES = 1
@@ -86,10 +86,9 @@ async def call(
         late, spent = spending.late(), estimate(messages) * max(spending.requests - asked_before - 1, 0)
         return Called(record(None, str(late), spent), failure=Failure(late.which, str(late)))
     except ModelError as error:
-        cut = isinstance(error, ModelRefused) and isinstance(error.__context__, BadAnswer)
-        spent = estimate(messages) * (spending.requests - asked_before) if cut or isinstance(error, BadAnswer) else 0
+        lost = wasted(error, estimate(messages) * (spending.requests - asked_before), MAX_TOKENS[purpose])
         failure = Failure("model", str(error), bool(getattr(error, "too_long", False)), error)
-        return Called(record(None, str(error), spent, MAX_TOKENS[purpose] if cut else 0), failure=failure)
+        return Called(record(None, str(error), *lost), failure=failure)
     prompt = reply.prompt_tokens or estimate(messages)
     completion = reply.completion_tokens or estimate([Message("assistant", reply.text)])
     return Called(record(writable(reply.text), None, prompt, completion, reply.cut), value)

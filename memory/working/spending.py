@@ -1,12 +1,15 @@
 """What a deep question has cost so far, and whether the next call fits. The answer's call is kept in reserve."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from memory.llm.errors import BadAnswer, ModelError, ModelRefused
 from memory.working.types import Budget, Message, Stopped
 
 STEPS_SHARE = 0.8
 """Of tokens and seconds that the steps may use; the rest is the answer's."""
+ANSWER_TOKENS = 500
+"""Room that is left for the answer itself."""
 CHARS_A_TOKEN = 3
 """Where the server does not count: on the safe side for most scripts."""
 
@@ -72,4 +75,18 @@ class Spending:
 
 def estimate(messages: Sequence[Message]) -> int:
     """Tokens of some messages, about."""
-    return sum(len(message.content) for message in messages) // CHARS_A_TOKEN
+    return tokens_of(message.content for message in messages)
+
+
+def tokens_of(texts: Iterable[str]) -> int:
+    """Tokens of some texts together, about."""
+    return sum(map(len, texts)) // CHARS_A_TOKEN
+
+
+def wasted(error: ModelError, prompt: int, most: int) -> tuple[int, int]:
+    """Prompt and completion tokens of a try whose answer was of no use: it was paid for, and the client does not say how much.
+
+    An answer that is of no use because it was cut off is refused as too long, and took the `most` that it was allowed.
+    """
+    cut = isinstance(error, ModelRefused) and isinstance(error.__context__, BadAnswer)
+    return (prompt if cut or isinstance(error, BadAnswer) else 0, most if cut else 0)

@@ -88,7 +88,7 @@ def thinking() -> Thoughts:
         def script(call: Any) -> Any:
             if call.purpose == "thought":
                 text = left.pop(0)
-                return {"thought": text, "sources": [1, 99, "2"], "answers": text.endswith("!")}
+                return {"thought": text, "sources": [1, 99, "two"], "answers": text.endswith("!")}
             return answer if call.purpose == "answer" and answer is not None else obedient(call)
 
         return script

@@ -77,8 +77,13 @@ def test_no_thought_is_refused(value: Any) -> None:
 
 
 def test_a_thought_is_one_line_without_citations_and_its_sources_exist() -> None:
-    value = {"thought": "One [1].\n Two", "sources": [2, 2, 1, 0, 3, True, "1", None], "answers": "yes"}
+    value = {"thought": "One [1].\n Two", "sources": [2, "2", "1", 0, 3, True, "one", None], "answers": "yes"}
     assert read_thought(value, [hit("a", 1), hit("b", 1)]) == Thought("One. Two", False, ("b", "a"))
+
+
+def test_a_thought_holds_no_half_of_a_character() -> None:
+    value = {"thought": "Half a smile \ud83d.", "sources": [], "answers": False}
+    assert read_thought(value, []).text == "Half a smile ?."
 
 
 def test_what_a_thought_leads_to() -> None:
@@ -112,6 +117,12 @@ def test_a_meter_keeps_the_answer_in_reserve() -> None:
     assert (meter.reached(1), meter.reached(2)) == (None, "calls")
     meter.spend(0, 1, 0)
     assert meter.reached(0) == "tokens"
+    meter = Meter(Budget(tokens=10_000))
+    meter.spend(1, 5_000, 1_000)
+    asked, answer = [{"content": "x" * 6_000}], [{"content": "x" * 5_000}]
+    assert (meter.room(asked), meter.room(asked, answer)) == (True, False), "2,000 and 1,666 with 500 more are too many"
+    meter.spend(0, 1, 0)
+    assert (meter.room(), meter.room(asked)) == (True, False), "a fifth is kept"
     late = Meter(Budget(calls=9, tokens=100, seconds=1000), began=-1e9)
     assert (late.reached(), late.left_s < 0) == ("seconds", True)
 
