@@ -66,7 +66,8 @@ class Gauges:
         metrics.WAITING.set(len(self._backlog))
         # Trouble that nothing waits for is over, or was a passage's own.
         metrics.MODEL_DOWN.set(self._backlog.outage is not None and len(self._backlog) > 0)
-        metrics.COMMIT_TROUBLE.set(self._pipeline.committer.trouble is not None)
+        committer = self._pipeline.committer
+        metrics.COMMIT_TROUBLE.set(committer.trouble is not None and not committer.encoder_away)
 
     def _jobs(self) -> None:
         for job in self._schedule.status():

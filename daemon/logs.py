@@ -7,6 +7,7 @@ varies goes into fields (`uri`, `passage`, `commit`, `took_ms`, `error`). `docs/
 Text of documents is logged at debug only. What is known to be such text is wrapped in `Content`. An exception's message may
 hold some without anybody's knowledge (`KeyError: 'a title'`), so an exception is given as it is (`error=error`, `exc_info`)
 and rendered here: unless the configured level is debug, a message is written out only where it is ours or the system's.
+An exception of ours that repeats what a server said keeps the rest of its message in `unquoted`, which is then logged.
 """
 
 import logging
@@ -19,12 +20,14 @@ from typing import Any, TextIO
 import structlog
 from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
+from daemon.faults import place, system_said
+
 OWN = ("daemon", "consumers", "memory", "store", "__main__")
 """Loggers that follow the configured level. All others speak from `warning` up: some of them print what they parse."""
 
 _MASK = "***"
 _FIRST = ("time", "level", "event", "logger")
-_JOURNAL_PRIORITY = {"critical": 2, "error": 3, "warning": 4, "info": 6, "debug": 7}
+JOURNAL_PRIORITY = {"critical": 2, "error": 3, "warning": 4, "info": 6, "debug": 7}
 _HANDLER = "hippod"
 _secrets: set[str] = set()
 _outspoken = False
@@ -108,11 +111,18 @@ def _errors(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict
 def told(error: BaseException) -> str:
     """An exception as it may be logged: its message where we or the system wrote it, else its kind and where it arose."""
     kind = type(error)
-    if _outspoken or isinstance(error, OSError | MemoryError | ImportError):
-        return f"{kind.__name__}: {error}" if kind.__module__.partition(".")[0] not in _OURS else str(error)
     if kind.__module__.partition(".")[0] in _OURS:
-        return str(error)
-    return f"{kind.__name__} (its message is shown at log_level debug)"
+        return str(error) if _outspoken else str(getattr(error, "unquoted", error))
+    numbered = isinstance(error, OSError) and error.errno is not None  # a library's OSError has no number
+    if _outspoken or numbered or isinstance(error, MemoryError | ImportError):
+        return f"{kind.__name__}: {error}"
+    said, at = system_said(error), place(error)
+    return (
+        kind.__name__
+        + (f": {said}" if said else "")
+        + (f" at {at}" if at else "")
+        + " (its message is shown at log_level debug)"
+    )
 
 
 def _traceback(exc_info: ExcInfo) -> str:
@@ -175,11 +185,11 @@ def _renderers(stream: TextIO, environ: Mapping[str, str]) -> list[Processor]:
         )
         return [_printable, console]
     json_line = structlog.processors.JSONRenderer()
-    if not _is_journal(stream, environ):
+    if not is_journal(stream, environ):
         return [json_line]
 
     def with_priority(logger: WrappedLogger, method: str, event: EventDict) -> str:
-        return f"<{_JOURNAL_PRIORITY.get(event['level'], 6)}>{json_line(logger, method, event)!s}"
+        return f"<{JOURNAL_PRIORITY.get(event['level'], 6)}>{json_line(logger, method, event)!s}"
 
     return [with_priority]
 
@@ -194,7 +204,7 @@ def _printable(_logger: WrappedLogger, _method: str, event: EventDict) -> EventD
     return event
 
 
-def _is_journal(stream: TextIO, environ: Mapping[str, str]) -> bool:
+def is_journal(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
     """Whether `stream` is the journal's socket: systemd names its device and inode in JOURNAL_STREAM."""
     try:
         status = os.fstat(stream.fileno())

@@ -15,8 +15,9 @@ import structlog
 from daemon.allocator import take_thriftily
 from daemon.config import Config, ConfigError, load_config, render, unsupported
 from daemon.interpreter import share_fairly
-from daemon.logs import setup
+from daemon.logs import JOURNAL_PRIORITY, is_journal, setup
 from daemon.notify import Notifier
+from daemon.uncaught import in_loop, take_over
 from store.errors import StoreError
 from store.lock import StoreLock
 
@@ -64,6 +65,7 @@ def main(file: Path | None, check: bool, look: bool, source: Path | None) -> Non
     if source is not None:
         sys.exit(bring_back(source, config.store.path))
     setup(config.daemon.log_level)
+    take_over()
     # A service manager aborts a hippod that hangs: where every thread stood is then in the log.
     faulthandler.enable()
     # Until `run` takes the signals over: what a reload would read has just been read, and nothing is there to be stopped.
@@ -110,7 +112,9 @@ def serve(config: Config, file: Path | None) -> int:
     from memory.encoder import EncoderUnavailable
 
     try:
-        asyncio.run(run(config, lock, file))
+        with asyncio.Runner() as runner:
+            runner.get_loop().set_exception_handler(in_loop)
+            runner.run(run(config, lock, file))
     except StoreError as error:
         return _no_store(error)
     except (ListenError, EncoderUnavailable) as error:
@@ -128,7 +132,10 @@ def _no_store(error: Exception) -> int:
 
 def _refused(error: Exception, code: int) -> int:
     """Says on stderr and to the service manager, whose `status` goes on showing it, why hippod does not start."""
-    click.echo(f"hippod: {error}", err=True)
+    # No event: a bad configuration is known before there is a log. In the journal it is to be found among the errors.
+    priority = f"<{JOURNAL_PRIORITY['error']}>" if is_journal(sys.stderr) else ""
+    for line in f"hippod: {error}".splitlines():
+        click.echo(f"{priority}{line}", err=True)
     Notifier().status(f"not started: {str(error)[:500]}")
     return code
 

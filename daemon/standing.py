@@ -7,17 +7,18 @@ WELL = ("starting", "scanning", "watching", "joining", "following")
 
 
 def standing(memory: Memory) -> str:
-    """What it does now, most pressing first. From counters: it is asked every few seconds."""
+    """What it does now, most pressing first, without content, as in the log. From counters: it is asked every few seconds."""
     committer, backlog = memory.pipeline.committer, memory.backlog
     waiting = len(memory.pipeline.intake)
     parts = []
-    if committer.trouble is not None:
-        parts.append(f"cannot commit, trying again: {committer.trouble[:200]}")
+    if committer.trouble_logged is not None:
+        what = "cannot encode" if committer.encoder_away else "cannot commit"
+        parts.append(f"{what}, trying again: {committer.trouble_logged[:200]}")
     if waiting:
         at = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
         parts.append(f"indexing, {count(waiting, 'document')} pending{at}")
     if len(backlog):
-        why = f": {backlog.outage.reason[:200]}" if backlog.outage is not None else ""
+        why = f": {backlog.outage.logged[:200]}" if backlog.outage is not None else ""
         verb = "waits" if len(backlog) == 1 else "wait"
         parts.append(f"{count(len(backlog), 'passage')} {verb} for the model{why}")
     for source in memory.sources:

@@ -30,6 +30,7 @@ from consumers.parsing import Limits, ParseSummary, parse_file
 from consumers.splitting import SplitSettings
 from consumers.splitting.spent import SPLITTING
 from consumers.types import Document
+from daemon.faults import place
 
 _PARENT_DIES = 1  # PR_SET_PDEATHSIG
 _BATCH_PASSAGES = 64
@@ -97,7 +98,8 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_seconds: int) -> None:
         except BrokenPipeError:
             return
         except Exception as error:  # noqa: BLE001 - a fault of the parser's must reach the parent as one, with its kind
-            _send(answers, {"error": f"{type(error).__name__}: {str(error)[:300]}"})
+            # Without its message, which may quote the document: the parent logs this.
+            _send(answers, {"error": f"{type(error).__name__} at {place(error)}"})
             return
 
 

@@ -39,10 +39,11 @@ Learn = Callable[[Mapping[str, Extraction]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Why nothing is read, and since when (Unix seconds)."""
+    """Why nothing is read, and since when (Unix seconds). `logged`: the reason as it may stand in the log."""
 
     reason: str
     since: float
+    logged: str
 
 
 class Backlog:
@@ -160,7 +161,8 @@ class Backlog:
         if good:
             self._trouble = None
         elif self._trouble is None:
-            self._trouble = Outage(f"calls to the model fail ({outcome})", time.time())
+            why = f"calls to the model fail ({outcome})"
+            self._trouble = Outage(why, time.time(), why)
 
     def open(self) -> list[str]:
         """Passages that are not read, or read and not committed."""
@@ -208,8 +210,11 @@ class Backlog:
             self.give(found)
             return
         except ModelDown as error:
-            if self._outage is not None or not await self._answers():
-                self._went_down(str(error))
+            # What the probe was told is told on: its question holds no document's text, and the passage's did.
+            down = None if self._outage is not None else await self._down()
+            if down is not None:
+                self._went_down(down)
+            if self._outage is not None:
                 self._waiting[passage.id] = attempts
                 self._waiting.move_to_end(passage.id, last=False)
                 return
@@ -237,21 +242,22 @@ class Backlog:
             # An older extraction of a model's is better than none and stays; a stand-in's triples stay under the mark.
             self._found[id] = Extraction(id, failure_mark(failure), triples=self._store.extracted(id))
 
-    async def _answers(self) -> bool:
+    async def _down(self) -> ModelDown | None:
+        """Why the model does not answer, None where it does."""
         if self._probe is None:
-            return True
+            return None
         try:
             await self._probe()
-        except ModelDown:
-            return False
-        return True
+        except ModelDown as error:
+            return error
+        return None
 
-    def _went_down(self, reason: str) -> None:
+    def _went_down(self, error: ModelDown) -> None:
         if self._outage is None:
             since = self._trouble.since if self._trouble is not None else time.time()
-            self._outage = Outage(reason, since)
+            self._outage = Outage(str(error), since, error.unquoted)
             self._up.clear()
-            log.warning("model_down", error=reason, waiting=len(self))
+            log.warning("model_down", error=error, waiting=len(self))
 
     async def _look(self) -> None:
         """Finds out when the model is back."""
@@ -260,7 +266,7 @@ class Backlog:
                 await self._change()
                 continue
             pause = PROBE_FIRST_S
-            while not await self._answers():
+            while await self._down() is not None:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, PROBE_MOST_S)
             log.info("model_back", waited_s=round(time.time() - self._outage.since, 1), waiting=len(self))
@@ -278,6 +284,10 @@ class Backlog:
                 await asyncio.sleep(GATHER_S)
             batch = dict(list(self._found.items())[: 4 * TOGETHER])
             await self._learn(batch)
+            for id, found in batch.items():
+                failure = failure_of(self._store.extractor_of(id))
+                if failure is not None and failure_of(found.extractor) is None:
+                    self._failed[id] = (failure, _next_try(failure))  # what was found in it could not be committed
             self._paid.committed(id for id, found in batch.items() if failure_of(found.extractor) is None)
             for id, extraction in batch.items():
                 if self._found.get(id) is extraction:

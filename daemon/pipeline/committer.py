@@ -10,11 +10,15 @@ from dataclasses import replace
 
 import structlog
 
+from daemon.faults import place, system_said
+from daemon.logs import told
 from daemon.metrics import COMMITS, PASSAGES, timed
 from daemon.pipeline.extraction import Extraction as Extracting
+from daemon.pipeline.marks import Failure, failure_mark, failure_of, is_unread
 from daemon.pipeline.room import UNTOLD, QueueLimits, Room
-from daemon.pipeline.work import Outcome, Work
+from daemon.pipeline.work import Learned, Outcome, Work
 from daemon.workers import WorkerFailed
+from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from memory.indexing import with_vectors
 from memory.types import Encoder
 from store.errors import Incomplete
@@ -33,6 +37,13 @@ own cost, mostly of syncing files, is then shared by more."""
 
 PAUSE_S = 2.0
 """How long to rest after a commit that the store refused (a full disk, say) before it is tried again."""
+
+SAME_ERRORS = 5
+"""How often in a row a batch meets the same error before its documents are thought to be at fault, unless the error is one
+that passes: of the disk, the system or a server."""
+
+REPEAT_S = 60.0
+"""An error that goes on is logged this often."""
 
 COMPLETIONS = 5
 """How often a batch is completed before its documents are thought to be at fault: each purge can undo one completion."""
@@ -78,8 +89,14 @@ class Committer:
         """What the writer thread is at ("encode" or "commit") and which step of its life that is; None while it rests."""
         self._steps = 0
         self._hopeless: Work | None = None
+        self._logged: dict[tuple[object, ...], float] = {}
+        """When which kind of error was logged last (monotonic)."""
         self.trouble: str | None = None
-        """Why the last commit was refused, until one succeeds."""
+        """Why the last commit was refused, until one succeeds: for clients."""
+        self.trouble_logged: str | None = None
+        """The same as it may stand in the log."""
+        self.encoder_away = False
+        """Whether it is the embeddings' server that is waited for, and not the store."""
 
     async def put(self, outcome: Outcome) -> None:
         while not self.ready.free:
@@ -130,6 +147,7 @@ class Committer:
     async def _commit(self, outcomes: list[Outcome]) -> None:
         loop = asyncio.get_running_loop()
         completions = 0
+        met: list[tuple[object, ...]] = []
         began = time.monotonic()
         while True:
             try:
@@ -150,17 +168,38 @@ class Committer:
                     return
             except (OSError, RuntimeError) as error:
                 # LanceDB raises RuntimeError or OSError for what the disk refuses. Nothing is lost: the batch is kept
-                # and tried again; the tables are back at the last commit.
-                self.trouble = f"{type(error).__name__}: {error}"
-                log.error("commit_failed", error=self.trouble, documents=len(outcomes), retry_s=PAUSE_S)
+                # and tried again; the tables are back at the last commit. Others raise them for a fault that a document
+                # sets off again and again; but where not even a failure can be written, it is no document's.
+                met = [*met[-SAME_ERRORS:], _kind(error)]
+                same = len(met) >= SAME_ERRORS and len(set(met[-SAME_ERRORS:])) == 1
+                if same and not _passes(error) and self._hopeless is not outcomes[0].work:
+                    await self._isolate(outcomes, error)
+                    return
+                self._refused(outcomes, error)
                 await asyncio.sleep(PAUSE_S)
             except Exception as error:  # noqa: BLE001 - a fault of ours that one document sets off must not stop the rest
                 await self._isolate(outcomes, error)
                 return
-        self.trouble = None
+        self.trouble = self.trouble_logged = None
+        self.encoder_away = False
         COMMITS.inc()
         PASSAGES.inc(len(batch.passage_vectors))
         self._applied(outcomes, batch, committed, (time.monotonic() - began) * 1000)
+
+    def _refused(self, outcomes: list[Outcome], error: Exception) -> None:
+        """A batch could not be committed, and will be tried again."""
+        self.trouble = f"{type(error).__name__}: {error}"
+        self.trouble_logged = told(error)
+        self.encoder_away = isinstance(error, EncoderServerDown) and not isinstance(error, EncoderRefused)
+        now, kind = time.monotonic(), _kind(error)
+        if now - self._logged.get(kind, -REPEAT_S) < REPEAT_S:
+            return
+        self._logged[kind] = now
+        if self.encoder_away:
+            encoder = self._encoder.identity
+            log.warning("encoder_away", encoder=encoder.name, dim=encoder.dim, error=error)
+        else:
+            log.error("commit_failed", error=error, documents=len(outcomes), retry_s=PAUSE_S)
 
     @contextmanager
     def _at(self, step: str) -> Iterator[None]:
@@ -178,13 +217,35 @@ class Committer:
             for outcome in outcomes:
                 await self._commit([outcome])
             return
-        work = outcomes[0].work
+        work, found = outcomes[0].work, outcomes[0].extractions
+        if isinstance(work.task, Learned) and len(found) > 1:
+            for number, (id, extraction) in enumerate(found.items(), 1):
+                final = outcomes[0].final and number == len(found)
+                await self._commit([replace(outcomes[0], extractions={id: extraction}, final=final)])
+            return
         if self._hopeless is work:
             raise error  # not even its failure can be written: this is no document's fault
-        log.error("document_spoils_commit", uri=work.key, error=error, exc_info=error)
+        reason = f"internal error: {error!r}; see the log"
+        if isinstance(work.task, Learned):
+            log.error("passage_spoils_commit", passage=next(iter(found), None), error=error, exc_info=error)
+            instead = self._unlearned(outcomes[0], reason)
+        else:
+            log.error("document_spoils_commit", uri=work.key, error=error, exc_info=error)
+            instead = self._spoiled(work, reason)
         self._hopeless = work
-        await self._commit([self._spoiled(work, f"internal error: {error!r}; see the log")])
+        await self._commit([instead])
         self._hopeless = None
+
+    def _unlearned(self, outcome: Outcome, reason: str) -> Outcome:
+        """The outcome of an extraction that cannot be committed: its passage is marked as one that could not be read."""
+        marked = {}
+        for id in outcome.extractions:
+            present = self._store.extractor_of(id)
+            before = failure_of(present)
+            if is_unread(present) or before is not None:  # an older extraction is better than none and stays
+                failure = Failure(before.attempts + 1 if before is not None else 1, reason)
+                marked[id] = Extracted(id, failure_mark(failure), triples=self._store.extracted(id))
+        return replace(outcome, extractions=marked)
 
     async def _extract(self, passages: list[PassageText]) -> list[Extracted]:
         try:
@@ -193,6 +254,18 @@ class Committer:
         except WorkerFailed as error:
             log.error("extraction_failed", passages=len(passages), error=error)
             return []
+
+
+def _passes(error: Exception) -> bool:
+    """Whether it is the disk, the system or a server that refuses, whatever stands in the batch."""
+    if isinstance(error, EncoderRefused):
+        return False
+    return isinstance(error, ConnectionError | TimeoutError) or system_said(error) is not None
+
+
+def _kind(error: Exception) -> tuple[object, ...]:
+    """What makes two errors the same. Not the message: it may name a file or an amount that is another each time."""
+    return type(error), place(error), system_said(error)
 
 
 def _keys(outcome: Outcome) -> set[str]:

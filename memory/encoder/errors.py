@@ -4,6 +4,20 @@
 class EncoderUnavailable(Exception):
     """The configured encoder cannot be loaded; the message says which, where it was looked for, and what to do."""
 
+    def __init__(self, message: str, unquoted: str | None = None) -> None:
+        """`unquoted`: the message without what a server said, whose refusals may quote the texts. The log gets this."""
+        super().__init__(message)
+        self.unquoted = message if unquoted is None else unquoted
+
 
 class EncoderServerDown(EncoderUnavailable, ConnectionError):
     """The server does not answer, or not with vectors. A commit that meets this is tried again."""
+
+    def __init__(self, message: str, unquoted: str | None = None, status: int | None = None) -> None:
+        """`status`: what it answered with, where it answered over HTTP."""
+        super().__init__(message, unquoted)
+        self.status = status
+
+
+class EncoderRefused(EncoderServerDown):
+    """The server works, and refuses or fails on these very texts."""

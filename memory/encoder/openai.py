@@ -5,11 +5,12 @@ import time
 from collections.abc import Sequence
 from functools import lru_cache
 
+import httpx
 import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from memory.encoder.errors import EncoderServerDown
+from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from memory.encoder.prefixes import prefixes
 from memory.encoder.text import tokenisable
 from memory.types import Matrix
@@ -18,6 +19,10 @@ from store.types import EncoderIdentity
 QUERIES_REMEMBERED = 64
 TEXT_CHARS = 32_000
 """What is sent of a text at most; the models read some 8,000 tokens of it, often 512."""
+PROBE = "hippod"
+"""A text that is no document's: to learn the vectors' length, and whether the server works."""
+REFUSALS = (400, 413, 422)
+"""What a server answers to texts that it does not take; too long, say."""
 QUERY_TRIES = 2
 """A query does not wait for the retries that indexing has time for."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 20.0
@@ -55,7 +60,7 @@ class ServerEncoder:
 
     def _length(self, known: int | None, tries: int) -> int:
         try:
-            return len(self._ask([f"{self._passage_prefix}hippod"], 1 if known else tries)[0])
+            return len(self._ask([self._passage_prefix + PROBE], 1 if known else tries)[0])
         except EncoderServerDown as error:
             if known is None:
                 raise
@@ -68,7 +73,7 @@ class ServerEncoder:
             batch = [
                 self._passage_prefix + tokenisable(text, TEXT_CHARS) for text in texts[start : start + self._batch_size]
             ]
-            vectors[start : start + len(batch)] = self._unit(self._ask(batch, self._retries + 1))
+            vectors[start : start + len(batch)] = self._unit(self._asked(batch))
         return vectors
 
     def encode_roughly(self, texts: Sequence[str]) -> Matrix:
@@ -82,6 +87,19 @@ class ServerEncoder:
         vector: NDArray[np.float32] = self._unit(self._ask([self._query_prefix + text], QUERY_TRIES))[0]
         vector.setflags(write=False)
         return vector
+
+    def _asked(self, texts: list[str]) -> list[list[float]]:
+        """`_ask` for documents. A server that answers another question meanwhile is not away: then it is for the texts."""
+        try:
+            return self._ask(texts, self._retries + 1)
+        except EncoderServerDown as error:
+            if error.status is None or (error.status < 500 and error.status not in REFUSALS):
+                raise
+            try:
+                self._ask([self._passage_prefix + PROBE], 1)
+            except EncoderServerDown:
+                raise error from None
+            raise EncoderRefused(str(error), error.unquoted, error.status) from None
 
     def _unit(self, rows: list[list[float]]) -> Matrix:
         found = np.asarray(rows, dtype=np.float32)
@@ -105,20 +123,32 @@ class ServerEncoder:
                 return rows
             except openai.OpenAIError as error:
                 if not left or not _passing(error):
-                    raise EncoderServerDown(self._said(error)) from None
+                    status = error.status_code if isinstance(error, openai.APIStatusError) else None
+                    raise EncoderServerDown(self._said(error), self._unquoted(error), status) from None
                 time.sleep(_pause(tries - left, error))
             except (TypeError, ValueError, AttributeError, KeyError) as error:
-                raise EncoderServerDown(
-                    f"The embedding server {self._host} does not speak the protocol: {error}"
-                ) from None
+                what = f"The embedding server {self._host} does not speak the protocol"
+                raise EncoderServerDown(f"{what}: {error}", f"{what} ({type(error).__name__})") from None
         raise AssertionError("unreachable")
 
     def _said(self, error: openai.OpenAIError) -> str:
         reason = " ".join(str(error.__cause__ or error).split())[:300]
         if self._key:
             reason = reason.replace(self._key, "***")
+        return self._sentence(f"{type(error).__name__}: {reason}")
+
+    def _unquoted(self, error: openai.OpenAIError) -> str:
+        """Without the server's words; in full where no connection was made, since nobody had been asked anything."""
+        cause = error.__cause__
+        if isinstance(error, openai.APIStatusError):
+            return self._sentence(f"{type(error).__name__}, status {error.status_code}")
+        if isinstance(cause, httpx.ConnectError):
+            return self._sentence(f"{type(error).__name__}: {cause}")
+        return self._sentence(f"{type(error).__name__}: {type(cause or error).__name__}")
+
+    def _sentence(self, why: str) -> str:
         return (
-            f"The embedding server {self._host} does not answer for model {self._model} ({type(error).__name__}: {reason}); "
+            f"The embedding server {self._host} does not answer for model {self._model} ({why}); "
             "check [encoder] base_url or [llm] base_url, the model's name and the key."
         )
 

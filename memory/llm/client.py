@@ -21,6 +21,13 @@ REFUSALS = 30
 """How often in a row a call may be put off by 429 before that counts as an outage."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 MAX_TOKENS = 4096
+CONFIGURATION = {
+    401: "the key is missing or refused",
+    403: "the key may not do this",
+    404: "no such address or model",
+    405: "no such address",
+}
+"""What a server means by these, whatever else it says."""
 MALFORMED = (ValueError, TypeError, AttributeError, LookupError)
 """What the client, or reading its answer, raises for a body that is no answer in the protocol."""
 INLINE_CHARS = 2048
@@ -65,8 +72,10 @@ class Reply:
 class _Trouble(ModelError):
     """One try failed in a way that another may not. `outcome` is for counting."""
 
-    def __init__(self, outcome: str, message: str, retry_after_s: float | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, outcome: str, message: str, retry_after_s: float | None = None, unquoted: str | None = None
+    ) -> None:
+        super().__init__(message, unquoted)
         self.outcome = outcome
         self.retry_after_s = retry_after_s
 
@@ -143,7 +152,7 @@ class ModelClient:
                 taken = not limited
                 refusals, tries = refusals + limited, tries + (not limited)
                 if tries > retries or refusals > (REFUSALS if retries else 0):
-                    raise ModelDown(str(trouble)) from None
+                    raise ModelDown(str(trouble), trouble.unquoted) from None
                 await asyncio.sleep(_pause(max(tries, 1), trouble.retry_after_s))
 
     async def probe(self) -> None:
@@ -152,7 +161,7 @@ class ModelClient:
             await self._once([{"role": "user", "content": "Say OK."}], None, "words", 16)
         except (_Trouble, ModelRefused) as error:
             self.told("probe", error.outcome if isinstance(error, _Trouble) else "refused")
-            raise ModelDown(str(error)) from None
+            raise ModelDown(str(error), error.unquoted) from None
         self.told("probe", "ok")
 
     async def stream(
@@ -179,7 +188,7 @@ class ModelClient:
                 rung = lower
             except _Trouble as trouble:
                 self.told(purpose, trouble.outcome)
-                raise ModelDown(str(trouble)) from None
+                raise ModelDown(str(trouble), trouble.unquoted) from None
 
     async def _limited(
         self,
@@ -281,7 +290,8 @@ class ModelClient:
             # The client lets the transport's own errors through once a stream has begun.
             if isinstance(error, ModelError):
                 raise
-            raise _Trouble("connection", self._said(f"the connection broke: {error or type(error).__name__}")) from None
+            why = type(error).__name__
+            raise self._trouble("connection", "the connection broke", f": {error or why}", f" ({why})") from None
         if not finished:
             raise _Trouble("connection", self._said("the answer broke off"))
 
@@ -290,27 +300,33 @@ class ModelClient:
         import openai
 
         if isinstance(error, openai.APITimeoutError | TimeoutError):
-            raise _Trouble("timeout", self._said(f"no answer within {self.settings.timeout_s:g} s")) from None
+            raise self._trouble("timeout", f"no answer within {self.settings.timeout_s:g} s") from None
+        said, kind = f" ({_cause(error)})", f" ({_kind(error)})"
         if isinstance(error, openai.APIConnectionError):
-            raise _Trouble("connection", self._said(f"cannot be reached ({_cause(error)})")) from None
+            raise self._trouble("connection", "cannot be reached", said, kind) from None
         if not isinstance(error, openai.APIStatusError):
-            raise _Trouble("protocol", self._said(f"did not answer in the protocol ({_cause(error)})")) from None
+            raise self._trouble("protocol", "did not answer in the protocol", said, kind) from None
         status, complaint = error.status_code, str(error)
         after = _retry_after(error)
         if status == 429:
-            raise _Trouble("429", self._said(f"takes no more calls (429): {complaint}"), after) from None
-        if status in (401, 403, 404, 405):
-            raise _Trouble(
-                str(status), self._said(f"refuses the configuration ({status}): {complaint}"), after
-            ) from None
+            raise self._trouble("429", "takes no more calls (429)", f": {complaint}", after=after) from None
+        if status in CONFIGURATION:
+            what, hint = f"refuses the configuration ({status})", f": {CONFIGURATION[status]}"
+            raise self._trouble(str(status), what, f": {complaint}", hint, after) from None
         if status in (400, 413, 422, 501):
             if status != 413 and not is_too_long(complaint) and self._known.drop(complaint):
                 return None
             long = status == 413 or is_too_long(complaint)
-            raise ModelRefused(self._said(f"refuses the request ({status}): {complaint}"), long) from None
-        raise _Trouble(
-            "5xx" if status >= 500 else str(status), self._said(f"failed ({status}): {complaint}"), after
-        ) from None
+            what = f"refuses the request ({status})"
+            raise ModelRefused(self._said(f"{what}: {complaint}"), long, self._said(what)) from None
+        outcome = "5xx" if status >= 500 else str(status)
+        raise self._trouble(outcome, f"failed ({status})", f": {complaint}", after=after) from None
+
+    def _trouble(
+        self, outcome: str, what: str, said: str = "", instead: str = "", after: float | None = None
+    ) -> _Trouble:
+        """`said` is the server's own, and stands in the message alone; where nothing of it may be shown, `instead` does."""
+        return _Trouble(outcome, self._said(what + said), after, self._said(what + instead))
 
     def _said(self, what: str) -> str:
         """One line without the key."""
@@ -335,6 +351,14 @@ def _reply(answer: Any) -> Reply:
 def _cause(error: Exception) -> str:
     inner: BaseException = error.__cause__ or error
     return str(inner) or type(inner).__name__
+
+
+def _kind(error: Exception) -> str:
+    """The cause without what a server wrote: in full where no connection was made, since nobody had been asked anything."""
+    import httpx
+
+    inner: BaseException = error.__cause__ or error
+    return (str(inner) if isinstance(inner, httpx.ConnectError) else "") or type(inner).__name__
 
 
 def _retry_after(error: "openai.APIStatusError") -> float | None:

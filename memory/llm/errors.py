@@ -1,8 +1,14 @@
-"""Why a model did not help. Messages are one line, name no key, and can be shown to anybody."""
+"""Why a model did not help. Messages are one line and name no key; they may repeat what the server said, so they are for
+those who may read the memory. The log gets `unquoted`."""
 
 
 class ModelError(Exception):
     """The common parent."""
+
+    def __init__(self, message: str, unquoted: str | None = None) -> None:
+        """`unquoted`: the message without what the server said, whose refusals may quote what it was asked."""
+        super().__init__(message)
+        self.unquoted = message if unquoted is None else unquoted
 
 
 class ModelDown(ModelError):
@@ -12,8 +18,8 @@ class ModelDown(ModelError):
 class ModelRefused(ModelError):
     """The server works and refuses this very request. `too_long`: because of its length."""
 
-    def __init__(self, message: str, too_long: bool = False) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, too_long: bool = False, unquoted: str | None = None) -> None:
+        super().__init__(message, unquoted)
         self.too_long = too_long
 
 

@@ -5,17 +5,21 @@ from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
+import pytest
+from structlog.testing import capture_logs
 
 from daemon.pipeline import committer as committing
 from daemon.pipeline.assembly import Containers, assemble
 from daemon.pipeline.committer import Committer
+from daemon.pipeline.marks import failure_of
 from daemon.pipeline.pipeline import spoiled
-from daemon.pipeline.work import Added, Outcome, Work
+from daemon.pipeline.work import Added, Learned, Outcome, Work
 from memory.encoder import make_encoder
+from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from store.errors import Incomplete
 from store.keys import passage_id
 from store.store import Store
-from store.types import Document, PassageRef, PassageText, State
+from store.types import Document, Extraction, PassageRef, PassageText, State
 
 
 class NothingFound:
@@ -23,6 +27,55 @@ class NothingFound:
 
     async def extract(self, passages):
         return []
+
+
+class Poisoned:
+    """An encoder that fails on every batch with this word in it, in the same way each time."""
+
+    def __init__(self, encoder, word, kind=RuntimeError):
+        self.identity = encoder.identity
+        self.encoder, self.word, self.kind = encoder, word, kind
+
+    def encode(self, texts):
+        if any(self.word in text for text in texts):
+            raise self.kind(f"cannot encode {self.word}")
+        return self.encoder.encode(texts)
+
+    def encode_roughly(self, texts):
+        return self.encode(texts)
+
+
+@pytest.fixture
+def hurried(monkeypatch):
+    monkeypatch.setattr(committing, "PAUSE_S", 0.001)
+
+
+def committed_all(store, encoder, outcomes):
+    """Commits the outcomes, and returns what was logged meanwhile."""
+
+    async def scenario():
+        containers, finished = Containers([]), []
+        committer = Committer(
+            store,
+            encoder,
+            NothingFound(),
+            lambda found: assemble(store, containers, found),
+            lambda found, *_: finished.extend(each for each in found if each.final),
+            spoiled,
+        )
+        for each in outcomes:
+            committer.put_now(each)
+        running = asyncio.create_task(committer.run())
+        async with asyncio.timeout(60):
+            while len(finished) < len(outcomes):
+                assert not running.done(), running.exception()
+                await asyncio.sleep(0.01)
+        running.cancel()
+        assert (committer.trouble, committer.trouble_logged, committer.encoder_away) == (None, None, False)
+
+    with capture_logs() as logged:
+        asyncio.run(scenario())
+    return [entry for entry in logged if entry["event"] != "committed"]
 
 
 def outcome(number, broken=False):
@@ -157,3 +210,74 @@ def test_a_disk_that_refuses_first_does_not_hide_a_document_that_never_completes
     document = asyncio.run(scenario())
     assert document.state is State.FAILED
     assert "without its vector" in document.error
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, RecursionError, EncoderRefused])
+def test_a_document_that_is_never_encoded_fails_alone_and_its_neighbours_are_indexed(tmp_path, hurried, kind):
+    encoder = make_encoder("hash", "", 64, "cpu")
+    with Store(tmp_path, encoder.identity) as store:
+        logged = committed_all(store, Poisoned(encoder, "text 3", kind), [outcome(number) for number in range(6)])
+        documents = {document.uri: document for document in store.documents()}
+    assert [uri for uri, document in documents.items() if document.state is State.FAILED] == ["added:3"]
+    assert documents["added:3"].next_try is not None
+    assert sum(document.state is State.INDEXED for document in documents.values()) == 5
+    # The same error ten times, in the batch and alone, is logged once before each is taken apart.
+    assert [entry["event"] for entry in logged] == ["commit_failed", "batch_split", "document_spoils_commit"]
+
+
+FULL = "lance error: LanceError(IO): No space left on device (os error 28), structural.rs:258:9"
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError(FULL), OSError(28, "No space left on device"), EncoderServerDown("gone")]
+)
+def test_what_the_disk_or_a_server_refuses_is_waited_for_however_long_and_no_document_fails(
+    tmp_path, hurried, monkeypatch, error
+):
+    encoder = make_encoder("hash", "", 64, "cpu")
+    with Store(tmp_path, encoder.identity) as store:
+        real, refusals = store.commit, [error] * (4 * committing.SAME_ERRORS)
+
+        def commit(batch):
+            if refusals:
+                raise refusals.pop()
+            return real(batch)
+
+        monkeypatch.setattr(store, "commit", commit)
+        logged = committed_all(store, encoder, [outcome(number) for number in range(6)])
+        assert [document.state for document in store.documents()] == [State.INDEXED] * 6
+    away = isinstance(error, EncoderServerDown)
+    assert [entry["event"] for entry in logged] == ["encoder_away" if away else "commit_failed"]
+    assert logged[0]["error"] is error
+
+
+def test_where_not_even_a_failure_can_be_written_it_is_waited_too(tmp_path, hurried, monkeypatch):
+    """A fault of the store that nobody knows: the daemon goes on trying, and does not end."""
+    encoder = make_encoder("hash", "", 64, "cpu")
+    with Store(tmp_path, encoder.identity) as store:
+        real, refusals = store.commit, [RuntimeError("of a kind that nobody knows")] * (6 * committing.SAME_ERRORS)
+
+        def commit(batch):
+            if refusals:
+                raise refusals.pop()
+            return real(batch)
+
+        monkeypatch.setattr(store, "commit", commit)
+        committed_all(store, encoder, [outcome(number) for number in range(6)])
+        states = [document.state for document in store.documents()]
+    assert (states.count(State.FAILED), states.count(State.INDEXED)) == (1, 5)
+
+
+def test_an_extraction_that_is_never_encoded_costs_its_passage_alone(tmp_path, hurried):
+    encoder = make_encoder("hash", "", 64, "cpu")
+    with Store(tmp_path, encoder.identity) as store:
+        committed_all(store, encoder, [outcome(number) for number in range(3)])
+        ids = [passage_id("T", f"text {number}") for number in range(3)]
+        found = {id: Extraction(id, "model", triples=((f"phrase {n}", "is", "known"),)) for n, id in enumerate(ids)}
+        learned = Outcome(Work("openie:", Learned(), -1, "openie"), extractions=found)
+        logged = committed_all(store, Poisoned(encoder, "phrase 1"), [learned])
+        assert [store.extractor_of(id) for id in (ids[0], ids[2])] == ["model", "model"]
+        failure = failure_of(store.extractor_of(ids[1]))
+        assert failure is not None and "phrase 1" in failure.reason
+        assert [document.state for document in store.documents()] == [State.INDEXED] * 3
+    assert [entry.get("passage") for entry in logged if entry["event"] == "passage_spoils_commit"] == [ids[1]]

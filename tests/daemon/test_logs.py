@@ -12,6 +12,8 @@ import pytest
 import structlog
 
 from daemon import logs
+from memory.encoder.errors import EncoderServerDown
+from memory.llm.errors import ModelDown
 
 
 @pytest.fixture(autouse=True)
@@ -157,6 +159,35 @@ def test_what_our_own_exceptions_say_is_written_out(stream):
     [line] = lines(stream)
     assert line["error"] == "the store is locked"
     assert line["exception"].endswith("_Named: the store is locked")
+
+
+def test_what_our_own_exceptions_repeat_of_a_servers_words_is_left_out(stream):
+    logs.setup("info", stream)
+    log = structlog.get_logger("daemon")
+    for error in (
+        ModelDown("the server fails (500): he met Ada", "the server fails (500)"),
+        EncoderServerDown("it refuses (422): he met Ada", "it refuses (422)"),
+    ):
+        try:
+            raise error
+        except Exception as caught:
+            log.exception("failed", error=caught)
+    assert "Ada" not in stream.getvalue()
+    assert [line["error"] for line in lines(stream)] == ["the server fails (500)", "it refuses (422)"]
+
+
+def test_an_error_with_unknown_words_is_told_by_kind_place_and_what_the_system_refused(stream):
+    logs.setup("info", stream)
+    said = f"lance error: LanceError(IO): No space left on device (os error 28), writing {CONTENT[0]}"
+    for kind in (RuntimeError, OSError):  # LanceDB raises either
+        try:
+            fail(kind, CONTENT[1], said)
+        except kind as error:
+            structlog.get_logger("daemon").error("failed", error=error)
+    assert "Ada" not in stream.getvalue()
+    for line, name in zip(lines(stream), ("RuntimeError", "OSError"), strict=True):
+        assert line["error"].startswith(f"{name}: No space left on device at daemon/test_logs.py:")
+        assert " in fail " in line["error"]
 
 
 def test_warnings_are_logged_too(stream):

@@ -17,6 +17,7 @@ import pytest
 from consumers.parsing import Limits, ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import Document
+from daemon.worker_child import ChildLost
 from daemon.workers import PoolClosedError, WorkerPool
 from tests.consumers.parsing_samples import docx, epub, flowed, pdf
 
@@ -84,6 +85,16 @@ def lines(tmp_path: Path) -> Path:
             json.dumps({"id": f"n{n}", "title": f"T{n}", "text": f"text {n}. " * 20}) + "\n" for n in range(6000)
         )
     return path
+
+
+def test_an_unforeseen_fault_is_told_by_kind_and_place_and_not_by_its_message() -> None:
+    async def work(pool: WorkerPool) -> None:
+        with pytest.raises(ChildLost, match=r"ValueError at daemon/worker_main\.py:\d+ in answer") as lost:
+            async for _ in pool._messages({"op": "Ada met Charles"}):  # the worker's ValueError repeats it
+                pass
+        assert "Ada" not in str(lost.value)
+
+    run(work)
 
 
 def test_documents_of_every_kind_come_back_with_a_summary(tmp_path: Path) -> None:

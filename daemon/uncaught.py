@@ -1,0 +1,54 @@
+"""What nobody caught: one event each, where Python and asyncio would write the exception out with its message."""
+
+import asyncio
+import sys
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+log = structlog.get_logger()
+
+
+def take_over() -> None:
+    """From now on, for the main thread's end, for all other threads, and for what is raised while objects are freed."""
+    sys.excepthook = _ended
+    threading.excepthook = _in_thread
+    sys.unraisablehook = _while_freeing
+
+
+def in_loop(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """An event loop's exception handler. The loop's own message may show a callback with its arguments: it is left out."""
+    task = context.get("task") or context.get("future")
+    part = f"task {task.get_name()}" if isinstance(task, asyncio.Task) else "event loop"
+    error = context.get("exception")
+    if error is None:
+        # There is a message alone, and asyncio's own are about tasks and streams that were forgotten.
+        log.error("uncaught_error", part=part, error="the event loop found something left undone")
+    else:
+        log.error("uncaught_error", part=part, error=error, exc_info=error)
+
+
+def _ended(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if isinstance(error, Exception):
+        log.critical("ended_by_error", error=error, exc_info=error)
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+def _in_thread(args: threading.ExceptHookArgs) -> None:
+    error = args.exc_value
+    if error is not None and not isinstance(error, SystemExit):
+        name = args.thread.name if args.thread is not None else "unknown"
+        log.error("uncaught_error", part=f"thread {name}", error=error, exc_info=error)
+
+
+def _while_freeing(args: "UnraisableHookArgs") -> None:
+    error = args.exc_value
+    if error is not None and not sys.is_finalizing():
+        part = getattr(args.object, "__qualname__", type(args.object).__name__)
+        log.error("uncaught_error", part=part, error=error, exc_info=error)
