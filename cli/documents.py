@@ -75,6 +75,8 @@ def encoded(document: Any, where: str) -> Item:
         return Ready(where, json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8"))
     except UnicodeEncodeError:
         return Rejected(where, "holds half of a character (a lone surrogate), which no UTF-8 text has")
+    except ValueError:
+        return Rejected(where, "holds a number that JSON cannot write (infinite, or none)")
     except RecursionError:
         return Rejected(where, "is nested too deeply")
 

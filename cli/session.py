@@ -48,6 +48,7 @@ class Session:
         """The answer: `document` with --json, else the `lines` made of it."""
         if self.json:
             print_json(document)
+            self.stdout_taken = True  # what fails after this is told on standard error alone: one JSON document
         else:
             show(lines(), wrap=wrap)
 

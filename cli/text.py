@@ -84,7 +84,10 @@ def milliseconds(value: float) -> str:
 
 def local_time(moment: datetime | None) -> str:
     """A moment in this machine's time zone."""
-    return "" if moment is None else moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    try:
+        return "" if moment is None else moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError):  # at either end of what a date can be, in zones beyond it
+        return moment.strftime("%Y-%m-%d %H:%M:%S") if moment is not None else ""
 
 
 def place(location: dict[str, object], title: str = "") -> str:

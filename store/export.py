@@ -1,6 +1,7 @@
 """The whole memory as lines that depend on its content alone: equal memories export equally, however they came about."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,5 +31,9 @@ def export_lines(snapshot: Snapshot) -> Iterator[str]:
             yield _line({"kind": "edge", "type": kind, "source": end, "target": other, "weight": float(weight)})
 
 
+_ACTS = re.compile("[\x7f-\x9f\u2028\u2029]")
+"""What JSON does not ask to be escaped, and acts on a terminal, or ends a line for readers that know Unicode."""
+
+
 def _line(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return _ACTS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))

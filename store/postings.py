@@ -12,6 +12,7 @@ from array import array
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import snowballstemmer
@@ -31,9 +32,12 @@ _stems: dict[str, str] = {}
 
 
 def terms(text: str) -> list[str]:
-    """The index terms of a text: lower-cased stemmed words; pairs of characters where a script has no spaces."""
+    """The index terms of a text: lower-cased stemmed words; pairs of characters where a script has no spaces.
+
+    A letter with its accent is one character or two, as it was written on one system or another: here it is one.
+    """
     found: list[str] = []
-    for word in _WORD.findall(text.casefold()):
+    for word in _WORD.findall(normalize("NFC", text).casefold()):
         if _UNSPACED.search(word):
             found.extend(word[i : i + 2] for i in range(max(len(word) - 1, 1)))
         else:

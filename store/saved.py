@@ -34,7 +34,7 @@ KINDS = ("passages", "phrases", "triples")
 MOST_FORGOTTEN = 0.25
 """Share of rows that purging took from the tables, from which a snapshot is not worth keeping their places."""
 
-PROBE = "Isn't it naïve? 2,000 runners ran; 東京タワー"
+PROBE = "Isn't it naïve, the cafe\u0301? 2,000 runners ran; 東京タワー"
 
 
 class Unusable(Exception):

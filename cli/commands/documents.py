@@ -41,7 +41,10 @@ def as_uri(name: str) -> str:
 @pass_session
 def list_documents(session: Session, state: str | None, prefix: str | None) -> None:
     """List documents with their state, in order of URI; of failed and skipped ones, why."""
-    chosen = {"state": state, "prefix": as_uri(prefix) if prefix else None}
+    begins = as_uri(prefix) if prefix else None
+    if prefix and begins and prefix.endswith("/") and not begins.endswith("/"):
+        begins += "/"  # a folder's, and not that of its neighbours whose names begin so
+    chosen = {"state": state, "prefix": begins}
     with session.client() as client:
         documents = _pages(client, {key: value for key, value in chosen.items() if value is not None})
     from cli.client import read

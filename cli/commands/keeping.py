@@ -67,7 +67,7 @@ def restore(session: Session, directory: Path, config: Path | None) -> None:
     from cli.render.lines import text
 
     chosen = ["--config", str(config)] if config is not None else []
-    command = [sys.executable, "-m", "daemon.main", *chosen, "--restore", str(directory.absolute())]
+    command = [sys.executable, "-P", "-m", "daemon.main", *chosen, "--restore", str(directory.absolute())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - hippod itself
     if done.returncode:
         raise Failure(done.stderr.strip().removeprefix("hippod: ") or "hippod --restore failed.", Exit.FAILED)

@@ -16,7 +16,7 @@ from daemon.api.errors import ApiError, NotConfigured
 from daemon.api.openapi import also, body_of, errors
 from daemon.api.ports import Asks
 from daemon.api.presence import while_present, while_running
-from daemon.api.streams import GatedStream
+from daemon.api.streams import GatedStream, on_one_line
 from daemon.contract import (
     EVENT_STREAM,
     AskProgress,
@@ -53,7 +53,7 @@ async def _messages(asks: Asks, wanted: AskRequest, stopping: asyncio.Event) -> 
     except ApiError as error:
         if not began:
             raise
-        yield f"event: problem\ndata: {error.problem().model_dump_json()}\n\n".encode()
+        yield f"event: problem\ndata: {on_one_line(error.problem().model_dump_json())}\n\n".encode()
 
 
 def _message(part: str | StepEvent | AskResponse) -> bytes:
@@ -64,7 +64,7 @@ def _message(part: str | StepEvent | AskResponse) -> bytes:
             name, data = "step", part.model_dump_json()
         case _:
             name, data = "text", AskProgress(text=part).model_dump_json()
-    return f"event: {name}\ndata: {data}\n\n".encode()
+    return f"event: {name}\ndata: {on_one_line(data)}\n\n".encode()
 
 
 def add_routes(app: FastAPI, context: Context) -> None:

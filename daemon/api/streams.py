@@ -66,4 +66,13 @@ def message(event: Event) -> bytes:
     """`id` (where there is one), `event` and `data` fields; the data is one line of JSON."""
     number = b"" if event.id is None else b"id: %d\n" % event.id
     name = event.event.replace("\r", " ").replace("\n", " ").encode()
-    return number + b"event: " + name + b"\ndata: " + event.__pydantic_serializer__.to_json(event) + b"\n\n"
+    data = on_one_line(event.__pydantic_serializer__.to_json(event).decode()).encode()
+    return number + b"event: " + name + b"\ndata: " + data + b"\n\n"
+
+
+_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"})
+
+
+def on_one_line(json: str) -> str:
+    """JSON on one line also for readers that end lines wherever Unicode does, as many do: texts hold such characters."""
+    return json.translate(_ENDS) if not json.isascii() else json

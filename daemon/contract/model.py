@@ -60,5 +60,11 @@ def absent(value: Any) -> bool:
 
 
 def moment(seconds: float | None) -> datetime | None:
-    """Unix seconds as the UTC time that travels in JSON (RFC 3339, `Z`)."""
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    """Unix seconds as the UTC time that travels in JSON (RFC 3339, `Z`).
+
+    None for one that has no such form: files and messages bear times of any year, by mistake or in other units.
+    """
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None

@@ -23,6 +23,17 @@ def sent(scripted: Scripted) -> list[Any]:
     return [document for asked in scripted.asked for document in asked.body["documents"]]
 
 
+def test_a_number_that_json_cannot_write_is_named_and_the_others_are_sent(
+    here: Here, scripted: Scripted, tmp_path: Path
+) -> None:
+    scripted.answers["POST /v1/documents"] = accept
+    (tmp_path / "one.json").write_text('[{"id": "a", "text": "One.", "n": 1e999}, {"id": "b", "text": "Two."}]')
+    ended = here("--json", "add", "one.json")
+    assert ended.code == 1
+    assert "one.json[1]: holds a number that JSON cannot write" in ended.err
+    assert [document["id"] for document in sent(scripted)] == ["b"]
+
+
 def test_json_files_hold_one_document_or_many(here: Here, scripted: Scripted, tmp_path: Path) -> None:
     scripted.answers["POST /v1/documents"] = accept
     (tmp_path / "one.json").write_text('\ufeff{"id": "a", "text": "One.", "colour": "red"}')

@@ -143,6 +143,8 @@ def test_ls_reads_every_page_into_one_document(hippoctl: Shell, scripted: Script
     assert ended.json == {"documents": [first, second]}
     assert "state=failed" in scripted.asked[0].query
     assert "prefix=file%3A%2F%2F%2Fdrive%2Fa%2520b" in scripted.asked[0].query
+    hippoctl("ls", "--prefix", "/drive/a/")
+    assert scripted.asked[-1].query.startswith("prefix=file%3A%2F%2F%2Fdrive%2Fa%2F&")
 
 
 def test_options_reach_the_daemon_and_nothing_else_does(hippoctl: Shell, scripted: Scripted) -> None:

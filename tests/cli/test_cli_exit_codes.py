@@ -112,6 +112,32 @@ def test_a_failure_with_json_is_one_document_too(hippoctl: Shell, scripted: Scri
     assert "psychic" in hippoctl("query", "who?", "--mode", "psychic", "--json").json["detail"]
 
 
+def test_what_fails_after_the_answer_adds_no_second_document(hippoctl: Shell, scripted: Scripted) -> None:
+    stopped = {
+        "extractor": "m",
+        "requeued": 0,
+        "waiting": 0,
+        "failed": 1,
+        "running": False,
+        "error": "no room",
+        "spent": [],
+    }
+    scripted.answers["POST /v1/backfill"] = stopped
+    ended = hippoctl("--json", "backfill")
+    assert (ended.code, ended.json["error"]) == (1, "no room")
+    assert "reading stopped: no room" in ended.err
+
+
+def test_restore_runs_hippod_and_nothing_that_lies_in_this_folder(hippoctl: Shell, tmp_path: Path) -> None:
+    (tmp_path / "structlog.py").write_text("raise SystemExit('somebody else wrote this')")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "hippod.toml").write_text(f'[store]\npath = "{tmp_path}/store"\n')
+    ended = hippoctl("restore", "empty", "--config", "hippod.toml")
+    assert ended.code == 1
+    assert "somebody else" not in ended.err
+    assert "empty" in ended.err
+
+
 def test_a_daemon_that_starts_is_waited_for(hippoctl: Shell, scripted: Scripted) -> None:
     starting = [problem("not-ready", 503, "hippod is starting.", retry_after_s=0.1)] * 2
     scripted.answers["POST /v1/query"] = lambda _: starting.pop() if starting else QUERY

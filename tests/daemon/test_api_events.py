@@ -32,6 +32,13 @@ def test_a_reader_that_has_the_headers_misses_nothing_after_them() -> None:
         assert (second.event, second.id) == ("commit", (first.id or 0) + 1)
 
 
+def test_no_character_that_ends_a_line_somewhere_ends_the_data() -> None:
+    with served() as api, api.client.stream("GET", Route.EVENTS) as answer:
+        api.hub.publish("failed", "file:///a", error="one\x85two\u2028three\u2029\x0b\x0c\x1c")
+        found = next(events_in(answer.iter_lines()))
+        assert found.model_extra == {"error": "one\x85two\u2028three\u2029\x0b\x0c\x1c"}
+
+
 def test_a_message_has_id_event_and_one_line_of_data() -> None:
     with served() as api, api.client.stream("GET", Route.EVENTS) as answer:
         api.hub.publish("failed", "file:///a\nb", error="two\nlines")

@@ -20,6 +20,14 @@ def busy_interpreter():
     sys.setswitchinterval(before)
 
 
+def test_an_accent_is_found_in_either_of_its_forms():
+    postings = Postings()
+    length = postings.extend(0, "Das Cafe\u0301 in Zu\u0308rich") + postings.extend(1, "Das Café in Zürich")
+    for query in ("café", "cafe\u0301", "Zürich", "Zu\u0308rich"):
+        scores = postings.scores(query, np.ones(2, np.bool_), length)
+        assert scores[0] == scores[1] > 0, query
+
+
 @pytest.mark.usefixtures("busy_interpreter")
 def test_passages_are_taken_in_while_others_are_being_scored():
     postings = Postings()

@@ -357,3 +357,12 @@ def test_a_purge_that_was_being_planned_gives_way_to_a_memory_loaded_anew(store,
     left = {uri: passages for uri, passages in documents.items() if uri not in ("d1", "d2")}
     assert oracle.same(export_lines(store.snapshot()), oracle.export(left, extract)) is None
     assert verify(store).problems == []
+
+
+def test_an_export_acts_on_no_terminal_and_has_one_object_a_line(store):
+    text = "text 1 \x9b31m red \x7f, two\u2028lines\x85"
+    add(store, {"a": [("T", text, None)]})
+    lines = list(export_lines(store.snapshot()))
+    assert len("\n".join(lines).splitlines()) == len(lines)
+    assert not any(ord(character) in range(0x7F, 0xA0) for line in lines for character in line)
+    assert json.loads(lines[0])["text"] == text
