@@ -282,7 +282,8 @@ class Daemon(Section):
     """How long stopping may take before work in flight is handed back."""
     log_level: LogLevel = "info"
     inbox_documents: Count = 100_000
-    """Documents that were handed in (`add`) and may wait to be indexed; those beyond are refused with 503."""
+    """Documents that were handed in (`add`) and may wait to be indexed; those beyond are refused with 503, and a request that
+    has more than these by itself with 413."""
     inbox_bytes: Bytes = 256 * MiB
     """The same in bytes, which are kept on disk and in memory until they are indexed."""
     queue_passages: Annotated[int, Field(ge=1, le=1_000_000)] = 768

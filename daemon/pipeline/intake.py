@@ -39,9 +39,10 @@ class Intake:
             key, task, earlier.seq if earlier else self._seq, source, attempts, tickets=list(tickets), marks=list(marks)
         )
         if earlier is not None:
-            work.tickets = [*earlier.tickets, *work.tickets]
-            work.marks = [*earlier.marks, *work.marks]
-            work.waiters = earlier.waiters
+            # Its lists go on growing: copies would make as many changes of one key cost their square.
+            earlier.tickets.extend(work.tickets)
+            earlier.marks.extend(work.marks)
+            work.tickets, work.marks, work.waiters = earlier.tickets, earlier.marks, earlier.waiters
         self._waiting[key] = work
         self._open.add(work.seq)
         self._notify()
@@ -61,10 +62,11 @@ class Intake:
         return work.key in self._waiting
 
     def pass_on(self, work: Work) -> None:
-        """`work` is not worth doing, as later work waits: what depends on its commit depends on that one's now."""
+        """`work` is not worth doing, as later work waits: what depends on its commit, or waits, depends on that one's now."""
         later = self._waiting[work.key]
         later.marks = [*work.marks, *later.marks]
-        work.marks = []
+        later.waiters = [*work.waiters, *later.waiters]
+        work.marks, work.waiters = [], []
 
     def done(self, work: Work) -> None:
         """`work` is committed, failed, or not worth doing any more."""

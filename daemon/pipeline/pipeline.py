@@ -10,7 +10,7 @@ import structlog
 
 from consumers.kafka.line import Mark, positions, settle
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
-from daemon.api.errors import Busy, NotReady
+from daemon.api.errors import Busy, NotReady, TooLarge
 from daemon.metrics import DOCUMENTS, FAILURES, timed
 from daemon.pipeline.assembly import Containers, assemble, ending
 from daemon.pipeline.committer import Committer
@@ -31,6 +31,9 @@ from store.types import Extraction as Extracted
 ADDED = "added"
 """The source of documents that were handed in."""
 
+AT_A_TIME = 500
+"""Documents that are queued, some milliseconds' work, before the event loop is free for others."""
+
 log = structlog.get_logger()
 
 Publish = Callable[..., None]
@@ -44,8 +47,13 @@ def spoiled(work: Work, reason: str) -> Outcome:
 
 
 def _weight(documents: Sequence[Added]) -> tuple[int, int]:
-    """How many, and of how many bytes, about: a character counts as one."""
-    return len(documents), sum(len(document.text) for document in documents)
+    """How many, and of how many bytes in UTF-8."""
+    return len(documents), sum(_bytes(document.text) for document in documents)
+
+
+def _bytes(text: str) -> int:
+    """Without encoding where every character is one byte, as in JSON that is escaped."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 class Pipeline:
@@ -72,6 +80,8 @@ class Pipeline:
         self.inbox_room = Room(limits.inbox_documents, limits.inbox_bytes)
         """What was handed in and is not indexed: documents, and bytes."""
         self._tickets: dict[str, tuple[int, int]] = {}
+        self._queueing = asyncio.Lock()
+        self._taking: set[asyncio.Task[None]] = set()
         self._inbox_writer = ThreadPoolExecutor(1, thread_name_prefix="inbox")
         self.committer = Committer(store, encoder, extractor, self._assemble, self._applied, spoiled, limits)
         self._positions: dict[str, Position] = {}
@@ -87,8 +97,10 @@ class Pipeline:
     def start(self) -> None:
         """Takes up what the inbox holds from before, and goes on."""
         for ticket, documents in self._inbox.waiting():
-            self.inbox_room.take(*_weight(documents))
-            self._queue_added(ticket, documents)
+            weight = _weight(documents)
+            self.inbox_room.take(*weight)
+            self._hold(ticket, weight)
+            self._queue(ticket, documents)
         self._tasks = [asyncio.create_task(self._read_on(), name=f"read {n}") for n in range(self._readers)]
         self._tasks.append(asyncio.create_task(self.committer.run(), name="commit"))
 
@@ -163,9 +175,30 @@ class Pipeline:
         self._publish(State.PENDING.value, key)
         return work
 
+    def refuse_too_many(self, documents: int, bytes: int = 0) -> None:
+        """TooLarge where that much could not wait to be indexed even if nothing else did."""
+        most, most_bytes = self.inbox_room.most
+        taken = "none of these was taken: send them in several requests"
+        if documents > most:
+            raise TooLarge(
+                f"These are {documents} documents, and no more than {most} may wait to be indexed ([daemon] "
+                f"inbox_documents); {taken}."
+            )
+        if bytes > most_bytes:
+            raise TooLarge(
+                f"These documents have {bytes} bytes, and no more than {most_bytes} may wait to be indexed ([daemon] "
+                f"inbox_bytes); {taken}, and split a document that is larger by itself."
+            )
+
     async def add(self, documents: Sequence[Added], wait: bool = False) -> None:
-        """Returns once a crash does not lose the documents. Where too many wait already: Busy, or with `wait` it waits too."""
+        """Returns once a crash does not lose the documents, of which no two have the same URI.
+
+        Where too many wait already: Busy, or with `wait` it waits too. More than could ever wait: TooLarge, or with `wait`
+        they are taken once nothing else waits.
+        """
         weight = _weight(documents)
+        if not wait:
+            self.refuse_too_many(*weight)
         while not self.inbox_room.holds(*weight):
             if not wait:
                 raise Busy(
@@ -176,28 +209,45 @@ class Pipeline:
                 )
             await self.intake.changed_within(0.5)
         self.inbox_room.take(*weight)
+        taking = self._loop.create_task(self._take(documents, weight), name="add")
+        self._taking.add(taking)
+        taking.add_done_callback(self._taking.discard)
+        await asyncio.shield(taking)  # who asked may go: what is on disk, or half queued, is queued to its end
+
+    async def _take(self, documents: Sequence[Added], weight: tuple[int, int]) -> None:
         try:
             ticket = await self._loop.run_in_executor(self._inbox_writer, self._inbox.put, documents)
         except BaseException:
             self.inbox_room.give(*weight)
             raise
-        self._queue_added(ticket, documents)
+        self._hold(ticket, weight)
+        # In the order of the tickets, in which they are taken up after a crash.
+        async with self._queueing:
+            for start in range(0, len(documents), AT_A_TIME):
+                self._queue(ticket, documents[start : start + AT_A_TIME])
+                await asyncio.sleep(0)
 
-    def _queue_added(self, ticket: str, documents: Sequence[Added]) -> None:
-        self._tickets[ticket] = _weight(documents)
-        self._inbox.hold(ticket, len(documents))
+    def _hold(self, ticket: str, weight: tuple[int, int]) -> None:
+        self._tickets[ticket] = weight
+        self._inbox.hold(ticket, weight[0])
+
+    def _queue(self, ticket: str, documents: Sequence[Added]) -> None:
         for document in documents:
             self._put(document.uri, document, ADDED, tickets=[ticket])
 
     async def forget(self, uris: Sequence[str]) -> None:
         """Returns once the documents are gone from the memory."""
         waiting = []
-        for uri in uris:
-            work = self._put(container(uri), Forget(uri), ADDED)
-            future: asyncio.Future[None] = self._loop.create_future()
-            work.waiters.append(future)
-            waiting.append(future)
+        each = list(dict.fromkeys(uris))
+        for start in range(0, len(each), AT_A_TIME):
+            waiting.append(asyncio.gather(*(self._forgotten(uri) for uri in each[start : start + AT_A_TIME])))
+            await asyncio.sleep(0)
         await asyncio.gather(*waiting)
+
+    def _forgotten(self, uri: str) -> asyncio.Future[None]:
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._put(container(uri), Forget(uri), ADDED).waiters.append(future)
+        return future
 
     async def deliver(self, task: Delivered, source: str, attempts: int = 0, marks: Sequence[Mark] = ()) -> None:
         """Takes a document that came read; waits while too much is ready to be committed."""
@@ -314,10 +364,9 @@ class Pipeline:
         for ticket in work.tickets:
             if self._inbox.done(ticket):
                 self.inbox_room.give(*self._tickets.pop(ticket))
-        if not self.intake.superseded(work):
-            for waiter in work.waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
+        for waiter in work.waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     async def drained(self) -> None:
         """Returns once all that is here now is committed or failed."""

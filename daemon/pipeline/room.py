@@ -19,7 +19,7 @@ UNTOLD = QueueLimits()
 
 
 class Room:
-    """Two counts with a limit each, on one event loop. What is larger than all the room there is gets in when it is alone."""
+    """Two counts with a limit each, on one event loop."""
 
     def __init__(self, items: int, bytes: int) -> None:
         self.most = (items, bytes)
@@ -32,7 +32,7 @@ class Room:
         return self.items < self.most[0] and self.bytes < self.most[1]
 
     def holds(self, items: int, bytes: int) -> bool:
-        """Whether that much more has room."""
+        """Whether that much more has room. What could never have gets in when it is alone: who waits does not wait for ever."""
         fits = self.items + items <= self.most[0] and self.bytes + bytes <= self.most[1]
         return fits or not self.items
 

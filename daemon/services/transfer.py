@@ -3,11 +3,14 @@
 import asyncio
 import json
 import tempfile
+from array import array
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from errno import EACCES, EPERM, EROFS
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
+
+import numpy as np
 
 from daemon.api.errors import Conflict, Invalid
 from daemon.contract import BackupResponse, ExportFormat, FieldError, ImportResponse, VerifyResponse
@@ -26,7 +29,10 @@ LINES = 400
 """Lines a chunk of an export: some 64 KiB."""
 
 TOGETHER = 500
-"""Imported passages that are kept in one file of the inbox."""
+"""Imported passages that are kept in one file of the inbox, at most."""
+
+TOGETHER_BYTES = 4 << 20
+"""The same in bytes: two imports at once, each with as much in hand, are not felt."""
 
 
 class TransferService:
@@ -55,13 +61,14 @@ class TransferService:
                 await asyncio.to_thread(file.write, chunk)
             file.flush()
             try:
-                documents, triples, skipped = await asyncio.to_thread(_read, Path(file.name))
+                read = await asyncio.to_thread(_Import, Path(file.name), *self._pipeline.inbox_room.most)
+                while documents := await asyncio.to_thread(read.documents):
+                    await self._pipeline.add(documents, wait=True)
             except RecordedFormatError as error:
                 raise Invalid(str(error).replace(file.name, "The body")) from error
-        for start in range(0, len(documents), TOGETHER):
-            await self._pipeline.add(documents[start : start + TOGETHER], wait=True)
         await self._pipeline.drained()
-        return ImportResponse(passages=len(documents), triples=triples, skipped=skipped)
+        passages = await asyncio.to_thread(read.passages)
+        return ImportResponse(passages=passages, triples=read.triples, skipped=read.skipped)
 
     async def verify(self) -> VerifyResponse:
         found = await asyncio.to_thread(verify, self._store)
@@ -80,18 +87,54 @@ class TransferService:
         return BackupResponse(directory=directory, commit=made.commit, files=made.files, bytes=made.bytes)
 
 
-def _read(path: Path) -> tuple[list[Added], int, int]:
-    """One document a passage, how many triples they state, and how many were malformed."""
-    documents: dict[str, Added] = {}
-    stated = skipped = 0
-    for passage in read_recorded(path):
-        if passage.problem is not None:
-            skipped += 1
-            continue
-        skipped += passage.skipped
-        stated += len(passage.triples)
-        content = f"{passage.title}\n{passage.text}".encode("utf-8", "surrogatepass")
-        uri = added_uri(f"import/{blake2b(content, digest_size=8).hexdigest()}")
-        text = json.dumps({"title": passage.title, "text": passage.text, "triples": passage.triples})
-        documents[uri] = Added(uri, text, whole=True)
-    return list(documents.values()), stated, skipped
+class _Import:
+    """A file as documents, one a passage, some at a time; of the rest no more than 8 bytes a passage are kept."""
+
+    def __init__(self, path: Path, most: int, most_bytes: int) -> None:
+        """Reads the file to its end. RecordedFormatError where it is something else: nothing is taken of it then.
+
+        `most`, `most_bytes`: what may wait to be indexed.
+        """
+        self._recorded = read_recorded(path)
+        self._most = min(TOGETHER, most)
+        self._most_bytes = min(TOGETHER_BYTES, most_bytes)
+        self._next: Added | None = None
+        self._digests = array("Q")
+        self.triples = 0
+        """Those that are stated."""
+        self.skipped = 0
+        """Those that are malformed, and passages that are."""
+
+    def documents(self) -> list[Added]:
+        """The next documents, of which no two have the same URI; [] after the last."""
+        found: dict[str, Added] = {}
+        size = 0
+        while len(found) < self._most:
+            document = self._next or self._document()
+            self._next = None
+            if document is None:
+                break
+            size += len(document.text)
+            if found and size > self._most_bytes:
+                self._next = document
+                break
+            found[document.uri] = document
+        return list(found.values())
+
+    def passages(self) -> int:
+        """How many different ones there were."""
+        return len(np.unique(np.asarray(self._digests)))
+
+    def _document(self) -> Added | None:
+        for passage in self._recorded:
+            if passage.problem is not None:
+                self.skipped += 1
+                continue
+            self.skipped += passage.skipped
+            self.triples += len(passage.triples)
+            content = f"{passage.title}\n{passage.text}".encode("utf-8", "surrogatepass")
+            digest = blake2b(content, digest_size=8).digest()
+            self._digests.frombytes(digest)
+            text = json.dumps({"title": passage.title, "text": passage.text, "triples": passage.triples})
+            return Added(added_uri(f"import/{digest.hex()}"), text, whole=True)
+        return None

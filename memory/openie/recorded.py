@@ -1,11 +1,11 @@
 """OpenIE results as HippoRAG keeps them: what its users have already paid for."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memory.openie.json_file import JsonFile, TooLong
 from memory.phrases import normalise_phrase, normalise_triple
 from store.types import Triple
 
@@ -31,21 +31,53 @@ def read_recorded(path: Path) -> Iterator[RecordedPassage]:
 
     A passage's first line is its title; a passage of one line has none. Triples keep their order and repetitions. A doc
     of the wrong shape is yielded with its `problem` and costs no other doc. Raises `OSError` when the file cannot be
-    read and `RecordedFormatError` when it is something else, both before the first passage.
+    read and `RecordedFormatError` when it is something else, both before the first passage: the file is read twice, once
+    to its end and once for the passages, so that nobody has to hold it.
     """
     try:
-        content = json.loads(path.read_bytes())
+        member = _docs_member(path)
     except (ValueError, RecursionError) as error:
-        raise RecordedFormatError(
-            f"{path} is not a HippoRAG OpenIE results file: it is not valid JSON ({error})."
-        ) from error
-    docs = content.get("docs") if isinstance(content, dict) else None
-    if not isinstance(docs, list):
+        raise _unreadable(path, error) from error
+    if member is None:
         raise RecordedFormatError(
             f'{path} is not a HippoRAG OpenIE results file: give a JSON object with a list "docs" of objects that hold '
             '"passage", "extracted_entities" and "extracted_triples".'
         )
-    return (_passage(number, doc) for number, doc in enumerate(docs))
+    return _passages(path, member)
+
+
+def _unreadable(path: Path, error: Exception) -> RecordedFormatError:
+    what = str(error) if isinstance(error, TooLong) else f"it is not valid JSON ({error})"
+    return RecordedFormatError(f"{path} is not a HippoRAG OpenIE results file: {what}.")
+
+
+def _docs_member(path: Path) -> int | None:
+    """Which of the object's members holds the docs: the last of that name, as wherever JSON is read whole. None without."""
+    found = None
+    with path.open("rb") as file:
+        text = JsonFile(file)
+        if text.peek() == "{":
+            for number, name in enumerate(text.members()):
+                if name == "docs":
+                    found = number if text.peek() == "[" else None
+                text.skip()
+        else:
+            text.skip()
+        text.end()
+    return found
+
+
+def _passages(path: Path, member: int) -> Iterator[RecordedPassage]:
+    try:
+        with path.open("rb") as file:
+            text = JsonFile(file)
+            for number, _ in enumerate(text.members()):
+                if number == member:
+                    yield from (_passage(at, doc) for at, doc in enumerate(text.elements()))
+                    return
+                text.skip()
+    except (ValueError, RecursionError) as error:  # somebody wrote to the file meanwhile
+        raise _unreadable(path, error) from error
 
 
 def _passage(number: int, doc: Any) -> RecordedPassage:

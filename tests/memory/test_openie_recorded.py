@@ -1,10 +1,14 @@
-"""A HippoRAG OpenIE results file is read whole, and what is malformed in it costs only itself."""
+"""A HippoRAG OpenIE results file is read piece by piece, and what is malformed in it costs only itself."""
 
 import json
+import tracemalloc
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from memory.openie import recorded
+from memory.openie.json_file import JsonFile
 from memory.openie.recorded import RecordedFormatError, read_recorded
 
 _SHARED = Path(__file__).parents[3] / "shared" / "data" / "musique" / "openie.json"
@@ -80,3 +84,99 @@ def test_musique_loses_nothing_but_its_malformed_triples() -> None:
     # 185 triples are not of three parts; one has "$" for its object.
     assert sum(passage.skipped for passage in found) == 186
     assert sum(len(passage.triples) for passage in found) == 17_419 - 186
+
+
+PASSAGES = [_doc(f'Title {n}\nText {n}, \u00e4\U0001f600 \\ " \ud800.', triples=[["a", "b", str(n)]]) for n in range(3)]
+WHOLE = {"name": -1.5e3, "docs": PASSAGES, "avg": float("nan"), "more": {"docs": [1, {"a": None}]}, "last": True}
+
+
+def texts(path: Path) -> list[str]:
+    return [passage.text for passage in read_recorded(path)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32-be"])
+@pytest.mark.parametrize("piece", [1, 2, 3, 7, 64, 1 << 16])
+def test_a_file_read_in_pieces_is_what_it_is_when_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int, encoding: str
+) -> None:
+    monkeypatch.setattr(recorded, "JsonFile", partial(JsonFile, piece=piece))
+    for indent in (None, 1):
+        path = tmp_path / "openie.json"
+        path.write_bytes(json.dumps(WHOLE, indent=indent, ensure_ascii=False).encode(encoding, "surrogatepass"))
+        assert texts(path) == [doc["passage"].partition("\n")[2] for doc in PASSAGES]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("piece", [1, 2, 5, 11, 1 << 16])
+def test_what_is_wrong_is_said_as_when_the_file_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    monkeypatch.setattr(recorded, "JsonFile", partial(JsonFile, piece=piece))
+    path = tmp_path / "openie.json"
+    whole = json.dumps({"docs": [_doc()], "avg": 1.25, "b": [None, -3e5]}, indent=1)
+    cut = [whole[:at] for at in range(len(whole))]
+    put = [
+        whole[:at] + wrong + whole[at:]
+        for at in range(0, len(whole), 3)
+        for wrong in ("]", "}", ",", '"', "x", "\n\\u1")
+    ]
+    for content in [*cut, *put]:
+        try:
+            json.loads(content)
+        except ValueError as error:
+            path.write_text(content)
+            with pytest.raises(RecordedFormatError) as refused:
+                read_recorded(path)
+            assert f"not valid JSON ({error})." in str(refused.value), content
+
+
+def test_the_place_of_an_error_is_the_files_and_not_that_of_a_piece(tmp_path: Path) -> None:
+    path = tmp_path / "openie.json"
+    path.write_text(json.dumps({"docs": [_doc(f"T\nText {n}.") for n in range(5_000)]}, indent=1)[:-4] + ",]}")
+    with pytest.raises(ValueError) as told:
+        json.loads(path.read_bytes())
+    with pytest.raises(RecordedFormatError) as refused:
+        read_recorded(path)
+    assert str(told.value) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ('{"docs": [{"passage": "a"}], "docs": [{"passage": "b"}]}', ["b"]),
+        ('{"docs": {"passage": "a"}, "docs": [{"passage": "b"}]}', ["b"]),
+        ('{"a": {"docs": [1]}, "docs": [{"passage": "b"}], "c": []}', ["b"]),
+    ],
+)
+def test_of_members_of_one_name_the_last_counts(tmp_path: Path, content: str, found: list[str]) -> None:
+    path = tmp_path / "openie.json"
+    path.write_text(content)
+    assert texts(path) == found
+
+
+def test_a_last_member_that_is_no_list_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "openie.json"
+    path.write_text('{"docs": [], "docs": 1}')
+    with pytest.raises(RecordedFormatError, match='a list "docs"'):
+        read_recorded(path)
+
+
+def test_no_more_of_a_file_is_in_memory_than_is_being_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "openie.json"
+    path.write_text(json.dumps({"more": [["x"] * 1000] * 500, "docs": [_doc("T\n" + "word " * 200)] * 5_000}))
+    size = path.stat().st_size
+    assert size > 7_000_000
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in read_recorded(path)) == 5_000
+        assert tracemalloc.get_traced_memory()[1] < 1_500_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_value_that_would_take_too_much_memory_is_refused_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded, "JsonFile", partial(JsonFile, piece=64, longest=1_000))
+    path = _write(tmp_path, {"docs": [_doc("T\n" + "word " * 100), _doc("T\n" + "word " * 1_000)]})
+    with pytest.raises(RecordedFormatError, match=r"a value is longer than 1,000 characters: line 1 column 6\d\d "):
+        read_recorded(path)
