@@ -107,5 +107,7 @@ class Reloads:
             notifier.reloading()
             try:
                 await live.reload(schedule, api)
+            except Exception as error:  # whatever it was: the old configuration stays, and the next reload is served
+                log.error("reload_refused", error=error, exc_info=True)
             finally:
                 notifier.ready(standing())

@@ -56,9 +56,21 @@ def _key_variable(config: Config, environ: Mapping[str, str]) -> list[str]:
 
 
 def _named(path: Path, by: str) -> Path:
-    if path.exists() or path.is_symlink():
+    if _there(path, by) or path.is_symlink():
         return path
     raise ConfigError([f"{path}: there is no such file, which {by} names; write the path of an existing one"])
+
+
+def _there(path: Path, by: str) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise ConfigError(
+            [f"{path}, which {by} names, cannot be looked at ({error.strerror}); check the modes of its folders"]
+        ) from None
+    return True
 
 
 def _find(environ: Mapping[str, str]) -> Path:
@@ -69,7 +81,7 @@ def _find(environ: Mapping[str, str]) -> Path:
     for place, by in places:
         if by == "$HIPPOD_CONFIG":
             return _named(place, by)
-        if place.exists():
+        if _there(place, by):
             return place
     looked = ", ".join(str(place) for place, _ in places)
     raise ConfigError(

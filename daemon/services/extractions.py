@@ -53,13 +53,14 @@ class ExtractionService:
         return await self._answer(0)
 
     async def _answer(self, requeued: int) -> ExtractionResponse:
+        # First: where nothing runs any more, the costs are those of all that was read.
+        running = self._running is not None and not self._running.done()
         spent = await asyncio.to_thread(self._store.spent)
         costs = [
             Spent(extractor=name, passages=count, prompt_tokens=prompt, completion_tokens=completion)
             for name, (count, prompt, completion) in sorted(spent.items())
             if not name.startswith("failed:")
         ]
-        running = self._running is not None and not self._running.done()
         return ExtractionResponse(
             extractor=self._backlog.name,
             requeued=requeued,

@@ -149,6 +149,14 @@ def test_steps_are_streamed_as_they_happen(asking: Asking, thinking: Thoughts) -
     assert events[1][1]["thought"]["text"] == FIRST
 
 
+def test_no_character_that_ends_a_line_somewhere_breaks_the_stream(asking: Asking, thinking: Thoughts) -> None:
+    question = "Who pays\u2028for the\x85flame\u2029of Corl Tower?"
+    asking.model.script = thinking(FIRST, ENOUGH)
+    events = asking.streamed(question=question, steps=5, k=2)
+    assert events[0][1]["query"] == question
+    assert events[-1][0] == "answer"
+
+
 def test_what_has_no_effect_is_refused(asking: Asking) -> None:
     for body, field in (
         ({"session": "s"}, "session"),

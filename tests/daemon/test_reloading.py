@@ -1,6 +1,7 @@
 """A reload takes over what can change, and says every time what waits for a restart."""
 
 import asyncio
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,8 +9,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.config import load_config
-from daemon.reloading import Live
+from daemon.config import ConfigError, load_config
+from daemon.reloading import Live, Reloads
 
 HOME = {"HOME": "/nowhere"}
 
@@ -80,3 +81,43 @@ def test_a_token_that_came_or_went_with_tcp_waits_for_the_restart_as_tcp_does(re
     assert (event["changed"], event["needs_restart"]) == (["api.token_file"], [])
     assert reload.edge.token_files == [reload.folder / "two"]
     assert live.config.api.token_file == reload.folder / "two"
+
+
+def test_a_reload_that_fails_whatever_the_reason_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[str] = []
+
+    class Failing:
+        async def reload(self, _schedule: object, _api: object) -> None:
+            served.append("reload")
+            raise OSError(116, "Stale file handle")
+
+    async def run() -> None:
+        reloads = Reloads()
+        notifier = SimpleNamespace(reloading=lambda: None, ready=lambda standing: served.append(standing))
+        task = asyncio.create_task(reloads.run(Failing(), None, None, notifier, lambda: "ready"))  # type: ignore[arg-type]
+        for _ in range(2):
+            reloads.ask()
+            async with asyncio.timeout(60):
+                while served[-1:] != ["ready"] or reloads._asked.is_set():
+                    await asyncio.sleep(0.01)
+            served.append("seen")
+        task.cancel()
+
+    with capture_logs() as logged:
+        asyncio.run(run())
+    assert served == ["reload", "ready", "seen"] * 2
+    assert [event["event"] for event in logged] == ["reload_refused"] * 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to become somebody else for a moment")
+def test_a_folder_that_may_not_be_looked_into_is_a_sentence(tmp_path: Path) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0o700)
+    (shut / "hippod.toml").write_text("")
+    tmp_path.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(ConfigError, match="cannot be looked at"):
+            load_config(shut / "hippod.toml", HOME)
+    finally:
+        os.seteuid(0)
