@@ -58,6 +58,7 @@ class Follower:
         self._enter = enter
         self._rules = Rules(self.root, settings.include, settings.exclude)
         self._walker = Walker(self._rules, follow=self._follow, max_bytes=settings.max_bytes, enter=enter)
+        self.drives = self._walker.drives
         self._scan = 0
         self._names = Names()
 
@@ -101,7 +102,7 @@ class Follower:
     def gone(self, path: bytes) -> None:
         """A file, or a directory with all that is below it, was deleted or moved away."""
         due = time.monotonic() + GRACE_S
-        for known in self.ledger.below(path):
+        for known in self.drives.there(self.ledger.below(path)):
             self._vanish(known, due)
         self.links_freed |= self._walker.leave(path)
 
@@ -134,6 +135,15 @@ class Follower:
         self._walker.forget()
         self._names.forget()
         return self._compare(self.root, top)
+
+    def look_at_drives(self) -> None:
+        """Compare those that were away and are back: no event tells of that."""
+        for path in self.drives.back():
+            found = self._walker.look(path)
+            if found.kind == "directory":
+                self._compare(path, found)
+            else:
+                self.gone(path)
 
     def settle_one(self, now: float) -> bool:
         """Tell of one path that is due; returns whether there was one."""
@@ -177,7 +187,7 @@ class Follower:
             self.settling.put(path, now, now, stamp=_stamp(found))
         elif self.settling.holds(_entry_stamp(entry)):
             self._vanish(path, now + HOLD_S)  # a file that looks like it waits to be read: it may have moved there
-        else:
+        elif not self.drives.away(path):
             self._remove(path)
 
     # How.
@@ -200,7 +210,7 @@ class Follower:
             else:
                 news.append((path, found))
             self._watch_target(path, found)
-        lost = [path for path in self.ledger.below(top) if self._missed(path)]
+        lost = self.drives.there(path for path in self.ledger.below(top) if self._missed(path))
         self._look_at(news, lost)
         return None
 

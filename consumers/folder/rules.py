@@ -12,6 +12,7 @@ class Rules:
     """`include` and `exclude` of one folder; paths are absolute. Raises ValueError for a pattern that is none."""
 
     def __init__(self, root: bytes, include: Sequence[str], exclude: Sequence[str]) -> None:
+        self.root = root
         self._skip = len(root.rstrip(b"/")) + 1
         self._all = "**" in include and not any(pattern.startswith("!") for pattern in include)
         self._include = _compile(include, "include")

@@ -71,7 +71,8 @@ class FolderState:
     """How a followed folder is doing.
 
     `missing`: the folder is not there, or is empty where files were expected; what is known of it is kept.
-    `polling` with a `detail` is a fall-back that says what to raise. `pending` files are waiting until they settle.
+    `polling` with a `detail` is a fall-back that says what to raise; else a `detail` says which drive below it is away.
+    `pending` files are waiting until they settle.
     `last_scan_at` is in Unix seconds.
     """
 

@@ -1,5 +1,6 @@
 """The folder source: threads around a follower, and what the daemon asks of them."""
 
+import os
 import threading
 import time
 from collections import deque
@@ -74,6 +75,7 @@ class FolderSource:
         self._ended = False
         self._tickets: list[_Ticket] = []
         self._scan_at = 0.0
+        self._drives_at = 0.0
         self._name: StateName = "starting"
         self._detail = ""
         self._fallen_back = ""
@@ -174,6 +176,9 @@ class FolderSource:
         self._drain()
         now = time.monotonic()
         follower = self._follower
+        if follower.drives.absent and now >= self._drives_at:
+            self._drives_at = now + RETRY_S
+            follower.look_at_drives()
         if self._requests or now >= self._scan_at:
             self._scan()
         elif follower.settling.next_due() == 0:
@@ -186,10 +191,15 @@ class FolderSource:
                 follower.settle_one(now)  # beside it, not after: removals may be held back by what waits to be read
         elif not follower.settle_one(now):
             self._rest(now)
+        if self._name in ("watching", "polling"):
+            self._show(self._name, self._shortcoming())
         self._close_tickets()
 
     def _rest(self, now: float) -> None:
-        dues = (self._follower.settling.next_due(), self._follower.vanished.next_due(), self._scan_at)
+        follower = self._follower
+        dues = [follower.settling.next_due(), follower.vanished.next_due(), self._scan_at]
+        if follower.drives.absent:
+            dues.append(self._drives_at)
         self._wake.wait(min(IDLE_S, max(0.0, min(due for due in dues if due is not None) - now)))
         if self._watches is not None and not self._watches.alive and not self._stopping.is_set():
             log.error("inotify_ended", source=self._settings.source, hint="another reader is started")
@@ -235,11 +245,20 @@ class FolderSource:
         now = time.monotonic()
         pause = max(self._settings.poll_interval_s, MIN_POLL_PAUSE * (now - began))
         self._scan_at = now + pause if polling else float("inf")
-        self._show("polling" if polling else "watching", self._fallen_back if polling else "")
+        self._show("polling" if polling else "watching", self._shortcoming())
         waiting = {*follower.settling, *follower.vanished}
         for ticket in tickets:
             ticket.paths = set(waiting)
             self._tickets.append(ticket)
+
+    def _shortcoming(self) -> str:
+        """What keeps a folder that is followed from being followed whole, as it was configured."""
+        away = [
+            f"no drive is mounted at {os.fsdecode(path)!r} any more: what is known of it is kept; mount it, or put any file "
+            "there if its files are meant to be gone"
+            for path in sorted(self._follower.drives.absent)
+        ]
+        return "; ".join([self._fallen_back, *away] if self._fallen_back else away)
 
     def _lost(self, problem: str, tickets: list[_Ticket]) -> None:
         """The folder is not there: keep all that is known, wait until it comes back."""

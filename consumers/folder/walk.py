@@ -5,6 +5,7 @@
 import os
 from collections.abc import Callable, Iterator
 
+from consumers.folder.drives import Drives
 from consumers.folder.look import Look, look, refusal
 from consumers.folder.rules import Rules
 
@@ -22,6 +23,7 @@ class Walker:
         self._follow = follow
         self._max_bytes = max_bytes
         self._enter = enter
+        self.drives = Drives()
         # Where each directory was entered, both ways. Kept only if links are followed: a link to one of them is not.
         self._visited: dict[Inode, bytes] = {}
         self._inodes: dict[bytes, Inode] = {}
@@ -45,6 +47,8 @@ class Walker:
                 continue
             assert here.stat is not None
             inode = (here.stat.st_dev, here.stat.st_ino)
+            if path == top and path != self._rules.root:
+                self.drives.meet(path, here.stat.st_dev)
             if self._follow:
                 self._visited[inode] = path
                 self._inodes[path] = inode
@@ -64,6 +68,8 @@ class Walker:
                     if found.kind != "gone" and self._rules.follows(child):
                         yield child, found
                 elif self._rules.enters(child):
+                    assert found.stat is not None
+                    self.drives.meet(child, found.stat.st_dev, here.stat.st_dev)
                     (links if found.link else stack).append((child, found))
 
     def look(self, path: bytes) -> Look:
