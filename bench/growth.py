@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from daemon.allocator import give_back, take_thriftily
+from daemon.allocator import fit, give_back, take_thriftily
 from daemon.interpreter import lasting, share_fairly
 
 BATCH = 500
@@ -86,6 +86,8 @@ def _commit(store: Any, encoder: Any, documents: list[Any], removed: tuple[str, 
 
     batch = Batch(tuple(d for d, _ in documents), removed, tuple(p for _, p in documents))
     store.commit(with_vectors(store, encoder, batch))
+    now = store.snapshot()
+    fit(max(now.n_phrases, now.n_triples))  # as the daemon does
 
 
 def load(folder: str, size: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.errors import Failure
+from cli.errors import Exit, Failure
 
 SYSTEM_CONFIG = Path("/etc/hippod/config.toml")
 DEFAULT_SOCKET = "$XDG_RUNTIME_DIR/hippod.sock"
@@ -44,9 +44,9 @@ class Address:
 def find_socket(flag: str | None, environ: Mapping[str, str], cwd: Path) -> Address:
     """The socket to connect to. `Failure` where a configuration was named or found and cannot be read."""
     if flag:
-        return Address(cwd / Path(flag).expanduser(), "--socket")
+        return Address(cwd / _at_home(flag), "--socket")
     if environ.get("HIPPOD_SOCKET"):
-        return Address(cwd / Path(environ["HIPPOD_SOCKET"]).expanduser(), "$HIPPOD_SOCKET")
+        return Address(cwd / _at_home(environ["HIPPOD_SOCKET"]), "$HIPPOD_SOCKET")
     config = find_config(environ, cwd)
     base = config.parent if config else cwd
     if environ.get("HIPPOD_API__SOCKET"):
@@ -61,7 +61,7 @@ def find_socket(flag: str | None, environ: Mapping[str, str], cwd: Path) -> Addr
 def find_config(environ: Mapping[str, str], cwd: Path) -> Path | None:
     """The configuration file that names the socket, if there is one."""
     if environ.get("HIPPOD_CONFIG"):
-        return cwd / Path(environ["HIPPOD_CONFIG"]).expanduser()
+        return cwd / _at_home(environ["HIPPOD_CONFIG"])
     places = [Path(_variable("XDG_CONFIG_HOME", environ)) / "hippod" / "config.toml", SYSTEM_CONFIG]
     # os.path.isfile: a directory that may not be searched counts as absent, where Path.is_file would raise.
     return next((path for path in (*places, cwd / "config.toml") if os.path.isfile(path)), None)  # noqa: PTH113
@@ -85,9 +85,16 @@ def table(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _at_home(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise Failure(f"{text}: {error}", Exit.USAGE, "Write the path whole, or use --socket PATH.") from None
+
+
 def _expand(text: str, base: Path, environ: Mapping[str, str]) -> Path:
     expanded = _VARIABLE.sub(lambda match: _variable(match[1] or match[2], environ), text)
-    path = base / Path(expanded).expanduser()
+    path = base / _at_home(expanded)
     # Only "..", which must follow symbolic links as the system does, needs more than joining the two.
     return path.resolve() if ".." in path.parts else path.absolute()
 

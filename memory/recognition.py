@@ -16,6 +16,7 @@ from memory.llm.client import Message, ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.formats import Shape
 from memory.phrases import normalise_triple
+from memory.working.spending import tokens_of
 from store.types import Triple
 
 NEAR = 0.85
@@ -161,7 +162,10 @@ class Attempt:
             if reply is None:
                 self.calls = 0
             else:
-                self.prompt_tokens, self.completion_tokens = reply.prompt_tokens, reply.completion_tokens
+                # Where the server does not count: about as many as there are.
+                sent = (message["content"] for message in messages(query, triples))
+                self.prompt_tokens = reply.prompt_tokens or tokens_of(sent)
+                self.completion_tokens = reply.completion_tokens or tokens_of([reply.text])
             return kept
         except TimeoutError:
             asking.cancel()

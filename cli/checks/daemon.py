@@ -89,7 +89,7 @@ def answering(status: Status) -> Check:
 
 def encoder(status: Status) -> Check:
     said = f"{status.encoder}; openie {status.openie}"
-    if status.encoder.split(":")[0].split("-")[0] == "hash":
+    if status.encoder.startswith("hash"):
         hint = 'set [encoder] backend = "sentence-transformers" to find by meaning'
         return Check("encoder", "warn", f"{said}: finds words, not meaning", hint)
     return Check("encoder", "ok", said)

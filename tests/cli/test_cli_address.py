@@ -6,7 +6,7 @@ import pytest
 
 from cli import address
 from cli.address import find_socket
-from cli.errors import Failure
+from cli.errors import Exit, Failure
 from daemon.config import load_config, places
 
 
@@ -62,6 +62,15 @@ def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path, home: dict
         with pytest.raises(Failure, match=said) as failure:
             find_socket(None, home | {"HIPPOD_CONFIG": name}, tmp_path)
         assert "--socket" in str(failure.value.hint)
+
+
+@pytest.mark.parametrize("place", ["flag", "HIPPOD_SOCKET", "HIPPOD_API__SOCKET", "HIPPOD_CONFIG"])
+def test_a_home_that_nobody_has_is_told(tmp_path: Path, home: dict[str, str], place: str) -> None:
+    nowhere = "~no-such-user/s"
+    flag, environ = (nowhere, home) if place == "flag" else (None, home | {place: nowhere})
+    with pytest.raises(Failure, match="~no-such-user/s") as raised:
+        find_socket(flag, environ, tmp_path)
+    assert raised.value.code is Exit.USAGE
 
 
 def test_a_path_that_is_too_long_for_a_socket_is_used_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from cli.checks import inspection as inspections
 from cli.checks.check import Check, worst
 from cli.errors import Exit
 from daemon.contract import BAD_SOURCE_STATES, SourceStatus, Status
+from memory.encoder.hashing import HashEncoder
 from tests.cli.cli_answers import LIST, STATUS
 from tests.cli.cli_daemon import Here, Scripted, Shell, problem
 
@@ -160,7 +161,9 @@ def test_a_socket_must_be_one_that_this_user_may_write_to(tmp_path: Path, script
         assert daemons.socket(daemons.Address(scripted.socket, "--socket")).status == "fail"
 
 
-@pytest.mark.parametrize(("encoder", "status"), [("hash", "warn"), ("hash-256", "warn"), ("all-MiniLM-L6-v2", "ok")])
+@pytest.mark.parametrize(
+    ("encoder", "status"), [(HashEncoder().identity.name, "warn"), ("hash-256", "warn"), ("all-MiniLM-L6-v2", "ok")]
+)
 def test_an_encoder_that_knows_no_meaning_is_told(encoder: str, status: str) -> None:
     assert daemons.encoder(Status.model_validate(STATUS | {"encoder": encoder})).status == status
 
