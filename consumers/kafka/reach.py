@@ -5,6 +5,7 @@ import logging
 import socket
 import time
 from collections.abc import Mapping
+from threading import current_thread
 from typing import Any
 
 from kafka import KafkaConsumer
@@ -24,9 +25,61 @@ def reachable(settings: KafkaSettings) -> bool:
     return any(_answers(*_split(broker)) for broker in settings.brokers)
 
 
-def opened(config: Mapping[str, Any]) -> Any:
-    """A consumer. Where making one fails, kafka-python leaves the thread behind that it had started; here it is ended."""
+class Heard(logging.Handler):
+    """Keeps the last failure that one consumer's connections told of, and the last refusal among them.
+
+    While it looks for its brokers the client tries on and raises nothing: what it logs is all that there is. Its lines do not
+    say which client they are of, but each client connects in a thread of its own, which also logs them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._consumer: Any = None
+        self._failure = ("", 0.0)
+        self._refusal = ("", 0.0)
+
+    def listen(self, consumer: Any) -> None:
+        """From now on to this one, which may still be in the making."""
+        self._consumer = consumer
+        if self not in _connections.handlers:
+            _connections.addHandler(self)
+
+    def close(self) -> None:
+        _connections.removeHandler(self)
+        super().close()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if getattr(getattr(self._consumer, "_net", None), "_io_thread", None) is not current_thread():
+            return
+        errors = [each for each in record.args or () if isinstance(each, Exception)]
+        if errors:
+            self._failure = (record.getMessage(), time.monotonic())
+        if any(isinstance(error, _REFUSALS) for error in errors):
+            self._refusal = (str(errors[-1]), time.monotonic())
+
+    def failure(self) -> str:
+        """Why a connection failed within the last seconds, in the client's words; "" where none did."""
+        return _recent(self._failure)
+
+    def refusal(self) -> str:
+        """Why a login was refused within the last seconds; "" where none was."""
+        return _recent(self._refusal)
+
+
+_REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
+
+# A broker that is away costs several lines a second there. Ours say it once, with these as the reason.
+_connections = logging.getLogger("kafka.net")
+_connections.propagate = False
+_connections.setLevel(logging.WARNING)
+_connections.addHandler(logging.NullHandler())  # without any, Python would write the lines to stderr
+
+
+def opened(config: Mapping[str, Any], heard: Heard | None = None) -> Any:
+    """A consumer, to which `heard` listens. Where making one fails, kafka-python leaves its thread behind; here it is ended."""
     consumer: Any = KafkaConsumer.__new__(KafkaConsumer)
+    if heard is not None:
+        heard.listen(consumer)
     try:
         consumer.__init__(**config)
     except BaseException:
@@ -38,42 +91,8 @@ def opened(config: Mapping[str, Any]) -> Any:
     return consumer
 
 
-class _Heard(logging.Handler):
-    """Keeps the last failure that the client told of its connections, and the last refusal among them.
-
-    While it looks for its brokers the client tries on and raises nothing: what it logs is all that there is.
-    """
-
-    failure = ("", 0.0)
-    refusal = ("", 0.0)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        errors = [each for each in record.args or () if isinstance(each, Exception)]
-        if errors:
-            _Heard.failure = (record.getMessage(), time.monotonic())
-        if any(isinstance(error, _REFUSALS) for error in errors):
-            _Heard.refusal = (str(errors[-1]), time.monotonic())
-
-
-_REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
-
-# A broker that is away costs several lines a second there. Ours say it once, with these as the reason.
-_connections = logging.getLogger("kafka.net")
-_connections.propagate = False
-_connections.setLevel(logging.WARNING)
-_connections.addHandler(_Heard())
-
-
-def failure() -> str:
-    """Why a connection failed within the last seconds, in the client's words; "" where none did."""
-    said, at = _Heard.failure
-    return said if time.monotonic() - at < _RECENT_S else ""
-
-
-def refusal() -> str:
-    """Why a login was refused within the last seconds; "" where none was."""
-    said, at = _Heard.refusal
-    return said if time.monotonic() - at < _RECENT_S else ""
+def _recent(said: tuple[str, float]) -> str:
+    return said[0] if time.monotonic() - said[1] < _RECENT_S else ""
 
 
 def _split(broker: str) -> tuple[str, int]:

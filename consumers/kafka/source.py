@@ -24,7 +24,7 @@ from kafka.structs import OffsetAndMetadata
 from consumers.kafka.events import Arrived, Event, Partition, Placed, Stands
 from consumers.kafka.membership import Membership
 from consumers.kafka.message import Message
-from consumers.kafka.reach import failure, opened, reachable, refusal
+from consumers.kafka.reach import Heard, opened, reachable
 from consumers.kafka.settings import KafkaSettings, consumer_config
 
 POLL_MS = 200
@@ -75,6 +75,7 @@ class KafkaSource:
         self._committed: dict[Partition, int] = {}
         self._asks: deque[Future[dict[Partition, int]]] = deque()
         self._next_look = 0.0
+        self._heard = Heard()
         self.state = SourceState()
         self.paused = False
         """Whether nothing is fetched because too much is under way."""
@@ -107,13 +108,14 @@ class KafkaSource:
             try:
                 self._follow()
             except Exception as error:  # noqa: BLE001 - whatever the client raises, the topics are followed again
-                self._say(*_told(error))
+                self._say(*_told(error, self._heard.refusal()))
                 expected = isinstance(error, KafkaError | OSError)
                 if failures == 0 or not expected:
                     log.warning("kafka_trouble", source=self._settings.name, error=self.state.detail)
             failures = 0 if time.monotonic() - began > 30 else failures + 1
             denied = self.state.state == "denied"
             self._stop.wait(DENIED_S if denied else BACKOFF_S[min(failures, len(BACKOFF_S) - 1)])
+        self._heard.close()
         self._say("stopped")
         while self._asks:
             self._asks.popleft().cancel()
@@ -122,7 +124,7 @@ class KafkaSource:
         if not reachable(self._settings):
             self._unreachable()
             return
-        consumer = opened(consumer_config(self._settings, KafkaConsumer.DEFAULT_CONFIG))
+        consumer = opened(consumer_config(self._settings, KafkaConsumer.DEFAULT_CONFIG), self._heard)
         self._say("joining")
         member = Membership(consumer, self._known)
         self._committed.clear()
@@ -224,10 +226,10 @@ class KafkaSource:
         self._commit(consumer)
         mine = consumer.assignment()
         if not member.joined:
-            if refused := refusal():
+            if refused := self._heard.refusal():
                 self._say("denied", f"the brokers refuse the login: {refused}")
             elif reachable(self._settings):
-                self._say("joining", failure())
+                self._say("joining", self._heard.failure())
             else:
                 self._unreachable()
             return
@@ -304,11 +306,12 @@ def _message(record: object) -> Message:
     )
 
 
-def _told(error: Exception) -> tuple[str, str]:
+def _told(error: Exception, refused: str) -> tuple[str, str]:
+    """The state that an error means, and why; `refused`: what the brokers said to a login just now."""
     reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     reason = reason.replace(f"{type(error).__name__}: {type(error).__name__}", type(error).__name__)
-    if isinstance(error, SaslAuthenticationFailedError | UnsupportedSaslMechanismError) or refusal():
-        return "denied", f"the brokers refuse the login: {refusal() or reason}"
+    if isinstance(error, SaslAuthenticationFailedError | UnsupportedSaslMechanismError) or refused:
+        return "denied", f"the brokers refuse the login: {refused or reason}"
     if isinstance(error, AuthorizationError):
         return "denied", f"the brokers refuse access: {reason}"
     if isinstance(error, KafkaConfigurationError):
