@@ -91,6 +91,11 @@ class Held:
         row = image.passage_rows.get(passage)
         return image.extractors.get(row) if row is not None else None
 
+    def extractors(self) -> dict[str, str]:
+        """Which extractor read which passage, living or not, by id."""
+        image = self._image
+        return {image.passages[row].id: name for row, name in image.extractors.copy().items()}
+
     def extracted(self, passage: str) -> tuple[Triple, ...]:
         """The triples that an extractor found in a passage; none where it found none, or nobody read it."""
         image = self._image

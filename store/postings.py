@@ -10,6 +10,7 @@ the idf that stays positive, ln(1 + (N - df + 0.5) / (df + 0.5)).
 import re
 from array import array
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from unicodedata import normalize
@@ -105,6 +106,20 @@ class Postings:
             np.concatenate([found[i][1] for i in kept] or nothing),
             self._lengths.view()[:n],
         )
+
+    def prints(self, n: int, of: Callable[[str], int]) -> NDArray[np.uint64]:
+        """For each of the first `n` passages a number that stands for its terms and how often each occurs, shape (n,).
+
+        `of` gives 64 bits for a term; equal passages have equal numbers whatever order their terms came in. May run while
+        the writer goes on. O(everything).
+        """
+        out = np.zeros(n, np.uint64)
+        for term in dict.fromkeys([*self._places, *self._later.copy()]):
+            rows, counts = self._of(term)
+            inside = rows < n
+            # Unsigned numbers wrap around. A row stands in a term's list once.
+            out[rows[inside]] += np.uint64(of(term)) * counts[inside].astype(np.uint64)
+        return out
 
     def length(self, row: int) -> int:
         return int(self._lengths.view()[row])

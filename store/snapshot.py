@@ -4,7 +4,7 @@ Taking a snapshot copies nothing but the ends of arrays; what a query needs as w
 first use and shared by all queries of the same commit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -100,6 +100,10 @@ class Snapshot:
     def bm25(self, query: str) -> NDArray[np.float32]:
         """BM25 of every passage, shape (n_passages,)."""
         return self._postings.scores(query, self.passage_alive, self._total_length)
+
+    def term_prints(self, of: Callable[[str], int]) -> NDArray[np.uint64]:
+        """`store.postings.Postings.prints` of every passage, shape (n_passages,)."""
+        return self._postings.prints(self.n_passages, of)
 
     def walk(self, weights: EdgeWeights) -> Walk:
         """The graph with edges weighted so, made at first use and shared by all queries of this snapshot."""

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 import numpy as np
 
+from store.agreement import disagreements
 from store.export import export_lines
 from store.load import load_image
+from store.pinned import Pinned
 from store.recall import synonym_recall
+from store.saved import KINDS
 from store.snapshot import Snapshot
 from store.store import Store
 from store.synonyms import EXACT_BELOW
@@ -33,9 +36,11 @@ class Verified:
 
 
 def verify(store: Store) -> Verified:
-    """Compares the present snapshot with one built anew from the tables. Commits and queries go on meanwhile."""
+    """Compares the present memory with one built anew from the tables. Commits and queries go on meanwhile."""
     with store.undisturbed():
-        snapshot = store.snapshot()
+        with store.between_commits():
+            live, extractors = store.pinned(), store.extractors()
+        snapshot = live.snapshot
         tables = Tables(store.folder, snapshot.dim, mend=False)
         found = Verified(snapshot.commit)
         try:
@@ -45,11 +50,14 @@ def verify(store: Store) -> Verified:
             found.problems.append(f"the tables cannot be read: {type(error).__name__}: {error}")
             return found
     anew = Snapshot(image, snapshot.commit, snapshot.time)
-    for difference in _differences(snapshot, anew, found):
+    by_tables = Pinned(anew, image.documents, image.users)
+    read = {image.passages[row].id: name for row, name in image.extractors.items()}
+    for difference in chain(_differences(snapshot, anew, found), disagreements(live, extractors, by_tables, read)):
         if len(found.problems) == SHOWN:
             break
         found.problems.append(difference)
-    for name, vectors in (("passages", anew.passage_vectors), ("phrases", anew.phrase_vectors)):
+    for name in KINDS:
+        vectors = getattr(anew, f"{name[:-1]}_vectors")
         for start, block in vectors.blocks():
             lengths = np.linalg.norm(block, axis=1)
             if not np.isfinite(lengths).all() or (np.abs(lengths - 1) > 1e-3).any():

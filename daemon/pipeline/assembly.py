@@ -1,6 +1,6 @@
 """From outcomes to one batch: which documents a task replaces, moves and removes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -20,6 +20,10 @@ class Containers:
         self._uris: dict[str, set[str]] = {}
         for document in documents:
             self.add(document.uri)
+
+    def __iter__(self) -> Iterator[str]:
+        """The files, and the documents that are no file's, that hold any."""
+        return iter(self._uris)
 
     def add(self, uri: str) -> None:
         self._uris.setdefault(container(uri), set()).add(uri)

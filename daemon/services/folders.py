@@ -31,7 +31,7 @@ class FollowedFolder:
         )
         self.name = settings.source
         prefix = file_uri(settings.root).rstrip("/") + "/"
-        known = dict.fromkeys((uri for uri in pipeline.containers._uris if uri.startswith(prefix)), UNREAD)
+        known = dict.fromkeys((uri for uri in pipeline.containers if uri.startswith(prefix)), UNREAD)
         known |= {uri: Fingerprint.from_json(at) for uri, at in positions.items() if uri.startswith(prefix)}
         self._source = FolderSource(settings, known, pipeline.emit, touched=pipeline.touched)
         pipeline.follow(self.name, self._source.committed)

@@ -2,13 +2,16 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from store.backup import backup, restore
 from store.errors import StoreDamaged, StoreError, StoreLocked
 from store.export import export_lines
+from store.snapshot import Snapshot
 from store.tables import NAMES
 from store.verify import verify
 from tests.store import oracle
@@ -42,6 +45,43 @@ def test_verify_tells_of_an_edge_that_the_tables_do_not_have(store):
     store._image.relation.add([0, 1], [1, 0], [1.0, 1.0])
     store.commit(complete(store, documents(20, 21), []))
     assert any('"relation"' in problem for problem in verify(store).problems)
+
+
+def blank(vectors):
+    vectors._blocks[0] = np.zeros_like(vectors._blocks[0])
+
+
+def a_passage(image):
+    """The row of a living passage that states something."""
+    return next(row for row, users in enumerate(image.users) if users and len(image.effective[row]))
+
+
+SPOILS = {
+    "vector of the passage": lambda image: blank(image.passage_vectors),
+    "vector of the phrase": lambda image: blank(image.phrase_vectors),
+    "vector of the triple": lambda image: blank(image.triple_vectors),
+    "words of the passage": lambda image: image.postings.extend(a_passage(image), "zanzibar"),
+    "states other triples": lambda image: image.incidence.add(
+        [a_passage(image)], [int(image.effective[a_passage(image)][0])], [-1.0]
+    ),
+    "the document d9 is in the tables alone": lambda image: image.documents.pop("d9"),
+    "the document d9 is not what the tables say": lambda image: image.documents.update(
+        d9=replace(image.documents["d9"], title="Another")
+    ),
+    "is held by": lambda image: image.users[a_passage(image)].update(d9=None, other=None),
+    "was read by": lambda image: image.extractors.clear(),
+}
+
+
+@pytest.mark.parametrize("told", SPOILS)
+def test_verify_tells_of_what_an_export_does_not_show(store, told):
+    expected = lines(store)
+    SPOILS[told](store._image)
+    store._snapshot = Snapshot(store._image, store.snapshot().commit, store.snapshot().time)
+    assert lines(store) == expected
+    problems = verify(store).problems
+    assert problems
+    assert any(told in problem for problem in problems), problems
 
 
 def test_a_backup_is_the_memory_of_its_commit_whatever_comes_after(store, tmp_path):

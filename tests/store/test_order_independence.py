@@ -18,6 +18,7 @@ import store.upkeep
 from store.errors import StoreError
 from store.export import export_lines
 from store.keys import passage_id
+from store.verify import verify
 from tests.store import oracle
 from tests.store.small import PHRASES, complete, open_store, reading
 
@@ -153,7 +154,10 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def teardown(self):
         if hasattr(self, "store"):
+            # Vectors, words, documents and who read what: an export does not show them.
+            problems = verify(self.store).problems
             self.store.close()
+            assert problems == []
             shutil.rmtree(self.folder)
 
 
