@@ -261,15 +261,23 @@ class Pipeline:
         self._again[source] = again
 
     def retry(self, document: Document) -> bool:
-        """Has the document's source try it once more; false where the source does not, or is not followed any more."""
+        """Has the document's source try it once more; false where the source does not, is not followed any more, or has sent
+        a later one that is under way."""
         again = self._again.get(document.source)
-        if again is not None:
-            again(document)
-        return again is not None
+        if again is None or self.intake.busy(document.uri):
+            return False
+        again(document)
+        return True
 
-    def again(self, uri: str, task: Task, source: str, attempts: int) -> None:
-        """Tries a failed document once more."""
+    def again(self, uri: str, task: Task, source: str, attempts: int) -> bool:
+        """Tries a failed document once more; false where other work for it is under way.
+
+        That came after the failure, so it is what counts: a correction that was accepted, or a removal.
+        """
+        if self.intake.busy(container(uri)):
+            return False
         self._put(container(uri), task, source, attempts)
+        return True
 
     async def learn(self, extractions: Mapping[str, Extracted]) -> None:
         """Commits what was found in passages that are committed already; returns once that is done."""

@@ -125,8 +125,12 @@ class DocumentService:
         return len({uri for id in again for uri in users(id)})
 
     def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
-        """Tries the failed documents that are `wanted` again, on the event loop; returns how many."""
+        """Tries the failed documents that are `wanted` again, on the event loop; returns how many.
+
+        What came for a document since it failed is left to itself: it is a try already, or better than one.
+        """
         seen: set[str] = set()
+        requeued = 0
         for document in self._store.documents():
             key = container(document.uri)
             if document.state is not State.FAILED or key in seen or not wanted(document):
@@ -138,14 +142,13 @@ class DocumentService:
                 held = self._store.positions.get(key)
                 inode = Fingerprint.from_json(held).inode if held else -1
                 task = FileChanged(key, path_of(key), document.source, Fingerprint(-1, -1, inode))
-                self._pipeline.again(key, task, document.source, document.attempts)
+                requeued += self._pipeline.again(key, task, document.source, document.attempts)
             elif document.uri.startswith("kafka:"):
-                if document.payload is not None and self._pipeline.retry(document):
-                    seen.add(key)
+                requeued += document.payload is not None and self._pipeline.retry(document)
             elif document.payload is not None:
                 seen.add(key)
-                self._pipeline.again(key, Added(key, document.payload), document.source, document.attempts)
-        return len(seen)
+                requeued += self._pipeline.again(key, Added(key, document.payload), document.source, document.attempts)
+        return requeued
 
 
 def _sorted_out(documents: Sequence[dict[str, Any]]) -> _Given:

@@ -1,14 +1,16 @@
 """What one request hands in has the inbox's limits, and of equal ids the last counts."""
 
+import base64
 import contextlib
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.e2e.running import Daemon
+from tests.e2e.running import Daemon, until
 
 DOCUMENTS, BYTES = 50, 20_000
 
@@ -117,3 +119,37 @@ def test_a_hundred_thousand_uris_are_removed_within_one_request(narrow: Daemon) 
     narrow.add({"id": "often", "text": "Named often."})
     answer = narrow.ask("DELETE", "/v1/documents", json={"uris": ["added:often"] * 100_000 + ["added:never"]})
     assert (answer["removed"], answer["missing_uris"]) == (100_000, ["added:never"])
+
+
+def fail(daemon: Daemon, id: str) -> None:
+    """Adds a document that cannot be read, and is kept for another try."""
+    daemon.add({"id": id, "filename": "damaged.pdf", "content_base64": base64.b64encode(b"no PDF").decode()})
+    daemon.wait()
+    assert daemon.documents()[f"added:{id}"]["state"] == "failed"
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["being read", "waiting"])
+def test_a_retry_leaves_a_correction_that_was_accepted_alone(narrow: Daemon, begun: bool) -> None:
+    fail(narrow, "corrected")
+    with parsers_at_rest(narrow):
+        if not begun:
+            narrow.add({"id": "before", "text": "The only reader has it."})
+        narrow.add({"id": "corrected", "text": "What it should have been."})
+        assert narrow.ctl_json("retry", "added:corrected") == {"requeued": 0}
+    narrow.wait()
+    assert [passage["text"] for passage in narrow.ctl_json("show", "added:corrected")["passages"]] == [
+        "What it should have been."
+    ]
+
+
+def test_a_retry_leaves_a_removal_that_waits_alone(narrow: Daemon) -> None:
+    fail(narrow, "unwanted")
+    with ThreadPoolExecutor(1) as pool:
+        with parsers_at_rest(narrow):
+            narrow.add({"id": "before", "text": "The only reader has it now."})
+            removal = pool.submit(narrow.ask, "DELETE", "/v1/documents", json={"uris": ["added:unwanted"]})
+            until(lambda: narrow.documents()["added:unwanted"]["state"] == "pending", "the removal waits")
+            assert narrow.ctl_json("retry") == {"requeued": 0}
+        assert removal.result()["removed"] == 1
+    narrow.wait()
+    assert "added:unwanted" not in narrow.documents()
