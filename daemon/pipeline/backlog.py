@@ -101,6 +101,12 @@ class Backlog:
         self._tasks = [asyncio.create_task(self._work(), name=f"extract {n}") for n in range(self._at_once)]
         self._tasks.append(asyncio.create_task(self._commit(), name="extractions"))
         self._tasks.append(asyncio.create_task(self._look(), name="model"))
+        for task in self._tasks:
+            task.add_done_callback(_ended)
+
+    def alive(self) -> bool:
+        """Whether every part that was started runs: nothing would be read, or committed, without one of them."""
+        return not any(task.done() for task in self._tasks)
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -315,3 +321,9 @@ class Backlog:
 
 def _next_try(failure: Failure) -> float | None:
     return time.time() + RETRIES_S[failure.attempts - 1] if failure.attempts <= len(RETRIES_S) else None
+
+
+def _ended(task: asyncio.Task[None]) -> None:
+    """Tells of a part that ended by itself: they run until they are cancelled."""
+    if not task.cancelled():
+        log.critical("extraction_ended", task=task.get_name(), exc_info=task.exception())
