@@ -49,6 +49,7 @@ def api_settings(config: Config) -> ApiSettings:
     limits = ApiLimits(
         json_bytes=api.request_bytes,
         lines_bytes=max(api.request_bytes, api.lines_bytes),
+        lines=config.daemon.inbox_documents,
         import_bytes=max(api.request_bytes, api.import_bytes),
         connections=most,
         queries=api.concurrent_queries,

@@ -135,7 +135,10 @@ async def read_all(request: Request, share: Share, limits: Limits) -> bytearray:
 
 
 async def read_lines(request: Request, share: Share, limits: Limits) -> list[dict[str, Any]]:
-    """JSON lines as objects; empty lines are passed over. A line may be as long as a JSON body."""
+    """JSON lines as objects; empty lines are passed over. A line may be as long as a JSON body.
+
+    TooLarge at the first document beyond `lines`: millions fit into a body, and would be read to be refused.
+    """
     found: list[dict[str, Any]] = []
     number = 0
     rest = bytearray()
@@ -152,14 +155,19 @@ async def read_lines(request: Request, share: Share, limits: Limits) -> list[dic
         rest = last
         for line in lines:
             number += 1
-            _append(found, line, number)
-    _append(found, rest, number + 1)
+            _append(found, line, number, limits.lines)
+    _append(found, rest, number + 1, limits.lines)
     return found
 
 
-def _append(found: list[dict[str, Any]], line: bytes | bytearray, number: int) -> None:
+def _append(found: list[dict[str, Any]], line: bytes | bytearray, number: int, most: int) -> None:
     if not line.strip():
         return
+    if len(found) >= most:
+        raise TooLarge(
+            f"These are more than {most} documents, and no more may wait to be indexed ([daemon] inbox_documents); none of "
+            "these was taken: send them in several requests."
+        )
     try:
         value = from_json(line, allow_inf_nan=False)
     except ValueError as error:

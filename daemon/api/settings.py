@@ -14,6 +14,8 @@ class Limits:
     """A JSON body is parsed at one go on the event loop: 16 MiB take about 80 ms."""
     lines_bytes: int = 64 * MIB
     """A body of JSON lines is parsed line by line as it arrives."""
+    lines: int = 100_000
+    """Documents in one body of JSON lines: as many as may wait to be indexed, since more are refused whatever they say."""
     import_bytes: int = 1024 * MIB
     """An import is handed on chunk by chunk and never held here."""
     held_bytes: int = 192 * MIB

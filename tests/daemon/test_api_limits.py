@@ -63,6 +63,19 @@ def test_lines_and_imports_have_limits_of_their_own(path: str) -> None:
         assert too_much.status_code == 413
 
 
+def test_lines_are_read_no_further_than_the_first_document_too_many() -> None:
+    kind = {"Content-Type": "application/x-ndjson"}
+    three = b'{"text": "a"}\n\n' * 3
+    with served(Limits(lines=3)) as api:
+        assert api.client.post(Route.DOCUMENTS, content=three, headers=kind).status_code == 200
+        # What follows the fourth is no JSON, and is not looked at.
+        for fourth in (b'{"text": "b"}', b'{"text": "b"}\nnonsense\n', b"nonsense"):
+            answer = api.client.post(Route.DOCUMENTS, content=three + fourth, headers=kind)
+            assert answer.status_code == 413
+            assert "more than 3 documents" in answer.json()["detail"]
+            assert "send them in several requests" in answer.json()["detail"]
+
+
 def test_one_line_without_end_is_refused() -> None:
     with served(Limits(json_bytes=10_000)) as api:
         pieces = (b"x" * 1_000 for _ in range(50))

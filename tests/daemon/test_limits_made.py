@@ -3,7 +3,8 @@
 import pytest
 
 from consumers.kafka.line import Backlog, Line
-from daemon.limits import KEPT_FILES, LEAST_CONNECTIONS, connections
+from daemon.config import Config
+from daemon.limits import KEPT_FILES, LEAST_CONNECTIONS, api_settings, connections
 from daemon.pipeline.room import Room
 
 
@@ -18,6 +19,11 @@ from daemon.pipeline.room import Room
 )
 def test_connections_leave_room_for_other_files(wanted: int, sides: int, files: int, given: int) -> None:
     assert connections(wanted, sides, files) == given
+
+
+def test_one_request_may_hold_as_many_lines_as_may_wait_to_be_indexed() -> None:
+    config = Config.model_validate({"daemon": {"inbox_documents": 7}})
+    assert api_settings(config).limits.lines == 7
 
 
 def test_a_room_counts_items_and_bytes_and_takes_anything_when_it_is_empty() -> None:
