@@ -1,5 +1,6 @@
 """Checks of a configuration against the machine: files that must be readable, directories that must exist."""
 
+import os
 import re
 import stat
 from difflib import get_close_matches
@@ -55,10 +56,14 @@ def read_token(path: Path) -> str:
 def _head(path: Path) -> str:
     what = "a file that hippod can read"
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise ValueError(f"{what}; {path} is not a regular file")
-        with path.open("rb") as file:
-            content = file.read(_TOKEN_BYTES + 1)
+        # Opened without waiting, and then looked at: a pipe, put there meanwhile, would never be opened by reading it.
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise ValueError(f"{what}; {path} is not a regular file")
+            content = os.read(file, _TOKEN_BYTES + 1)
+        finally:
+            os.close(file)
     except FileNotFoundError:
         raise ValueError(f"{what}; there is no {path}{_similar(path)}") from None
     except OSError as error:

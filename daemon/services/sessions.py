@@ -130,7 +130,7 @@ class SessionService:
                 dropped = len(memory.points) - len(kept.points)
                 self._sessions.keep(session, memory_to_json(kept), dropped)
         except (SessionDamaged, BadTrace, OSError) as error:
-            log.warning("session_unreadable", session=name, error=str(error))
+            log.warning("session_unreadable", session=name, error=error)
 
 
 def _utc(seconds: float) -> datetime:
