@@ -6,11 +6,14 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from consumers.kafka.line import Mark
-from daemon.pipeline.work import Task, Work
+from daemon.pipeline.work import Task, Work, container
 
 
 class Intake:
     """A queue on the event loop. Nothing is started for a key while earlier work for it is under way.
+
+    A line of a file has a key of its own, so that work for it takes nobody's place in the queue. Lines are worked on beside
+    each other, and before what waits for their file; never beside the file itself, whose reading gives its lines anew.
 
     `finished` counts work in the order it came, so that `drained` can tell when all that was there at a moment is done;
     work that replaces earlier work takes its place in that order.
@@ -19,6 +22,8 @@ class Intake:
     def __init__(self) -> None:
         self._waiting: OrderedDict[str, Work] = OrderedDict()
         self._active: dict[str, Work] = {}
+        self._lines: dict[str, int] = {}
+        """How much work for its lines is not done, by file."""
         self._seq = 0
         self._open: set[int] = set()
         self._listeners: set[asyncio.Event] = set()
@@ -43,6 +48,8 @@ class Intake:
             earlier.tickets.extend(work.tickets)
             earlier.marks.extend(work.marks)
             work.tickets, work.marks, work.waiters = earlier.tickets, earlier.marks, earlier.waiters
+        else:
+            self._count_line(key, 1)
         self._waiting[key] = work
         self._open.add(work.seq)
         self._notify()
@@ -51,7 +58,7 @@ class Intake:
     def take(self, wanted: Work | None = None) -> Work | None:
         """The next work (or `wanted`) whose key is free, now under way; None when there is none."""
         for key, work in self._waiting.items() if wanted is None else [(wanted.key, wanted)]:
-            if key not in self._active:
+            if self._free(key):
                 del self._waiting[key]
                 self._active[key] = work
                 return work
@@ -72,11 +79,33 @@ class Intake:
         """`work` is committed, failed, or not worth doing any more."""
         if self._active.get(work.key) is work:
             del self._active[work.key]
+            self._count_line(work.key, -1)
         self._open.discard(work.seq)
         self._notify()
 
     def busy(self, key: str) -> bool:
-        return key in self._waiting or key in self._active
+        """Whether there is work for `key`, or for a line of it."""
+        return key in self._waiting or key in self._active or key in self._lines
+
+    @property
+    def mark(self) -> int:
+        """Now, in the order in which work came."""
+        return self._seq
+
+    def waits(self, key: str, mark: int) -> bool:
+        """Whether what waited for `key` at `mark`, or took its place since, waits still."""
+        work = self._waiting.get(key)
+        return work is not None and work.seq <= mark
+
+    def _free(self, key: str) -> bool:
+        return not (key in self._active or key in self._lines or container(key) in self._active)
+
+    def _count_line(self, key: str, by: int) -> None:
+        file = container(key)
+        if file != key:
+            self._lines[file] = self._lines.get(file, 0) + by
+            if not self._lines[file]:
+                del self._lines[file]
 
     def pending(self) -> list[Work]:
         """Everything that is not done, in the order it came."""

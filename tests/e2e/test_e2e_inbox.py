@@ -153,3 +153,14 @@ def test_a_retry_leaves_a_removal_that_waits_alone(narrow: Daemon) -> None:
         assert removal.result()["removed"] == 1
     narrow.wait()
     assert "added:unwanted" not in narrow.documents()
+
+
+@pytest.mark.parametrize(
+    ("gone", "left"), [(("#1", "#2"), {"#3", "#4"}), (("#4", "#2", "#1"), {"#3"}), (("", "#1"), set())]
+)
+def test_lines_of_one_file_are_removed_together(narrow: Daemon, gone: tuple[str, ...], left: set[str]) -> None:
+    lines = "".join(json.dumps({"id": str(n), "text": f"Signed by {n}."}) + "\n" for n in range(1, 5))
+    uri = narrow.write(f"together{len(left)}.jsonl", lines)
+    narrow.wait()
+    assert narrow.ctl_json("rm", *(uri + line for line in gone))["removed"] == len(gone)
+    assert set(narrow.documents(prefix=uri)) == {uri + line for line in left}

@@ -1,0 +1,126 @@
+"""What comes for a file, for its lines and for its position while earlier work for the same file waits or is under way."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from consumers.types import FileChanged, Fingerprint
+from daemon.pipeline.pipeline import Pipeline
+from daemon.pipeline.reading import Reader
+from daemon.pipeline.work import Outcome, Work
+from memory.encoder import make_encoder
+from store.keys import passage_id
+from store.store import Store
+from store.types import Document, Extraction, PassageRef, PassageText
+
+FILE = "file:///drive/book.jsonl"
+SOURCE = "/drive"
+
+
+class NothingFound:
+    """An extractor."""
+
+    name = "none"
+
+    async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
+        return []
+
+
+class Lines:
+    """A reader of one file of lines. It reads nothing until it is let go."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.released = asyncio.Event()
+        self.begun: list[str] = []
+
+    async def read(self, work: Work) -> AsyncIterator[Outcome]:
+        self.begun.append(work.key)
+        if not isinstance(work.task, FileChanged):
+            yield Outcome(work)
+            return
+        await self.released.wait()
+        texts = {name: PassageText(passage_id("T", text), "T", text) for name, text in self.texts.items()}
+        documents = [
+            Document(f"{FILE}#{name}", SOURCE, passages=(PassageRef(text.id),)) for name, text in texts.items()
+        ]
+        yield Outcome(
+            work,
+            documents,
+            {text.id: text for text in texts.values()},
+            positions={work.key: work.task.fingerprint.to_json()},
+        )
+
+
+class Drive:
+    """A running pipeline that follows a folder with one file."""
+
+    def __init__(self, store: Store, pipeline: Pipeline, reader: Lines) -> None:
+        self.store = store
+        self.pipeline = pipeline
+        self.reader = reader
+
+    def change(self, digest: str, **texts: str) -> None:
+        """The file's lines have these texts from now on, and the folder tells of it."""
+        self.reader.texts = texts
+        self.pipeline._emitted(FileChanged(FILE, b"/drive/book.jsonl", SOURCE, Fingerprint(1, 1, 1, digest)))
+
+    async def until_begun(self, *keys: str) -> None:
+        while self.reader.begun != list(keys):
+            await asyncio.sleep(0.005)
+
+    def held(self) -> dict[str, str]:
+        """Each line's text as it is in the memory."""
+        snapshot = self.store.snapshot()
+        found = {}
+        for document in self.store.documents():
+            row = snapshot.passage_row(document.passages[0].passage)
+            assert row is not None
+            found[document.uri.removeprefix(f"{FILE}#")] = snapshot.passage(row).text
+        return found
+
+
+def driven(folder: Path, scenario: Callable[[Drive], Awaitable[None]]) -> None:
+    async def run() -> None:
+        encoder = make_encoder("hash", "", 64, "cpu")
+        with Store(folder, encoder.identity) as store:
+            reader = Lines()
+            pipeline = Pipeline(
+                store, encoder, cast("Any", NothingFound()), cast("Reader", reader), lambda *_, **__: None, 2
+            )
+            pipeline.start()
+            async with asyncio.timeout(60):
+                await scenario(Drive(store, pipeline, reader))
+            await pipeline.stop(10)
+
+    asyncio.run(run())
+
+
+def test_lines_are_removed_after_the_change_of_their_file_that_waits(tmp_path: Path) -> None:
+    async def scenario(drive: Drive) -> None:
+        drive.change("first", a="before", b="before", c="before")
+        await drive.until_begun(FILE)
+        drive.change("second", a="after", b="after", c="after", d="after")
+        removal = asyncio.create_task(drive.pipeline.forget([f"{FILE}#a", f"{FILE}#b"]))
+        await asyncio.sleep(0.05)
+        assert not removal.done()
+        drive.reader.released.set()
+        await removal
+        assert drive.held() == {"c": "after", "d": "after"}
+
+    driven(tmp_path, scenario)
+
+
+def test_lines_are_removed_after_the_change_of_their_file_that_is_being_read(tmp_path: Path) -> None:
+    async def scenario(drive: Drive) -> None:
+        drive.change("first", a="a line", b="another")
+        await drive.until_begun(FILE)
+        removal = asyncio.create_task(drive.pipeline.forget([f"{FILE}#a"]))
+        while len(drive.pipeline.intake) < 2:
+            await asyncio.sleep(0.005)
+        drive.reader.released.set()
+        await removal
+        assert drive.held() == {"b": "another"}
+
+    driven(tmp_path, scenario)
