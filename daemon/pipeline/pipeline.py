@@ -333,7 +333,8 @@ class Pipeline:
     def _assemble(self, outcomes: Sequence[Outcome]) -> Batch:
         batch = assemble(self._store, self.containers, outcomes)
         marks = positions(mark for outcome in outcomes if outcome.final for mark in outcome.work.marks)
-        self._taken = self._touched.copy()
+        # A file that is to be read again was told of as it is now: with its position the document before would count as that.
+        self._taken = {uri: at for uri, at in self._touched.items() if not self.intake.busy(uri)}
         return replace(batch, positions={**self._taken, **batch.positions, **marks})
 
     def _applied(self, outcomes: Sequence[Outcome], batch: Batch, committed: Committed, took_ms: float) -> None:
@@ -354,9 +355,10 @@ class Pipeline:
             self._publish("removed", uri, commit=committed.seq)
         self.on_commit()
         # Not when the batch was made: it may be made several times before it is committed.
-        for uri, position in self._taken.items():
-            if self._touched.get(uri) is position:
-                del self._touched[uri]
+        for uri, position in batch.positions.items():
+            # One that came since stays; one of a file that was read or removed has been overtaken.
+            if self._taken.get(uri) is not position or self._touched.get(uri) is position:
+                self._touched.pop(uri, None)
         settle(mark for outcome in outcomes if outcome.final for mark in outcome.work.marks)
         for outcome in outcomes:
             if outcome.final:

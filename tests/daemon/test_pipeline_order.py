@@ -66,6 +66,12 @@ class Drive:
         self.reader.texts = texts
         self.pipeline._emitted(FileChanged(FILE, b"/drive/book.jsonl", SOURCE, Fingerprint(1, 1, 1, digest)))
 
+    def touch(self, mtime_ns: int, digest: str) -> Any:
+        """The file's mtime is another, and its content the one that is committed. Returns its position from now on."""
+        fingerprint = Fingerprint(1, mtime_ns, 1, digest)
+        self.pipeline._touch(FILE, fingerprint.to_json())
+        return fingerprint.to_json()
+
     async def until_begun(self, *keys: str) -> None:
         while self.reader.begun != list(keys):
             await asyncio.sleep(0.005)
@@ -122,5 +128,28 @@ def test_lines_are_removed_after_the_change_of_their_file_that_is_being_read(tmp
         drive.reader.released.set()
         await removal
         assert drive.held() == {"b": "another"}
+
+    driven(tmp_path, scenario)
+
+
+async def commit_another(drive: Drive) -> None:
+    await drive.pipeline.forget(["added:another"])
+
+
+def test_a_position_alone_is_not_committed_before_the_document_that_is_under_way(tmp_path: Path) -> None:
+    async def scenario(drive: Drive) -> None:
+        drive.change("first", a="before")
+        await drive.until_begun(FILE)
+        drive.touch(2, "second")
+        await commit_another(drive)
+        assert FILE not in drive.store.positions
+        drive.reader.released.set()
+        await drive.pipeline.drained()
+        assert drive.store.positions[FILE] == Fingerprint(1, 1, 1, "first").to_json()
+        await commit_another(drive)
+        assert drive.store.positions[FILE] == Fingerprint(1, 1, 1, "first").to_json(), "what was read since counts"
+        position = drive.touch(3, "first")
+        await commit_another(drive)
+        assert drive.store.positions[FILE] == position, "nothing is under way any more"
 
     driven(tmp_path, scenario)
