@@ -5,11 +5,13 @@ import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from memory.llm.answers import parse
 from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.llm.formats import Known, Shape, below, is_too_long
+from memory.llm.lengths import Lengths
 from memory.llm.limiter import Limiter
 
 if TYPE_CHECKING:  # half a second of imports, which only those with a model have to wait for
@@ -95,6 +97,7 @@ class ModelClient:
         self.told = told
         self._used = used
         self._known = Known()
+        self._lengths = Lengths()
         self._openai = openai.AsyncOpenAI(
             base_url=settings.base_url, api_key=settings.key or "none", timeout=settings.timeout_s, max_retries=0
         )
@@ -117,7 +120,7 @@ class ModelClient:
 
         `read` raises BadAnswer for JSON of no use. `retries` is how often trouble is tried again, `[llm] max_retries` by
         default. `before` is called before every try but those that follow a 429, and may raise to make it the end. Raises
-        ModelDown, ModelRefused or BadAnswer.
+        ModelDown, ModelRefused or BadAnswer, with the tokens of what was answered and of no use.
         """
         tries, refusals, bad = 0, 0, 0
         taken = True
@@ -145,15 +148,18 @@ class ModelClient:
                 bad += 1
                 if reply.cut or bad > min(BAD_ANSWERS, retries):
                     # The caller may ask for less at a time.
-                    raise ModelRefused(str(error), too_long=True) if reply.cut else error from None
+                    raise _spent(ModelRefused(str(error), too_long=True) if reply.cut else error, spent) from None
             except _Trouble as trouble:
                 self.told(purpose, trouble.outcome)
                 limited = trouble.outcome == "429"
                 taken = not limited
                 refusals, tries = refusals + limited, tries + (not limited)
                 if tries > retries or refusals > (REFUSALS if retries else 0):
-                    raise ModelDown(str(trouble), trouble.unquoted) from None
+                    raise _spent(ModelDown(str(trouble), trouble.unquoted), spent) from None
                 await asyncio.sleep(_pause(max(tries, 1), trouble.retry_after_s))
+            except ModelRefused as error:
+                _spent(error, spent)
+                raise
 
     async def probe(self) -> None:
         """Returns when the server answers a few tokens' worth of question; raises ModelDown when it does not."""
@@ -238,7 +244,8 @@ class ModelClient:
         import openai
 
         while True:
-            options = self._known.options(shape, rung, self.settings.temperature, max_tokens)
+            asked = self._lengths.most(_chars(messages), max_tokens)
+            options = self._known.options(shape, rung, self.settings.temperature, asked)
             spoken: Any = list(messages)
             try:
                 async with asyncio.timeout(self.settings.timeout_s):
@@ -249,7 +256,7 @@ class ModelClient:
                     )
                 return _reply(answer)
             except (openai.OpenAIError, TimeoutError, *MALFORMED) as error:
-                self._judge(error)
+                self._judge(error, partial(self._lengths.fewer, _chars(messages), max_tokens, asked))
 
     async def _stream(
         self, messages: Sequence[Message], shape: Shape, rung: str, max_tokens: int
@@ -257,7 +264,8 @@ class ModelClient:
         import openai
 
         while True:
-            options = self._known.options(shape, rung, self.settings.temperature, max_tokens)
+            asked = self._lengths.most(_chars(messages), max_tokens)
+            options = self._known.options(shape, rung, self.settings.temperature, asked)
             spoken: Any = list(messages)
             if "stream_options" not in self._known.dropped:
                 options["stream_options"] = {"include_usage": True}
@@ -270,7 +278,7 @@ class ModelClient:
                 )
                 break
             except (openai.OpenAIError, *MALFORMED) as error:
-                self._judge(error)
+                self._judge(error, partial(self._lengths.fewer, _chars(messages), max_tokens, asked))
         reply, finished = Reply(""), False
         try:
             async with pieces:
@@ -295,8 +303,11 @@ class ModelClient:
         if not finished:
             raise _Trouble("connection", self._said("the answer broke off"))
 
-    def _judge(self, error: Exception) -> Literal[None]:
-        """Returns when the same request is worth repeating at once, without an option that was refused; else raises."""
+    def _judge(self, error: Exception, fewer: Callable[[], bool]) -> Literal[None]:
+        """Returns when the same request is worth repeating at once, without an option that was refused; else raises.
+
+        `fewer` is asked when it was too long: whether it is to be repeated with fewer tokens for the answer.
+        """
         import openai
 
         if isinstance(error, openai.APITimeoutError | TimeoutError):
@@ -314,7 +325,7 @@ class ModelClient:
             what, hint = f"refuses the configuration ({status})", f": {CONFIGURATION[status]}"
             raise self._trouble(str(status), what, f": {complaint}", hint, after) from None
         if status in (400, 413, 422, 501):
-            if status != 413 and not is_too_long(complaint) and self._known.drop(complaint):
+            if status != 413 and (fewer() if is_too_long(complaint) else self._known.drop(complaint)):
                 return None
             long = status == 413 or is_too_long(complaint)
             what = f"refuses the request ({status})"
@@ -335,6 +346,16 @@ class ModelClient:
         if self.settings.key:
             line = line.replace(self.settings.key, "***")
         return line[:400]
+
+
+def _spent(error: ModelError, reply: Reply) -> ModelError:
+    """The error with what was paid before it came."""
+    error.prompt_tokens, error.completion_tokens = reply.prompt_tokens, reply.completion_tokens
+    return error
+
+
+def _chars(messages: Sequence[Message]) -> int:
+    return sum(len(message["content"]) for message in messages)
 
 
 def _reply(answer: Any) -> Reply:

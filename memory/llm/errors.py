@@ -9,6 +9,8 @@ class ModelError(Exception):
         """`unquoted`: the message without what the server said, whose refusals may quote what it was asked."""
         super().__init__(message)
         self.unquoted = message if unquoted is None else unquoted
+        self.prompt_tokens = self.completion_tokens = 0
+        """What was paid for all the same: of the tries that were answered, as the server counts them, 0 where it does not."""
 
 
 class ModelDown(ModelError):

@@ -8,7 +8,7 @@ from typing import Any
 from memory.llm.answers import field as under
 from memory.llm.answers import writable
 from memory.llm.client import ModelClient, Reply
-from memory.llm.errors import BadAnswer, ModelRefused
+from memory.llm.errors import BadAnswer, ModelError, ModelRefused
 from memory.llm.limiter import Limiter
 from memory.openie.prompts import ENTITIES, TRIPLES, entity_messages, fingerprint, triple_messages
 from memory.phrases import normalise_phrase, normalise_triple
@@ -51,6 +51,11 @@ class _Spent:
     def add(self, reply: Reply) -> None:
         self.prompt += reply.prompt_tokens
         self.completion += reply.completion_tokens
+
+    def add_lost(self, error: ModelError) -> None:
+        """Answers that were of no use were paid for, too."""
+        self.prompt += error.prompt_tokens
+        self.completion += error.completion_tokens
 
     @property
     def ms(self) -> float:
@@ -108,6 +113,7 @@ class LLMExtractor:
                 "entities", entity_messages(passage), ENTITIES, read_entities, self._limiter
             )
         except ModelRefused as error:
+            spent.add_lost(error)
             return [
                 name
                 for piece in halves_of(passage, error, depth)
@@ -124,6 +130,7 @@ class LLMExtractor:
                 "triples", triple_messages(passage, names_in(passage, names)), TRIPLES, read_triples, self._limiter
             )
         except ModelRefused as error:
+            spent.add_lost(error)
             halves = halves_of(passage, error, depth)
             return [triple for piece in halves for triple in await self._triples(piece, names, spent, depth + 1)]
         spent.add(reply)
