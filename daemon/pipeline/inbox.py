@@ -30,21 +30,28 @@ class Inbox:
             leftover.unlink()
 
     def put(self, documents: Sequence[Added]) -> str:
-        """Keeps documents; returns the ticket once power loss does not lose them."""
+        """Keeps documents; returns the ticket once power loss does not lose them. Where it fails it leaves nothing behind."""
         ticket = f"{self._next:012d}.jsonl"
         self._next += 1
         part = self._folder / f"{ticket}.part"
-        with part.open("w", encoding="utf-8") as file:
-            for document in documents:
-                file.write(json.dumps(asdict(document)) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(self._folder / ticket)
-        folder = os.open(self._folder, os.O_RDONLY)
         try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            with part.open("w", encoding="utf-8") as file:
+                for document in documents:
+                    file.write(json.dumps(asdict(document)) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            part.rename(self._folder / ticket)
+            folder = os.open(self._folder, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except BaseException:
+            # A full disk is not to be filled by each try; nor is what was refused to be taken up at the next start.
+            for left in (part, self._folder / ticket):
+                with contextlib.suppress(OSError):
+                    left.unlink()
+            raise
         return ticket
 
     def hold(self, ticket: str, count: int) -> None:

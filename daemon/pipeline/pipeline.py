@@ -11,6 +11,7 @@ import structlog
 from consumers.kafka.line import Mark, positions, settle
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
 from daemon.api.errors import Busy, NotReady, TooLarge
+from daemon.faults import system_said
 from daemon.metrics import DOCUMENTS, FAILURES, timed
 from daemon.pipeline.assembly import Containers, assemble, ending
 from daemon.pipeline.committer import Committer
@@ -33,6 +34,8 @@ ADDED = "added"
 
 AT_A_TIME = 500
 """Documents that are queued, some milliseconds' work, before the event loop is free for others."""
+
+STOPPING = "hippod is stopping; ask again when it is back"
 
 log = structlog.get_logger()
 
@@ -82,6 +85,8 @@ class Pipeline:
         self._tickets: dict[str, tuple[int, int]] = {}
         self._queueing = asyncio.Lock()
         self._taking: set[asyncio.Task[None]] = set()
+        self._stopping = False
+        """Nothing that is handed in is taken any more: the API ends after this."""
         self._inbox_writer = ThreadPoolExecutor(1, thread_name_prefix="inbox")
         self.committer = Committer(store, encoder, extractor, self._assemble, self._applied, spoiled, limits)
         self._positions: dict[str, Position] = {}
@@ -106,10 +111,11 @@ class Pipeline:
 
     async def stop(self, timeout_s: float) -> None:
         """Takes no new work and lets the commit under way finish; the rest is found again at the next start."""
+        self._stopping = True
         for work in self.intake.pending():
             for waiter in work.waiters:
                 if not waiter.done():
-                    waiter.set_exception(NotReady("hippod is stopping; ask again when it is back"))
+                    waiter.set_exception(NotReady(STOPPING))
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -194,12 +200,14 @@ class Pipeline:
         """Returns once a crash does not lose the documents, of which no two have the same URI.
 
         Where too many wait already: Busy, or with `wait` it waits too. More than could ever wait: TooLarge, or with `wait`
-        they are taken once nothing else waits.
+        they are taken once nothing else waits. NotReady where hippod stops, or the disk takes nothing.
         """
         weight = _weight(documents)
         if not wait:
             self.refuse_too_many(*weight)
         while not self.inbox_room.holds(*weight):
+            if self._stopping:
+                raise NotReady(STOPPING)
             if not wait:
                 raise Busy(
                     f"{self.inbox_room.items} added documents wait to be indexed, the most that may ([daemon] "
@@ -216,7 +224,16 @@ class Pipeline:
 
     async def _take(self, documents: Sequence[Added], weight: tuple[int, int]) -> None:
         try:
+            if self._stopping:
+                raise NotReady(STOPPING)
             ticket = await self._loop.run_in_executor(self._inbox_writer, self._inbox.put, documents)
+        except OSError as error:
+            self.inbox_room.give(*weight)
+            raise NotReady(
+                f"The disk that holds the memory ([store] path) refused to keep what was added: "
+                f"{system_said(error) or type(error).__name__}; none of it was taken: send it again once the disk takes it.",
+                retry_after_s=10,
+            ) from error
         except BaseException:
             self.inbox_room.give(*weight)
             raise
@@ -236,7 +253,7 @@ class Pipeline:
             self._put(document.uri, document, ADDED, tickets=[ticket])
 
     async def forget(self, uris: Sequence[str]) -> None:
-        """Returns once the documents are gone from the memory."""
+        """Returns once the documents are gone from the memory. NotReady where hippod stops before."""
         waiting = []
         each = dict.fromkeys(uris)
         asked = self.intake.mark
@@ -246,7 +263,7 @@ class Pipeline:
                 if file in each:
                     continue  # the file's removal takes all its lines
                 # What came before for the file would give the line anew.
-                while self.intake.waits(file, asked):
+                while self.intake.waits(file, asked) and not self._stopping:
                     await self.intake.changed_within(0.5)
             waiting.append(self._forgotten(uri))
             if number % AT_A_TIME == 0:
@@ -255,7 +272,10 @@ class Pipeline:
 
     def _forgotten(self, uri: str) -> asyncio.Future[None]:
         future: asyncio.Future[None] = self._loop.create_future()
-        self._put(uri, Forget(uri), ADDED).waiters.append(future)
+        if self._stopping:
+            future.set_exception(NotReady(STOPPING))
+        else:
+            self._put(uri, Forget(uri), ADDED).waiters.append(future)
         return future
 
     async def deliver(self, task: Delivered, source: str, attempts: int = 0, marks: Sequence[Mark] = ()) -> None:

@@ -36,6 +36,11 @@ def test_a_full_disk_is_told_of_and_nothing_is_lost(tmp_path, mount):
         said = until(lambda: daemon.status().get("trouble"), "status tells of the full disk")
         assert "space" in said.lower()
         assert daemon.events("commit_failed")
+        for _ in range(2):
+            refused = daemon.http.post("/v1/documents", json={"documents": [{"id": "third", "text": "Irene."}]})
+            assert refused.status_code == 503
+            assert "The disk that holds the memory ([store] path)" in refused.json()["detail"]
+        assert list((mount / "store" / "inbox").iterdir()) == []
         assert daemon.query("Where was Marie Curie born?")[0]["title"] == "Marie Curie"
         filler.unlink()
         until(lambda: daemon.status()["documents"] == 2, "the second document is indexed once there is room")

@@ -1,7 +1,9 @@
 """What was handed in is counted, queued without holding the event loop, and taken even where who handed it in has gone."""
 
 import asyncio
+import errno
 import json
+import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.api.errors import TooLarge
+from daemon.api.errors import NotReady, TooLarge
 from daemon.pipeline.extraction import Extraction
 from daemon.pipeline.pipeline import AT_A_TIME, Pipeline
 from daemon.pipeline.reading import Reader
@@ -119,6 +121,57 @@ def test_what_could_never_wait_is_refused_also_by_an_empty_inbox(tmp_path: Path,
         assert len(pipeline.intake) == 4
 
     filled(tmp_path, scenario, limits=limits)
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_what_is_handed_in_while_the_pipeline_stops_is_refused_at_once(tmp_path: Path, started: bool) -> None:
+    async def scenario(pipeline: Pipeline) -> None:
+        pipeline._reader = cast("Reader", Held())
+        if started:
+            pipeline.start()
+            await pipeline.add([Added("added:line", "{}")])
+        adding = asyncio.create_task(pipeline.add(added(2)))
+        await asyncio.sleep(0)
+        await pipeline.stop(1)
+        with pytest.raises(NotReady):
+            await adding
+        for call in (pipeline.add(added(2)), pipeline.forget(["added:0"]), pipeline.forget(["added:line#1"])):
+            with pytest.raises(NotReady):
+                await asyncio.wait_for(call, 30)
+
+    filled(tmp_path, scenario)
+
+
+def test_an_import_that_waits_for_room_is_refused_when_the_pipeline_stops(tmp_path: Path) -> None:
+    async def scenario(pipeline: Pipeline) -> None:
+        await pipeline.add(added(2))
+        adding = asyncio.create_task(pipeline.add(added(2), wait=True))
+        await asyncio.sleep(0)
+        await pipeline.stop(1)
+        with pytest.raises(NotReady):
+            await asyncio.wait_for(adding, 30)
+
+    filled(tmp_path, scenario, limits=QueueLimits(inbox_documents=2))
+
+
+@pytest.mark.parametrize("broken", ["fsync", "open"], ids=["the file", "its folder"])
+def test_what_the_disk_refuses_leaves_nothing_behind_and_says_so(
+    tmp_path: Path, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async def scenario(pipeline: Pipeline) -> None:
+        monkeypatch.setattr(f"daemon.pipeline.inbox.os.{broken}", full)
+        for _ in range(2):
+            with pytest.raises(NotReady, match=r"The disk.*No space left on device; none of it was taken"):
+                await pipeline.add(added(2))
+        assert list((tmp_path / "inbox").iterdir()) == []
+        assert (pipeline.inbox_room.items, len(pipeline.intake)) == (0, 0)
+        monkeypatch.undo()
+        await pipeline.add(added(2))
+
+    filled(tmp_path, scenario)
 
 
 class Held:
