@@ -4,7 +4,7 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -17,6 +17,7 @@ from kafka.errors import (
     KafkaTimeoutError,
     OffsetOutOfRangeError,
     SaslAuthenticationFailedError,
+    UnknownBrokerIdError,
     UnsupportedSaslMechanismError,
 )
 from kafka.structs import OffsetAndMetadata
@@ -24,14 +25,17 @@ from kafka.structs import OffsetAndMetadata
 from consumers.kafka.events import Arrived, Event, Partition, Placed, Stands
 from consumers.kafka.membership import Membership
 from consumers.kafka.message import Message
+from consumers.kafka.offsets import Offsets
 from consumers.kafka.reach import Heard, opened, reachable
 from consumers.kafka.settings import KafkaSettings, consumer_config
 
 POLL_MS = 200
 LOOK_S = 1.0
 """How often group offsets are committed and it is asked where the topics end."""
-ASK_MS = 1500
-"""How long a broker may take to answer that."""
+ENDS_S = 5.0
+"""After which a partition whose end cannot be found out is taken to end where it did when last looked at."""
+NAMED = 5
+"""Partitions that a state's detail names."""
 BACKOFF_S = (0.5, 1.0, 2.0)
 """Rests after failures one after the other."""
 DENIED_S = 5.0
@@ -72,8 +76,12 @@ class KafkaSource:
         self._thread = threading.Thread(target=self._run, name=f"kafka {settings.name}", daemon=True)
         self._fetched: dict[Partition, int] = {}
         self._ends: dict[Partition, int] = {}
+        self._from_end: set[Partition] = set()
+        """Partitions of topics that were new to us, which are read from their end whenever that can be found out."""
+        self._unanswered: frozenset[TopicPartition] = frozenset()
         self._committed: dict[Partition, int] = {}
-        self._asks: deque[Future[dict[Partition, int]]] = deque()
+        self._asks: deque[tuple[float, Future[dict[Partition, int]]]] = deque()
+        self._asked = threading.Event()
         self._next_look = 0.0
         self._heard = Heard()
         self.state = SourceState()
@@ -94,9 +102,13 @@ class KafkaSource:
             self._thread.join(timeout_s)
 
     def ends(self) -> "Future[dict[Partition, int]]":
-        """Where this member's partitions end, asked for after this call; waits for brokers that are away."""
+        """Where this member's partitions end, asked for after this call; waits for brokers that are away.
+
+        A single partition that gives no answer is not waited for: its end is the last that was known, if one was.
+        """
         future: Future[dict[Partition, int]] = Future()
-        self._asks.append(future)
+        self._asks.append((time.monotonic(), future))
+        self._asked.set()
         return future
 
     # The thread.
@@ -118,7 +130,7 @@ class KafkaSource:
         self._heard.close()
         self._say("stopped")
         while self._asks:
-            self._asks.popleft().cancel()
+            self._asks.popleft()[1].cancel()
 
     def _follow(self) -> None:
         if not reachable(self._settings):
@@ -126,29 +138,33 @@ class KafkaSource:
             return
         consumer = opened(consumer_config(self._settings, KafkaConsumer.DEFAULT_CONFIG), self._heard)
         self._say("joining")
-        member = Membership(consumer, self._known)
+        member, offsets = Membership(consumer, self._known), Offsets(consumer)
         self._committed.clear()
         try:
             consumer.subscribe(list(self._settings.topics), listener=member)
             while not self._stop.is_set():
-                self._once(consumer, member)
+                self._once(consumer, member, offsets)
         finally:
             with contextlib.suppress(KafkaError):
                 if self._stop.is_set():
                     self._commit(consumer, wait=True)
             consumer.close(autocommit=False, timeout_ms=2000)
 
-    def _once(self, consumer: KafkaConsumer, member: Membership) -> None:
+    def _once(self, consumer: KafkaConsumer, member: Membership, offsets: Offsets) -> None:
         try:
             records = consumer.poll(timeout_ms=POLL_MS)
         except OffsetOutOfRangeError as error:
-            self._out_of_range(consumer, dict(error.args[0]))
+            self._out_of_range(consumer, offsets, dict(error.args[0]))
+            records = {}
+        except UnknownBrokerIdError as error:
+            if not self._lost(consumer, member, offsets, error):
+                raise
             records = {}
         if self.rejoined != member.joined:
             self.rejoined = member.joined
             self._committed.clear()
             self._next_look = 0.0
-        self._place(consumer, member)
+        self._place(consumer, member, offsets)
         messages = [
             _message(record)
             for batch in records.values()
@@ -159,47 +175,50 @@ class KafkaSource:
             for message in messages:
                 self._fetched[(message.topic, message.partition)] = message.offset + 1
             self._emit(Arrived(tuple(messages)))
-        self._press(consumer, member)
-        if self._asks or time.monotonic() >= self._next_look:
-            self._look(consumer, member)
+        self._press(consumer, member, offsets)
+        if self._asked.is_set() or time.monotonic() >= self._next_look:
+            self._look(consumer, member, offsets)
 
     def _known(self, partition: Partition) -> int | None:
         """Where fetching stood in this process, else where the store stands."""
         return self._fetched[partition] if partition in self._fetched else self._stored(partition)
 
-    def _place(self, consumer: KafkaConsumer, member: Membership) -> None:
-        """Partitions whose place had to be asked for, and the news of those that had one."""
+    def _place(self, consumer: KafkaConsumer, member: Membership, offsets: Offsets) -> None:
+        """Partitions whose place has to be asked for, and the news of those that have one."""
         assigned = consumer.assignment()
-        for tp in member.take_new():
+        if self._settings.start == "latest":
+            self._from_end |= {(tp.topic, tp.partition) for tp in assigned if tp.topic not in self._begun}
+        self._begun |= {tp.topic for tp in assigned}
+        for tp in sorted(member.take_new(), key=offsets.asked):
             if tp not in assigned:
                 continue
             partition = (tp.topic, tp.partition)
             at = self._known(partition)
             if at is None:
-                at = self._beginning(consumer, tp)
+                at = self._beginning(offsets, tp)
+                if at is None:
+                    continue  # it stays unplaced, and is tried again; the others go on
                 consumer.seek(tp, at)
             if partition not in self._fetched:
                 self._fetched[partition] = at
                 self._emit(Placed(partition, at))
             member.placed(tp)
-        self._begun |= {tp.topic for tp in assigned}
 
-    def _beginning(self, consumer: KafkaConsumer, tp: TopicPartition) -> int:
-        """Where a partition begins that the store knows nothing of."""
-        if self._settings.start == "latest" and tp.topic not in self._begun:
-            return int(consumer.end_offsets([tp], timeout_ms=ASK_MS)[tp])
-        if self._settings.start == "latest":
-            # A partition that came later: what another member of the group has read is behind us, nothing else is.
-            committed = consumer.committed(tp, timeout_ms=ASK_MS)
-            if committed is not None:
-                return int(committed)
-        return int(consumer.beginning_offsets([tp], timeout_ms=ASK_MS)[tp])
+    def _beginning(self, offsets: Offsets, tp: TopicPartition) -> int | None:
+        """Where a partition begins that the store knows nothing of; `None` where that cannot be found out now."""
+        if self._settings.start == "earliest":
+            return offsets.beginning(tp)
+        if (tp.topic, tp.partition) in self._from_end:
+            return offsets.end(tp)
+        # A partition that came later: what another member of the group has read is behind us, nothing else is.
+        committed = offsets.committed(tp)
+        return committed if committed is None or committed >= 0 else offsets.beginning(tp)
 
-    def _out_of_range(self, consumer: KafkaConsumer, places: dict[TopicPartition, int]) -> None:
-        tps = [tp for tp in places if tp in consumer.assignment()]
-        begins = consumer.beginning_offsets(tps, timeout_ms=ASK_MS)
-        for tp in tps:
-            begin, at = int(begins[tp]), int(places[tp])
+    def _out_of_range(self, consumer: KafkaConsumer, offsets: Offsets, places: dict[TopicPartition, int]) -> None:
+        for tp in places.keys() & consumer.assignment():
+            begin, at = offsets.beginning(tp), int(places[tp])
+            if begin is None:
+                continue  # the next fetch says again that there is nothing at the position
             if begin > at:
                 reason = f"the broker has deleted {begin - at} messages that were not read yet"
             else:
@@ -212,17 +231,33 @@ class KafkaSource:
             self._emit(Placed(partition, begin, anew=True))
             consumer.seek(tp, begin)
 
-    def _press(self, consumer: KafkaConsumer, member: Membership) -> None:
-        """Rests while too much is under way; polling goes on, so the group keeps this member."""
+    def _lost(self, consumer: KafkaConsumer, member: Membership, offsets: Offsets, error: UnknownBrokerIdError) -> bool:
+        """Whether a poll failed because the brokers name a leader that they do not have any more; the others then go on.
+
+        kafka-python 3.0 forgets what that poll had brought, and takes the leader to be asked already, for ever.
+        """
+        assigned = consumer.assignment()
+        if all(offsets.leader(tp) is not None for tp in assigned):
+            return False
+        consumer._fetcher._nodes_with_pending_fetch_requests.discard(error.args[0])
+        for tp in assigned - member.unplaced:
+            at = self._known((tp.topic, tp.partition))
+            if at is not None:
+                consumer.seek(tp, at)
+        return True
+
+    def _press(self, consumer: KafkaConsumer, member: Membership, offsets: Offsets) -> None:
+        """Rests while too much is under way, and partitions while nobody leads them; polling goes on, which keeps the group."""
         assigned, paused = consumer.assignment(), consumer.paused()
         self.paused = self._full()
-        if self.paused:
-            consumer.pause(*(assigned - paused))
-        elif waiting := (paused & assigned) - member.unplaced:
-            consumer.resume(*waiting)
+        resting = assigned if self.paused else {tp for tp in assigned if offsets.leader(tp) is None}
+        consumer.pause(*(resting - paused))
+        consumer.resume(*((paused & assigned) - resting - member.unplaced))
 
-    def _look(self, consumer: KafkaConsumer, member: Membership) -> None:
+    def _look(self, consumer: KafkaConsumer, member: Membership, offsets: Offsets) -> None:
         self._next_look = time.monotonic() + LOOK_S
+        self._asked.clear()
+        asked = time.monotonic()  # who asks from here on may mean a message that is later than the ends found now
         self._commit(consumer)
         mine = consumer.assignment()
         if not member.joined:
@@ -233,34 +268,50 @@ class KafkaSource:
             else:
                 self._unreachable()
             return
-        asked = len(self._asks)  # who asks from here on may mean a message that is later than the ends found now
-        try:
-            ends = consumer.end_offsets(list(mine), timeout_ms=ASK_MS) if mine else {}
-        except KafkaTimeoutError:
+        found = offsets.ends(mine)
+        led = any(offsets.leader(tp) is not None for tp in mine)
+        if mine and not found and (led or not reachable(self._settings)):
             self._next_look = time.monotonic() + LOOK_S
             self._unreachable()
             return
-        self._ends = {(tp.topic, tp.partition): int(end) for tp, end in ends.items()}
+        known = {(tp.topic, tp.partition): end for tp, end in found.items()}
+        self._ends = {
+            partition: end
+            for partition, end in (self._ends | known).items()
+            if TopicPartition(*partition) in mine  # where one gives no answer, the last end that was known
+        }
         fetched = {}
         for tp in mine - member.unplaced:
-            at = consumer.position(tp, timeout_ms=ASK_MS)
+            at = consumer.position(tp, timeout_ms=0)  # what is known without asking anybody
             if at is not None:
                 fetched[(tp.topic, tp.partition)] = int(at)
         self._emit(Stands(fetched, self._ends))
+        self._tell(consumer, offsets, frozenset((mine - found.keys()) | (mine & member.unplaced)))
+        while self._asks and self._asks[0][0] < asked:
+            if found.keys() != mine and asked < self._asks[0][0] + ENDS_S:
+                break
+            _, ask = self._asks.popleft()
+            if ask.set_running_or_notify_cancel():  # not where whoever asked has given up
+                ask.set_result(self._ends)
+
+    def _tell(self, consumer: KafkaConsumer, offsets: Offsets, unanswered: frozenset[TopicPartition]) -> None:
+        """How it stands with those topics and partitions that are not followed; says nothing of a moment without answer."""
         missing = [topic for topic in self._settings.topics if not consumer._cluster.partitions_for_topic(topic)]
         if self._missing.difference(missing):
             # The library's own look at what the brokers have now and then misses that a topic came (kafka-python 3.0).
             consumer._coordinator.request_rejoin()
         self._missing = frozenset(missing)
+        lasting = {tp for tp in unanswered & self._unanswered if tp.topic not in missing}
+        self._unanswered = unanswered
+        leaderless = {tp for tp in lasting if offsets.leader(tp) is None}
+        said = []
         if missing:
-            names = ", ".join(missing)
-            self._say("missing", f"the brokers have no topic {names}; it is followed as soon as it is there")
-        else:
-            self._say("following")
-        for _ in range(asked):
-            ask = self._asks.popleft()
-            if ask.set_running_or_notify_cancel():  # not where whoever asked has given up
-                ask.set_result(self._ends)
+            said.append(f"the brokers have no topic {', '.join(missing)}; it is followed as soon as it is there")
+        if leaderless:
+            said.append(f"no leader: {_names(leaderless)}; followed as soon as one is there")
+        if mute := lasting - leaderless:
+            said.append(f"no answer from the leader: {_names(mute)}; tried again")
+        self._say("missing" if missing else "following", "; ".join(said))
 
     def _commit(self, consumer: KafkaConsumer, wait: bool = False) -> None:
         """Tells the group what the store holds, for those who watch the group."""
@@ -288,9 +339,15 @@ class KafkaSource:
         self._say("unreachable", f"no answer from {', '.join(self._settings.brokers)}; trying again")
 
     def _say(self, state: str, detail: str = "") -> None:
-        if self.state.state != state:
+        if self.state.state != state or (state == "following" and self.state.detail != detail):
             log.info("kafka_state", source=self._settings.name, state=state, **({"detail": detail} if detail else {}))
         self.state = SourceState(state, detail)
+
+
+def _names(tps: Collection[TopicPartition]) -> str:
+    named = [f"{tp.topic}/{tp.partition}" for tp in sorted(tps)]
+    more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+    return ", ".join(named[:NAMED]) + more
 
 
 def _message(record: object) -> Message:

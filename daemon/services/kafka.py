@@ -241,7 +241,7 @@ class FollowedTopics:
             name=self.name,
             state=state.state,
             lag=max(sum(lags.values()), pending),
-            detail=state.detail or self._trouble or None,  # type: ignore[call-arg]
+            detail="; ".join(filter(None, (state.detail, self._trouble))) or None,  # type: ignore[call-arg]
             group=self._settings.group,
             brokers=list(self._settings.brokers),
             rebalances=self._source.rejoined,

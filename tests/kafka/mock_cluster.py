@@ -33,6 +33,7 @@ def library() -> ctypes.CDLL:
     rd.rd_kafka_mock_broker_set_down.argtypes = [pointer, ctypes.c_int32]
     rd.rd_kafka_mock_broker_set_up.argtypes = [pointer, ctypes.c_int32]
     rd.rd_kafka_mock_partition_set_leader.argtypes = [pointer, text, ctypes.c_int32, ctypes.c_int32]
+    rd.rd_kafka_mock_coordinator_set.argtypes = [pointer, text, text, ctypes.c_int32]
     rd.rd_kafka_mock_group_initial_rebalance_delay_ms.argtypes = [pointer, ctypes.c_int32]
     rd.rd_kafka_mock_topic_set_error.argtypes = [pointer, text, whole]
     return rd
@@ -60,6 +61,9 @@ def main() -> None:
                 answer = rd.rd_kafka_mock_broker_set_up(cluster, command["broker"])
             case "lead":
                 answer = rd.rd_kafka_mock_partition_set_leader(cluster, topic, command["partition"], command["broker"])
+            case "coordinate":
+                group = command["group"].encode()
+                answer = rd.rd_kafka_mock_coordinator_set(cluster, b"group", group, command["broker"])
             case "error":
                 rd.rd_kafka_mock_topic_set_error(cluster, topic, command["code"])
                 answer = 0
