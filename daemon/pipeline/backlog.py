@@ -28,6 +28,8 @@ GATHER_S = 0.2
 AHEAD = 8 * TOGETHER
 """Passages that may be read and not committed: beyond, reading waits."""
 PROBE_FIRST_S, PROBE_MOST_S = 1.0, 30.0
+MANY_FAILED = 1024
+"""Failures that are looked through for deleted passages once there are as many, and then at each doubling."""
 QUIET_S = 2.0
 """Trouble that lasts as long is worth telling of, before it is known to be an outage."""
 
@@ -76,6 +78,7 @@ class Backlog:
         self._active: set[str] = set()
         self._found: dict[str, Extraction] = {}
         self._failed: dict[str, tuple[Failure, float | None]] = {}
+        self._many_failed = MANY_FAILED
         self._changed = asyncio.Event()
         self._up = asyncio.Event()
         self._up.set()
@@ -123,18 +126,52 @@ class Backlog:
         """Passages that are about to be committed and are to be read then."""
         self._announced.update(ids)
 
-    def committed(self) -> None:
-        """A commit has come: what it made known may be read."""
-        ready = [id for id in self._announced if self._store.users(id)]
-        self._announced.difference_update(ready)
+    def committed(self, held: Iterable[str] | None = None) -> None:
+        """A commit has come: what it made known may be read.
+
+        `held` are the passages of the documents that it wrote, but for those that these gave triples for. With it the cost
+        follows the commit: what was announced and is not alive is forgotten, as it is announced again, or held, when it comes
+        to life. Without it all that was ever announced is looked at.
+        """
+        announced, self._announced = self._announced, set()
+        ready = [id for id in announced if self._store.users(id)]
+        if held is None:
+            self._announced = announced.difference(ready)
+        else:
+            ready += [id for id in held if id not in announced and self._came_back(id)]
+            self._forget_dead_failures()
         self.want(id for id in ready if is_unread(self._store.extractor_of(id)))
+
+    def _came_back(self, id: str) -> bool:
+        """Whether a passage that nobody announced is to be read, as only a stand-in did; a failure of old is listed again.
+
+        One that nobody read at all is announced where it is to be read: another document gave its triples.
+        """
+        extractor = self._store.extractor_of(id)
+        failure = failure_of(extractor)
+        if failure is not None and id not in self._failed and not self._in_line(id):
+            self._failed[id] = (failure, _next_try(failure))
+        return extractor is not None and is_unread(extractor)
+
+    def _forget_dead_failures(self) -> None:
+        """Now and then, so that the cost for one commit does not grow with the failures; they come back with the passage."""
+        if len(self._failed) < self._many_failed:
+            return
+        dead = [id for id in self._failed if not self._store.users(id)]
+        for id in dead:
+            del self._failed[id]
+        self._paid.committed(dead)
+        self._many_failed = max(2 * len(self._failed), MANY_FAILED)
+
+    def _in_line(self, id: str) -> bool:
+        return id in self._waiting or id in self._active or id in self._found
 
     def want(self, ids: Iterable[str], attempts: int = 0) -> int:
         """Puts passages at the end of the line; returns how many were not in it."""
         count = 0
         for id in ids:
-            self._failed.pop(id, None)
-            if id not in self._waiting and id not in self._active and id not in self._found:
+            if not self._in_line(id):  # a failure that is not committed yet stays one
+                self._failed.pop(id, None)
                 self._waiting[id] = attempts
                 count += 1
         self._notify()
@@ -175,7 +212,8 @@ class Backlog:
         return [*self._active, *self._waiting, *self._found]
 
     def failures(self) -> dict[str, Failure]:
-        return {id: failure for id, (failure, _) in self._failed.items()}
+        """Passages of documents that could not be read; a deleted one's failure says nothing to anybody."""
+        return {id: failure for id, (failure, _) in self._failed.items() if self._store.users(id)}
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._active) + len(self._found)
