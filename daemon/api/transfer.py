@@ -1,5 +1,7 @@
 """`/v1/export`, `/v1/import`, `/v1/verify`, `/v1/backup`: the whole memory out, checked, or elsewhere; others' triples in."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
@@ -14,6 +16,7 @@ from daemon.api.context import Context
 from daemon.api.errors import Forbidden
 from daemon.api.openapi import body_of, errors, query_of, raw_body, text
 from daemon.api.peers import peer_in
+from daemon.api.presence import while_present
 from daemon.api.streams import GatedStream
 from daemon.contract import (
     JSON,
@@ -85,7 +88,29 @@ def add_routes(app: FastAPI, context: Context) -> None:
     async def take(request: Request) -> Response:
         media_type(request, [JSON, BINARY])
         with context.imports.slot():
-            return respond.json(await ports.transfer.import_openie(chunks(request, limits.import_bytes)))
+            return respond.json(await _imported(request))
+
+    async def _imported(request: Request) -> ImportResponse:
+        """A client that goes once it has sent all is of use to nobody, and must not keep its slot until all is indexed."""
+        arrived = asyncio.Event()
+
+        async def arriving() -> AsyncIterator[bytes]:
+            async for chunk in chunks(request, limits.import_bytes):
+                yield chunk
+            arrived.set()
+
+        async def outcome() -> ImportResponse:
+            return await importing
+
+        importing = asyncio.create_task(ports.transfer.import_openie(arriving()))
+        whole = asyncio.create_task(arrived.wait())
+        try:
+            # Until then the port reads the request, and learns by itself that the client has gone.
+            await asyncio.wait([importing, whole], return_when=asyncio.FIRST_COMPLETED)
+            return await while_present(request, context.stopping, outcome())
+        finally:
+            importing.cancel()
+            whole.cancel()
 
     @app.post(
         Route.VERIFY,

@@ -71,9 +71,10 @@ class Intake:
     def pass_on(self, work: Work) -> None:
         """`work` is not worth doing, as later work waits: what depends on its commit, or waits, depends on that one's now."""
         later = self._waiting[work.key]
+        later.tickets = [*work.tickets, *later.tickets]
         later.marks = [*work.marks, *later.marks]
         later.waiters = [*work.waiters, *later.waiters]
-        work.marks, work.waiters = [], []
+        work.tickets, work.marks, work.waiters = [], [], []
 
     def done(self, work: Work) -> None:
         """`work` is committed, failed, or not worth doing any more."""

@@ -1,7 +1,7 @@
 """The pipeline: what the sources and the API put in, read and committed, in the order of each document's changes."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -84,7 +84,7 @@ class Pipeline:
         """What was handed in and is not indexed: documents, and bytes."""
         self._tickets: dict[str, tuple[int, int]] = {}
         self._queueing = asyncio.Lock()
-        self._taking: set[asyncio.Task[None]] = set()
+        self._taking: set[asyncio.Task[str]] = set()
         self._stopping = False
         """Nothing that is handed in is taken any more: the API ends after this."""
         self._inbox_writer = ThreadPoolExecutor(1, thread_name_prefix="inbox")
@@ -196,8 +196,8 @@ class Pipeline:
                 f"inbox_bytes); {taken}, and split a document that is larger by itself."
             )
 
-    async def add(self, documents: Sequence[Added], wait: bool = False) -> None:
-        """Returns once a crash does not lose the documents, of which no two have the same URI.
+    async def add(self, documents: Sequence[Added], wait: bool = False) -> str:
+        """Returns their ticket once a crash does not lose the documents, of which no two have the same URI.
 
         Where too many wait already: Busy, or with `wait` it waits too. More than could ever wait: TooLarge, or with `wait`
         they are taken once nothing else waits. NotReady where hippod stops, or the disk takes nothing.
@@ -220,9 +220,9 @@ class Pipeline:
         taking = self._loop.create_task(self._take(documents, weight), name="add")
         self._taking.add(taking)
         taking.add_done_callback(self._taking.discard)
-        await asyncio.shield(taking)  # who asked may go: what is on disk, or half queued, is queued to its end
+        return await asyncio.shield(taking)  # who asked may go: what is on disk, or half queued, is queued to its end
 
-    async def _take(self, documents: Sequence[Added], weight: tuple[int, int]) -> None:
+    async def _take(self, documents: Sequence[Added], weight: tuple[int, int]) -> str:
         try:
             if self._stopping:
                 raise NotReady(STOPPING)
@@ -243,6 +243,13 @@ class Pipeline:
             for start in range(0, len(documents), AT_A_TIME):
                 self._queue(ticket, documents[start : start + AT_A_TIME])
                 await asyncio.sleep(0)
+        return ticket
+
+    async def indexed(self, tickets: Iterable[str]) -> None:
+        """Returns once the documents that were added for these tickets are committed, or what took their place."""
+        for ticket in tickets:
+            while ticket in self._tickets:
+                await self.intake.changed()
 
     def _hold(self, ticket: str, weight: tuple[int, int]) -> None:
         self._tickets[ticket] = weight

@@ -56,6 +56,8 @@ class TransferService:
             yield part
 
     async def import_openie(self, chunks: AsyncIterator[bytes]) -> ImportResponse:
+        """Where it is cancelled, what is in the inbox by then is indexed all the same; the rest of the file is not taken."""
+        tickets: list[str] = []
         with tempfile.NamedTemporaryFile(prefix="hippod-import-") as file:
             async for chunk in chunks:
                 await asyncio.to_thread(file.write, chunk)
@@ -63,10 +65,10 @@ class TransferService:
             try:
                 read = await asyncio.to_thread(_Import, Path(file.name), *self._pipeline.inbox_room.most)
                 while documents := await asyncio.to_thread(read.documents):
-                    await self._pipeline.add(documents, wait=True)
+                    tickets.append(await self._pipeline.add(documents, wait=True))
             except RecordedFormatError as error:
                 raise Invalid(str(error).replace(file.name, "The body")) from error
-        await self._pipeline.drained()
+        await self._pipeline.indexed(tickets)
         passages = await asyncio.to_thread(read.passages)
         return ImportResponse(passages=passages, triples=read.triples, skipped=read.skipped)
 

@@ -207,10 +207,11 @@ class Taking:
         self.inbox_room = Room(documents, bytes)
         self.taken: list[list[Added]] = []
 
-    async def add(self, documents: Sequence[Added], wait: bool = False) -> None:
+    async def add(self, documents: Sequence[Added], wait: bool = False) -> str:
         self.taken.append(list(documents))
+        return ""
 
-    async def drained(self) -> None:
+    async def indexed(self, tickets: Sequence[str]) -> None:
         pass
 
     def refuse_too_many(self, documents: int) -> None:

@@ -1,6 +1,7 @@
-"""What comes for a file, for its lines and for its position while earlier work for the same file waits or is under way."""
+"""What comes for a document, its lines or its position while other work, for the same one or not, waits or is under way."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -8,7 +9,8 @@ from typing import Any, cast
 from consumers.types import FileChanged, Fingerprint
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.reading import Reader
-from daemon.pipeline.work import Outcome, Work
+from daemon.pipeline.work import Added, Outcome, Work
+from daemon.services.transfer import TransferService
 from memory.encoder import make_encoder
 from store.keys import passage_id
 from store.store import Store
@@ -16,6 +18,7 @@ from store.types import Document, Extraction, PassageRef, PassageText
 
 FILE = "file:///drive/book.jsonl"
 SOURCE = "/drive"
+HELD = "added:held"
 
 
 class NothingFound:
@@ -28,7 +31,7 @@ class NothingFound:
 
 
 class Lines:
-    """A reader of one file of lines. It reads nothing until it is let go."""
+    """A reader of one file of lines. It reads that, and what is called HELD, not before it is let go."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -37,10 +40,11 @@ class Lines:
 
     async def read(self, work: Work) -> AsyncIterator[Outcome]:
         self.begun.append(work.key)
+        if work.key in (FILE, HELD):
+            await self.released.wait()
         if not isinstance(work.task, FileChanged):
             yield Outcome(work)
             return
-        await self.released.wait()
         texts = {name: PassageText(passage_id("T", text), "T", text) for name, text in self.texts.items()}
         documents = [
             Document(f"{FILE}#{name}", SOURCE, passages=(PassageRef(text.id),)) for name, text in texts.items()
@@ -151,5 +155,34 @@ def test_a_position_alone_is_not_committed_before_the_document_that_is_under_way
         position = drive.touch(3, "first")
         await commit_another(drive)
         assert drive.store.positions[FILE] == position, "nothing is under way any more"
+
+    driven(tmp_path, scenario)
+
+
+def test_an_import_waits_for_its_own_documents_alone(tmp_path: Path) -> None:
+    docs = [{"passage": f"Isle {n}\nCharted by {n}.", "extracted_triples": [["a", "b", "c"]]} for n in range(3)]
+
+    async def body() -> AsyncIterator[bytes]:
+        yield json.dumps({"docs": docs}).encode()
+
+    async def scenario(drive: Drive) -> None:
+        drive.change("first", a="It takes long to read.")
+        await drive.until_begun(FILE)
+        imported = await asyncio.wait_for(TransferService(drive.store, drive.pipeline).import_openie(body()), 30)
+        assert imported.passages == 3
+        assert [work.key for work in drive.pipeline.intake.pending()] == [FILE]
+
+    driven(tmp_path, scenario)
+
+
+def test_a_document_that_came_again_while_it_was_read_is_waited_for_to_its_end(tmp_path: Path) -> None:
+    async def scenario(drive: Drive) -> None:
+        earlier = await drive.pipeline.add([Added(HELD, "{}")])
+        await drive.until_begun(HELD)
+        await drive.pipeline.add([Added(HELD, "{}")])
+        drive.reader.released.set()
+        await drive.pipeline.indexed([earlier])
+        assert len(drive.pipeline.intake) == 0
+        assert list((tmp_path / "inbox").iterdir()) == []
 
     driven(tmp_path, scenario)
