@@ -277,6 +277,11 @@ class Backlog:
         self._waiting.pop(extraction.passage, None)
         self._notify()
 
+    def fail(self, id: str, reason: str) -> None:
+        """A passage that was read outside, and could not be."""
+        self._fail(id, Failure(self._waiting.pop(id, 0) + 1, reason))
+        self._notify()
+
     def _fail(self, id: str, failure: Failure) -> None:
         # Why is in `ls` alone: a server may quote the passage in its refusal.
         log.warning("passage_failed", passage=id, attempts=failure.attempts)

@@ -20,9 +20,12 @@ log = structlog.get_logger()
 
 
 class Bulk(Protocol):
-    """An extractor that reads many passages at once and holds its thread."""
+    """An extractor that reads many passages at once and holds its thread; `unread` is told of each that it cannot read,
+    and why."""
 
-    def extract(self, passages: Sequence[PassageText]) -> list[Extraction]: ...
+    def extract(
+        self, passages: Sequence[PassageText], unread: Callable[[str, str], None] | None = None
+    ) -> list[Extraction]: ...
 
 
 class ExtractionService:
@@ -79,10 +82,13 @@ class ExtractionService:
             if self._loaded is None:
                 self._loaded = await asyncio.to_thread(self._bulk)
             while passages := self._backlog.waiting(BULK):
-                extractions = await asyncio.to_thread(self._loaded.extract, passages)
+                unread: dict[str, str] = {}
+                extractions = await asyncio.to_thread(self._loaded.extract, passages, unread.__setitem__)
                 count_tokens(extractions)
                 for extraction in extractions:
                     self._backlog.give(extraction)
+                for id, reason in unread.items():
+                    self._backlog.fail(id, reason)
                 await self._backlog.settled()
         except Exception as error:  # whatever the library or the card raised: passages go on waiting, and it is told
             log.error("backfill_failed", error=error, exc_info=True)

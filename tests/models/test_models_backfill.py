@@ -23,14 +23,17 @@ TEXTS = [f"Ada Kerr built light number {n} in 18{n:02d}." for n in range(40)]
 class Counting(RulesExtractor):
     """Counts what it is given, and fails when it has read `most`."""
 
-    def __init__(self, read: list[str], most: int) -> None:
-        self._read, self._most = read, most
+    def __init__(self, read: list[str], most: int, useless: str = "nothing") -> None:
+        self._read, self._most, self._useless = read, most, useless
 
-    def extract(self, passages):
+    def extract(self, passages, unread=None):
         if len(self._read) >= self._most:
             raise RuntimeError("the card is gone")
         self._read += [passage.id for passage in passages]
-        return super().extract(passages)
+        for passage in passages:
+            if self._useless in passage.text:
+                unread(passage.id, "its answers were of no use")
+        return super().extract([passage for passage in passages if self._useless not in passage.text])
 
 
 def commit_documents(store, encoder):
@@ -39,7 +42,7 @@ def commit_documents(store, encoder):
     store.commit(with_vectors(store, encoder, Batch(documents=documents, passages=passages)))
 
 
-async def fill(folder: Path, read: list[str], most: int):
+async def fill(folder: Path, read: list[str], most: int, useless: str = "nothing"):
     """One life of a daemon with backfill; returns what it answered last and how many triples there are."""
     encoder = HashEncoder(64)
     with Store(folder, encoder.identity) as store:
@@ -56,7 +59,7 @@ async def fill(folder: Path, read: list[str], most: int):
 
         paid = Paid(folder / "openie.jsonl", RulesExtractor.name)
         backlog = Backlog(store, RulesExtractor.name, never, learn, paid, 2, hold=True)
-        service = ExtractionService(store, backlog, lambda: Counting(read, most))
+        service = ExtractionService(store, backlog, lambda: Counting(read, most, useless))
         backlog.start()
         await backlog.drained()  # what is held back holds nobody up
         answer = await service.backfill()
@@ -78,3 +81,11 @@ def test_everything_that_waits_is_read_in_bulk_and_an_interrupted_backfill_goes_
     assert (answer.waiting, answer.error) == (0, None)
     assert len(read) == len(set(read)) == len(TEXTS)
     assert {each.extractor: each.passages for each in answer.spent} == {RulesExtractor.name: len(TEXTS)}
+
+
+def test_a_passage_that_cannot_be_read_has_failed_and_the_backfill_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(extractions, "BULK", 8)
+    read: list[str] = []
+    answer, _ = asyncio.run(fill(tmp_path / "store", read, most=1000, useless="number 7 "))
+    assert (answer.waiting, answer.failed, answer.error) == (0, 1, None)
+    assert len(read) == len(set(read)) == len(TEXTS)
