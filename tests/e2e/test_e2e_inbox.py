@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
@@ -72,6 +73,22 @@ def test_an_import_of_more_than_the_inbox_holds_is_taken_in_parts(narrow: Daemon
     file.write_text(json.dumps({"docs": docs, "avg_ent_chars": float("nan")}))
     assert narrow.ctl_json("import", file) == {"passages": 300, "triples": 300, "skipped": 0}
     assert narrow.metric("hippod_queue_depth", queue="inbox") == 0
+
+
+def test_imports_that_are_given_up_keep_nobody_out_and_what_they_handed_in_is_indexed(narrow: Daemon) -> None:
+    docs = [{"passage": f"Reef {n}\nSounded by {n}.", "extracted_triples": [["a", "b", "c"]]} for n in range(300)]
+    with parsers_at_rest(narrow):
+        uri = narrow.write("long.md", "The only reader has it, and the imports wait for room.")
+        until(lambda: uri in narrow.documents(state="pending"), "the file is told of")
+        for _ in range(3):
+            with pytest.raises(httpx.ReadTimeout):
+                narrow.http.post("/v1/import", json={"docs": docs}, timeout=2)
+            until(lambda: narrow.metric("hippod_http_under_way", kind="imports") == 0, "the import is given up")
+    narrow.wait()
+    reefs = [each for each in narrow.documents(prefix="added:import/").values() if each["title"].startswith("Reef")]
+    assert len(reefs) == DOCUMENTS
+    assert list((narrow.store / "inbox").iterdir()) == []
+    assert narrow.ask("POST", "/v1/import", json={"docs": docs})["passages"] == 300
 
 
 def test_nothing_of_a_file_that_breaks_off_is_imported(narrow: Daemon, tmp_path: Path) -> None:
