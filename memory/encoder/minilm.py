@@ -65,7 +65,7 @@ class MiniLMEncoder:
         )
         weights = folder / "model.safetensors"
         self._bert = Bert(weights, shape)
-        self._rough = self._bert.in_bfloat16(weights) if has_bfloat16() else self._bert
+        self._rough = (self._bert.in_bfloat16(weights) if has_bfloat16() else None) or self._bert
         self._batch_size = batch_size
         self._turns = Turns()
         self._workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

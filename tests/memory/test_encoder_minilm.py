@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from memory.encoder import identity_before_loading, make_encoder
+from memory.encoder import bert, identity_before_loading, make_encoder
 from memory.encoder.minilm import MiniLMEncoder
 from memory.types import Encoder
 from store.types import EncoderIdentity
@@ -240,3 +240,15 @@ assert not {"sentence_transformers", "transformers", "sklearn"} & set(sys.module
         text=True,
     )
     assert run.returncode == 0, run.stderr
+
+
+def test_a_product_that_depends_on_the_rows_beside_is_made_in_pieces() -> None:
+    weight = torch.randn(384, 384, generator=torch.Generator().manual_seed(1))
+
+    def by_height(x: torch.Tensor) -> torch.Tensor:
+        """As AMX has it: from some height on, the sum is made in two parts."""
+        parts = [x[:, :192] @ weight[:192], x[:, 192:] @ weight[192:]]
+        return sum(parts) if len(x) > 40 else torch.cat([row @ weight for row in x[:, None]])
+
+    assert not bert._rows_are_independent(by_height, 384)
+    assert bert._rows_are_independent(bert._in_pieces(by_height), 384)
