@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -260,13 +260,14 @@ class _Daemon:
         )
         backlog = self._backlog = self.models.backlog(store, rules, name, pipeline.learn)
 
-        def committed() -> None:
-            backlog.committed()
+        def committed(held: Sequence[str] = ()) -> None:
+            backlog.committed(held)
             now = store.snapshot()
             fit(max(now.n_phrases, now.n_triples))
 
         committed()
         pipeline.on_commit = committed
+        pipeline.others_alive = backlog.alive
         if isinstance(extractor, LaterExtraction):
             extractor.announce = backlog.announce
         self.extractions = ExtractionService(store, backlog, self.models.bulk())

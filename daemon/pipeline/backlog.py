@@ -126,20 +126,16 @@ class Backlog:
         """Passages that are about to be committed and are to be read then."""
         self._announced.update(ids)
 
-    def committed(self, held: Iterable[str] | None = None) -> None:
+    def committed(self, held: Iterable[str]) -> None:
         """A commit has come: what it made known may be read.
 
-        `held` are the passages of the documents that it wrote, but for those that these gave triples for. With it the cost
-        follows the commit: what was announced and is not alive is forgotten, as it is announced again, or held, when it comes
-        to life. Without it all that was ever announced is looked at.
+        `held` are the passages of the documents that it wrote, but for those that these gave triples for. What was announced
+        and is not alive is forgotten: it is announced again, or held, when it comes to life. So the cost follows the commit.
         """
         announced, self._announced = self._announced, set()
         ready = [id for id in announced if self._store.users(id)]
-        if held is None:
-            self._announced = announced.difference(ready)
-        else:
-            ready += [id for id in held if id not in announced and self._came_back(id)]
-            self._forget_dead_failures()
+        ready += [id for id in held if id not in announced and self._came_back(id)]
+        self._forget_dead_failures()
         self.want(id for id in ready if is_unread(self._store.extractor_of(id)))
 
     def _came_back(self, id: str) -> bool:

@@ -96,8 +96,11 @@ class Pipeline:
         self._taken: dict[str, Any] = {}
         """Those of them that the batch under way takes along."""
         self._loop = asyncio.get_running_loop()
-        self.on_commit: Callable[[], None] = lambda: None
-        """Is called after each commit, before anybody who waits for it is told."""
+        self.on_commit: Callable[[Sequence[str]], None] = lambda _held: None
+        """Is told after each commit, before anybody who waits for it is, which passages its documents hold without triples of
+        their own."""
+        self.others_alive: Callable[[], bool] = lambda: True
+        """Whether what works beside the pipeline runs: the reading of what waits for a model."""
 
     def start(self) -> None:
         """Takes up what the inbox holds from before, and goes on."""
@@ -127,7 +130,7 @@ class Pipeline:
 
     def alive(self) -> bool:
         """Whether every part runs: what the watchdog asks."""
-        return bool(self._tasks) and not any(task.done() for task in self._tasks)
+        return bool(self._tasks) and not any(task.done() for task in self._tasks) and self.others_alive()
 
     # What comes in.
 
@@ -380,7 +383,7 @@ class Pipeline:
             self.containers.discard(uri)
             DOCUMENTS.labels(State.REMOVED.value).inc()
             self._publish("removed", uri, commit=committed.seq)
-        self.on_commit()
+        self.on_commit([ref.passage for each in batch.documents for ref in each.passages if ref.given is None])
         # Not when the batch was made: it may be made several times before it is committed.
         for uri, position in batch.positions.items():
             # One that came since stays; one of a file that was read or removed has been overtaken.

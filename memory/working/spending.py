@@ -84,9 +84,12 @@ def tokens_of(texts: Iterable[str]) -> int:
 
 
 def wasted(error: ModelError, prompt: int, most: int) -> tuple[int, int]:
-    """Prompt and completion tokens of a try whose answer was of no use: it was paid for, and the client does not say how much.
+    """Prompt and completion tokens of a call that failed: as the server counted them, else about.
 
-    An answer that is of no use because it was cut off is refused as too long, and took the `most` that it was allowed.
+    An answer that is of no use was paid for; one that is of no use because it was cut off is refused as too long, and took the
+    `most` that it was allowed.
     """
+    if error.prompt_tokens or error.completion_tokens:
+        return error.prompt_tokens, error.completion_tokens
     cut = isinstance(error, ModelRefused) and isinstance(error.__context__, BadAnswer)
     return (prompt if cut or isinstance(error, BadAnswer) else 0, most if cut else 0)

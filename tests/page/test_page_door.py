@@ -179,9 +179,14 @@ def test_strangers_who_do_not_read_their_refusals_keep_nobody_out_either(crowded
             with contextlib.suppress(TimeoutError):
                 while True:
                     plain.sendall(HOME * 20)
-        with connect(crowded) as plain:
-            plain.sendall(ASKING)
-            assert read_one(plain).startswith(b"HTTP/1.1 200 ")
+
+        def let_in() -> bool:
+            with connect(crowded) as plain:
+                plain.sendall(ASKING)
+                return read_one(plain).startswith(b"HTTP/1.1 200 ")
+
+        # On a busy machine it is still at what they sent, and then they are at work like anybody else.
+        until(let_in, "one of them makes room")
 
 
 @pytest.mark.parametrize("method, path", [("GET", "/"), ("GET", Route.STATUS), ("POST", Route.RETRY)])
