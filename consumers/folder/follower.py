@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from consumers.folder.ledger import Entry, Ledger
-from consumers.folder.look import Look, read_fingerprint, refusal
+from consumers.folder.look import Look, SwappedError, read_fingerprint, refusal
 from consumers.folder.names import FOREIGN, Names
 from consumers.folder.rules import Rules
 from consumers.folder.settings import FolderSettings
@@ -249,7 +249,10 @@ class Follower:
             self.settling.back(path, waiting, now + self._settle_s, stamp)
             return
         try:
-            fingerprint, steady = read_fingerprint(path, self.root, follow=self._follow)
+            fingerprint, steady = read_fingerprint(path, self.root, follow=self._follow, seen=found.stat)
+        except SwappedError:
+            self.settling.back(path, waiting, now + self._settle_s, None)
+            return
         except FileNotFoundError:
             self.gone(path)
             return

@@ -70,11 +70,23 @@ def refusal(error: OSError, what: str = "file") -> Look:
     return Look("refused", reason=reason, failed=error.errno not in (errno.ENAMETOOLONG, errno.ELOOP))
 
 
-def read_fingerprint(path: bytes, root: bytes, *, follow: bool) -> tuple[Fingerprint, bool]:
-    """The file's fingerprint with its digest, and whether it stood still meanwhile. Raises OSError."""
+class SwappedError(Exception):
+    """Another file took the name of the one that was looked at, or that one was given another name meanwhile."""
+
+
+def read_fingerprint(
+    path: bytes, root: bytes, *, follow: bool, seen: os.stat_result | None = None
+) -> tuple[Fingerprint, bool]:
+    """The file's fingerprint with its digest, and whether it stood still meanwhile. Raises OSError.
+
+    Unless `follow` it must be the file that was `seen`, with no more names and no fewer, or it raises SwappedError: what was
+    found out about that one's names says nothing of another, and who has a fingerprint's inode is let read.
+    """
     handle = open_file(path, root=root, follow=follow)
     try:
         before = os.fstat(handle)
+        if seen is not None and not follow and _names(before) != _names(seen):
+            raise SwappedError
         if not stat.S_ISREG(before.st_mode):
             return Fingerprint(before.st_size, before.st_mtime_ns, before.st_ino), False
         digest = blake2b(digest_size=16)
@@ -88,6 +100,11 @@ def read_fingerprint(path: bytes, root: bytes, *, follow: bool) -> tuple[Fingerp
         os.close(handle)
     steady = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns) and left == 0
     return Fingerprint(after.st_size, after.st_mtime_ns, after.st_ino, digest.hexdigest()), steady
+
+
+def _names(found: os.stat_result) -> tuple[int, ...]:
+    """Which file it is and how many names it has, and, with several, since when (a link and a renaming set its ctime)."""
+    return found.st_dev, found.st_ino, found.st_nlink, found.st_ctime_ns if found.st_nlink > 1 else 0
 
 
 class _BrokenLinkError(Exception):

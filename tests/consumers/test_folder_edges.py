@@ -17,6 +17,7 @@ import pytest
 from watchdog.observers import inotify_c
 
 from consumers.folder import FolderSettings, FolderSource
+from consumers.folder.look import SwappedError, read_fingerprint
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved
 from tests.consumers.folder_support import PATIENCE_S, Daemon, Folder, digest, rescanned, until, uri
 
@@ -804,3 +805,24 @@ def test_linking_the_whole_drive_elsewhere_takes_nothing_out_of_the_memory(folde
     folder.rescan()
     daemon = folder.restart()
     assert daemon.digests == {uri(folder.root / "a"): digest(b"kept")}
+
+
+def test_another_file_that_takes_the_name_after_the_look_is_not_vouched_for(tmp_path: Path) -> None:
+    """A hard link to what lies outside comes just between the look at the names and the reading of the digest."""
+    (tmp_path / "drive").mkdir()
+    note, outside = tmp_path / "drive" / "note.txt", tmp_path / "secret.txt"
+    outside.write_text("secret")
+    note.write_text("good")
+    seen = note.lstat()
+    os.link(outside, tmp_path / "hard")
+    (tmp_path / "hard").replace(note)
+    with pytest.raises(SwappedError):
+        read_fingerprint(os.fsencode(note), os.fsencode(tmp_path / "drive"), follow=False, seen=seen)
+    linked = note.lstat()
+    os.link(note, tmp_path / "third")
+    with pytest.raises(SwappedError):
+        read_fingerprint(os.fsencode(note), os.fsencode(tmp_path / "drive"), follow=False, seen=linked)
+    found, steady = read_fingerprint(
+        os.fsencode(note), os.fsencode(tmp_path / "drive"), follow=False, seen=note.lstat()
+    )
+    assert (found.inode, steady) == (note.stat().st_ino, True)
