@@ -10,6 +10,7 @@ LEAST, MOST = 1 << 20, 32 << 20
 """Bounds of `fit`, in bytes; glibc takes no more."""
 
 ROW_BYTES = 128
+"""What a query or a commit makes and drops for each row, generously: several arrays of a few bytes a row."""
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """The numbers by which glibc's `mallopt` knows the settings."""

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import NDArray
 
 from store.growing import VectorsView
-from store.ordering import Ordered, Rows
+from store.ordering import Ordered, Rows, places
 from store.pinned import Pinned
 from store.snapshot import Snapshot
 
@@ -63,17 +62,11 @@ def _stated(snapshot: Snapshot, passages: Rows, triples: Rows) -> set[tuple[int,
     matrix = snapshot.incidence.merged().tocoo()
     return set(
         zip(
-            _places(passages, snapshot.n_passages)[matrix.row].tolist(),
-            _places(triples, snapshot.n_triples)[matrix.col].tolist(),
+            places(passages, snapshot.n_passages)[matrix.row].tolist(),
+            places(triples, snapshot.n_triples)[matrix.col].tolist(),
             strict=True,
         )
     )
-
-
-def _places(rows: Rows, n: int) -> NDArray[np.int64]:
-    places = np.full(n, -1, np.int64)
-    places[rows] = np.arange(len(rows))
-    return places
 
 
 def _documents(live: Pinned, anew: Pinned) -> Iterator[str]:

@@ -49,11 +49,11 @@ class Ordered:
 
     @cached_property
     def _passage_places(self) -> Rows:
-        return _places(self.passages, self.snapshot.n_passages)
+        return places(self.passages, self.snapshot.n_passages)
 
     @cached_property
     def _phrase_places(self) -> Rows:
-        return _places(self.phrases, self.snapshot.n_phrases)
+        return places(self.phrases, self.snapshot.n_phrases)
 
     def triples(self) -> Rows:
         """Rows of the living triples, by subject, predicate and object."""
@@ -80,7 +80,8 @@ class Ordered:
         return sources[order], targets[order], weights[order]
 
 
-def _places(rows: Rows, n: int) -> Rows:
+def places(rows: Rows, n: int) -> Rows:
+    """Where each of `n` rows stands among `rows`, -1 for one that does not; shape (n,)."""
     places = np.full(n, -1, np.int64)
     places[rows] = np.arange(len(rows))
     return places
