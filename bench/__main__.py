@@ -1,11 +1,12 @@
 """`make bench`, or `python -m bench [SECTION …]`: measures, prints Markdown tables, and writes JSON to bench/results/.
 
-A section is a module of this folder with `run(results: dict) -> str`; it fills `results` with what it measured and
+A section is a module of `bench.sections` with `run(results: dict) -> str`; it fills `results` with what it measured and
 returns Markdown. Figures are ratios and distributions of one run on one machine; the machine is named with them.
 What must hold whatever the machine (no time does) and did not, a section leaves as sentences in `results["violations"]`:
 they are printed under it, and the exit code is 1.
 """
 
+import argparse
 import importlib
 import json
 import os
@@ -16,17 +17,18 @@ from pathlib import Path
 from typing import Any
 
 SECTIONS = (
-    "main_job",
+    "folder",
     "retrieval",
     "growth",
     "crashes",
+    "histories",
     "kafka",
     "models",
     "api",
     "fuzz",
     "soak",
-    "working",
-    "asking",
+    "working_memory",
+    "ask",
     "page",
 )
 HERE = Path(__file__).resolve().parent
@@ -43,8 +45,19 @@ def machine() -> dict[str, Any]:
     }
 
 
-def main(names: list[str]) -> int:
-    present = [name for name in SECTIONS if (HERE / f"{name}.py").exists()]
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measures.")
+    parser.add_argument(
+        "names", nargs="*", metavar="SECTION", help="a module of bench.sections; all where none is named"
+    )
+    parser.add_argument("--count", type=int, help="histories: how many")
+    parser.add_argument("--seed", type=int, help="histories: of the first script")
+    given = parser.parse_args(arguments)
+    names: list[str] = given.names
+    options = {name: getattr(given, name) for name in ("count", "seed") if getattr(given, name) is not None}
+    if options and names != ["histories"]:
+        parser.error("--count and --seed are options of the section histories alone")
+    present = [name for name in SECTIONS if (HERE / "sections" / f"{name}.py").exists()]
     unknown = [name for name in names if name not in present]
     if unknown:
         print(f"no section {', '.join(unknown)}; there are: {', '.join(present)}", file=sys.stderr)
@@ -53,10 +66,10 @@ def main(names: list[str]) -> int:
     folder.mkdir(exist_ok=True)
     code = 0
     for name in names or present:
-        results: dict[str, Any] = {"section": name, "machine": machine()}
+        results: dict[str, Any] = {"section": name, "machine": machine(), "options": options}
         began = time.perf_counter()
         print(f"## {name}\n", flush=True)
-        print(importlib.import_module(f"bench.{name}").run(results), flush=True)
+        print(importlib.import_module(f"bench.sections.{name}").run(results), flush=True)
         if violations := results.setdefault("violations", []):
             code = 1
             print("\n**Does not hold:**\n\n" + "\n".join(f"- {each}" for each in violations), flush=True)

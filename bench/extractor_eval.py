@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from memory.openie.recorded import read_recorded
+from memory.openie.hipporag_file import read_hipporag_file
 from memory.phrases import is_linkable
-from store.keys import passage_id
+from store.passage_id import passage_id
 from store.types import PassageText, Triple
 
 Floats = NDArray[np.float32]
@@ -186,7 +186,8 @@ def load(folder: Path) -> tuple[list[PassageText], list[Question], dict[str, lis
         for q in json.loads((folder / "questions.json").read_text())
     ]
     recorded = {
-        (f"{r.title}\n{r.text}" if r.title else r.text): list(r.triples) for r in read_recorded(folder / "openie.json")
+        (f"{r.title}\n{r.text}" if r.title else r.text): list(r.triples)
+        for r in read_hipporag_file(folder / "openie.json")
     }
     return passages, questions, recorded
 
@@ -198,7 +199,7 @@ def main() -> None:
     args = parser.parse_args()
     passages, questions, recorded = load(args.data)
     encoder = CachedEncoder(args.cache)
-    from memory.openie.rules import RulesExtractor
+    from memory.openie.rules.extractor import RulesExtractor
 
     started = time.perf_counter()
     ours = [list(e.triples) for e in RulesExtractor().extract(passages)]

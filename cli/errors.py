@@ -18,7 +18,7 @@ class Exit(IntEnum):
     BROKEN_PIPE = 141
 
 
-class Failure(Exception):
+class CommandError(Exception):
     """A command cannot be done: `message` is a sentence, `hint` what to do about it.
 
     `problem` is the daemon's own account (RFC 9457), where the daemon refused.

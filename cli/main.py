@@ -7,23 +7,23 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
-from cli.commands.adding import add, import_
-from cli.commands.asking import ask, query
-from cli.commands.completing import completion
-from cli.commands.diagnosing import doctor
+from cli.commands.add import add, import_
+from cli.commands.backup import backup, restore, verify
+from cli.commands.completion import completion
+from cli.commands.doctor import doctor
 from cli.commands.documents import list_documents, retry, rm, show
-from cli.commands.evaluating import evaluate
-from cli.commands.exporting import export
-from cli.commands.extracting import backfill, reextract
+from cli.commands.eval import evaluate
+from cli.commands.export import export
 from cli.commands.graph import graph
-from cli.commands.keeping import backup, restore, verify
 from cli.commands.mcp import mcp
+from cli.commands.query import ask, query
+from cli.commands.reextract import backfill, reextract
 from cli.commands.sessions import sessions
-from cli.commands.state import status, wait, watch
+from cli.commands.status import status, wait, watch
 from cli.commands.ui import ui
-from cli.errors import Exit, Failure
+from cli.errors import CommandError, Exit
+from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import note, print_json
-from cli.session import Session, json_option, pass_session
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -39,13 +39,13 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option("--socket", metavar="PATH", help="hippod's socket. Default: $HIPPOD_SOCKET, then the configured one.")
 @json_option
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
-@pass_session
-def hippoctl(session: Session, socket: str | None) -> None:
+@pass_invocation
+def hippoctl(invocation: Invocation, socket: str | None) -> None:
     """Ask and feed a running hippod, a long-term memory for language models.
 
     Exit codes: 0 done, 1 failed, 2 usage, 3 no daemon answers, 4 not configured for it, 5 timed out.
     """
-    session.socket = socket
+    invocation.socket = socket
 
 
 for _command in (
@@ -67,7 +67,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command; returns its exit code. Nothing is raised."""
     try:
-        code = _run(arguments, Session())
+        code = _run(arguments, Invocation())
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         if sys.stderr.isatty():
@@ -80,28 +80,28 @@ def run(arguments: Sequence[str]) -> int:
     return code
 
 
-def _run(arguments: Sequence[str], session: Session) -> int:
+def _run(arguments: Sequence[str], invocation: Invocation) -> int:
     try:
         if "_HIPPOCTL_COMPLETE" in os.environ:
-            hippoctl.main(list(arguments), prog_name="hippoctl", obj=session)
+            hippoctl.main(list(arguments), prog_name="hippoctl", obj=invocation)
         # Not `main` otherwise: it has its own ways with interrupts and closed pipes.
-        with hippoctl.make_context("hippoctl", list(arguments), obj=session) as context:
+        with hippoctl.make_context("hippoctl", list(arguments), obj=invocation) as context:
             hippoctl.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
         error.show()
-        failure = Failure(error.format_message(), Exit.USAGE)
-        return _end(failure, session.json or "--json" in arguments)
-    except Failure as failure:
+        failure = CommandError(error.format_message(), Exit.USAGE)
+        return _end(failure, invocation.json or "--json" in arguments)
+    except CommandError as failure:
         note(f"{failure.message} {failure.hint}" if failure.hint else failure.message)
-        return _end(failure, session.json and not session.stdout_taken)
+        return _end(failure, invocation.json and not invocation.stdout_taken)
     except SystemExit as end:  # a command that has printed its answer and failed all the same
         return end.code if isinstance(end.code, int) else Exit.FAILED
     return Exit.DONE
 
 
-def _end(failure: Failure, json: bool) -> int:
+def _end(failure: CommandError, json: bool) -> int:
     if json:
         print_json(failure.to_json())
     return failure.code

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-PIECE = 65_536
+WRITE_BYTES = 65_536
 """Bytes written at a time: with PYTHONUNBUFFERED, a longer write that a closed pipe cuts short ends as if it were whole."""
 PLAIN_WIDTH = 100
 """Width of running text that goes into a pipe or file."""
@@ -23,8 +23,8 @@ def print_json(document: Any, one_line: bool = False) -> None:
     """One JSON document, in ASCII: nothing a document holds can act on a terminal, and any locale can print it."""
     indent = 2 if sys.stdout.isatty() and not one_line else None
     text = json.dumps(document, indent=indent, ensure_ascii=True) + "\n"
-    for start in range(0, len(text), PIECE):
-        sys.stdout.write(text[start : start + PIECE])
+    for start in range(0, len(text), WRITE_BYTES):
+        sys.stdout.write(text[start : start + WRITE_BYTES])
     sys.stdout.flush()
 
 

@@ -14,7 +14,7 @@ _UNSAFE = re.compile(
     "\U000e0000-\U000e007f]"  # tags, which show nothing
 )
 _SPACE = re.compile(r"\s+")
-_SILENT = frozenset("\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff\r")
+_INVISIBLE = frozenset("\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff\r")
 
 
 def clean(text: str) -> str:
@@ -28,7 +28,7 @@ def one_line(text: str) -> str:
 
 
 def _shown(character: str) -> str:
-    if character in _SILENT:
+    if character in _INVISIBLE:
         return ""
     if character in "\u2028\u2029":
         return "\n"
@@ -90,7 +90,7 @@ def local_time(moment: datetime | None) -> str:
         return moment.strftime("%Y-%m-%d %H:%M:%S") if moment is not None else ""
 
 
-def place(location: dict[str, object], title: str = "") -> str:
+def location_text(location: dict[str, object], title: str = "") -> str:
     """Where a passage stands in its document: page 3, “Heating”, line 12. A heading that ends the title is not repeated."""
     parts = []
     for key, value in location.items():

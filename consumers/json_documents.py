@@ -7,20 +7,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from consumers.splitting import SplitSettings, give, read_triples, split_text
+from consumers.failures import FailureCode
+from consumers.splitting import SplitSettings, assign_triples, read_triples, split_text
 from consumers.types import Document
 
-_HALF_PAIRS = re.compile("[\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _NOT_IN_URI = re.compile("[\x00-\x20%\x7f\ud800-\udfff]")
 """What an id may hold and a URI not; the escape sign among it, so that no two ids share a URI."""
 _OWN_KEYS = frozenset(("title", "text", "triples", "deleted"))
-_DEEPEST = 32
-_LONGEST_ID = 1024
-_LONGEST_TITLE = 2000
+_MAX_DEPTH = 32
+_MAX_ID_CHARS = 1024
+_MAX_TITLE_CHARS = 2000
 _SHAPE = '{"id", "title", "text", "url", "published_at", "triples", …}'
 
 
-class _Wrong(Exception):
+BLANK = '"text" is blank: there is nothing to index'
+
+
+class _InvalidDocument(Exception):
     """A document's value is not what it must be; the message names the key and what is allowed."""
 
 
@@ -38,12 +42,12 @@ def read_json_document(
     uri = base_uri + (default_id or "unnamed")
     try:
         if not isinstance(value, dict):
-            raise _Wrong(f"a document must be a JSON object like {_SHAPE}, not {_kind(value)}")
+            raise _InvalidDocument(f"a document must be a JSON object like {_SHAPE}, not {_type_name(value)}")
         identity = _identity(value, default_id)
-        uri = base_uri + _NOT_IN_URI.sub(_quoted, identity)
+        uri = base_uri + _NOT_IN_URI.sub(_percent_encoded, identity)
         return replace(read_json_object(value, uri, settings), modified_at=modified_at)
-    except _Wrong as error:
-        return Document(uri, modified_at=modified_at, error=str(error))
+    except _InvalidDocument as error:
+        return Document(uri, modified_at=modified_at, error=str(error), code=FailureCode.JSON)
 
 
 def read_json_object(value: Mapping[str, Any], uri: str, settings: SplitSettings) -> Document:
@@ -51,37 +55,43 @@ def read_json_object(value: Mapping[str, Any], uri: str, settings: SplitSettings
     try:
         deleted = value.get("deleted")
         if deleted is not None and not isinstance(deleted, bool):
-            raise _Wrong(f'"deleted" must be true or false, not {_kind(deleted)}')
+            raise _InvalidDocument(f'"deleted" must be true or false, not {_type_name(deleted)}')
         if deleted:
             return Document(uri, deleted=True)
         title = _title(value)
         text = value.get("text")
         if not isinstance(text, str):
             missing = "text" not in value
-            raise _Wrong(
-                '"text" is missing; it must be a string' if missing else f'"text" must be a string, not {_kind(text)}'
+            raise _InvalidDocument(
+                '"text" is missing; it must be a string'
+                if missing
+                else f'"text" must be a string, not {_type_name(text)}'
             )
         for key in ("url", "published_at"):
             given = value.get(key)
             if given is not None and not isinstance(given, str | int | float):
-                raise _Wrong(f'"{key}" must be a string, not {_kind(given)}')
+                raise _InvalidDocument(f'"{key}" must be a string, not {_type_name(given)}')
         if value.get("triples") is not None and not isinstance(value["triples"], list):
-            raise _Wrong(f'"triples" must be a list of [subject, predicate, object], not {_kind(value["triples"])}')
-    except _Wrong as error:
-        return Document(uri, error=str(error))
-    return _whole(value, uri, title, _mended(text), settings)
+            raise _InvalidDocument(
+                f'"triples" must be a list of [subject, predicate, object], not {_type_name(value["triples"])}'
+            )
+    except _InvalidDocument as error:
+        return Document(uri, error=str(error), code=FailureCode.JSON)
+    return _read_fields(value, uri, title, _valid_unicode(text), settings)
 
 
-def _whole(value: Mapping[str, Any], uri: str, title: str, text: str, settings: SplitSettings) -> Document:
-    metadata = {_mended(str(key)): _plain(item, 0) for key, item in value.items() if key not in _OWN_KEYS}
+def _read_fields(value: Mapping[str, Any], uri: str, title: str, text: str, settings: SplitSettings) -> Document:
+    metadata = {_valid_unicode(str(key)): _json_value(item, 0) for key, item in value.items() if key not in _OWN_KEYS}
     passages = split_text(text, title, settings)
     if value.get("triples") is not None:
         triples, dropped = read_triples(value["triples"])
-        passages = give(passages, [(_mended(s), _mended(p), _mended(o)) for s, p, o in triples])
+        passages = assign_triples(
+            passages, [(_valid_unicode(s), _valid_unicode(p), _valid_unicode(o)) for s, p, o in triples]
+        )
         if dropped:
             metadata["dropped_triples"] = dropped
     if not passages:
-        return Document(uri, title, metadata=metadata, error='"text" is blank: there is nothing to index', skipped=True)
+        return Document(uri, title, metadata=metadata, error=BLANK, skipped=True, code=FailureCode.NO_TEXT)
     return Document(uri, title, passages, metadata)
 
 
@@ -93,7 +103,9 @@ def read_json_line(
     try:
         value = parse_json(line)
     except ValueError as error:
-        return Document(f"{base_uri}{default_id}", modified_at=modified_at, error=f"line {number}: {error}")
+        return Document(
+            f"{base_uri}{default_id}", modified_at=modified_at, error=f"line {number}: {error}", code=FailureCode.JSON
+        )
     return read_json_document(value, base_uri, default_id, settings, modified_at)
 
 
@@ -124,8 +136,8 @@ def read_json_file(
 ) -> Iterator[Document]:
     """The document of a `.json` file under the file's URI, or those of a corpus under `<uri>#<idx>`."""
 
-    def aside(reason: str, skipped: bool) -> Document:
-        return Document(uri, fallback_title, modified_at=modified_at, error=reason, skipped=skipped)
+    def aside(reason: str, skipped: bool, code: FailureCode = FailureCode.JSON) -> Document:
+        return Document(uri, fallback_title, modified_at=modified_at, error=reason, skipped=skipped, code=code)
 
     try:
         value = parse_json(data)
@@ -138,7 +150,7 @@ def read_json_file(
         document = read_json_object(value, uri, settings)
         yield replace(document, title=document.title or fallback_title, modified_at=modified_at)
     elif isinstance(value, dict) and isinstance(value.get("docs"), list):
-        yield aside("HippoRAG's OpenIE results; load them with `hippoctl import`", skipped=True)
+        yield aside("HippoRAG's OpenIE results; load them with `hippoctl import`", True, FailureCode.NOT_A_DOCUMENT)
     else:
         yield aside(f"JSON, but neither a document {_SHAPE} nor a list of them; exclude it", skipped=True)
 
@@ -162,13 +174,13 @@ def _identity(value: Mapping[str, Any], default_id: str | None) -> str:
     given = value.get("id")
     if given is None:
         if default_id is None:
-            raise _Wrong('"id" is missing; it must be a string or a whole number')
+            raise _InvalidDocument('"id" is missing; it must be a string or a whole number')
         return default_id
     if isinstance(given, bool) or not isinstance(given, str | int):
-        raise _Wrong(f'"id" must be a string or a whole number, not {_kind(given)}')
+        raise _InvalidDocument(f'"id" must be a string or a whole number, not {_type_name(given)}')
     identity = given if isinstance(given, str) else _digits(given)
-    if not identity.strip() or len(identity) > _LONGEST_ID:
-        raise _Wrong(f'"id" must have between 1 and {_LONGEST_ID} characters')
+    if not identity.strip() or len(identity) > _MAX_ID_CHARS:
+        raise _InvalidDocument(f'"id" must have between 1 and {_MAX_ID_CHARS} characters')
     return identity
 
 
@@ -177,13 +189,13 @@ def _title(value: Mapping[str, Any]) -> str:
     if title is None:
         return ""
     if not isinstance(title, str):
-        raise _Wrong(f'"title" must be a string, not {_kind(title)}')
-    if len(title) > _LONGEST_TITLE:
-        raise _Wrong(f'"title" has {len(title):,} characters; at most {_LONGEST_TITLE:,} are allowed')
-    return _mended(title)
+        raise _InvalidDocument(f'"title" must be a string, not {_type_name(title)}')
+    if len(title) > _MAX_TITLE_CHARS:
+        raise _InvalidDocument(f'"title" has {len(title):,} characters; at most {_MAX_TITLE_CHARS:,} are allowed')
+    return _valid_unicode(title)
 
 
-def _kind(value: object) -> str:
+def _type_name(value: object) -> str:
     if value is None:
         return "null"
     names = {
@@ -197,12 +209,12 @@ def _kind(value: object) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def _mended(text: str) -> str:
+def _valid_unicode(text: str) -> str:
     """Halves of surrogate pairs cannot be stored or sent as UTF-8."""
-    return _HALF_PAIRS.sub("\ufffd", text)
+    return _SURROGATES.sub("\ufffd", text)
 
 
-def _quoted(match: re.Match[str]) -> str:
+def _percent_encoded(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in match.group().encode("utf-8", "replace"))
 
 
@@ -210,20 +222,20 @@ def _digits(number: int) -> str:
     return str(number) if number.bit_length() <= 4096 else ""
 
 
-def _plain(value: object, depth: int) -> Any:
+def _json_value(value: object, depth: int) -> Any:
     """A value that any JSON reader takes: finite numbers of at most 64 bits, sound strings, no endless depth."""
     if isinstance(value, str):
-        return _mended(value)
+        return _valid_unicode(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
         return value if value.bit_length() < 64 else (_digits(value) or "a very large number")
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if depth >= _DEEPEST:
+    if depth >= _MAX_DEPTH:
         return "…"
     if isinstance(value, list):
-        return [_plain(item, depth + 1) for item in value]
+        return [_json_value(item, depth + 1) for item in value]
     if isinstance(value, dict):
-        return {_mended(str(key)): _plain(item, depth + 1) for key, item in value.items()}
-    return _mended(str(value))
+        return {_valid_unicode(str(key)): _json_value(item, depth + 1) for key, item in value.items()}
+    return _valid_unicode(str(value))

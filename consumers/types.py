@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from consumers.failures import FailureCode
+
 Triple = tuple[str, str, str]
+
+Stamp = tuple[int, int, int]
+"""(size, mtime in ns, inode)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +23,11 @@ class Fingerprint:
     mtime_ns: int
     inode: int
     digest: str | None = None
+
+    @property
+    def stamp(self) -> Stamp:
+        """What can be seen of a file without reading it."""
+        return self.size, self.mtime_ns, self.inode
 
     def to_json(self) -> dict[str, Any]:
         return {"size": self.size, "mtime_ns": self.mtime_ns, "inode": self.inode, "digest": self.digest}
@@ -66,6 +76,7 @@ class FileRefused:
     reason: str
     failed: bool
     """True: worth another try later (`failed`); false: as configured (`skipped`)."""
+    code: FailureCode
     fingerprint: Fingerprint | None = None
 
 
@@ -84,7 +95,7 @@ class Passage:
     title: str
     text: str
     location: Mapping[str, Any] = field(default_factory=dict)
-    given: tuple[Triple, ...] | None = None
+    triples: tuple[Triple, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +111,5 @@ class Document:
     skipped: bool = False
     deleted: bool = False
     """A JSON document that says `"deleted": true`."""
+    code: FailureCode | None = None
+    """Why there is an `error`, in one word."""

@@ -13,5 +13,5 @@ os.environ.setdefault("LANCE_CPU_THREADS", str(max(len(os.sched_getaffinity(0)) 
 os.environ.setdefault("LANCE_IO_THREADS", "4")
 
 # Arrow's own allocator keeps some ten MB for what may come, beside what the C library keeps, which is told not to
-# (`daemon.allocator`).
+# (`daemon.runtime.allocator`).
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")

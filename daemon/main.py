@@ -1,25 +1,24 @@
-"""`hippod`: options, configuration, exit codes. What runs is `daemon.run`."""
+"""`hippod`: options, configuration, exit codes. What runs is `daemon.app`."""
 
 import asyncio
 import faulthandler
 import json
-import signal
 import sys
-from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 import structlog
 
-from daemon.allocator import take_thriftily
 from daemon.config import Config, ConfigError, load_config, render, unsupported
-from daemon.interpreter import share_fairly
-from daemon.logs import JOURNAL_PRIORITY, is_journal, setup
-from daemon.notify import Notifier
-from daemon.uncaught import in_loop, take_over
+from daemon.observe.excepthooks import in_loop, take_over
+from daemon.observe.logs import JOURNAL_PRIORITY, is_journal, setup
+from daemon.runtime import signals
+from daemon.runtime.allocator import configure_malloc
+from daemon.runtime.gc import shorten_switch_interval
+from daemon.runtime.sd_notify import Notifier
 from store.errors import StoreError
-from store.lock import StoreLock
+from store.log.store_lock import StoreLock
 
 OK, FAILED, BAD_CONFIG, NO_STORE = 0, 1, 2, 3
 
@@ -68,24 +67,21 @@ def main(file: Path | None, check: bool, look: bool, source: Path | None) -> Non
     take_over()
     # A service manager aborts a hippod that hangs: where every thread stood is then in the log.
     faulthandler.enable()
-    # Until `run` takes the signals over: what a reload would read has just been read, and nothing is there to be stopped.
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: sys.exit(OK))
+    signals.before_event_loop()
     sys.exit(serve(config, file))
 
 
 def show_findings(config: Config) -> None:
-    """Prints what `daemon.inspection` finds, as one JSON document."""
+    """Prints what `daemon.doctor` finds, as one JSON document."""
     setup("error")
-    from daemon.inspection import inspect
+    from daemon.doctor import inspect
 
-    click.echo(json.dumps({"findings": [asdict(finding) for finding in inspect(config)]}))
+    click.echo(json.dumps({"findings": [finding.to_json() for finding in inspect(config)]}))
 
 
 def bring_back(source: Path, folder: Path) -> int:
     """Puts a backup in the store's place; returns the exit code."""
-    from store.backup import restore
+    from store.maintenance.backup import restore
 
     try:
         made, aside = restore(source, folder)
@@ -98,8 +94,8 @@ def bring_back(source: Path, folder: Path) -> int:
 
 def serve(config: Config, file: Path | None) -> int:
     """Runs the daemon until it is told to stop; returns the exit code."""
-    take_thriftily()
-    share_fairly()
+    configure_malloc()
+    shorten_switch_interval()
     try:
         config.store.path.mkdir(parents=True, exist_ok=True)
         # Before the model is loaded: a second hippod on this store is told so at once.
@@ -108,7 +104,7 @@ def serve(config: Config, file: Path | None) -> int:
         return _no_store(error)
     # Imported here: the model libraries take seconds, and --check and a refused start need none of them.
     from daemon.api.listen import ListenError
-    from daemon.run import run
+    from daemon.app import run
     from memory.encoder import EncoderUnavailable
 
     try:

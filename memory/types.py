@@ -7,11 +7,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.reasons import Reason
+from memory.explain.explanation import PassageExplanation
 from store.types import EncoderIdentity, Extraction, PassageText
 
 Matrix = NDArray[np.float32]
-"""Embeddings, shape (n, dim), rows L2-normalised, C-contiguous."""
+"""Embeddings, shape (n, dim), C-contiguous. Rows are L2-normalised, but for texts of which the encoder knows nothing: zero."""
 
 
 class Encoder(Protocol):
@@ -93,5 +93,5 @@ class Retrieved:
     """What a user should know about how the answer came about (an empty filter, a fallback), if anything."""
     stages_ms: Mapping[str, float] = field(default_factory=dict)
     """Milliseconds spent, by stage."""
-    reasons: tuple[Reason, ...] = ()
-    """Why each hit is there, in order, where that was asked for."""
+    explanations: tuple[PassageExplanation, ...] = ()
+    """Why each hit was found, in order; empty where the query did not ask."""

@@ -7,13 +7,13 @@ or the other is there, whole.
 """
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from store.durable_files import durable_file, sync
 from store.errors import StoreError
 
 FORMAT = 1
@@ -100,13 +100,8 @@ class Sessions:
     def _write(self, session: Session) -> None:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         path = self._path(session.name)
-        fresh = path.with_name(f".{session.name}.new")
-        with fresh.open("wb") as file:
+        with durable_file(path) as file:
             file.write(json.dumps({"format": FORMAT, **asdict(session)}, ensure_ascii=False).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.rename(path)
-        self._sync()
 
     def remove(self, name: str) -> bool:
         """Whether there was one."""
@@ -114,7 +109,7 @@ class Sessions:
             self._path(name).unlink()
         except FileNotFoundError:
             return False
-        self._sync()
+        sync(self._folder)
         return True
 
     def names(self) -> list[str]:
@@ -129,10 +124,3 @@ class Sessions:
         if not name or "/" in name or "\0" in name or name.startswith("."):
             raise ValueError(f"{name!r} cannot be a session's name")
         return self._folder / f"{name}.json"
-
-    def _sync(self) -> None:
-        fd = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)

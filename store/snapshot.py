@@ -4,7 +4,7 @@ Taking a snapshot copies nothing but the ends of arrays; what a query needs as w
 first use and shared by all queries of the same commit.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.image import Image
-from store.matrix import MatrixView
+from store.index.adjacency import EdgeWeights, Walk
+from store.index.matrix import MatrixView
+from store.index.state import Image
 from store.types import PassageText, Triple
-from store.walk import EdgeWeights, Walk
 
 
 class Snapshot:
@@ -48,6 +48,9 @@ class Snapshot:
         self._passage_counts = image.passage_counts.view()
         self._phrase_counts = image.phrase_counts.view()
         self._triple_counts = image.triple_counts.view()
+        self._crowded = image.crowding.rows.view()
+        self.crowded_phrases = image.crowding.n
+        """How many phrases are crowded (`store.crowding`); not known of an earlier commit's."""
         self.relation: MatrixView = image.relation.view(image.shape("relation"))
         """Phrase x phrase, symmetric: the number of (passage, triple) pairs that link the two."""
         self.synonym: MatrixView = image.synonym.view(image.shape("synonym"))
@@ -66,6 +69,13 @@ class Snapshot:
     def phrase_alive(self) -> NDArray[np.bool_]:
         """Shape (n_phrases,)."""
         return self.phrase_passages > 0
+
+    @cached_property
+    def phrase_crowded(self) -> NDArray[np.bool_]:
+        """Which phrases have so many others about them that they get no synonym edges, shape (n_phrases,)."""
+        out = np.zeros(self.n_phrases, np.bool_)
+        out[: self._crowded.n] = self._crowded.array() > 0
+        return out
 
     @cached_property
     def triple_alive(self) -> NDArray[np.bool_]:
@@ -101,8 +111,13 @@ class Snapshot:
         """BM25 of every passage, shape (n_passages,)."""
         return self._postings.scores(query, self.passage_alive, self._total_length)
 
+    def bm25_of(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """BM25 of texts that are no passages but made of their words (triples, say), shape (len(texts),): how rare a word is
+        comes from the passages, how long a text is from these texts."""
+        return self._postings.scores_of(query, texts, self.passage_alive)
+
     def term_prints(self, of: Callable[[str], int]) -> NDArray[np.uint64]:
-        """`store.postings.Postings.prints` of every passage, shape (n_passages,)."""
+        """`store.index.bm25.Postings.prints` of every passage, shape (n_passages,)."""
         return self._postings.prints(self.n_passages, of)
 
     def walk(self, weights: EdgeWeights) -> Walk:

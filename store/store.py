@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,27 +12,28 @@ from typing import Any, Self
 
 import structlog
 
-from store.commits import Commit, CommitLog
+from store.checkpoint.checkpoint import PREFIX, SnapshotGivenUp, Unusable, capture, discard, write
+from store.checkpoint.recovery import start_image
+from store.document_snapshot import Pinned
 from store.errors import StoreDamaged, StoreError
-from store.held import Held
-from store.history import Purge, Touched, plan_purge
-from store.holding import WriteLock
-from store.image import Delta, Image
-from store.load import load_image, past_image
-from store.lock import StoreLock
-from store.matrix import LiveMatrix
-from store.pinned import Pinned
-from store.plan import SynonymRule, plan
-from store.recall import Recall, synonym_recall
-from store.renewing import catch_up, fresh, worn
-from store.rows import write_rows
-from store.saved import PREFIX, Unusable, capture, write
-from store.sketches import sort
+from store.index.load import load_image, past_image
+from store.index.lsh import sort
+from store.index.matrix import LiveMatrix
+from store.index.state import Delta, Image
+from store.index.synonym_recall import Recall, synonym_recall
+from store.lance.tables import Tables
+from store.log.commits import Commit, CommitLog
+from store.log.extraction_costs import together
+from store.log.plan import SynonymRule, plan, settle
+from store.log.store_lock import StoreLock
+from store.log.write_lock import WriteLock
+from store.log.write_rows import write_rows
+from store.maintenance.compaction import SAFE, Upkeep
+from store.maintenance.rebuild import catch_up, fresh, worn
+from store.maintenance.retention import Purge, Slice
+from store.reader import Held
 from store.snapshot import Snapshot
-from store.start import start_image
-from store.tables import Tables
 from store.types import Batch, EncoderIdentity
-from store.upkeep import SAFE, Upkeep
 
 log = structlog.get_logger(__name__)
 
@@ -43,8 +44,8 @@ FOLD_LEAST = 50_000
 TRIM_LEAST = 1_000
 """Rows of the log that are worth taking away, with the looks back at their commits, where nothing else is."""
 
-PLANS = 3
-"""How often a purge is planned when commits beside it take up what it was about to take away."""
+SAVING_LOOK_S = 0.1
+"""How often who waits to write a snapshot looks whether there is time left for it."""
 
 
 def _short(error: Exception) -> str:
@@ -87,7 +88,7 @@ class Store(Held):
             self._tables.assume_synced()
             self.recovered: Sequence[str] = sorted({*self._tables.torn, *self._log.recovered})
             self.found_format = self._log.format
-            """The store's format before it was opened, which made it `store.tables.FORMAT`."""
+            """The store's format before it was opened, which made it `store.lance.schema.FORMAT`."""
             self._image, self.started = self._open(encoder.dim)
         except (OSError, RuntimeError, ValueError, KeyError, IndexError) as error:
             # What Lance raises for files that are missing or cut, and what reading them wrongly would lead to.
@@ -112,8 +113,24 @@ class Store(Held):
         self._upkeep = Upkeep(self._tables, self._log, self._writing)
         self._folder = ThreadPoolExecutor(1, thread_name_prefix="fold")
         self._folding: Future[None] | None = None
-        self._touched: Touched | None = None
-        """What commits take up while a purge is being planned."""
+        self._purge = None
+        if self._saved is None:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Takes away synonym edges that an earlier release's rule made and this one's does not, in a commit of its own."""
+        delta = settle(self._image, self.rule)
+        if delta is None:
+            return
+        with self._writing.held("commit"):
+            try:
+                write_rows(self._tables, self._image, delta, self._log.last.seq + 1)
+                commit = self._log.append("settle", {})
+            except BaseException:
+                self._undo()
+                raise
+            self._take_over(delta, commit)
+        log.info("synonyms_settled", edges=len(delta.synonyms.a))
 
     def _open(self, dim: int) -> tuple[Image, str]:
         """The image, and how it came about: for the log."""
@@ -121,10 +138,12 @@ class Store(Held):
         try:
             image, commit = start_image(self.folder, self._tables, dim, self.rule, times, horizon)
         except Unusable as reason:
-            # One that is damaged or of another version is to be replaced, even if no commit comes.
+            image = load_image(self._tables, dim, self.rule.cap)
+            # No later start may use it either: numbers of purged rows are given again from here on.
+            discard(self.folder)
             self._saved: int | None = None
             """The commit of a snapshot that a start can use."""
-            return load_image(self._tables, dim, self.rule), f"rebuilt from the tables; no snapshot was used: {reason}"
+            return image, f"rebuilt from the tables; no snapshot was used: {reason}"
         self._saved = commit
         return image, f"snapshot of commit {commit}, and the commits after it"
 
@@ -137,6 +156,8 @@ class Store(Held):
         """Makes `batch` part of the memory: durable and visible when it returns, or not at all."""
         with self._writing.held("commit"):
             delta = plan(self._image, batch, self.rule, time.time())
+            if self._purge is not None:
+                self._purge.spare(delta)
             try:
                 write_rows(self._tables, self._image, delta, self._log.last.seq + 1)
                 held_before = (self._image.living_passages, self._image.living_phrases, self._image.living_triples)
@@ -164,16 +185,12 @@ class Store(Held):
         except Exception:
             # The commit stands. An image that took over a part of it would answer wrongly, or not at all, from now on.
             log.exception("image_spoiled", commit=commit.seq)
-            self._image = load_image(self._tables, self._image.dim, self.rule)
-            if self._touched is not None:
-                self._touched.lost = True
-        else:
-            if self._touched is not None:
-                self._touched.note(delta, self._image)
+            spoiled, self._image = self._image, load_image(self._tables, self._image.dim, self.rule.cap)
+            self._image.number_after(spoiled)
         self._snapshot = Snapshot(self._image, commit.seq, commit.time)
 
     def _undo(self) -> None:
-        """Brings back the tables that a failed commit had already lengthened (a full disk, say)."""
+        """Brings back the tables that a failed commit had already changed (a full disk, say)."""
         for name, version in self._log.last.versions.items():
             if self._tables.version(name) != version:
                 self._tables.bring_back(name, version, self._log.last.seq, self._image.next_id.get(name))
@@ -215,26 +232,43 @@ class Store(Held):
         """Folds every matrix's log into its base, however short it is."""
         self._fold(list(self._image.matrices))
 
-    def save(self) -> bool:
+    def save(self, over: Callable[[], bool] = lambda: False) -> bool:
         """Folds, and writes the memory down for a fast start; False when that is done already. Raises OSError.
 
-        Commits wait only while the image is taken hold of: some 50 ms a million phrases.
+        Commits wait only while the image is taken hold of: some 50 ms a million phrases. `over`: whether the time for it is
+        over; then it raises SnapshotGivenUp, and the snapshot before stays the last.
         """
-        with self._saving:
-            with self._writing.held("snapshot"):
-                image, commit = self._image, self._log.last
-                if self._saved == commit.seq and (self.folder / f"{PREFIX}{commit.seq}").exists():
-                    return False
-                captured = capture(image, commit.seq, commit.time)
-            if captured is None:
+
+        def on_time() -> None:
+            if over():
+                raise SnapshotGivenUp
+
+        while not self._saving.acquire(timeout=SAVING_LOOK_S):
+            on_time()
+        try:
+            return self._save(on_time)
+        finally:
+            self._saving.release()
+
+    def _save(self, on_time: Callable[[], None]) -> bool:
+        """For who has `_saving`."""
+        with self._writing.held("snapshot"):
+            image, commit = self._image, self._log.last
+            if self._saved == commit.seq and (self.folder / f"{PREFIX}{commit.seq}").exists():
                 return False
-            folded = {name: view.merged() for name, view in captured.matrices.items()}
-            lengths = {name: view.log_length for name, view in captured.matrices.items()}
-            with self._writing.held("snapshot"):
-                self._adopt(image, folded, lengths)
-            write(self.folder, captured, folded, self.rule)
-            self._saved = commit.seq
-            return True
+            captured = capture(image, commit.seq, commit.time)
+        if captured is None:
+            return False
+        folded = {}
+        for name, view in captured.matrices.items():
+            on_time()
+            folded[name] = view.merged()
+        lengths = {name: view.log_length for name, view in captured.matrices.items()}
+        with self._writing.held("snapshot"):
+            self._adopt(image, folded, lengths)
+        write(self.folder, captured, folded, self.rule, on_time)
+        self._saved = commit.seq
+        return True
 
     def compact(self, least: int = 2, safe: timedelta = SAFE) -> None:
         """Merges fragments, rewrites tables that have `least` or more even then, and drops versions older than `safe`.
@@ -246,40 +280,43 @@ class Store(Held):
     def purge(self, keep: timedelta) -> int:
         """Takes off the disk what no commit younger than `keep` needs; returns how many rows that were.
 
-        What goes is worked out beside commits, which wait for one slice of rows at a time.
+        What goes is worked out beside commits, which wait for one slice of rows at a time (`store.history`).
         """
         horizon = self._log.before(time.time() - keep.total_seconds())
         if horizon is None:
             return 0
         with self._upkeep.undisturbed():
-            for _ in range(PLANS):
-                purge = self._plan_purge(horizon)
-                if purge is not None:
-                    break
-            else:
-                return 0  # what was about to go is in use again, time after time: another day
-            if len(purge):
-                self._upkeep.carry_out(purge)
-            self._upkeep.trim(horizon, 1 if len(purge) else TRIM_LEAST)
-        return len(purge)
+            count = self._sweep(horizon)
+            self._upkeep.reclaim(count > 0)
+            self._upkeep.trim(horizon, 1 if count else TRIM_LEAST)
+        return count
 
-    def _plan_purge(self, horizon: int) -> Purge | None:
-        """What is to go, forgotten already by the image; None where a commit meanwhile took some of it up."""
+    def _sweep(self, horizon: int) -> int:
         with self._writing.held("purge"):
-            begun = self._touched = Touched(self._image)
+            purge = self._purge = Purge(self._image, horizon, self._log.last.seq)
         try:
-            purge = plan_purge(self._tables, self._image, horizon, begun)
-            with self._writing.held("purge"):
-                if begun.meets(purge):
-                    return None
-                if len(purge):
-                    self._log.horizon = max(self._log.horizon, horizon)  # first: who looks back beside this asks for it
-                    # From here on nobody may count on these rows: what comes back comes as new.
-                    self._image.forget(purge.passages, purge.phrases, purge.triples)
-                    self._log.append("purge", {}, {"horizon": horizon})
-                return purge
+            return sum(self._delete(purge, part) for part in purge.mark(self._tables))
         finally:
-            self._touched = None
+            self._purge = None
+
+    def _delete(self, purge: Purge, part: Slice) -> int:
+        """Takes what is left of a slice out of the tables and the image, as one commit; returns how many rows that were."""
+        with self._writing.held("purge"):
+            part = purge.still(part)
+            if self._image is not purge.image or not len(part):
+                return 0
+            bygone = together(self._log.last.bygone, costs) if (costs := part.costs()) else None
+            self._log.horizon = max(self._log.horizon, purge.horizon)  # first: who looks back beside this asks for it
+            try:
+                for name, ids in part.ids().items():
+                    self._tables.delete(name, ids)
+                self._log.append("purge", {}, {"horizon": purge.horizon}, bygone)
+            except BaseException:
+                self._undo()
+                raise
+            if part.contents is not None:
+                self._image.forget(part.contents, part.forgotten())
+            return len(part)
 
     def renew(self, least: bool = True) -> bool:
         """Loads the image anew where much of it was purged (without `least`: in any case); whether it did.
@@ -308,7 +345,7 @@ class Store(Held):
 
     def measure(self, sample: int = 500) -> Recall | None:
         """How many of the synonym edges that there should be there are, by a sample; None where all are compared exactly."""
-        if self._image.searched is not None:
+        if self._image.many:
             self.recall = synonym_recall(self.snapshot(), self.rule, sample)
         return self.recall
 
@@ -353,12 +390,14 @@ class Store(Held):
             then = present.past()
         try:
             with self._tables.pinned():
-                image = past_image(then, self._tables, self.rule, commit)
+                image = past_image(then, self._tables, commit)
         except (KeyError, IndexError, ValueError):
             # What this commit needs stays; but where a text stands is shared with the present, which has just forgotten some.
             if self._image is present and present.forgotten == forgotten:
                 raise
         else:
+            # A purge that went by may have taken rows away before they were read.
+            self._check_kept(commit)
             # Nothing is applied to this image any more: nothing has to be copied.
             self._past = Pinned(Snapshot(image, commit, made), image.documents, image.users)
 

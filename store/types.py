@@ -1,12 +1,13 @@
 """What travels into the store: plain values, no behaviour.
 
-A passage's identity is its content (`store.keys.passage_id`), a phrase's its normalised text, a triple's its three
+A passage's identity is its content (`store.passage_id.passage_id`), a phrase's its normalised text, a triple's its three
 normalised parts. Texts arrive here already normalised; the store never changes a text.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ Triple = tuple[str, str, str]
 """(subject, predicate, object), each normalised."""
 
 Vector = NDArray[np.float32]
-"""One embedding, shape (dim,), L2-normalised."""
+"""One embedding, shape (dim,), L2-normalised; zero for a text of which the encoder knows nothing."""
 
 
 class State(StrEnum):
@@ -48,6 +49,9 @@ class Document:
     title: str = ""
     state: State = State.INDEXED
     error: str | None = None
+    """Why it is failed or skipped: a sentence for people."""
+    code: str | None = None
+    """The same as one of a few fixed words, by which failures are counted."""
     attempts: int = 0
     next_try: float | None = None
     """Unix seconds of the next try of a failed document, `None` when it waits for `retry`."""
@@ -72,6 +76,37 @@ class PassageText:
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
+class ExtractionStatus(StrEnum):
+    """What became of reading one passage."""
+
+    DONE = "done"
+    STAND_IN = "stand_in"
+    """A quick extractor's triples, in use until the configured extractor has read the passage."""
+    FAILED = "failed"
+    """The configured extractor could not read the passage; the triples are those of a stand-in, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionState:
+    """Who read a passage and what became of it: an extraction without what was found."""
+
+    extractor: str
+    status: ExtractionStatus = ExtractionStatus.DONE
+    attempts: int = 0
+    error: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The extractor's name as people see it."""
+        return f"fallback:{self.extractor}" if self.status is ExtractionStatus.STAND_IN else self.extractor
+
+
+@lru_cache(maxsize=64)
+def _shared_state(extractor: str, status: ExtractionStatus) -> ExtractionState:
+    """One object for the many passages that one extractor has read."""
+    return ExtractionState(extractor, status)
+
+
 @dataclass(frozen=True, slots=True)
 class Extraction:
     """What OpenIE found in one passage. `extractor` names model and prompt, so that a call is never paid twice."""
@@ -83,6 +118,21 @@ class Extraction:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     took_ms: float = 0.0
+    status: ExtractionStatus = ExtractionStatus.DONE
+    attempts: int = 0
+    """How often the extractor has failed on the passage, 0 where it has read it."""
+    error: str | None = None
+    """Why it failed: a sentence for people."""
+
+    @property
+    def state(self) -> ExtractionState:
+        return extraction_state(self.extractor, self.status, self.attempts, self.error)
+
+
+def extraction_state(extractor: str, status: str, attempts: int, error: str | None) -> ExtractionState:
+    if status == ExtractionStatus.FAILED:
+        return ExtractionState(extractor, ExtractionStatus.FAILED, attempts, error)
+    return _shared_state(extractor, ExtractionStatus(status))
 
 
 @dataclass(frozen=True, slots=True)

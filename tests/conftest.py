@@ -11,17 +11,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 LONGEST = (
     "store/test_order_independence.py",
-    "kafka/test_kafka_faults.py",
-    "kafka/test_kafka_feed.py",
-    "models/test_models_asking.py",
-    "e2e/test_e2e_process.py",
+    "store/test_histories.py",
+    "consumers/kafka/test_faults.py",
+    "consumers/kafka/test_feed.py",
+    "memory/llm/test_client.py",
+    "e2e/test_process.py",
     "crash/test_crash_store.py",
-    "memory/test_encoder_minilm.py",
-    "e2e/test_e2e_commands.py",
-    "e2e/test_e2e_following.py",
-    "service/test_service_stuck.py",
+    "memory/encoder/test_minilm.py",
+    "e2e/test_commands.py",
+    "e2e/test_following.py",
+    "systemd/test_watchdog.py",
     "fuzz/test_fuzz.py",
-    "api/test_api_conformance.py",
+    "daemon/api/conformance/test_conformance.py",
 )
 """Modules that take twenty seconds and more, in the order in which they begin."""
 

@@ -1,6 +1,7 @@
 """The rooms import one another in one direction only, as docs/architecture.md draws them."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,45 @@ ROOMS = {
     "memory": {"store"},
     "daemon": {"consumers", "memory", "store"},
     "cli": {"daemon"},
+}
+
+DAEMON_ROOMS = {
+    "main": {"app", "api", "config", "doctor", "observe", "runtime"},
+    "app": {
+        "model_factory",
+        "api",
+        "config",
+        "mcp",
+        "observe",
+        "pipeline",
+        "runtime",
+        "services",
+        "sources",
+        "workers",
+    },
+    "model_factory": {"config", "observe", "pipeline", "services", "workers"},
+    "doctor": {"model_factory", "config", "contract", "runtime", "sources"},
+    "runtime": {"api", "config", "contract", "observe", "pipeline"},
+    "services": {"api", "contract", "observe", "pipeline", "sources"},
+    "mcp": {"api", "contract"},
+    "page": {"api", "contract"},
+    "api": {"config", "contract", "observe", "page", "sources"},
+    "sources": {"config", "contract", "doctor", "observe", "pipeline", "workers"},
+    "pipeline": {"api", "observe", "workers"},
+    "workers": {"observe"},
+    "config": {"sources"},
+    "observe": {"contract", "pipeline", "runtime", "services", "sources"},
+    "contract": set(),
+}
+"""Files at the door count as rooms. The rooms below are imported by those above, with few exceptions."""
+STORE_ROOMS = {
+    "door": {"checkpoint", "index", "lance", "log", "maintenance"},
+    "maintenance": {"door", "checkpoint", "export", "index", "lance", "log"},
+    "export": {"door"},
+    "checkpoint": {"door", "index", "lance", "log"},
+    "log": {"door", "index", "lance"},
+    "index": {"door", "lance", "log"},
+    "lance": {"door"},
 }
 
 
@@ -41,7 +81,7 @@ def test_the_client_knows_only_the_contract_of_the_server():
         f"{path.relative_to(ROOT)} imports {name}"
         for path in (ROOT / "cli").rglob("*.py")
         for name in imports(path)
-        if name.startswith("daemon") and not name.startswith("daemon.contract")
+        if name.startswith("daemon") and not name.startswith(("daemon.contract", "daemon.mcp"))
     ]
     assert not wrong
 
@@ -51,6 +91,43 @@ def test_the_api_knows_only_its_ports():
         f"{path.relative_to(ROOT)} imports {name}"
         for path in (ROOT / "daemon" / "api").rglob("*.py")
         for name in imports(path)
-        if name.startswith(("daemon.pipeline", "daemon.services", "daemon.run", "store", "memory", "consumers"))
+        if name.startswith(("daemon.pipeline", "daemon.services", "daemon.app", "store", "memory", "consumers"))
     ]
     assert not wrong
+
+
+def wrong_imports(package, rooms, room_of):
+    for path in (ROOT / package).rglob("*.py"):
+        inside = path.relative_to(ROOT / package).with_suffix("").parts
+        if inside == ("__init__",):
+            continue
+        room = room_of(inside[0])
+        for name in imports(path):
+            parts = name.split(".")
+            if parts[0] == package and len(parts) > 1:
+                imported = room_of(parts[1])
+                if imported != room and imported not in rooms[room]:
+                    yield f"{path.relative_to(ROOT)} imports {name}"
+
+
+def test_a_room_of_the_daemon_imports_only_the_rooms_of_its_row():
+    assert list(wrong_imports("daemon", DAEMON_ROOMS, lambda name: name)) == []
+
+
+def store_room(name):
+    return name if (ROOT / "store" / name).is_dir() else "door"
+
+
+def test_a_room_of_the_store_imports_only_the_rooms_of_its_row():
+    assert list(wrong_imports("store", STORE_ROOMS, store_room)) == []
+
+
+@pytest.mark.parametrize(("package", "rooms"), [("daemon", DAEMON_ROOMS), ("store", STORE_ROOMS)])
+def test_the_architecture_draws_the_same_table(package, rooms):
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    table = text.partition(f"| room of `{package}/` |")[2].partition("\n\n")[0]
+    drawn = {}
+    for line in table.splitlines()[2:]:
+        room, imported = (re.findall(r"`(\w+)`", cell) for cell in line.strip("|").split("|"))
+        drawn[room[0]] = set(imported)
+    assert drawn == rooms

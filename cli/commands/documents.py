@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.errors import Failure
+from cli.errors import CommandError
+from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import note, width
-from cli.session import Session, json_option, pass_session
 from cli.text import count
-from daemon.contract import DocumentEntry, DocumentState, Route, document_path
+from daemon.contract.documents import DocumentEntry, DocumentState
+from daemon.contract.routes import Route, document_path
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from cli.client import Client
+    from cli.client.http import Client
 
 
-PAGE = 2_000
+LIST_PAGE_DOCUMENTS = 2_000
 """Documents asked for at a time."""
 
 
@@ -38,25 +39,25 @@ def as_uri(name: str) -> str:
 )
 @click.option("--prefix", metavar="P", help="Only those whose URI begins with P (or with the URI of the path P).")
 @json_option
-@pass_session
-def list_documents(session: Session, state: str | None, prefix: str | None) -> None:
+@pass_invocation
+def list_documents(invocation: Invocation, state: str | None, prefix: str | None) -> None:
     """List documents with their state, in order of URI; of failed and skipped ones, why."""
     begins = as_uri(prefix) if prefix else None
     if prefix and begins and prefix.endswith("/") and not begins.endswith("/"):
         begins += "/"  # a folder's, and not that of its neighbours whose names begin so
     chosen = {"state": state, "prefix": begins}
-    with session.client() as client:
-        documents = _pages(client, {key: value for key, value in chosen.items() if value is not None})
-    from cli.client import read
+    with invocation.client() as client:
+        documents = _list_all(client, {key: value for key, value in chosen.items() if value is not None})
+    from cli.client.http import parse_answer
     from cli.render.documents import documents as table
-    from daemon.contract import DocumentList
+    from daemon.contract.documents import DocumentList
 
     whole = {"documents": documents}
-    session.emit(whole, lambda: table(read(DocumentList, whole).documents), wrap=False)
+    invocation.emit(whole, lambda: table(parse_answer(DocumentList, whole).documents), wrap=False)
 
 
-def _pages(client: "Client", chosen: Mapping[str, str]) -> list[Any]:
-    params: dict[str, str | int] = {**chosen, "limit": PAGE}
+def _list_all(client: "Client", chosen: Mapping[str, str]) -> list[Any]:
+    params: dict[str, str | int] = {**chosen, "limit": LIST_PAGE_DOCUMENTS}
     documents: list[Any] = []
     while True:
         answer = client.call("GET", Route.DOCUMENTS, params=params)
@@ -68,10 +69,10 @@ def _pages(client: "Client", chosen: Mapping[str, str]) -> list[Any]:
 
 def all_documents(client: "Client") -> list[DocumentEntry]:
     """Every document that the memory holds, by URI."""
-    from cli.client import read
-    from daemon.contract import DocumentList
+    from cli.client.http import parse_answer
+    from daemon.contract.documents import DocumentList
 
-    return read(DocumentList, {"documents": _pages(client, {})}).documents
+    return parse_answer(DocumentList, {"documents": _list_all(client, {})}).documents
 
 
 @click.command()
@@ -83,60 +84,60 @@ def all_documents(client: "Client") -> list[DocumentEntry]:
     help="URI-OR-ID is a file that `ask --trace` wrote: draw it as a page that needs no network.",
 )
 @json_option
-@pass_session
-def show(session: Session, key: str, html: Path | None) -> None:
+@pass_invocation
+def show(invocation: Invocation, key: str, html: Path | None) -> None:
     """Show a document, passage, phrase or triple with what it is connected to; or draw the steps of an answer.
 
     Named by a document's URI or path, a passage's id, a phrase, or a triple as '["subject", "predicate", "object"]'.
     """
     if html is not None:
-        _draw(session, Path(key), html)
+        _draw_trace(invocation, Path(key), html)
         return
-    with session.client() as client:
+    with invocation.client() as client:
         answer = client.call("GET", document_path(as_uri(key)))
     from pydantic import TypeAdapter, ValidationError
 
-    from cli.client import misunderstood
+    from cli.client.http import incompatible_answer
     from cli.render.show import card
-    from daemon.contract import ShowResponse
+    from daemon.contract.show import ShowResponse
 
     def lines() -> "list[Text]":
         try:
             thing: ShowResponse = TypeAdapter(ShowResponse).validate_python(answer)
         except ValidationError as error:
-            raise misunderstood(error) from None
+            raise incompatible_answer(error) from None
         return card(thing, width())
 
-    session.emit(answer, lines)
+    invocation.emit(answer, lines)
 
 
-def _draw(session: Session, trace: Path, out: Path) -> None:
+def _draw_trace(invocation: Invocation, trace: Path, out: Path) -> None:
     """No daemon is asked: the file holds all of it."""
     from cli.render.lines import text
-    from cli.trace_page import page, read_trace
+    from cli.trace.page import page, read_trace
 
     answer = read_trace(trace)
     document = page(answer)
     try:
         out.write_text(document, "utf-8")
     except OSError as error:
-        raise Failure(f"{out} cannot be written: {error.strerror or error}.") from None
+        raise CommandError(f"{out} cannot be written: {error.strerror or error}.") from None
     written = out.absolute().as_uri()
     said = {"written": written, "steps": len(answer.steps), "bytes": len(document.encode())}
-    session.emit(said, lambda: [text(f"{count(len(answer.steps), 'step')} drawn: ", (written, "cyan"))])
+    invocation.emit(said, lambda: [text(f"{count(len(answer.steps), 'step')} drawn: ", (written, "cyan"))])
 
 
 @click.command()
 @click.argument("uris", nargs=-1, required=True, metavar="URI…")
 @json_option
-@pass_session
-def rm(session: Session, uris: tuple[str, ...]) -> None:
+@pass_invocation
+def rm(invocation: Invocation, uris: tuple[str, ...]) -> None:
     """Remove documents, with every passage, phrase and triple that only they hold.
 
     A file that a source follows comes back when it changes: remove the file instead. Naming a document that is not
     there is no failure.
     """
-    with session.client() as client:
+    with invocation.client() as client:
         answer = client.call("DELETE", Route.DOCUMENTS, {"uris": [as_uri(uri) for uri in uris]})
     for uri in answer.get("missing_uris", []):
         note(f"there is no document {uri}")
@@ -144,18 +145,18 @@ def rm(session: Session, uris: tuple[str, ...]) -> None:
 
     removed, missing = int(answer.get("removed", 0)), int(answer.get("missing", 0))
     tail = f"; {missing:,} not there" if missing else ""
-    session.emit(answer, lambda: [text(f"{count(removed, 'document')} removed{tail}")])
+    invocation.emit(answer, lambda: [text(f"{count(removed, 'document')} removed{tail}")])
 
 
 @click.command()
 @click.argument("uris", nargs=-1, metavar="[URI…]")
 @json_option
-@pass_session
-def retry(session: Session, uris: tuple[str, ...]) -> None:
+@pass_invocation
+def retry(invocation: Invocation, uris: tuple[str, ...]) -> None:
     """Try failed documents again now: those named, or all."""
     body = {"uris": [as_uri(uri) for uri in uris]} if uris else {}
-    with session.client() as client:
+    with invocation.client() as client:
         answer = client.call("POST", Route.RETRY, body)
     from cli.render.lines import text
 
-    session.emit(answer, lambda: [text(f"{count(int(answer.get('requeued', 0)), 'document')} to be tried again")])
+    invocation.emit(answer, lambda: [text(f"{count(int(answer.get('requeued', 0)), 'document')} to be tried again")])

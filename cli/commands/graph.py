@@ -6,35 +6,39 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.commands.asking import MODES, Moment
-from cli.commands.exporting import whole_file
-from cli.errors import Failure
+from cli.commands.export import atomic_file
+from cli.commands.query import Timestamp
+from cli.errors import CommandError
+from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
-from cli.session import Session, json_option, pass_session
+from cli.retrieval_options import mode_option
 from cli.text import count
-from daemon.contract import NODES_MAX, Route
-from daemon.contract.requests import K_MAX, QUERY_CHARS
+from daemon.contract.graph import NODES_MAX
+from daemon.contract.query import K_MAX, QUERY_CHARS_MAX
+from daemon.contract.routes import Route
 
 if TYPE_CHECKING:
-    from daemon.contract import GraphResponse
+    from daemon.contract.graph import GraphResponse
 
-NODES = 200
-FILE = click.Path(path_type=Path, dir_okay=False)
+DEFAULT_NODES = 200
+OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
 @click.argument("text", nargs=-1, required=True, metavar="TEXT")
-@click.option("--html", "page", type=FILE, metavar="FILE", help="A page to look at: one file, needs no network.")
-@click.option("--png", "picture", type=FILE, metavar="FILE", help="A picture, 1600 x 1200.")
-@click.option("--graphml", "exchanged", type=FILE, metavar="FILE", help="For igraph, networkx or Gephi.")
-@click.option("--nodes", type=click.IntRange(1, NODES_MAX), default=NODES, show_default=True, help="Most nodes.")
+@click.option("--html", "page", type=OUTPUT_FILE, metavar="FILE", help="A page to look at: one file, needs no network.")
+@click.option("--png", "picture", type=OUTPUT_FILE, metavar="FILE", help="A picture, 1600 x 1200.")
+@click.option("--graphml", "exchanged", type=OUTPUT_FILE, metavar="FILE", help="For igraph, networkx or Gephi.")
+@click.option(
+    "--nodes", type=click.IntRange(1, NODES_MAX), default=DEFAULT_NODES, show_default=True, help="Most nodes."
+)
 @click.option("-k", type=click.IntRange(1, K_MAX), default=5, show_default=True, help="Number of passages.")
-@click.option("--mode", type=MODES, help="How passages are found; the configured way by default.")
-@click.option("--as-of", type=Moment(), help="The memory as it was then: a time, or the number of a commit.")
+@mode_option
+@click.option("--as-of", type=Timestamp(), help="The memory as it was then: a time, or the number of a commit.")
 @json_option
-@pass_session
+@pass_invocation
 def graph(
-    session: Session,
+    invocation: Invocation,
     text: tuple[str, ...],
     page: Path | None,
     picture: Path | None,
@@ -50,45 +54,45 @@ def graph(
     passage. Several files may be asked for at once; without any, --json prints the graph itself.
     """
     query = " ".join(text).strip()
-    if not query or len(query) > QUERY_CHARS:
-        raise click.UsageError(f"TEXT has {len(query):,} characters; 1 to {QUERY_CHARS:,} are allowed.")
-    if page is picture is exchanged is None and not session.json:
+    if not query or len(query) > QUERY_CHARS_MAX:
+        raise click.UsageError(f"TEXT has {len(query):,} characters; 1 to {QUERY_CHARS_MAX:,} are allowed.")
+    if page is picture is exchanged is None and not invocation.json:
         raise click.UsageError(
             "Name a file: --html FILE, --png FILE or --graphml FILE; or print the graph with --json."
         )
     chosen = {"mode": mode, "as_of": as_of}
     body = {"query": query, "nodes": nodes, "k": k} | {key: value for key, value in chosen.items() if value is not None}
-    with session.client() as client:
+    with invocation.client() as client:
         answer = client.call("POST", Route.GRAPH, body)
-    from cli.client import read
+    from cli.client.http import parse_answer
     from cli.render.lines import text as line
-    from daemon.contract import GraphResponse
+    from daemon.contract.graph import GraphResponse
 
     if page is picture is exchanged is None:
-        session.emit(answer, list)
+        invocation.emit(answer, list)
         return
-    found = read(GraphResponse, answer)
+    found = parse_answer(GraphResponse, answer)
     if not found.nodes:
-        raise Failure("the memory holds nothing that the question leads to.", hint=found.note)
+        raise CommandError("the memory holds nothing that the question leads to.", hint=found.note)
     with progress("drawing"):
-        written = _written(found, page, picture, exchanged)
+        written = _write_file(found, page, picture, exchanged)
     told = {"nodes": len(found.nodes), "edges": len(found.edges), "commit": found.commit, "files": written}
     said = f"{count(len(found.nodes), 'node')}, {count(len(found.edges), 'edge')}, in {', '.join(written)}"
-    session.emit(told, lambda: [line(said)], wrap=False)
+    invocation.emit(told, lambda: [line(said)], wrap=False)
 
 
-def _written(found: "GraphResponse", page: Path | None, picture: Path | None, exchanged: Path | None) -> list[str]:
+def _write_file(found: "GraphResponse", page: Path | None, picture: Path | None, exchanged: Path | None) -> list[str]:
     """Writes each file that is asked for, whole or not at all; returns where."""
-    from cli.graph.exchange import as_igraph, graphml
-    from cli.graph.look import places
+    from cli.graph.graphml import as_igraph, graphml
+    from cli.graph.layout import node_positions
 
     whole = as_igraph(found)
     made: list[tuple[Path, bytes]] = []
     if exchanged is not None:
         made.append((exchanged, graphml(whole)))
-    spots = places(whole) if page is not None or picture is not None else []
+    spots = node_positions(whole) if page is not None or picture is not None else []
     if picture is not None:
-        from cli.graph.picture import png
+        from cli.graph.png import png
 
         made.append((picture, png(found, spots)))
     if page is not None:
@@ -96,6 +100,6 @@ def _written(found: "GraphResponse", page: Path | None, picture: Path | None, ex
 
         made.append((page, html(found, spots).encode()))
     for path, content in made:
-        with whole_file(path) as stream:
+        with atomic_file(path) as stream:
             stream.write(content)
     return [os.fsencode(path.absolute()).decode("utf-8", "backslashreplace") for path, _ in made]

@@ -1,14 +1,15 @@
 """mcp: the memory as an MCP server on standard input and output."""
 
+import asyncio
 import os
 
 import click
 
-from cli.address import Address, read_config, table
-from cli.errors import Failure
-from cli.session import Session, pass_session
+from cli.client.address import Address, read_config, table
+from cli.errors import CommandError
+from cli.global_options import Invocation, pass_invocation
 
-VARIABLE = "HIPPOD_MCP__WRITE"
+CONFIG_VARIABLE = "HIPPOD_MCP__WRITE"
 
 
 @click.command()
@@ -18,29 +19,44 @@ VARIABLE = "HIPPOD_MCP__WRITE"
     default=None,
     help="Whether to serve the tools that add and forget. Default: write in [mcp] of the configuration, else not.",
 )
-@pass_session
-def mcp(session: Session, write: bool | None) -> None:
+@pass_invocation
+def mcp(invocation: Invocation, write: bool | None) -> None:
     """Serve the memory to an agent over the Model Context Protocol, on standard input and output.
 
     For the configuration of an agent's host, which starts this command itself. It ends when its input does, and waits for
     nothing: while no daemon answers, each call says so.
     """
-    address = session.address()
+    address = invocation.address()
     chosen = write if write is not None else configured(address)
-    session.stdout_taken = True
-    from cli.mcp.stdio import serve
+    invocation.stdout_taken = True
+    asyncio.run(serve(address.connectable, write=chosen))
 
-    serve(address.connectable, write=chosen)
+
+async def serve(socket: str, *, write: bool) -> None:
+    """Answers one client until its input ends. Whether the daemon is there shows at each call, not here."""
+    # Imported here: the SDK comes with a web server, and hippoctl is to start fast.
+    from mcp.server.stdio import stdio_server
+
+    from daemon.mcp.daemon_client import DaemonClient
+    from daemon.mcp.server import memory_server
+
+    client = DaemonClient(socket)
+    server = memory_server(client, write=write)
+    try:
+        async with stdio_server() as (requests, answers):
+            await server.run(requests, answers, server.create_initialization_options())
+    finally:
+        await client.close()
 
 
 def configured(address: Address) -> bool:
     """`[mcp] write`, as the daemon reads it; false where no configuration says so."""
-    said = os.environ.get(VARIABLE)
+    said = os.environ.get(CONFIG_VARIABLE)
     if said is not None:
         if said.strip().lower() not in ("true", "false"):
-            raise Failure(f"${VARIABLE} is {said!r}; allowed are true and false.")
+            raise CommandError(f"${CONFIG_VARIABLE} is {said!r}; allowed are true and false.")
         return said.strip().lower() == "true"
     value = table(read_config(address.config), "mcp").get("write", False) if address.config is not None else False
     if not isinstance(value, bool):
-        raise Failure(f"[mcp] write in {address.config} is {value!r}; allowed are true and false.")
+        raise CommandError(f"[mcp] write in {address.config} is {value!r}; allowed are true and false.")
     return value

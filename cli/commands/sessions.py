@@ -4,40 +4,41 @@ import re
 
 import click
 
+from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import note, width
-from cli.session import Session, json_option, pass_session
 from cli.text import count
-from daemon.contract import SESSION_PATTERN, Route, SessionList
+from daemon.contract.routes import Route
+from daemon.contract.sessions import SESSION_PATTERN, SessionList
 
 
 @click.group(invoke_without_command=True)
 @json_option
-@pass_session
+@pass_invocation
 @click.pass_context
-def sessions(context: click.Context, session: Session) -> None:
+def sessions(context: click.Context, invocation: Invocation) -> None:
     """List the sessions of `ask --deep --session NAME`, with their questions and points; remove some with `rm`.
 
     A session goes by itself once nobody has asked in it for as long as [retrieval] keep_sessions says.
     """
     if context.invoked_subcommand is None:
-        _list(session)
+        _list(invocation)
 
 
 @sessions.command(name="list")
 @json_option
-@pass_session
-def list_sessions(session: Session) -> None:
+@pass_invocation
+def list_sessions(invocation: Invocation) -> None:
     """List them, as `sessions` alone does."""
-    _list(session)
+    _list(invocation)
 
 
-def _list(session: Session) -> None:
-    from cli.client import read
-    from cli.render.sessions import listed
+def _list(invocation: Invocation) -> None:
+    from cli.client.http import parse_answer
+    from cli.render.sessions import session_lines
 
-    with session.client() as client:
+    with invocation.client() as client:
         answer = client.call("GET", Route.SESSIONS)
-    session.emit(answer, lambda: listed(read(SessionList, answer).sessions, width()))
+    invocation.emit(answer, lambda: session_lines(parse_answer(SessionList, answer).sessions, width()))
 
 
 def _names(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -50,13 +51,13 @@ def _names(context: click.Context, parameter: click.Parameter, names: tuple[str,
 @sessions.command(name="rm")
 @click.argument("names", nargs=-1, required=True, metavar="NAME…", callback=_names)
 @json_option
-@pass_session
-def remove_sessions(session: Session, names: tuple[str, ...]) -> None:
+@pass_invocation
+def remove_sessions(invocation: Invocation, names: tuple[str, ...]) -> None:
     """Remove sessions with their points. Naming one that is not there is no failure."""
-    with session.client() as client:
+    with invocation.client() as client:
         answer = client.call("DELETE", Route.SESSIONS, {"names": list(names)})
     for name in answer.get("missing", []):
         note(f"there is no session {name}")
     from cli.render.lines import text
 
-    session.emit(answer, lambda: [text(f"{count(int(answer.get('removed', 0)), 'session')} removed")])
+    invocation.emit(answer, lambda: [text(f"{count(int(answer.get('removed', 0)), 'session')} removed")])

@@ -5,10 +5,10 @@ import sys
 
 import click
 
-from cli.errors import Failure
+from cli.errors import CommandError
+from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import note, print_json
-from cli.session import Session, json_option, pass_session
-from daemon.contract import Route
+from daemon.contract.routes import Route
 
 
 @click.command()
@@ -17,8 +17,8 @@ from daemon.contract import Route
 )
 @click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
 @json_option
-@pass_session
-def ui(session: Session, port: int, no_browser: bool) -> None:
+@pass_invocation
+def ui(invocation: Invocation, port: int, no_browser: bool) -> None:
     """Open the page that shows the memory grow.
 
     It is served on 127.0.0.1 until the command ends (Ctrl-C). The address that is printed works once, in the browser that
@@ -26,15 +26,17 @@ def ui(session: Session, port: int, no_browser: bool) -> None:
     """
     from cli.ui.server import PageServer  # the HTTP client is loaded where it is needed
 
-    address = session.address()
-    with session.client() as client:
+    address = invocation.address()
+    with invocation.client() as client:
         client.call("GET", Route.STATUS)  # nobody there: said here, not in a browser
     try:
         server = PageServer(address, port)
     except OSError as error:
-        raise Failure(f"cannot listen on 127.0.0.1:{port}: {error.strerror}.", hint="Choose another --port.") from None
+        raise CommandError(
+            f"cannot listen on 127.0.0.1:{port}: {error.strerror}.", hint="Choose another --port."
+        ) from None
     with server:
-        if session.json:
+        if invocation.json:
             print_json({"url": server.url, "socket": str(address.path)})
         else:
             click.echo(f"{server.url}\n\nThe address works once. Ctrl-C ends the page.")

@@ -6,16 +6,16 @@ content policy forbids it to load or send anything.
 
 from typing import TYPE_CHECKING, Any
 
-from cli.graph.exchange import ends, on_paths
-from cli.graph.look import EDGES, NODES, PATH, Place, labelled, sizes
+from cli.graph.graphml import ends, on_paths
+from cli.graph.layout import EDGES, NODES, PATH, Position, labelled_nodes, node_sizes
 from cli.text import cut, one_line
-from daemon.contract import GraphEdge, GraphNode, GraphResponse
+from daemon.contract.graph import GraphEdge, GraphNode, GraphResponse
 
 if TYPE_CHECKING:
     from bokeh.models.renderers import DataRenderer
     from bokeh.plotting import figure
 
-SHOWN = 300
+MAX_LISTED = 300
 """Characters of one text in a tooltip or the list."""
 TEMPLATE = """
 {% block preamble %}
@@ -50,13 +50,13 @@ TEMPLATE = """
 """
 
 
-def html(found: GraphResponse, spots: list[Place]) -> str:
+def html(found: GraphResponse, spots: list[Position]) -> str:
     """The file's text."""
     # Only here and below: Bokeh comes with numpy, and hippoctl is to start fast.
     from bokeh.embed import file_html
     from bokeh.resources import INLINE
 
-    heading = cut(one_line(found.query or found.centre or ""), SHOWN)
+    heading = cut(one_line(found.query or found.centre or ""), MAX_LISTED)
     return file_html(
         _plot(found, spots),
         INLINE,
@@ -72,7 +72,7 @@ def html(found: GraphResponse, spots: list[Place]) -> str:
     )
 
 
-def _plot(found: GraphResponse, spots: list[Place]) -> "figure":
+def _plot(found: GraphResponse, spots: list[Position]) -> "figure":
     from bokeh.models import ColumnDataSource, HoverTool
     from bokeh.plotting import figure
 
@@ -89,7 +89,7 @@ def _plot(found: GraphResponse, spots: list[Place]) -> "figure":
         edges.append(_lines(plot, of_kind, at, EDGES[kind], dash, width, kind))
     lit = [edge for edge in found.edges if ends(edge) in on]
     edges.append(_lines(plot, lit, at, PATH, "solid", 4.0, "path"))
-    radii = sizes(found, 3.0, 20.0)
+    radii = node_sizes(found, 3.0, 20.0)
     nodes: list[DataRenderer] = []
     for kind, marker in (("phrase", "circle"), ("passage", "square")):
         numbers = [number for number, node in enumerate(found.nodes) if node.kind == kind]
@@ -99,9 +99,9 @@ def _plot(found: GraphResponse, spots: list[Place]) -> "figure":
                 "x": [at[node.id][0] for node in chosen],
                 "y": [-at[node.id][1] for node in chosen],
                 "size": [2 * radii[number] for number in numbers],
-                "text": [_short(node.text) for node in chosen],
-                "said": [_said(node) for node in chosen],
-                "more": [_short(f"{node.document or ''} {node.excerpt or ''}") for node in chosen],
+                "text": [_shortened(node.text) for node in chosen],
+                "said": [_tooltip_text(node) for node in chosen],
+                "more": [_shortened(f"{node.document or ''} {node.excerpt or ''}") for node in chosen],
             }
         )
         style: dict[str, Any] = {"fill_color": NODES[kind], "line_color": "white", "legend_label": kind}
@@ -120,7 +120,7 @@ def _tip(*lines: str) -> str:
 
 
 def _lines(
-    plot: "figure", edges: list[GraphEdge], at: dict[str, Place], colour: str, dash: str, width: float, kind: str
+    plot: "figure", edges: list[GraphEdge], at: dict[str, Position], colour: str, dash: str, width: float, kind: str
 ) -> "DataRenderer":
     from bokeh.models import ColumnDataSource
 
@@ -131,7 +131,7 @@ def _lines(
             "type": [edge.type for edge in edges],
             "weight": [round(edge.weight, 3) for edge in edges],
             "triples": [
-                _short("; ".join(f"{each.subject} · {each.predicate} · {each.object}" for each in edge.triples))
+                _shortened("; ".join(f"{each.subject} · {each.predicate} · {each.object}" for each in edge.triples))
                 for edge in edges
             ],
         }
@@ -140,10 +140,10 @@ def _lines(
     return plot.multi_line("xs", "ys", source=source, **style)
 
 
-def _names(plot: "figure", found: GraphResponse, at: dict[str, Place], radii: list[float]) -> None:
+def _names(plot: "figure", found: GraphResponse, at: dict[str, Position], radii: list[float]) -> None:
     from bokeh.models import ColumnDataSource
 
-    names = labelled(found)
+    names = labelled_nodes(found)
     spots = [at[found.nodes[number].id] for number in names]
     source = ColumnDataSource(
         {
@@ -160,24 +160,24 @@ def _names(plot: "figure", found: GraphResponse, at: dict[str, Place], radii: li
 def _passages(found: GraphResponse) -> list[dict[str, str]]:
     nodes = {node.id: node for node in found.nodes}
     paths = {
-        path.passage: f"{' → '.join(_short(nodes[each].text) for each in path.nodes)} ({path.share:.0%} of its score)"
+        path.passage: f"{' → '.join(_shortened(nodes[each].text) for each in path.nodes)} ({path.share:.0%} of its score)"
         for path in found.paths
     }
     ranked = sorted((node for node in found.nodes if node.rank is not None), key=lambda node: node.rank or 0)
     return [
-        {"title": _short(node.text), "document": _short(node.document or ""), "path": paths.get(node.id, "")}
+        {"title": _shortened(node.text), "document": _shortened(node.document or ""), "path": paths.get(node.id, "")}
         for node in ranked
     ]
 
 
 def _heaviest(found: GraphResponse) -> list[dict[str, str]]:
-    chosen = [found.nodes[number] for number in labelled(found)]
-    return [{"text": _short(node.text), "kind": node.kind, "said": _said(node)} for node in chosen]
+    chosen = [found.nodes[number] for number in labelled_nodes(found)]
+    return [{"text": _shortened(node.text), "kind": node.kind, "said": _tooltip_text(node)} for node in chosen]
 
 
-def _said(node: GraphNode) -> str:
+def _tooltip_text(node: GraphNode) -> str:
     return f"{node.links} edges" if node.mass is None else f"PageRank {node.mass:.4f}, {node.links} edges"
 
 
-def _short(text: str) -> str:
-    return cut(one_line(text), SHOWN)
+def _shortened(text: str) -> str:
+    return cut(one_line(text), MAX_LISTED)

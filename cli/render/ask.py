@@ -2,18 +2,18 @@
 
 from rich.text import Text
 
-from cli.passage_text import snippet
-from cli.render.lines import DIM, HEAD, indented, text
+from cli.render.lines import DIM, HEAD, indent, text
+from cli.snippets import snippet
 from cli.text import clean, count, milliseconds, uri
-from daemon.contract import AskResponse
+from daemon.contract.ask import AskResponse
 
 
 def ask(answer: AskResponse, width: int) -> list[Text]:
-    lines = [line for part in clean(answer.answer).splitlines() for line in indented(Text(part), 0, width)]
-    return [*lines, *basis(answer, width)]
+    lines = [line for part in clean(answer.answer).splitlines() for line in indent(Text(part), 0, width)]
+    return [*lines, *evidence(answer, width)]
 
 
-def basis(answer: AskResponse, width: int) -> list[Text]:
+def evidence(answer: AskResponse, width: int) -> list[Text]:
     """What the answer rests on, and what it took."""
     lines: list[Text] = []
     if answer.citations:
@@ -21,11 +21,11 @@ def basis(answer: AskResponse, width: int) -> list[Text]:
     for citation in answer.citations:
         lines.append(text((f"{citation.rank:>2}", HEAD), "  ", (citation.title or "(no title)", HEAD)))
         lines.append(text("    ", (uri(citation.document), "cyan")))
-        lines += indented(Text(snippet(citation.text, None, 2 * (width - 6))), 4, width)
+        lines += indent(Text(snippet(citation.text, None, 2 * (width - 6))), 4, width)
     tokens = f"{answer.tokens.prompt:,} + {answer.tokens.completion:,} tokens"
     steps = f"{count(len(answer.steps), 'step')}, {count(answer.calls, 'call')} · " if answer.steps else ""
     if answer.note:
-        lines += [Text(), *indented(text((answer.note, DIM)), 0, width)]
+        lines += [Text(), *indent(text((answer.note, DIM)), 0, width)]
     if answer.session is not None:
         lines += [Text(), text(("session ", DIM), answer.session.name, (_session(answer), DIM))]
     return [*lines, Text(), text((f"{steps}{tokens} · {milliseconds(answer.took_ms)}", DIM))]

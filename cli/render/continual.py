@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from cli.continual import Segment
-from cli.render.lines import DIM, HEAD, aligned, text
+from cli.evaluation.continual import Segment
+from cli.render.lines import DIM, HEAD, align, text
 from cli.text import count
-from daemon.contract import EvalResponse
+from daemon.contract.evaluation import EvalResponse
 
 
 def continual(measured: Sequence[tuple[Segment, EvalResponse]], asked: int) -> list[Text]:
@@ -20,4 +20,4 @@ def continual(measured: Sequence[tuple[Segment, EvalResponse]], asked: int) -> l
         sizes = [f"{segment.number}", f"{segment.documents:,}", f"{segment.passages:,}"]
         rows.append([*map(text, sizes), *(text(f"{share:.4f}") for share in shares)])
     said = f"{count(measured[0][1].n, 'question')} of {asked}, answered by the first segment · {measured[0][1].mode}"
-    return [*aligned(rows, right=range(len(heads))), text((said, DIM))]
+    return [*align(rows, right=range(len(heads))), text((said, DIM))]

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from cli.checks.check import Check
 from cli.render.lines import STATES, text
+from daemon.contract.finding import Finding
 
 
-def doctor(checks: Sequence[Check]) -> list[Text]:
+def doctor(checks: Sequence[Finding]) -> list[Text]:
     longest = max(len(check.name) for check in checks)
     lines = []
     for check in checks:

@@ -2,9 +2,9 @@
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, aligned, state, text
+from cli.render.lines import DIM, HEAD, align, state, text
 from cli.text import count, local_time, uri
-from daemon.contract import DocumentEntry, DocumentState
+from daemon.contract.documents import DocumentEntry, DocumentState
 
 
 def documents(entries: list[DocumentEntry]) -> list[Text]:
@@ -12,7 +12,7 @@ def documents(entries: list[DocumentEntry]) -> list[Text]:
         return [text("No documents.")]
     head = [text((word, HEAD)) for word in ("STATE", "PASSAGES", "COMMITTED", "DOCUMENT")]
     rows = [head, *(_row(entry) for entry in entries)]
-    lines = aligned(rows, right=[1])
+    lines = align(rows, right=[1])
     with_reasons = [lines[0]]
     for entry, line in zip(entries, lines[1:], strict=True):
         with_reasons.append(line)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, aligned, text
+from cli.render.lines import DIM, HEAD, align, text
 from cli.text import count, milliseconds
-from daemon.contract import AnswerScores, EvalResponse
+from daemon.contract.evaluation import AnswerScores, EvalResponse
 
 
 def evaluation(results: Sequence[EvalResponse]) -> list[Text]:
@@ -20,7 +20,7 @@ def evaluation(results: Sequence[EvalResponse]) -> list[Text]:
         rows.append(
             [text(result.mode or "(configured)"), *(text(f"{share:.4f}") for share in shares), *map(text, times)]
         )
-    lines = [*aligned(rows, right=range(1, len(heads))), text((count(results[0].n, "question"), DIM))]
+    lines = [*align(rows, right=range(1, len(heads))), text((count(results[0].n, "question"), DIM))]
     for result in results:
         if (kept := result.filter) is not None:
             said = f"{kept.kept:.0%} of the triples kept, {kept.emptied:,} queries left without, {kept.unfiltered:,} unfiltered"

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from cli.render.lines import DIM, STATES, text
 from cli.text import one_line, uri
-from daemon.contract import Event
+from daemon.contract.status import Event
 
 _FIXED = ("id", "time", "event", "uri")
 

@@ -2,27 +2,27 @@
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, indented, text
+from cli.render.lines import DIM, HEAD, indent, text
 from cli.text import milliseconds, one_line
-from daemon.contract import Explanation, PassageReason, PathStep
+from daemon.contract.query import Explanation, PassageExplanation, PathStep
 
-MOST_SEEDS = 5
-LEAST = 0.005
+MAX_SEEDS = 5
+MIN_SHARE = 0.005
 """Smaller shares are summed up."""
 
 
-def reason(why: PassageReason, width: int) -> list[Text]:
+def reason(why: PassageExplanation, width: int) -> list[Text]:
     """Two or three lines below a passage."""
     parts = [text(f"similarity {why.similarity:.3f}")]
     if why.own_share is not None:
         parts += [text((_percent(why.own_share), HEAD), " from it"), *_seeds(why)]
-    lines = indented(_joined([text(("why   ", HEAD)), *parts]), 4, width)
+    lines = indent(_joined([text(("why   ", HEAD)), *parts]), 4, width)
     if why.path is not None:
         way = text(("way   ", HEAD))
         for at, step in enumerate(why.path.steps):
             way.append_text(_step(step, first=at == 0))
         way.append_text(text((f"  {_percent(why.path.share)} of the score", DIM)))
-        lines += indented(way, 4, width)
+        lines += indent(way, 4, width)
     return lines
 
 
@@ -32,14 +32,14 @@ def stages(explained: Explanation) -> Text:
     return text(("Time  ", HEAD), " · ".join(f"{name} {milliseconds(took)}" for name, took in spent))
 
 
-def _seeds(why: PassageReason) -> list[Text]:
-    shown = [seed for seed in why.seeds if seed.share >= LEAST][:MOST_SEEDS]
+def _seeds(why: PassageExplanation) -> list[Text]:
+    shown = [seed for seed in why.seeds if seed.share >= MIN_SHARE][:MAX_SEEDS]
     parts = [text((_percent(seed.share), HEAD), f" from “{one_line(seed.phrase)}”") for seed in shown]
     rest = sum(seed.share for seed in why.seeds) - sum(seed.share for seed in shown)
-    if rest >= LEAST:
+    if rest >= MIN_SHARE:
         parts.append(text(f"{_percent(rest)} from other phrases"))
-    if why.other_share is not None and why.other_share >= LEAST:
-        named = ", ".join(one_line(other.title) or other.id for other in why.others[:2] if other.share >= LEAST)
+    if why.other_share is not None and why.other_share >= MIN_SHARE:
+        named = ", ".join(one_line(other.title) or other.id for other in why.others[:2] if other.share >= MIN_SHARE)
         parts.append(
             text((_percent(why.other_share), HEAD), " from other passages", (f" ({named})" if named else "", DIM))
         )

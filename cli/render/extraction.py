@@ -2,9 +2,9 @@
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, aligned, text
+from cli.render.lines import DIM, HEAD, align, text
 from cli.text import count
-from daemon.contract import ExtractionResponse
+from daemon.contract.status import ExtractionResponse
 
 
 def extraction(answer: ExtractionResponse, requeued: int) -> list[Text]:
@@ -17,4 +17,4 @@ def extraction(answer: ExtractionResponse, requeued: int) -> list[Text]:
     lines = [text((answer.extractor, HEAD), f": {said}")]
     if answer.waiting_for:
         lines.append(text(("waits for ", DIM), answer.waiting_for))
-    return [*lines, *(aligned([heads, *rows], right=range(1, 4), indent=2) if rows else [])]
+    return [*lines, *(align([heads, *rows], right=range(1, 4), indent=2) if rows else [])]

@@ -45,7 +45,7 @@ def state(word: str) -> tuple[str, str]:
     return word, STATES.get(word, "")
 
 
-def aligned(rows: Sequence[Sequence[Text]], right: Iterable[int] = (), indent: int = 0) -> list[Text]:
+def align(rows: Sequence[Sequence[Text]], right: Iterable[int] = (), indent: int = 0) -> list[Text]:
     """Rows as lines with their columns below each other; the last column is left as it is."""
     if not rows:
         return []
@@ -65,7 +65,7 @@ def aligned(rows: Sequence[Sequence[Text]], right: Iterable[int] = (), indent: i
     return lines
 
 
-def indented(body: Text, by: int, width: int) -> list[Text]:
+def indent(body: Text, by: int, width: int) -> list[Text]:
     """`body` wrapped to `width` columns, every line moved in by `by`."""
     from rich.console import Console
 

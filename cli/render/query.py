@@ -2,16 +2,16 @@
 
 from rich.text import Text
 
-from cli.passage_text import matcher, matches, snippet
 from cli.render.explain import reason, stages
-from cli.render.lines import DIM, HEAD, indented, text, triple
-from cli.text import count, milliseconds, one_line, place, uri
-from daemon.contract import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
+from cli.render.lines import DIM, HEAD, indent, text, triple
+from cli.snippets import match_spans, query_words, snippet
+from cli.text import count, location_text, milliseconds, one_line, uri
+from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
 
-LINES = 3
+SNIPPET_LINES = 3
 """Lines of a passage that are shown."""
 MATCH = "bold yellow"
-MOST = 20
+MAX_TRIPLES = 20
 """Triples and seeds that are listed."""
 
 
@@ -29,30 +29,30 @@ def query(answer: QueryResponse, width: int) -> list[Text]:
     if answer.seeds:
         lines += _seeds(answer.seeds, width)
     if answer.note:
-        lines += indented(text(("note  ", HEAD), answer.note), 0, width)
+        lines += indent(text(("note  ", HEAD), answer.note), 0, width)
     if answer.explain and answer.explain.stages_ms:
-        lines += indented(stages(answer.explain), 0, width)
+        lines += indent(stages(answer.explain), 0, width)
     lines.append(_foot(answer))
     return lines
 
 
 def _passage(passage: RankedPassage, asked: str, width: int) -> list[Text]:
-    words = matcher(asked)
+    words = query_words(asked)
     title = one_line(passage.title) or "(no title)"
     head = text((f"{passage.rank:>2}", HEAD), f"  {passage.score:.4f}  ", (title, HEAD))
-    where = [uri(passage.document), place(passage.location, title)]
+    where = [uri(passage.document), location_text(passage.location, title)]
     if passage.also_in:
         where.append(f"also in {count(len(passage.also_in), 'other document')}")
-    body = Text(snippet(passage.text, words, LINES * (width - 6)))
-    for start, end in matches(words, body.plain):
+    body = Text(snippet(passage.text, words, SNIPPET_LINES * (width - 6)))
+    for start, end in match_spans(words, body.plain):
         body.stylize(MATCH, start, end)
     source = text((" · ".join(part for part in where if part), "cyan"))
-    return [head, *indented(source, 4, width), *indented(body, 4, width)]
+    return [head, *indent(source, 4, width), *indent(body, 4, width)]
 
 
 def _triples(triples: list[ScoredTriple]) -> list[Text]:
     lines = [text(("Triples", HEAD))]
-    for each in triples[:MOST]:
+    for each in triples[:MAX_TRIPLES]:
         kept = ("  kept     ", "green") if each.kept else ("  dropped  ", DIM)
         lines.append(text(kept, f"{each.score:.3f}  ", *triple(each.subject, each.predicate, each.object)))
     return [*lines, *_more(len(triples)), Text()]
@@ -60,13 +60,13 @@ def _triples(triples: list[ScoredTriple]) -> list[Text]:
 
 def _seeds(seeds: list[SeedPhrase], width: int) -> list[Text]:
     named = Text()
-    for at, seed in enumerate(seeds[:MOST]):
+    for at, seed in enumerate(seeds[:MAX_TRIPLES]):
         named.append_text(text((" · ", DIM) if at else "", one_line(seed.phrase), (f" {seed.weight:.3f}", DIM)))
-    return [text(("Seeds", HEAD)), *indented(named, 2, width), *_more(len(seeds)), Text()]
+    return [text(("Seeds", HEAD)), *indent(named, 2, width), *_more(len(seeds)), Text()]
 
 
 def _more(listed: int) -> list[Text]:
-    return [text((f"  and {listed - MOST} more", DIM))] if listed > MOST else []
+    return [text((f"  and {listed - MAX_TRIPLES} more", DIM))] if listed > MAX_TRIPLES else []
 
 
 def _foot(answer: QueryResponse) -> Text:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, indented, text
+from cli.render.lines import DIM, HEAD, indent, text
 from cli.text import count, local_time, one_line
-from daemon.contract import SessionEntry
+from daemon.contract.sessions import SessionEntry
 
 
-def listed(sessions: Sequence[SessionEntry], width: int) -> list[Text]:
+def session_lines(sessions: Sequence[SessionEntry], width: int) -> list[Text]:
     """Each with its questions and what it knows."""
     lines: list[Text] = []
     for entry in sessions:
@@ -19,12 +19,12 @@ def listed(sessions: Sequence[SessionEntry], width: int) -> list[Text]:
 
 def _entry(entry: SessionEntry, width: int) -> list[Text]:
     if entry.error:
-        return [text((entry.name, HEAD)), *indented(text((entry.error, "red")), 2, width)]
+        return [text((entry.name, HEAD)), *indent(text((entry.error, "red")), 2, width)]
     facts = f"{count(len(entry.points), 'point')} at commit {entry.commit} · used {local_time(entry.used_at)}"
     lines = [text((entry.name, HEAD), (f"  {facts} · kept until {local_time(entry.expires_at)}", DIM))]
     for asked in entry.questions:
-        lines += indented(text(("? ", "cyan"), one_line(asked.question)), 2, width)
-        lines += indented(text(one_line(asked.answer)), 4, width)
+        lines += indent(text(("? ", "cyan"), one_line(asked.question)), 2, width)
+        lines += indent(text(one_line(asked.answer)), 4, width)
     for description in entry.points:
-        lines += indented(text(("• ", "green"), one_line(description)), 2, width)
+        lines += indent(text(("• ", "green"), one_line(description)), 2, width)
     return lines

@@ -5,12 +5,12 @@ from typing import assert_never
 
 from rich.text import Text
 
-from cli.passage_text import snippet
-from cli.render.lines import DIM, HEAD, aligned, indented, state, text, triple
-from cli.text import clean, local_time, one_line, place, uri
-from daemon.contract import (
-    PassageBrief,
-    Place,
+from cli.render.lines import DIM, HEAD, align, indent, state, text, triple
+from cli.snippets import snippet
+from cli.text import clean, local_time, location_text, one_line, uri
+from daemon.contract.show import (
+    PassageOccurrence,
+    PassageSummary,
     ShowDocument,
     ShowPassage,
     ShowPhrase,
@@ -50,7 +50,7 @@ def _document(answer: ShowDocument, width: int) -> list[Text]:
         *((key, text(str(value))) for key, value in sorted(answer.metadata.items())),
     ]
     rows = [[text((name, DIM)), value] for name, value in facts if value.plain]
-    lines = [text(("document  ", DIM), (entry.title or "(no title)", HEAD)), *aligned(rows, indent=2)]
+    lines = [text(("document  ", DIM), (entry.title or "(no title)", HEAD)), *align(rows, indent=2)]
     lines += _passages(answer.passages, answer.counts, width)
     lines += _triples(answer.triples, answer.counts)
     return lines + _phrases(answer.phrases, answer.counts, width)
@@ -59,7 +59,7 @@ def _document(answer: ShowDocument, width: int) -> list[Text]:
 def _passage(answer: ShowPassage, width: int) -> list[Text]:
     lines = [text(("passage  ", DIM), (answer.title or "(no title)", HEAD)), text("  ", (answer.id, DIM))]
     for part in clean(answer.text).splitlines():
-        lines += indented(Text(part), 2, width)
+        lines += indent(Text(part), 2, width)
     lines += _head("Documents", answer.documents, answer.counts)
     lines += [text("  ", (_where(each), "cyan")) for each in answer.documents]
     lines += _triples(answer.triples, answer.counts)
@@ -71,13 +71,13 @@ def _phrase(answer: ShowPhrase, width: int) -> list[Text]:
     lines = [text(("phrase  ", DIM), (answer.text, HEAD))]
     for name, edges in (("Relations", answer.relations), ("Synonyms", answer.synonyms)):
         lines += _head(name, edges, answer.counts)
-        lines += _weighted(edges)
+        lines += _weighted_phrases(edges)
     lines += _triples(answer.triples, answer.counts)
     return lines + _passages(answer.passages, answer.counts, width)
 
 
-def _where(each: Place) -> str:
-    return " · ".join(part for part in (uri(each.document), place(each.location)) if part)
+def _where(each: PassageOccurrence) -> str:
+    return " · ".join(part for part in (uri(each.document), location_text(each.location)) if part)
 
 
 def _head(name: str, listed: Iterable[object], counts: Mapping[str, int]) -> list[Text]:
@@ -89,18 +89,18 @@ def _head(name: str, listed: Iterable[object], counts: Mapping[str, int]) -> lis
     return [Text(), text((name, HEAD), (number, DIM))]
 
 
-def _weighted(phrases: list[WeightedPhrase]) -> list[Text]:
+def _weighted_phrases(phrases: list[WeightedPhrase]) -> list[Text]:
     rows = [[text(f"{each.weight:.3f}"), text(each.phrase)] for each in phrases]
-    return aligned(rows, indent=2, right=[0])
+    return align(rows, indent=2, right=[0])
 
 
-def _passages(passages: list[PassageBrief], counts: Mapping[str, int], width: int) -> list[Text]:
+def _passages(passages: list[PassageSummary], counts: Mapping[str, int], width: int) -> list[Text]:
     lines = _head("Passages", passages, counts)
     for each in passages:
-        where = place(each.location, each.title)
+        where = location_text(each.location, each.title)
         lines.append(text("  ", (each.id, DIM), "  ", each.title))
         lines += [text("    ", (where, "cyan"))] if where else []
-        lines += indented(Text(snippet(each.text, None, 2 * (width - 8))), 4, width)
+        lines += indent(Text(snippet(each.text, None, 2 * (width - 8))), 4, width)
     return lines
 
 
@@ -111,4 +111,4 @@ def _triples(triples: list[TripleText], counts: Mapping[str, int]) -> list[Text]
 
 def _phrases(phrases: list[str], counts: Mapping[str, int], width: int) -> list[Text]:
     lines = _head("Phrases", phrases, counts)
-    return lines + (indented(Text(" · ".join(one_line(phrase) for phrase in phrases)), 2, width) if phrases else [])
+    return lines + (indent(Text(" · ".join(one_line(phrase) for phrase in phrases)), 2, width) if phrases else [])

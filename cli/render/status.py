@@ -2,9 +2,9 @@
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, aligned, state, text
+from cli.render.lines import DIM, HEAD, align, state, text
 from cli.text import count, duration, one_line, size
-from daemon.contract import SourceStatus, Status
+from daemon.contract.status import SourceStatus, Status
 
 
 def status(answer: Status) -> list[Text]:
@@ -37,7 +37,7 @@ def status(answer: Status) -> list[Text]:
         ("hippod", HEAD), " is ", state(answer.state.value),
         (f" · commit {answer.commit} · up {duration(answer.uptime_s)} · {size(answer.rss_bytes)}", DIM),
     )  # fmt: skip
-    return [head, *aligned(rows, indent=2), *_sources(answer.sources)]
+    return [head, *align(rows, indent=2), *_sources(answer.sources)]
 
 
 def _sources(sources: list[SourceStatus]) -> list[Text]:
@@ -54,7 +54,7 @@ def _sources(sources: list[SourceStatus]) -> list[Text]:
         ]
         for source in sources
     ]
-    return aligned(rows, indent=2)
+    return align(rows, indent=2)
 
 
 def _reason(source: SourceStatus) -> str:
@@ -62,7 +62,7 @@ def _reason(source: SourceStatus) -> str:
     return next((one_line(str(extra[key])) for key in ("error", "detail", "note") if extra.get(key)), "")
 
 
-def waited(answer: Status) -> str:
+def waiting_line(answer: Status) -> str:
     """What `wait` says in one line of a progress display."""
     lag = sum(source.lag or 0 for source in answer.sources)
     return f"{count(answer.pending, 'document')} pending, {count(lag, 'change')} to read"

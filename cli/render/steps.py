@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, indented, text
+from cli.render.lines import DIM, HEAD, indent, text
 from cli.text import count, cut, one_line
 from daemon.contract.steps import (
-    Answering,
     Concern,
     Inquiry,
+    KnownStepEvent,
     MemoryPoint,
     PointChange,
     StepBegan,
@@ -17,11 +17,11 @@ from daemon.contract.steps import (
     StepFound,
     StepJudged,
     StepRetrieved,
-    StepThinks,
-    Told,
+    StepsEnded,
+    StepThought,
 )
 
-MOST = 6
+MAX_LISTED = 6
 """Phrases and titles that are listed of what was found."""
 MARKS = {"inserted": ("+", "green"), "updated": ("~", "yellow"), "merged": ("=", "magenta")}
 ENDED = {
@@ -37,13 +37,13 @@ ENDED = {
 """What `stopped` means."""
 
 
-def event(told: Told, width: int) -> list[Text]:
+def event(told: KnownStepEvent, width: int) -> list[Text]:
     """What is printed when it happens."""
     match told:
         case StepBegan():
             return [text((f"Step {told.step}", HEAD), (f"  {count(told.points, 'point')} in memory", DIM))]
         case StepJudged():
-            return _judged(told, width)
+            return _judgement(told, width)
         case StepFound():
             return _found(told.inquiry, width)
         case StepChanged():
@@ -54,15 +54,15 @@ def event(told: Told, width: int) -> list[Text]:
         case StepRetrieved():
             head = text((f"Step {told.step}  ", HEAD), (one_line(told.query), "italic"))
             new = f"{count(told.passages, 'passage')}, {told.new:,} new" + (": " if told.titles else "")
-            return [*indented(head, 0, width), *indented(text((new, DIM), _listed(told.titles, told.new)), 2, width)]
-        case StepThinks():
+            return [*indent(head, 0, width), *indent(text((new, DIM), _listing(told.titles, told.new)), 2, width)]
+        case StepThought():
             mark = ("!", "green") if told.thought.answers else ("…", "yellow")
-            return indented(text(mark, " ", told.thought.text), 2, width)
-        case Answering():
+            return indent(text(mark, " ", told.thought.text), 2, width)
+        case StepsEnded():
             return [text((ENDED.get(told.stopped, told.stopped), DIM)), Text()]
 
 
-def _judged(told: StepJudged, width: int) -> list[Text]:
+def _judgement(told: StepJudged, width: int) -> list[Text]:
     if told.enough:
         return [text("  ", ("the memory suffices", "green"))]
     return [line for concern in told.concerns for line in _concern(concern, width)]
@@ -70,7 +70,7 @@ def _judged(told: StepJudged, width: int) -> list[Text]:
 
 def _concern(concern: Concern, width: int) -> list[Text]:
     where = f"local {concern.point}" if concern.point else "global"
-    return indented(text(("? ", "cyan"), (where, DIM), "  ", concern.text), 2, width)
+    return indent(text(("? ", "cyan"), (where, DIM), "  ", concern.text), 2, width)
 
 
 def _found(inquiry: Inquiry, width: int) -> list[Text]:
@@ -80,10 +80,10 @@ def _found(inquiry: Inquiry, width: int) -> list[Text]:
         f"{len(phrases):,} of {count(inquiry.candidates, 'phrase')}, {count(len(inquiry.triples), 'triple')}, "
         f"{count(len(inquiry.passages), 'passage')}"
     )
-    lines = [*indented(asked, 4, width), text("    ", (sizes, DIM))]
+    lines = [*indent(asked, 4, width), text("    ", (sizes, DIM))]
     for what, names in (("", phrases), ("in ", [each.title or each.id[:8] for each in inquiry.passages])):
         if names:
-            lines += indented(text((what, DIM), _listed(names, len(names))), 6, width)
+            lines += indent(text((what, DIM), _listing(names, len(names))), 6, width)
     return lines
 
 
@@ -92,7 +92,7 @@ def _change(change: PointChange, width: int) -> list[Text]:
     of = [point.id for point in change.before if point.id != change.point.id]
     from_ = f" of {', '.join(point.id for point in change.before)}" if change.kind == "merged" and of else ""
     head = text(mark, f" {change.point.id} ", (f"{change.kind}{from_}", DIM), "  ", one_line(change.point.description))
-    return [*indented(head, 2, width), *indented(text((entities(change.point), DIM)), 6, width)]
+    return [*indent(head, 2, width), *indent(text((entities(change.point), DIM)), 6, width)]
 
 
 def entities(point: MemoryPoint) -> str:
@@ -101,8 +101,8 @@ def entities(point: MemoryPoint) -> str:
     return " · ".join(f"({each})" if each in absent else each for each in map(one_line, point.entities))
 
 
-def _listed(names: Sequence[str], of: int) -> str:
-    shown = [one_line(name) for name in names[:MOST]]
+def _listing(names: Sequence[str], of: int) -> str:
+    shown = [one_line(name) for name in names[:MAX_LISTED]]
     more = f" and {of - len(shown):,} more" if of > len(shown) else ""
     return f"{' · '.join(shown)}{more}"
 
@@ -111,6 +111,6 @@ def points(memory: Iterable[MemoryPoint], width: int) -> list[Text]:
     """Points, one paragraph each."""
     lines: list[Text] = []
     for point in memory:
-        lines += indented(text((point.id, HEAD), f"  {one_line(point.description)}"), 0, width)
-        lines += indented(text((entities(point), DIM)), 4, width)
+        lines += indent(text((point.id, HEAD), f"  {one_line(point.description)}"), 0, width)
+        lines += indent(text((entities(point), DIM)), 4, width)
     return lines

@@ -1,7 +1,7 @@
-"""Hands the page's requests on to the daemon's socket, for one browser: the one that opened the link.
+"""Forwards the page's requests to the daemon's socket, for one browser: the one that opened the link.
 
 Any program of this machine can reach the port, and any web page can make a browser send something to it. So nothing is
-answered but to the right Host, from the page itself (`same_origin`), with the session's cookie; and nothing is handed on
+answered but to the right Host, from the page itself (`same_origin`), with the session's cookie; and nothing is forwarded
 but what the page asks for.
 """
 
@@ -15,26 +15,25 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from cli.address import Address
-from cli.ui.ticket import Ticket
-from daemon.contract import Route
-from daemon.contract.browser import cookie_value, same_origin
+from cli.client.address import Address
+from cli.ui.one_time_link import OneTimeLink
+from daemon.contract.client import ANSWER_TIMEOUT_S, CONNECT_TIMEOUT_S
+from daemon.contract.routes import Route
+from daemon.contract.same_origin import cookie_value, same_origin
 
 LOOPBACK = "127.0.0.1"
-OPEN = "/open"
-BODY_BYTES = 256 * 1024
+OPEN_PATH = "/open"
+BODY_BYTES_MAX = 256 * 1024
 """A question is far shorter."""
-CLIENT_S = 60.0
+BROWSER_TIMEOUT_S = 60.0
 """How long the browser may take to send a request, or to read a piece of an answer."""
-ANSWER_S = 120.0
-CONNECT_S = 5.0
 
-_GET = {Route.STATUS, Route.EVENTS, Route.DOCUMENTS, Route.METRICS, "/"}
-_POST = {Route.QUERY, Route.GRAPH, Route.RETRY}
-_FILE = re.compile(r"/page/(?:lib/)?[a-z][a-z.-]*")
-_KEPT_BACK = {"connection", "date", "server", "transfer-encoding", "keep-alive"}
+_GET_PATHS = {Route.STATUS, Route.EVENTS, Route.DOCUMENTS, Route.METRICS, "/"}
+_POST_PATHS = {Route.QUERY, Route.GRAPH, Route.RETRY}
+_PAGE_FILE = re.compile(r"/page/(?:lib/)?[a-z][a-z.-]*")
+_HEADERS_NOT_FORWARDED = {"connection", "date", "server", "transfer-encoding", "keep-alive"}
 
-USED = (
+LINK_USED = (
     "This address works once, and only in the browser that opened it first.\nRun `hippoctl ui` again for a new one.\n"
 )
 
@@ -46,20 +45,20 @@ class PageServer(http.server.ThreadingHTTPServer):
 
     def __init__(self, address: Address, port: int = 0) -> None:
         super().__init__((LOOPBACK, port), _Handler)
-        self.ticket = Ticket()
+        self.link = OneTimeLink()
         self.hosts = {f"{name}:{self.server_port}" for name in (LOOPBACK, "localhost")}
         self.cookie = f"hippod-ui-{self.server_port}"
         self.socket_name = str(address.path)
         self.daemon = httpx.Client(
             transport=httpx.HTTPTransport(uds=address.connectable, limits=httpx.Limits(max_connections=64)),
             base_url="http://localhost",
-            timeout=httpx.Timeout(ANSWER_S, connect=CONNECT_S),
+            timeout=httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             trust_env=False,
         )
 
     @property
     def url(self) -> str:
-        return f"http://{LOOPBACK}:{self.server_port}{OPEN}?token={self.ticket.token}"
+        return f"http://{LOOPBACK}:{self.server_port}{OPEN_PATH}?token={self.link.token}"
 
     def serve_until_interrupted(self) -> None:
         """Serves in a thread of its own until Ctrl-C. That is waited for: an exception that Python raises wherever the main
@@ -77,14 +76,14 @@ class PageServer(http.server.ThreadingHTTPServer):
         self.daemon.close()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that went away is no news."""
+        """A browser that disconnects is not logged."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     """One request. An answer ends with its connection: on the loopback interface a new one costs nothing."""
 
     server: PageServer
-    timeout = CLIENT_S
+    timeout = BROWSER_TIMEOUT_S
     server_version = "hippoctl"
     sys_version = ""
 
@@ -99,24 +98,24 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         target = urlsplit(self.path)
         if headers.get("host", "").lower() not in self.server.hosts:
             self._say(HTTPStatus.MISDIRECTED_REQUEST, "This page is served under its own address only.\n")
-        elif not same_origin(self.command, headers):
+        elif not same_origin(self.command, self.headers.items(), by_cookie=True):
             self._say(HTTPStatus.FORBIDDEN, "Another site asked for this. Copy the address that was printed.\n")
-        elif self.command == "GET" and target.path == OPEN:
+        elif self.command == "GET" and target.path == OPEN_PATH:
             self._open(parse_qs(target.query).get("token", [""])[0], headers)
         elif not self._admitted(headers):
-            self._say(HTTPStatus.UNAUTHORIZED, USED)
-        elif not self._handed_on(target.path):
+            self._say(HTTPStatus.UNAUTHORIZED, LINK_USED)
+        elif not self._is_forwarded(target.path):
             self._say(HTTPStatus.NOT_FOUND, "The page has nothing there.\n")
         else:
-            self._hand_on(headers)
+            self._forward(headers)
 
     def _admitted(self, headers: Mapping[str, str]) -> bool:
-        return self.server.ticket.admits(cookie_value(headers.get("cookie", ""), self.server.cookie))
+        return self.server.link.admits(cookie_value(headers.get("cookie", ""), self.server.cookie))
 
     def _open(self, token: str, headers: Mapping[str, str]) -> None:
-        cookie = self.server.ticket.redeem(token)
+        cookie = self.server.link.redeem(token)
         if cookie is None and not self._admitted(headers):
-            self._say(HTTPStatus.UNAUTHORIZED, USED)
+            self._say(HTTPStatus.UNAUTHORIZED, LINK_USED)
             return
         self.send_response(HTTPStatus.SEE_OTHER)
         if cookie is not None:
@@ -125,15 +124,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
-    def _handed_on(self, path: str) -> bool:
+    def _is_forwarded(self, path: str) -> bool:
         if self.command == "POST":
-            return path in _POST
-        return path in _GET or _FILE.fullmatch(path) is not None
+            return path in _POST_PATHS
+        return path in _GET_PATHS or _PAGE_FILE.fullmatch(path) is not None
 
-    def _hand_on(self, headers: Mapping[str, str]) -> None:
+    def _forward(self, headers: Mapping[str, str]) -> None:
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > BODY_BYTES or "transfer-encoding" in headers:
-            self._say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"At most {BODY_BYTES} bytes, with their length.\n")
+        if not length.isdigit() or int(length) > BODY_BYTES_MAX or "transfer-encoding" in headers:
+            self._say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"At most {BODY_BYTES_MAX} bytes, with their length.\n")
             return
         body = self.rfile.read(int(length)) if self.command == "POST" else None
         wanted = ("accept", "content-type", "if-none-match", "if-modified-since", "last-event-id")
@@ -143,7 +142,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             with self.server.daemon.stream(self.command, self.path, content=body, headers=sent) as answer:
                 self.send_response(answer.status_code)
                 for name, value in answer.headers.items():
-                    if name not in _KEPT_BACK:
+                    if name not in _HEADERS_NOT_FORWARDED:
                         self.send_header(name, value)
                 self.end_headers()
                 began = True

@@ -8,24 +8,25 @@ import os
 import time
 from collections.abc import Callable, Mapping
 
+from consumers.failures import FailureCode
+from consumers.folder.debounce import MAX_UNSETTLED_S, DebounceQueue, WaitingPath
+from consumers.folder.file_status import FileStatus, SwappedError, read_fingerprint, refused_status
+from consumers.folder.file_uri import file_uri, path_of
+from consumers.folder.globs import GlobRules
+from consumers.folder.hardlinks import LINKED_ELSEWHERE, HardLinks
 from consumers.folder.ledger import Entry, Ledger
-from consumers.folder.look import Look, SwappedError, read_fingerprint, refusal
-from consumers.folder.names import FOREIGN, Names
-from consumers.folder.rules import Rules
+from consumers.folder.pending_removals import PendingRemovals
 from consumers.folder.settings import FolderSettings
-from consumers.folder.settling import MAX_UNSETTLED_S, Settling, Stamp, Waiting
-from consumers.folder.uri import file_uri, path_of
-from consumers.folder.vanished import Vanished
 from consumers.folder.walk import Inode, Walker
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint
 
-GRACE_S = 0.1
+REMOVAL_GRACE_S = 0.1
 """How long a vanished file may take to come back (an editor's save) or to turn up elsewhere before it is removed."""
 
-HOLD_S = 1.0
+REMOVAL_EXTENSION_S = 1.0
 """How long it may take longer, each time, while a file that looks the same has not been read yet."""
 
-RACY_NS = 2_000_000_000
+COARSEST_MTIME_NS = 2_000_000_000
 """The coarsest clock that a file system in use stamps files with: two seconds."""
 
 
@@ -41,8 +42,8 @@ class Follower:
     ) -> None:
         self.root = settings.root
         self.ledger = Ledger()
-        self.settling = Settling()
-        self.vanished = Vanished()
+        self.debounce = DebounceQueue()
+        self.pending_removals = PendingRemovals()
         self.polling = settings.polling
         self.resolved: list[bytes] = []
         """Paths that were looked at since somebody emptied this list; one may have been put off all the same."""
@@ -56,11 +57,11 @@ class Follower:
         self._emit = emit
         self._touched = touched
         self._enter = enter
-        self._rules = Rules(self.root, settings.include, settings.exclude)
+        self._rules = GlobRules(self.root, settings.include, settings.exclude)
         self._walker = Walker(self._rules, follow=self._follow, max_bytes=settings.max_bytes, enter=enter)
         self.drives = self._walker.drives
         self._scan = 0
-        self._names = Names()
+        self._hard_links = HardLinks()
 
     def load(self, known: Mapping[str, Fingerprint]) -> None:
         """Take over what was committed before. What is not below the root is told as removed."""
@@ -69,31 +70,31 @@ class Follower:
             path = path_of(uri)
             self.ledger.put(path, Entry(fingerprint, committed=True))
             if not path.startswith(inside):
-                self.vanished.put(path, 0, None)
+                self.pending_removals.put(path, 0, None)
 
     # Hints: where to look.
 
     def saved(self, path: bytes) -> None:
         """Somebody closed the file after writing, or moved it into place: it is complete."""
         if self._may_follow(path):
-            self.settling.put(path, time.monotonic(), 0, content=True)
+            self.debounce.put(path, time.monotonic(), 0, content=True)
 
     def written(self, path: bytes) -> None:
         """The file is new or being written: it must be quiet for a while."""
         if self._may_follow(path):
             now = time.monotonic()
-            self.settling.put(path, now, now + self._settle_s, content=True)
+            self.debounce.put(path, now, now + self._settle_s, content=True)
 
     def touched(self, path: bytes) -> None:
         """Something about the path changed, hardly its content."""
-        if self._may_follow(path) and path not in self.settling:
+        if self._may_follow(path) and path not in self.debounce:
             now = time.monotonic()
-            self.settling.put(path, now, now + self._settle_s)
+            self.debounce.put(path, now, now + self._settle_s)
 
     def appeared(self, path: bytes) -> None:
         """A directory is new, was moved here, or may be listed now."""
         if self._rules.enters(path):
-            found = self._walker.look(path)
+            found = self._walker.status_of(path)
             if found.kind == "directory":
                 self._compare(path, found)
             else:
@@ -101,7 +102,7 @@ class Follower:
 
     def gone(self, path: bytes) -> None:
         """A file, or a directory with all that is below it, was deleted or moved away."""
-        due = time.monotonic() + GRACE_S
+        due = time.monotonic() + REMOVAL_GRACE_S
         for known in self.drives.there(self.ledger.below(path)):
             self._vanish(known, due)
         self.links_freed |= self._walker.leave(path)
@@ -111,7 +112,7 @@ class Follower:
         entry = self.ledger.get(path)
         if entry is not None:
             self.ledger.put(path, Entry(entry.fingerprint, refused="", committed=entry.committed))
-        self.settling.put(path, time.monotonic(), 0)
+        self.debounce.put(path, time.monotonic(), 0)
 
     def committed(self, path: bytes, fingerprint: Fingerprint | None) -> None:
         """What the daemon has committed. None forgets a file that was; one that is only told of is told once more."""
@@ -125,21 +126,21 @@ class Follower:
         elif entry.refused is None:
             entry.again = True
             now = time.monotonic()
-            self.settling.put(path, now, now)
+            self.debounce.put(path, now, now)
 
     # Work: look, and tell.
 
-    def scan(self, top: Look) -> Look | None:
+    def scan(self, top: FileStatus) -> FileStatus | None:
         """Compare the whole tree with the ledger; `top` is its root. Returns why, if the root could not be listed."""
         self.links_freed = False
         self._walker.forget()
-        self._names.forget()
+        self._hard_links.forget()
         return self._compare(self.root, top)
 
-    def look_at_drives(self) -> None:
+    def check_drives(self) -> None:
         """Compare those that were away and are back: no event tells of that."""
         for path in self.drives.back():
-            found = self._walker.look(path)
+            found = self._walker.status_of(path)
             if found.kind == "directory":
                 self._compare(path, found)
             else:
@@ -147,7 +148,7 @@ class Follower:
 
     def settle_one(self, now: float) -> bool:
         """Tell of one path that is due; returns whether there was one."""
-        due = self.settling.pop_due(now)
+        due = self.debounce.pop_due(now)
         if due is None:
             return False
         self.reading = True
@@ -157,9 +158,9 @@ class Follower:
             self.reading = False
         return True
 
-    def _settle(self, path: bytes, waiting: Waiting, now: float) -> None:
+    def _settle(self, path: bytes, waiting: WaitingPath, now: float) -> None:
         self.resolved.append(path)
-        found = self._walker.look(path)
+        found = self._walker.status_of(path)
         if found.kind == "gone" or not self._reachable(path):
             self.gone(path)
         elif found.kind == "directory":
@@ -174,38 +175,40 @@ class Follower:
 
     def remove_one(self, now: float) -> None:
         """Tell that one vanished path is gone, if its grace is over."""
-        path = self.vanished.pop_due(now)
+        path = self.pending_removals.pop_due(now)
         if path is None:
             return
         self.resolved.append(path)
         entry = self.ledger.get(path)
-        found = self._walker.look(path)
-        here = found.kind == "file" or (found.kind == "refused" and (found.failed or not found.unseen))
+        found = self._walker.status_of(path)
+        here = found.kind == "file" or (found.kind == "refused" and (found.failed or not found.unknown))
         if entry is None:
             pass
         elif here and self._rules.follows(path) and self._reachable(path):
-            self.settling.put(path, now, now, stamp=_stamp(found))
-        elif self.settling.holds(_entry_stamp(entry)):
-            self._vanish(path, now + HOLD_S)  # a file that looks like it waits to be read: it may have moved there
+            self.debounce.put(path, now, now, stamp=found.stamp)
+        elif self.debounce.has_stamp(entry.fingerprint.stamp):
+            self._vanish(
+                path, now + REMOVAL_EXTENSION_S
+            )  # a file that looks like it waits to be read: it may have moved there
         elif not self.drives.away(path):
             self._remove(path)
 
     # How.
 
-    def _compare(self, top: bytes, first: Look) -> Look | None:
+    def _compare(self, top: bytes, first: FileStatus) -> FileStatus | None:
         """Find where the tree at `top` and the ledger differ, and have that looked at."""
         self._scan += 1
-        news: list[tuple[bytes, Look]] = []
+        news: list[tuple[bytes, FileStatus]] = []
         for path, found in self._walker.walk(top, first):
-            if found.unseen:  # what is below it, and itself, may be there still
+            if found.unknown:  # what is below it, and itself, may be there still
                 for known in self.ledger.below(path):
                     self._mark(known)
                 if path == self.root:
                     return found
-            self._names.meet(path, found.stat)
+            self._hard_links.meet(path, found.stat)
             entry = self._mark(path)
-            if entry is not None and entry.refused is None and (found.unseen or _unchanged(entry, found)):
-                self.vanished.discard(path)
+            if entry is not None and entry.refused is None and (found.unknown or entry.matches(found)):
+                self.pending_removals.discard(path)
                 self.resolved.append(path)
             else:
                 news.append((path, found))
@@ -214,75 +217,75 @@ class Follower:
         self._look_at(news, lost)
         return None
 
-    def _look_at(self, news: list[tuple[bytes, Look]], lost: list[bytes]) -> None:
+    def _look_at(self, news: list[tuple[bytes, FileStatus]], lost: list[bytes]) -> None:
         now = time.monotonic()
-        stamps = {_entry_stamp(entry) for path in lost if (entry := self.ledger.get(path)) is not None}
-        wait = GRACE_S
+        stamps = {entry.fingerprint.stamp for path in lost if (entry := self.ledger.get(path)) is not None}
+        wait = REMOVAL_GRACE_S
         for path in lost:
             entry = self.ledger.get(path)
-            if entry is not None and entry.refused is not None and self._walker.look(path).kind == "directory":
+            if entry is not None and entry.refused is not None and self._walker.status_of(path).kind == "directory":
                 self._remove(path)  # a directory or a link that was left out and was entered now: first of all
         for path, found in news:
             if found.kind == "refused":  # at once, as only the walk knows of a directory or a link why
                 self._refuse(path, found)
                 continue
-            if path in self.settling:
+            if path in self.debounce:
                 continue
-            stamp = _stamp(found)
+            stamp = found.stamp
             settled = stamp in stamps or (not self.polling and self._quiet(found))
             if not settled:
-                wait = self._settle_s + GRACE_S
-            self.settling.put(path, now, now if settled else now + self._settle_s, stamp=stamp)
+                wait = self._settle_s + REMOVAL_GRACE_S
+            self.debounce.put(path, now, now if settled else now + self._settle_s, stamp=stamp)
         for path in lost:
             self._vanish(path, now + wait)
 
-    def _file(self, path: bytes, waiting: Waiting, found: Look, now: float) -> None:
+    def _file(self, path: bytes, waiting: WaitingPath, found: FileStatus, now: float) -> None:
         entry = self.ledger.get(path)
-        self.vanished.discard(path)
+        self.pending_removals.discard(path)
         self._watch_target(path, found)
-        foreign = self._foreign(path, found, entry)
-        if foreign or (entry is not None and not waiting.content and _unchanged(entry, found)):
+        elsewhere = self._linked_elsewhere(path, found, entry)
+        if elsewhere or (entry is not None and not waiting.content and entry.matches(found)):
             return
         overdue = now - waiting.since >= MAX_UNSETTLED_S
-        stamp = _stamp(found)
+        stamp = found.stamp
         if not (waiting.due == 0 or overdue or waiting.stamp == stamp or (not self.polling and self._quiet(found))):
-            self.settling.back(path, waiting, now + self._settle_s, stamp)
+            self.debounce.put_back(path, waiting, now + self._settle_s, stamp)
             return
         try:
             fingerprint, steady = read_fingerprint(path, self.root, follow=self._follow, seen=found.stat)
         except SwappedError:
-            self.settling.back(path, waiting, now + self._settle_s, None)
+            self.debounce.put_back(path, waiting, now + self._settle_s, None)
             return
         except FileNotFoundError:
             self.gone(path)
             return
         except OSError as error:
-            self._refuse(path, refusal(error), found.stat)
+            self._refuse(path, refused_status(error), found.stat)
             return
         if steady or overdue:
             self._tell(path, fingerprint, entry)
         else:
-            self.settling.back(path, waiting, now + self._settle_s, None)
+            self.debounce.put_back(path, waiting, now + self._settle_s, None)
 
-    def _foreign(self, path: bytes, found: Look, entry: Entry | None) -> bool:
+    def _linked_elsewhere(self, path: bytes, found: FileStatus, entry: Entry | None) -> bool:
         """Refuses a file with a name outside of the folder, as a symbolic link out of it is refused.
 
         A file that was told of already stays: somebody who links a whole drive elsewhere (a backup) must not empty the
-        memory. `consumers.beneath` has the other half, for what is swapped in after this look.
+        memory. `consumers.openat` has the other half, for what is swapped in after this look.
         """
         assert found.stat is not None
         if self._follow:
             return False
-        if self._names.elsewhere(path, found.stat, self.ledger.with_inode(found.stat.st_ino)):
+        if self._hard_links.elsewhere(path, found.stat, self.ledger.with_inode(found.stat.st_ino)):
             known = entry is not None and entry.refused is None and entry.fingerprint.inode == found.stat.st_ino
             if not known:
-                reason = FOREIGN.format(count=found.stat.st_nlink)
-                self._refuse(path, Look("refused", found.stat, reason=reason))
+                reason = LINKED_ELSEWHERE.format(count=found.stat.st_nlink)
+                self._refuse(path, FileStatus("refused", found.stat, reason=reason, code=FailureCode.LINK))
             return not known
-        for other in self._names.others(path, found.stat):
+        for other in self._hard_links.others(path, found.stat):
             before = self.ledger.get(other)
             if before is not None and before.refused is not None:
-                self.settling.put(other, time.monotonic(), 0)
+                self.debounce.put(other, time.monotonic(), 0)
         return False
 
     def _tell(self, path: bytes, fingerprint: Fingerprint, entry: Entry | None) -> None:
@@ -292,9 +295,9 @@ class Follower:
         that came before it would have the file count as read after a restart. Until then the file is told again.
         """
         uri = file_uri(path)
-        racy = abs(time.time_ns() - fingerprint.mtime_ns) < RACY_NS
+        racy = abs(time.time_ns() - fingerprint.mtime_ns) < COARSEST_MTIME_NS
         committed = False
-        same = entry is not None and _holds(entry) and entry.fingerprint.digest == fingerprint.digest
+        same = entry is not None and entry.taken_in and entry.fingerprint.digest == fingerprint.digest
         if entry is not None and same and (entry.committed or entry.fingerprint == fingerprint):
             if entry.fingerprint != fingerprint:
                 self._touched(uri, fingerprint)
@@ -302,7 +305,7 @@ class Follower:
         elif entry is None and (old := self._moved_from(fingerprint)) is not None:
             self._emit(FileMoved(file_uri(old), uri, path, self._source, fingerprint))
             self.ledger.pop(old)
-            self.vanished.discard(old)
+            self.pending_removals.discard(old)
             self.resolved.append(old)
         else:
             self._emit(FileChanged(uri, path, self._source, fingerprint))
@@ -311,17 +314,17 @@ class Follower:
     def _moved_from(self, fingerprint: Fingerprint) -> bytes | None:
         """The vanished file with this content; the one with this inode first."""
         best: bytes | None = None
-        for path in self.vanished.with_digest(fingerprint.digest or ""):
+        for path in self.pending_removals.with_digest(fingerprint.digest or ""):
             entry = self.ledger.get(path)
-            if entry is None or entry.again or (self._walker.look(path).kind != "gone" and self._reachable(path)):
+            if entry is None or entry.again or (self._walker.status_of(path).kind != "gone" and self._reachable(path)):
                 continue
             if entry.fingerprint.inode == fingerprint.inode:
                 return path
             best = best or path
         return best
 
-    def _refuse(self, path: bytes, found: Look, stat: os.stat_result | None = None) -> None:
-        self.vanished.discard(path)
+    def _refuse(self, path: bytes, found: FileStatus, stat: os.stat_result | None = None) -> None:
+        self.pending_removals.discard(path)
         entry = self.ledger.get(path)
         if entry is not None and entry.refused == found.reason:
             return
@@ -329,10 +332,10 @@ class Follower:
         # Without a digest: what was never read must be looked at again after a restart, whatever its size and mtime.
         fingerprint = Fingerprint(stat.st_size, stat.st_mtime_ns, stat.st_ino) if stat else Fingerprint(0, 0, 0)
         told = fingerprint if stat else None
-        self._emit(FileRefused(file_uri(path), self._source, found.reason, found.failed, told))
+        self._emit(FileRefused(file_uri(path), self._source, found.reason, found.failed, found.code, told))
         self.ledger.put(path, Entry(fingerprint, refused=found.reason, scan=self._scan))
 
-    def _watch_target(self, path: bytes, found: Look) -> None:
+    def _watch_target(self, path: bytes, found: FileStatus) -> None:
         if found.link and found.kind == "file" and found.stat is not None:
             self._enter(path, (found.stat.st_dev, found.stat.st_ino), True)
 
@@ -343,7 +346,7 @@ class Follower:
     def _vanish(self, path: bytes, due: float) -> None:
         entry = self.ledger.get(path)
         if entry is not None:
-            self.vanished.put(path, due, entry.fingerprint.digest if entry.refused is None else None)
+            self.pending_removals.put(path, due, entry.fingerprint.digest if entry.refused is None else None)
 
     def _mark(self, path: bytes) -> Entry | None:
         entry = self.ledger.get(path)
@@ -358,7 +361,7 @@ class Follower:
     def _may_follow(self, path: bytes) -> bool:
         return self._rules.follows(path) or (self._follow and self._rules.enters(path))
 
-    def _quiet(self, found: Look) -> bool:
+    def _quiet(self, found: FileStatus) -> bool:
         return found.stat is not None and time.time() - found.stat.st_mtime >= self._settle_s
 
     def _reachable(self, path: bytes) -> bool:
@@ -369,30 +372,11 @@ class Follower:
         cut = path.find(b"/", inside)
         while cut != -1:
             above = path[:cut]
-            found = self._walker.look(above)
+            found = self._walker.status_of(above)
             if found.kind != "directory":
-                return found.unseen
+                return found.unknown
             entry = self.ledger.get(above)
             if found.link and entry is not None and entry.refused is not None:
                 return False
             cut = path.find(b"/", cut + 1)
         return True
-
-
-def _stamp(found: Look) -> Stamp | None:
-    return (found.stat.st_size, found.stat.st_mtime_ns, found.stat.st_ino) if found.stat else None
-
-
-def _entry_stamp(entry: Entry) -> Stamp:
-    return (entry.fingerprint.size, entry.fingerprint.mtime_ns, entry.fingerprint.inode)
-
-
-def _holds(entry: Entry) -> bool:
-    """Whether the daemon was told what the file holds, and took it in or is about to."""
-    return entry.refused is None and not entry.again
-
-
-def _unchanged(entry: Entry, found: Look) -> bool:
-    """Whether the file is the one that was told of, as far as can be seen without reading it."""
-    told = _holds(entry) and entry.fingerprint.digest is not None and not entry.racy
-    return told and found.kind == "file" and _stamp(found) == _entry_stamp(entry)

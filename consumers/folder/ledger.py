@@ -6,6 +6,7 @@ import os.path
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from consumers.folder.file_status import FileStatus
 from consumers.types import Fingerprint
 
 
@@ -22,6 +23,16 @@ class Entry:
     """The daemon could not read it when it was told, so it is to be told once more: its drive went away, say."""
     scan: int = 0
     """The last scan that found it."""
+
+    @property
+    def taken_in(self) -> bool:
+        """Whether the daemon was told what the file holds, and took it in or is about to."""
+        return self.refused is None and not self.again
+
+    def matches(self, found: FileStatus) -> bool:
+        """Whether the file is the one that was told of, as far as can be seen without reading it."""
+        known = self.taken_in and self.fingerprint.digest is not None and not self.racy
+        return known and found.kind == "file" and found.stamp == self.fingerprint.stamp
 
 
 class Ledger:

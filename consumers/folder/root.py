@@ -6,7 +6,7 @@ import os
 import stat
 from dataclasses import dataclass
 
-from consumers.folder.look import Look, refusal
+from consumers.folder.file_status import FileStatus, refused_status
 from consumers.folder.walk import Inode
 
 
@@ -14,12 +14,12 @@ from consumers.folder.walk import Inode
 class Root:
     """`look` is set for a root that can be scanned; `problem` says why not and what to do."""
 
-    look: Look | None
+    look: FileStatus | None
     inode: Inode | None = None
     problem: str = ""
 
 
-def look_at_root(path: bytes, known: int, trusted: Inode | None) -> Root:
+def check_root(path: bytes, known: int, trusted: Inode | None) -> Root:
     """The root as it is now.
 
     A root without a single entry, though `known` files were told of, is an empty mount point as likely as a folder that
@@ -35,7 +35,7 @@ def look_at_root(path: bytes, known: int, trusted: Inode | None) -> Root:
     except (FileNotFoundError, NotADirectoryError):
         return Root(None, problem="the folder is not there; create it, mount its drive, or correct its path")
     except OSError as error:
-        return Root(None, problem=refusal(error, "folder").reason)
+        return Root(None, problem=refused_status(error, "folder").reason)
     inode = (found.st_dev, found.st_ino)
     if empty and known and inode != trusted:
         problem = (
@@ -43,4 +43,4 @@ def look_at_root(path: bytes, known: int, trusted: Inode | None) -> Root:
             "mount it, or put any file into the folder if they are meant to be gone"
         )
         return Root(None, problem=problem)
-    return Root(Look("directory", found, link=True), inode)
+    return Root(FileStatus("directory", found, link=True), inode)

@@ -15,8 +15,8 @@ from kafka.errors import (
     RecordListTooLargeError,
 )
 
+from consumers.kafka.connect import open_consumer
 from consumers.kafka.message import Message
-from consumers.kafka.reach import opened
 from consumers.kafka.settings import KafkaSettings, producer_config, reader_config
 
 TOPIC, PARTITION, OFFSET, ERROR, GROUP = (
@@ -100,7 +100,7 @@ class DeadLetters:
     def _scan(self) -> set[tuple[str, int, int]]:
         """The places of all messages that are dead letters now."""
         there: set[tuple[str, int, int]] = set()
-        consumer = opened(reader_config(self._settings, KafkaConsumer.DEFAULT_CONFIG))
+        consumer = open_consumer(reader_config(self._settings, KafkaConsumer.DEFAULT_CONFIG))
         try:
             numbers = consumer.partitions_for_topic(self._topic)
             tps = [TopicPartition(self._topic, number) for number in numbers or ()]

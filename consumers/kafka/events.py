@@ -1,4 +1,4 @@
-"""What the consumer's thread tells: which partitions it has, what arrived, how far the topics go."""
+"""What the consumer's thread reports: which partitions it reads, the messages it fetched, and where the topics end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,27 +10,27 @@ Partition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A partition is followed from `offset` on; `anew`: what its offsets meant before, they mean no longer."""
+class PartitionStarted:
+    """The partition is read from `offset` on. `recreated`: the topic is another one, so offsets stored before mean nothing."""
 
     partition: Partition
     offset: int
-    anew: bool = False
+    recreated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
-    """Messages, each partition's in order."""
+class MessagesFetched:
+    """New messages; those of one partition are in order."""
 
     messages: tuple[Message, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Stands:
-    """Where the fetching stands and where the topics end, of the partitions that are ours now."""
+class PartitionOffsets:
+    """For each partition that this consumer has now: the next offset to fetch, and the end of the partition."""
 
     fetched: Mapping[Partition, int]
     ends: Mapping[Partition, int]
 
 
-Event = Placed | Arrived | Stands
+Event = PartitionStarted | MessagesFetched | PartitionOffsets

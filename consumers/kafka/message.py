@@ -1,5 +1,6 @@
 """A Kafka message as it travels through hippod, and its form in JSON."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,13 @@ class Message:
         """Bytes of key and value."""
         return len(self.key or b"") + len(self.value or b"")
 
+    @classmethod
+    def from_record(cls, record: Any) -> "Message":
+        """The message of a record as kafka-python's consumer gives it."""
+        headers = tuple((str(name), value) for name, value in record.headers or ())
+        timestamp = -1 if record.timestamp is None else int(record.timestamp)
+        return cls(record.topic, record.partition, record.offset, timestamp, record.key, record.value, headers)
+
     def to_json(self) -> dict[str, Any]:
         """Bytes become text; what is not UTF-8 in them is kept by surrogate escapes."""
         return {
@@ -38,6 +46,14 @@ class Message:
             "value": _text(self.value),
             "headers": [[name, _text(value)] for name, value in self.headers],
         }
+
+    def payload(self) -> str:
+        """What is stored with a document that cannot be read, so that the message can be read once more."""
+        return json.dumps(self.to_json())
+
+    @classmethod
+    def from_payload(cls, payload: str) -> "Message":
+        return cls.from_json(json.loads(payload))
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Message":

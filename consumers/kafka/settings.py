@@ -23,7 +23,7 @@ class KafkaSettings:
         return ",".join(self.topics)
 
 
-OURS: Mapping[str, str] = {
+RESERVED_OPTIONS: Mapping[str, str] = {
     "bootstrap_servers": "brokers says it",
     "group_id": "group says it",
     "auto_offset_reset": "start says it",
@@ -71,7 +71,7 @@ _PRODUCER: Mapping[str, Any] = {
 """What the broker takes is the broker's to say."""
 
 
-def values(options: Mapping[str, Any]) -> dict[str, Any]:
+def with_tuples(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with arrays as tuples where kafka-python wants them."""
     out = dict(options)
     if isinstance(out.get("api_version"), list):
@@ -83,7 +83,7 @@ def values(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def consumer_config(settings: KafkaSettings, known: Mapping[str, Any]) -> dict[str, Any]:
     """Keywords for the group's consumer. `known`: the options that a consumer has, with their defaults."""
-    given = {name: value for name, value in values(settings.options).items() if name in known}
+    given = {name: value for name, value in with_tuples(settings.options).items() if name in known}
     return {
         **_CONSUMER,
         **given,
@@ -105,6 +105,6 @@ def reader_config(settings: KafkaSettings, known: Mapping[str, Any]) -> dict[str
 
 def producer_config(settings: KafkaSettings, known: Mapping[str, Any]) -> dict[str, Any]:
     """Keywords for the producer of the dead letters."""
-    given = {name: value for name, value in values(settings.options).items() if name in known}
+    given = {name: value for name, value in with_tuples(settings.options).items() if name in known}
     given.pop("allow_auto_create_topics", None)
     return {**_PRODUCER, **given, "bootstrap_servers": list(settings.brokers)}

@@ -4,6 +4,7 @@ import codecs
 import re
 import unicodedata
 
+from consumers.failures import FailureCode
 from consumers.parsing.limits import NotADocument
 
 _MARKS = (
@@ -32,7 +33,7 @@ def refuse_binary(data: bytes) -> None:
     sample = data[:_SAMPLE]
     marked = any(data.startswith(mark) for mark, _ in _MARKS)
     if not marked and not _utf16_order(sample) and _looks_binary(sample):
-        raise NotADocument(_BINARY)
+        raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
 
 
 def clean(text: str) -> str:
@@ -49,7 +50,7 @@ def _decoded(data: bytes) -> str:
     if order := _utf16_order(sample):
         return data.decode(order, "replace")
     if _looks_binary(sample):
-        raise NotADocument(_BINARY)
+        raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -85,7 +86,7 @@ def _guessed(data: bytes) -> str:
     best = matches.best()
     if best is None:
         if bad * 10 > len(lenient):
-            raise NotADocument(_BINARY)
+            raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
         return lenient
     for match in matches:  # between code pages that fit alike, the one that is by far the most common
         if match.encoding == "cp1252" and (match.chaos, -match.coherence) <= (best.chaos, -best.coherence):

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from consumers.failures import FailureCode
+
 MIB = 1 << 20
 
 
@@ -30,6 +32,14 @@ class Limits:
 class Unreadable(Exception):
     """The file should be a document and cannot be read (`failed`). The message says why and what to do."""
 
+    def __init__(self, message: str, code: FailureCode) -> None:
+        super().__init__(message)
+        self.code = code
+
 
 class NotADocument(Exception):
     """The file is none that is indexed (`skipped`). The message says why and what to do."""
+
+    def __init__(self, message: str, code: FailureCode) -> None:
+        super().__init__(message)
+        self.code = code

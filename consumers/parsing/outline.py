@@ -1,5 +1,6 @@
 """Collects blocks under the headings above them, whatever format they come from."""
 
+from consumers.failures import FailureCode
 from consumers.parsing.limits import NotADocument
 from consumers.splitting import Block
 
@@ -54,7 +55,8 @@ class Outline:
         self._room -= len(text)
         if self._room < 0:
             raise NotADocument(
-                f"more than {self._limit:,} characters of text, the most that one document may have; split it up"
+                f"more than {self._limit:,} characters of text, the most that one document may have; split it up",
+                FailureCode.TOO_LARGE,
             )
         self._bare = None
         self.blocks.append(Block(text, self.headings, joint, page, line, sheet, row))

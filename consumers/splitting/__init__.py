@@ -1,9 +1,9 @@
 """Cutting a document's text into passages at content-defined boundaries."""
 
 from consumers.splitting.blocks import SEPARATOR, Block, Parsed, SplitSettings
-from consumers.splitting.given import give, read_triples
 from consumers.splitting.passages import paragraphs, split, split_text
 from consumers.splitting.tokens import TOKEN, count_tokens
+from consumers.splitting.triples import assign_triples, read_triples
 
 __all__ = [
     "SEPARATOR",
@@ -11,8 +11,8 @@ __all__ = [
     "Block",
     "Parsed",
     "SplitSettings",
+    "assign_triples",
     "count_tokens",
-    "give",
     "paragraphs",
     "read_triples",
     "split",

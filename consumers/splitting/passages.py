@@ -8,7 +8,7 @@ from typing import Any
 
 from consumers.splitting.blocks import SEPARATOR, Block, SplitSettings
 from consumers.splitting.boundaries import Unit, cut
-from consumers.splitting.spent import SPLITTING
+from consumers.splitting.timing import SPLIT_TIMER
 from consumers.splitting.tokens import count_tokens
 from consumers.splitting.units import units_of
 from consumers.types import Passage
@@ -29,14 +29,14 @@ class _Section:
         return sum(self.counts)
 
 
-@SPLITTING.counted
+@SPLIT_TIMER.timed
 def split(blocks: Sequence[Block], title: str, settings: SplitSettings) -> tuple[Passage, ...]:
     """Passages in reading order. `title` is the one the content gives, "" for none; empty blocks are left out."""
     sections = _share_short_ones(_sections(blocks, title), settings)
     return tuple(passage for section in sections for passage in _passages(section, title, settings))
 
 
-@SPLITTING.counted
+@SPLIT_TIMER.timed
 def split_text(text: str, title: str, settings: SplitSettings) -> tuple[Passage, ...]:
     """Passages of a plain text without headings. One that fits is kept to the letter; blank text gives none."""
     if not text.strip():

@@ -1,4 +1,4 @@
 """The socket API: HTTP with JSON over a Unix socket, and over TCP where configured.
 
-`server.ApiServer` is what `daemon.main` starts; `ports` is what it must be given; `hub.EventHub` carries events to it.
+`server.ApiServer` serves; `ports` says what it needs of the rest of the daemon; `event_hub.EventHub` brings it events.
 """

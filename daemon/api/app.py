@@ -9,17 +9,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from daemon.api import asking, documents, extraction, graph, openapi, progress, respond, sessions, transfer
-from daemon.api.checks import refusal
-from daemon.api.context import Context
-from daemon.api.edge import internal
+from daemon.api import openapi, responses
+from daemon.api.context import ApiContext
 from daemon.api.errors import ApiError, BadRequest, MethodNotAllowed, NotFound
-from daemon.contract import Route as Paths
+from daemon.api.middleware.access_log import internal_error
+from daemon.api.routes import documents, extraction, graph, questions, sessions, status, transfer
+from daemon.api.validation import validation_problem
+from daemon.contract.routes import Route as Paths
 from daemon.page import routes as page
 
 
-def build(context: Context) -> FastAPI:
-    """The routes over `context.ports`. It is served through `edge.Edge`, which catches what is not expected."""
+def build(context: ApiContext) -> FastAPI:
+    """The routes over the ports of `context`. `RequestBoundary` around it turns unexpected errors into problems."""
     app = FastAPI(
         title="hippod", openapi_url=None, redirect_slashes=False, generate_unique_id_function=lambda route: route.name
     )
@@ -27,7 +28,7 @@ def build(context: Context) -> FastAPI:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
-    for part in (asking, sessions, graph, documents, extraction, transfer, progress, page):
+    for part in (questions, sessions, graph, documents, extraction, transfer, status, page):
         part.add_routes(app, context)
     openapi.add_route(app, _version())
     return app
@@ -35,7 +36,7 @@ def build(context: Context) -> FastAPI:
 
 async def _refused(_request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
-    return respond.problem(error)
+    return responses.problem_response(error)
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -45,10 +46,10 @@ async def _http(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         allowed = ", ".join(_methods(request))
         refused = MethodNotAllowed(f"{request.method} is not served on {path}; allowed: {allowed}.")
-        return respond.problem(refused, {"Allow": allowed})
+        return responses.problem_response(refused, {"Allow": allowed})
     if error.status_code == 404:
-        return respond.problem(NotFound(f"There is no {path[:500]!r}; {Paths.OPENAPI} lists what there is."))
-    return respond.problem(BadRequest(str(error.detail)))
+        return responses.problem_response(NotFound(f"There is no {path[:500]!r}; {Paths.OPENAPI} lists what there is."))
+    return responses.problem_response(BadRequest(str(error.detail)))
 
 
 def _methods(request: Request) -> list[str]:
@@ -61,11 +62,11 @@ def _methods(request: Request) -> list[str]:
 
 async def _invalid(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return respond.problem(refusal(error.errors()))
+    return responses.problem_response(validation_problem(error.errors()))
 
 
 async def _unexpected(_request: Request, _error: Exception) -> Response:
-    return respond.problem(internal())
+    return responses.problem_response(internal_error())
 
 
 def _version() -> str:

@@ -1,43 +1,46 @@
-"""What every route is given."""
+"""What the routes share."""
 
 import asyncio
 from dataclasses import dataclass, field
 
-from daemon.api.body import Held
-from daemon.api.gate import Gate
-from daemon.api.ports import Ports
-from daemon.api.rates import Rates
-from daemon.api.settings import Limits
+from daemon.api.middleware.concurrency import ConcurrencyLimit
+from daemon.api.middleware.rate_limit import RateLimiter
+from daemon.api.ports import StartupPorts
+from daemon.api.request_body import BodyMemory
+from daemon.api.settings import ApiLimits
+from daemon.api.startup_gate import StartupGate
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """One a server, shared by its Unix and TCP sides. `stopping` is set once, when the server is told to stop."""
+class ApiContext:
+    """One for each server; its Unix socket and TCP share it. `stopping` is set when the server begins to stop."""
 
-    ports: Ports
-    limits: Limits
-    held: Held
-    queries: Gate
-    asks: Gate
-    exports: Gate
-    subscribers: Gate
-    imports: Gate
-    tending: Gate
+    ports: StartupPorts
+    memory: StartupGate
+    limits: ApiLimits
+    body_memory: BodyMemory
+    queries: ConcurrencyLimit
+    asks: ConcurrencyLimit
+    exports: ConcurrencyLimit
+    subscribers: ConcurrencyLimit
+    imports: ConcurrencyLimit
+    maintenance: ConcurrencyLimit
     """Verifying and backing up, which read the whole store."""
-    rates: Rates
+    rate_limiter: RateLimiter
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-def context(ports: Ports, limits: Limits) -> Context:
-    return Context(
+def make_context(ports: StartupPorts, memory: StartupGate, limits: ApiLimits) -> ApiContext:
+    return ApiContext(
         ports=ports,
+        memory=memory,
         limits=limits,
-        held=Held(max(limits.held_bytes, limits.json_bytes, limits.lines_bytes)),
-        queries=Gate(limits.queries, "queries"),
-        asks=Gate(limits.asks, "questions"),
-        exports=Gate(limits.exports, "exports"),
-        subscribers=Gate(limits.subscribers, "readers of events"),
-        imports=Gate(limits.imports, "imports"),
-        tending=Gate(limits.tending, "checks or backups"),
-        rates=Rates(limits.requests_per_s),
+        body_memory=BodyMemory(max(limits.body_memory_bytes, limits.json_bytes, limits.lines_bytes)),
+        queries=ConcurrencyLimit(limits.queries, "queries"),
+        asks=ConcurrencyLimit(limits.asks, "questions"),
+        exports=ConcurrencyLimit(limits.exports, "exports"),
+        subscribers=ConcurrencyLimit(limits.subscribers, "readers of events"),
+        imports=ConcurrencyLimit(limits.imports, "imports"),
+        maintenance=ConcurrencyLimit(limits.maintenance, "checks or backups"),
+        rate_limiter=RateLimiter(limits.requests_per_s),
     )

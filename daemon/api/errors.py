@@ -7,7 +7,7 @@ A status of 500 and above says that hippod, or a server that it needs, is in tro
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from daemon.contract import FieldError, Problem, ProblemType
+from daemon.contract.problem import FieldError, Problem, ProblemType
 
 
 class ApiError(Exception):
@@ -134,13 +134,13 @@ class TooManyRequests(ApiError):
         super().__init__(detail, retry_after_s=retry_after_s)
 
 
-class Internal(ApiError):
+class InternalError(ApiError):
     """An error of the daemon's own; what it was is in the log only."""
 
     type, title, status = ProblemType.INTERNAL, "Internal error", 500
 
 
-class Upstream(ApiError):
+class UpstreamFailed(ApiError):
     """A model server that the daemon asks did not answer as it should."""
 
     type, title, status = ProblemType.UPSTREAM, "The model server failed", 502
@@ -170,7 +170,7 @@ class NotReady(ApiError):
         super().__init__(detail, retry_after_s=retry_after_s)
 
 
-def every_error() -> dict[int, list[type[ApiError]]]:
+def errors_by_status() -> dict[int, list[type[ApiError]]]:
     """The errors above by their HTTP status."""
     by_status: dict[int, list[type[ApiError]]] = {}
     for error in ApiError.__subclasses__():

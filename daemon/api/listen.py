@@ -1,5 +1,5 @@
-"""Sockets to accept on: made so that nobody connects before mode and group are right, and cleared away after; or taken
-from the service manager as they are (`inherited`)."""
+"""The sockets that the API listens on: bound, given mode and group, and only then open to connections; or inherited from the
+service manager (`inherited_socket`)."""
 
 import errno
 import grp
@@ -11,16 +11,16 @@ from collections.abc import MutableMapping
 from contextlib import suppress
 from pathlib import Path
 
-PATH_BYTES = 107
+SOCKET_PATH_BYTES_MAX = 107
 """The kernel's limit on a Unix socket's path."""
 
 
-FIRST_FD = 3
+FIRST_INHERITED_FD = 3
 """systemd passes sockets from this descriptor on (sd_listen_fds(3))."""
 
 
 class ListenError(Exception):
-    """The API cannot listen where it was told to; the message says why and what to do."""
+    """The API cannot listen on the configured address; the message says why and what to do."""
 
 
 def bind_unix(path: Path, mode: int, group: str | None) -> socket.socket:
@@ -29,8 +29,10 @@ def bind_unix(path: Path, mode: int, group: str | None) -> socket.socket:
     A connection is refused until `listen`, so that mode and group hold before the first one can come; a umask, which
     all threads share, is not needed for that. A socket that a dead process left is replaced, a live one is an error.
     """
-    if len(os.fsencode(path)) > PATH_BYTES:
-        raise ListenError(f"socket path {path} is longer than {PATH_BYTES} bytes; choose a shorter [api] socket")
+    if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
+        raise ListenError(
+            f"socket path {path} is longer than {SOCKET_PATH_BYTES_MAX} bytes; choose a shorter [api] socket"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _clear_stale(path)
@@ -73,10 +75,10 @@ def _clear_stale(path: Path) -> None:
             raise ListenError(f"{path} is in use by a process that does not accept; stop it first") from None
         except PermissionError:
             raise ListenError(f"{path} belongs to another user's process; choose another [api] socket") from None
-        raise ListenError(f"{path} is in use{_by(probe)}; stop that one or choose another [api] socket")
+        raise ListenError(f"{path} is in use{_listening_process(probe)}; stop that one or choose another [api] socket")
 
 
-def _by(connected: socket.socket) -> str:
+def _listening_process(connected: socket.socket) -> str:
     """Which process listens at the other end, where the system tells."""
     if not hasattr(socket, "SO_PEERCRED"):
         return ""
@@ -91,7 +93,7 @@ def _gid(group: str) -> int:
         raise ListenError(f"[api] group {group!r} is not a group of this machine") from None
 
 
-def inherited(environ: MutableMapping[str, str]) -> socket.socket | None:
+def inherited_socket(environ: MutableMapping[str, str]) -> socket.socket | None:
     """The Unix socket that the service manager made and listens on for this process, None where it made none.
 
     Its mode, its group and its file are the manager's: nothing of it is changed or unlinked here. ListenError for any
@@ -107,12 +109,14 @@ def inherited(environ: MutableMapping[str, str]) -> socket.socket | None:
             "one ListenStream= with a path in its .socket unit (TCP is set in [api] tcp)"
         )
     try:
-        kind = os.fstat(FIRST_FD).st_mode
+        kind = os.fstat(FIRST_INHERITED_FD).st_mode
         if not stat.S_ISSOCK(kind):
-            raise ListenError(f"what the service manager passes as descriptor {FIRST_FD} is not a socket")
-        taken = socket.socket(fileno=FIRST_FD)
+            raise ListenError(f"what the service manager passes as descriptor {FIRST_INHERITED_FD} is not a socket")
+        taken = socket.socket(fileno=FIRST_INHERITED_FD)
     except OSError as error:
-        raise ListenError(f"the service manager passes descriptor {FIRST_FD}, which is not open: {error}") from error
+        raise ListenError(
+            f"the service manager passes descriptor {FIRST_INHERITED_FD}, which is not open: {error}"
+        ) from error
     taken.set_inheritable(False)
     if taken.family != socket.AF_UNIX or taken.type != socket.SOCK_STREAM:
         taken.detach()
@@ -141,7 +145,7 @@ def bind_tcp(host: str, port: int) -> socket.socket:
     return bound
 
 
-def identity(path: Path) -> tuple[int, int] | None:
+def file_identity(path: Path) -> tuple[int, int] | None:
     """Device and inode, None when nothing is there."""
     try:
         found = path.lstat()

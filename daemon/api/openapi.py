@@ -11,30 +11,21 @@ from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from daemon.api.errors import every_error
-from daemon.contract import (
-    JSON,
-    NDJSON,
-    PROBLEM_JSON,
-    AddRequest,
-    AskProgress,
-    AskRequest,
-    BackupRequest,
-    EvalResponse,
-    Event,
-    FieldError,
-    GraphRequest,
-    Problem,
-    QueryRequest,
-    RemoveRequest,
-    RemoveSessionsRequest,
-    RetryRequest,
-    Route,
-    WaitRequest,
-)
+from daemon.api.errors import errors_by_status
+from daemon.contract.ask import AskProgress, AskRequest
+from daemon.contract.documents import AddRequest, RemoveRequest, RetryRequest
+from daemon.contract.evaluation import EvalResponse
+from daemon.contract.graph import GraphRequest
+from daemon.contract.problem import FieldError, Problem
+from daemon.contract.query import QueryRequest
+from daemon.contract.routes import JSON, NDJSON, PROBLEM_JSON, Route
+from daemon.contract.sessions import RemoveSessionsRequest
+from daemon.contract.status import Event, WaitRequest
+from daemon.contract.transfer import BackupRequest
+from daemon.sources.registry import SOURCE_KINDS
 
 REF = "#/components/schemas/{model}"
-BODIES: tuple[type[BaseModel], ...] = (
+REQUEST_MODELS: tuple[type[BaseModel], ...] = (
     AddRequest,
     AskRequest,
     BackupRequest,
@@ -45,38 +36,45 @@ BODIES: tuple[type[BaseModel], ...] = (
     RetryRequest,
     WaitRequest,
 )
-ALSO: tuple[type[BaseModel], ...] = (Problem, FieldError, Event, EvalResponse, AskProgress)
+OTHER_MODELS: tuple[type[BaseModel], ...] = (
+    Problem,
+    FieldError,
+    Event,
+    EvalResponse,
+    AskProgress,
+    *(kind.status for kind in SOURCE_KINDS),
+)
 
 
-AGAIN: dict[str, Any] = {
+RETRY_AFTER: dict[str, Any] = {
     "Retry-After": {
         "description": "Seconds to wait before trying again.",
         "required": True,
         "schema": {"type": "integer", "minimum": 1},
     }
 }
-HEADERS: dict[int, dict[str, Any]] = {
+PROBLEM_HEADERS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"description": "The scheme: Bearer.", "required": True, "schema": {"type": "string"}}},
-    429: AGAIN,
-    503: AGAIN,
+    429: RETRY_AFTER,
+    503: RETRY_AFTER,
 }
 
 
-def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems a route may answer with, and those that any may (401, 403 and 421 over TCP only)."""
-    by_status = every_error()
+    by_status = errors_by_status()
     found: dict[int | str, dict[str, Any]] = {}
     for status in sorted({*statuses, 400, 401, 403, 421, 429, 500, 503}):
         lines = [f"{error.title} (`{error.type}`): {(error.__doc__ or '').strip()}" for error in by_status[status]]
         types = {"type": {"enum": [str(error.type) for error in by_status[status]]}, "status": {"const": status}}
         schema = {"allOf": [{"$ref": REF.format(model="Problem")}, {"properties": types}]}
         found[status] = {"description": "\n\n".join(lines), "content": {PROBLEM_JSON: {"schema": schema}}}
-        if status in HEADERS:
-            found[status]["headers"] = HEADERS[status]
+        if status in PROBLEM_HEADERS:
+            found[status]["headers"] = PROBLEM_HEADERS[status]
     return found
 
 
-def body_of(model: type[BaseModel], *, lines: bool = False, required: bool = True) -> dict[str, Any]:
+def json_body(model: type[BaseModel], *, lines: bool = False, required: bool = True) -> dict[str, Any]:
     """A JSON body; `lines` when the same comes as JSON lines too."""
     content: dict[str, Any] = {JSON: {"schema": {"$ref": REF.format(model=model.__name__)}}}
     if lines:
@@ -90,7 +88,7 @@ def raw_body(schema: Mapping[str, Any], *others: str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def text(media_type: str, description: str, *, streamed: bool = False) -> dict[int | str, dict[str, Any]]:
+def text_response(media_type: str, description: str, *, streamed: bool = False) -> dict[int | str, dict[str, Any]]:
     """A 200 that is not a JSON document."""
     found: dict[str, Any] = {"description": description, "content": {media_type: {"schema": {"type": "string"}}}}
     if streamed:
@@ -99,27 +97,27 @@ def text(media_type: str, description: str, *, streamed: bool = False) -> dict[i
     return {200: found}
 
 
-def also(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
+def alternative_response(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
     """A 200 that comes under another media type where `Accept` names it."""
     return {200: {"content": {media_type: {"schema": {"type": "string", "description": description}}}}}
 
 
-def query_of(model: type[BaseModel], rename: Mapping[str, str] | None = None) -> dict[str, Any]:
+def query_parameters(model: type[BaseModel], rename: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The query string's parameters, one a field."""
     schema = model.model_json_schema(mode="validation")
     found = []
     for name, field in schema["properties"].items():
         given = (rename or {}).get(name, name)
-        found.append({"name": given, "in": "query", "required": False, "schema": _plain(_inline(field, schema))})
+        found.append({"name": given, "in": "query", "required": False, "schema": _without_null(_inline(field, schema))})
     return {"parameters": found}
 
 
-def path_of(name: str, description: str) -> dict[str, Any]:
+def path_parameter(name: str, description: str) -> dict[str, Any]:
     """The parameter in the path."""
     return {"name": name, "in": "path", "required": True, "description": description, "schema": {"type": "string"}}
 
 
-def _plain(field: dict[str, Any]) -> dict[str, Any]:
+def _without_null(field: dict[str, Any]) -> dict[str, Any]:
     """Without the `null` of an optional field: a parameter is left out instead."""
     choices = [each for each in field.get("anyOf", []) if each.get("type") != "null"]
     default = {"default": field["default"]} if field.get("default") is not None else {}
@@ -143,17 +141,17 @@ def add_route(app: FastAPI, version: str) -> None:
     @app.get(
         Route.OPENAPI,
         response_class=Response,
-        responses=errors()
+        responses=problems()
         | {200: {"description": "This document.", "content": {JSON: {"schema": {"type": "object"}}}}},
         summary="What the routes take and give",
     )
     async def openapi() -> Response:
         if not made:
-            made.append(await asyncio.to_thread(lambda: to_json(_make(app, version))))
+            made.append(await asyncio.to_thread(lambda: to_json(_openapi_document(app, version))))
         return Response(made[0], media_type=JSON)
 
 
-def _make(app: FastAPI, version: str) -> dict[str, Any]:
+def _openapi_document(app: FastAPI, version: str) -> dict[str, Any]:
     found = get_openapi(
         title="hippod",
         version=version,
@@ -162,8 +160,8 @@ def _make(app: FastAPI, version: str) -> dict[str, Any]:
         routes=app.routes,
     )
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
-    _, bodies = models_json_schema([(model, "validation") for model in BODIES], ref_template=REF)
-    _, others = models_json_schema([(model, "serialization") for model in ALSO], ref_template=REF)
+    _, bodies = models_json_schema([(model, "validation") for model in REQUEST_MODELS], ref_template=REF)
+    _, others = models_json_schema([(model, "serialization") for model in OTHER_MODELS], ref_template=REF)
     for name, schema in {**bodies["$defs"], **others["$defs"]}.items():
         schemas.setdefault(name, schema)
     schemas.pop("HTTPValidationError", None)

@@ -12,58 +12,41 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from daemon.contract import (
-    AddResponse,
-    AskRequest,
-    AskResponse,
-    BackupResponse,
-    DaemonState,
-    DocumentList,
-    Event,
-    ExportFormat,
-    ExtractionResponse,
-    GraphRequest,
-    GraphResponse,
-    ImportResponse,
-    ListRequest,
-    QueryRequest,
-    QueryResponse,
-    RemoveResponse,
-    RemoveSessionsResponse,
-    RetryResponse,
-    SessionList,
-    ShowResponse,
-    Status,
-    StepEvent,
-    VerifyResponse,
-)
-from daemon.contract.overview import Overview
+from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.documents import AddResponse, DocumentList, ListRequest, RemoveResponse, RetryResponse
+from daemon.contract.graph import GraphRequest, GraphResponse
+from daemon.contract.query import QueryRequest, QueryResponse
+from daemon.contract.sessions import RemoveSessionsResponse, SessionList
+from daemon.contract.show import ShowResponse
+from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overview, Status
+from daemon.contract.steps import StepEvent
+from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
 
 
-class Queries(Protocol):
+class QueryPort(Protocol):
     async def query(self, request: QueryRequest) -> QueryResponse:
         """From one snapshot. NotConfigured for a mode or filter that the configuration has not."""
         ...
 
 
-class Graphs(Protocol):
+class GraphPort(Protocol):
     async def graph(self, request: GraphRequest) -> GraphResponse | None:
         """From one snapshot; refuses as a query does. None where the phrase or passage to expand is not in the memory."""
         ...
 
 
-class Asks(Protocol):
+class AskPort(Protocol):
     async def ask(self, request: AskRequest) -> AskResponse:
         """Upstream when the LLM fails."""
         ...
 
-    def stream(self, request: AskRequest) -> AsyncGenerator[str | StepEvent | AskResponse, None]:
+    def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
         """What happens in each step; all of the answer's text so far, each time longer; last the answer itself. Fails as
         `ask` does."""
         ...
 
 
-class SessionKeeping(Protocol):
+class SessionPort(Protocol):
     async def sessions(self) -> SessionList:
         """Those that have not expired, by name."""
         ...
@@ -71,7 +54,7 @@ class SessionKeeping(Protocol):
     async def remove_sessions(self, names: Sequence[str]) -> RemoveSessionsResponse: ...
 
 
-class Extractions(Protocol):
+class ExtractionPort(Protocol):
     async def reextract(self) -> ExtractionResponse: ...
 
     async def backfill(self) -> ExtractionResponse:
@@ -81,7 +64,7 @@ class Extractions(Protocol):
     async def status(self) -> ExtractionResponse: ...
 
 
-class Documents(Protocol):
+class DocumentPort(Protocol):
     async def add(self, documents: Sequence[dict[str, Any]]) -> AddResponse:
         """All or none. Returns once a crash does not lose them. Invalid names the first bad ones (`documents[3].text`)."""
         ...
@@ -101,7 +84,7 @@ class Documents(Protocol):
         ...
 
 
-class Progress(Protocol):
+class StatusPort(Protocol):
     def state(self) -> DaemonState:
         """At once."""
         ...
@@ -126,7 +109,7 @@ class Subscription(Protocol):
 
 
 class Events(Protocol):
-    """`daemon.api.hub.EventHub` is one."""
+    """`daemon.api.event_hub.EventHub` is one."""
 
     def events(self) -> Subscription: ...
 
@@ -135,7 +118,7 @@ class Events(Protocol):
         ...
 
 
-class Transfer(Protocol):
+class TransferPort(Protocol):
     def export(self, format: ExportFormat) -> AsyncGenerator[bytes, None]:
         """Whole lines (but for a packed format), many to a chunk (64 KiB or so), of one snapshot, made as asked for."""
         ...
@@ -151,23 +134,29 @@ class Transfer(Protocol):
         ...
 
 
-class Overviews(Protocol):
+class OverviewPort(Protocol):
     async def overview(self) -> Overview:
         """How the memory has grown, and what came last: for the page."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
-    """`asks` is None while no LLM is configured."""
+class MemoryPorts:
+    """What needs the open memory; `daemon.api.startup_gate` gives them to routes. `asks` is None where no LLM is configured."""
 
-    queries: Queries
-    documents: Documents
-    progress: Progress
+    queries: QueryPort
+    documents: DocumentPort
+    transfer: TransferPort
+    extractions: ExtractionPort
+    graphs: GraphPort
+    sessions: SessionPort
+    overviews: OverviewPort
+    asks: AskPort | None
+
+
+@dataclass(frozen=True, slots=True)
+class StartupPorts:
+    """What answers from the first request on, while the memory is still being opened."""
+
+    status: StatusPort
     events: Events
-    transfer: Transfer
-    asks: Asks | None = None
-    extractions: Extractions | None = None
-    graphs: Graphs | None = None
-    sessions: SessionKeeping | None = None
-    overviews: Overviews | None = None

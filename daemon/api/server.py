@@ -1,8 +1,8 @@
-"""The API as a part of the daemon: started once the ports are there, stopped within a time."""
+"""The API as a part of the daemon: started before the memory is open, stopped within a time."""
 
 import asyncio
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -11,41 +11,43 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from daemon.api.app import build
-from daemon.api.context import context
-from daemon.api.deadlines import Config
-from daemon.api.edge import Edge
-from daemon.api.guard import Guard, Proof, TokenFile
-from daemon.api.listen import ListenError, bind_tcp, bind_unix, identity
-from daemon.api.ports import Ports
+from daemon.api.context import make_context
+from daemon.api.listen import ListenError, bind_tcp, bind_unix, file_identity
+from daemon.api.middleware.access_log import RequestBoundary
+from daemon.api.middleware.connection import HttpServerConfig
+from daemon.api.middleware.tcp_auth import TcpAuthMiddleware, TokenFile
+from daemon.api.ports import StartupPorts
 from daemon.api.settings import ApiSettings
+from daemon.api.startup_gate import StartupGate
 from daemon.config import read_token
-from daemon.page.door import Door
+from daemon.page.login_middleware import LoginMiddleware
 
 log = structlog.get_logger(__name__)
-CUT_S = 1.0
+CANCEL_RESERVE_S = 1.0
 """What is kept of the stop time for requests that have to be cancelled."""
 
 
 class ApiServer:
-    """Serves `ports` on the running event loop. `inherited` is a Unix socket that is bound already (a service manager's)."""
+    """Serves `ports` at once and `memory` once its gate is open, on the running event loop.
+
+    `inherited` is a Unix socket that is bound already (a service manager's)."""
 
     def __init__(
         self,
-        ports: Ports,
+        ports: StartupPorts,
+        memory: StartupGate,
         settings: ApiSettings,
         inherited: socket.socket | None = None,
         *,
-        proofs: Sequence[Proof] = (),
         tcp_apps: Mapping[str, ASGIApp] | None = None,
     ) -> None:
-        """`proofs` and `tcp_apps` add to what TCP accepts and serves, see `daemon.api.guard`."""
+        """`tcp_apps` are served on TCP alone, below their paths, see `daemon.api.middleware.tcp_auth`."""
         self._settings = settings
         self._inherited = inherited
-        self._proofs = proofs
         self._tcp_apps = tcp_apps
-        self._context = context(ports, settings.limits)
+        self._context = make_context(ports, memory, settings.limits)
         self._app = build(self._context)
-        self._sides: list[_Side] = []
+        self._sides: list[_Listener] = []
         self._made: tuple[int, int] | None = None
         self._tokens: TokenFile | None = None
         self.tcp_address: tuple[str, int] | None = None
@@ -64,16 +66,16 @@ class ApiServer:
         unix = self._inherited
         if unix is None:
             unix = bind_unix(settings.socket, settings.mode, settings.group)
-            self._made = identity(settings.socket)
+            self._made = file_identity(settings.socket)
         await self._serve(self._app, unix)
         log.info("listening", socket=str(settings.socket))
         if settings.tcp is not None:
             host, port = settings.tcp
             self._tokens = self._token()
-            guard = Guard(self._app, host, [self._tokens, *self._proofs], self._tcp_apps)
+            guard = TcpAuthMiddleware(self._app, host, self._tokens, self._tcp_apps)
             tcp = bind_tcp(host, port)
             self.tcp_address = tcp.getsockname()[:2]
-            await self._serve(Door(guard), tcp)
+            await self._serve(LoginMiddleware(guard), tcp)
             log.info("listening", tcp=f"{host}:{self.tcp_address[1]}")
 
     def use_token_file(self, path: Path) -> None:
@@ -91,7 +93,11 @@ class ApiServer:
         return TokenFile(self._settings.token_file)
 
     async def _serve(self, app: ASGIApp, bound: socket.socket) -> None:
-        side = _Side(Config(Edge(app, self._context.rates, self._settings.limits), self._settings.limits))
+        side = _Listener(
+            HttpServerConfig(
+                RequestBoundary(app, self._context.rate_limiter, self._settings.limits), self._settings.limits
+            )
+        )
         self._sides.append(side)
         await side.begin(bound)
 
@@ -104,17 +110,17 @@ class ApiServer:
         self._context.stopping.set()
         self._context.ports.events.close()
         await asyncio.gather(*(side.end(timeout_s) for side in self._sides))
-        if self._made is not None and identity(self._settings.socket) == self._made:
+        if self._made is not None and file_identity(self._settings.socket) == self._made:
             self._settings.socket.unlink(missing_ok=True)
         self._made = None
         if self._tokens is not None:
             self._tokens.close()
 
 
-class _Side(uvicorn.Server):
+class _Listener(uvicorn.Server):
     """One uvicorn on one socket. Signals are the daemon's."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: HttpServerConfig) -> None:
         super().__init__(config)
         self._ready = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
@@ -142,7 +148,7 @@ class _Side(uvicorn.Server):
             return
         self.should_exit = True
         try:
-            async with asyncio.timeout(max(timeout_s - CUT_S, 0.2)):
+            async with asyncio.timeout(max(timeout_s - CANCEL_RESERVE_S, 0.2)):
                 await asyncio.shield(self._running)
             return
         except TimeoutError:
@@ -153,5 +159,5 @@ class _Side(uvicorn.Server):
             task.cancel()
         self.force_exit = True
         with suppress(TimeoutError):
-            async with asyncio.timeout(CUT_S):
+            async with asyncio.timeout(CANCEL_RESERVE_S):
                 await asyncio.shield(self._running)

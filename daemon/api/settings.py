@@ -1,4 +1,4 @@
-"""What the API is told, and how much it lets a client ask for."""
+"""Settings of the API, and the limits for its clients."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,28 +7,28 @@ MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Bytes, seconds and counts beyond which a client is refused, so that it cannot hold others up."""
+class ApiLimits:
+    """A client beyond one of these bytes, seconds or counts is refused, so that it cannot delay others."""
 
     json_bytes: int = 16 * MIB
     """A JSON body is parsed at one go on the event loop: 16 MiB take about 80 ms."""
     lines_bytes: int = 64 * MIB
     """A body of JSON lines is parsed line by line as it arrives."""
-    lines: int = 100_000
+    documents_per_request: int = 100_000
     """Documents in one body of JSON lines: as many as may wait to be indexed, since more are refused whatever they say."""
     import_bytes: int = 1024 * MIB
     """An import is handed on chunk by chunk and never held here."""
-    held_bytes: int = 192 * MIB
+    body_memory_bytes: int = 192 * MIB
     """Bodies of all requests together that may be in memory at a time; always room for one as long as may be."""
-    grace_s: float = 10.0
+    body_grace_s: float = 10.0
     min_bytes_per_s: int = 16 * 1024
-    """A body must arrive within `grace_s` and the time its bytes take at this rate."""
-    headers_s: float = 10.0
+    """A body must arrive within `body_grace_s` and the time its bytes take at this rate."""
+    headers_timeout_s: float = 10.0
     linger_s: float = 2.0
     """How long the rest of a refused body is read and thrown away, so that the client gets to see the refusal."""
-    stall_s: float = 60.0
+    read_stall_s: float = 60.0
     """How long a client may read nothing of a response before it is cut off."""
-    stall_events_s: float = 600.0
+    events_stall_s: float = 600.0
     connections: int = 512
     """On each side, Unix and TCP. Where there are more, the one that has waited longest without asking goes."""
     queries: int = 64
@@ -36,8 +36,8 @@ class Limits:
     exports: int = 4
     subscribers: int = 64
     imports: int = 2
-    tending: int = 1
-    """Of what reads the whole store: verifying, backing up."""
+    maintenance: int = 1
+    """Verifying and backing up, which read the whole store."""
     requests_per_s: float = 1000.0
     """Of one client (a user on the Unix socket, an address on TCP); 0: no limit."""
     heartbeat_s: float = 15.0
@@ -52,4 +52,4 @@ class ApiSettings:
     group: str | None = None
     tcp: tuple[str, int] | None = None
     token_file: Path | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: ApiLimits = field(default_factory=ApiLimits)

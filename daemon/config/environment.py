@@ -8,11 +8,12 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from daemon.config.messages import field_at, unknown_key, unknown_section
 from daemon.config.model import Config
-from daemon.config.problems import field_at, unknown_key, unknown_section
+from daemon.sources.registry import SOURCE_KINDS
 
 PREFIX = "HIPPOD_"
-_TABLE_LISTS = ("folder", "kafka")
+_TABLE_LISTS = tuple(kind.table for kind in SOURCE_KINDS)
 
 
 def overrides(environ: Mapping[str, str]) -> tuple[dict[str, dict[str, Any]], dict[str, str], list[str]]:

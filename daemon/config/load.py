@@ -2,21 +2,36 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from daemon.config.api_key import key_problem
+from daemon.config.cross_checks import disagreements
 from daemon.config.environment import overrides
-from daemon.config.errors import ConfigError
+from daemon.config.messages import sentence
 from daemon.config.model import Config
-from daemon.config.places import candidates
-from daemon.config.problems import sentence
-from daemon.config.relations import disagreements
+from daemon.config.paths import candidates
 from daemon.config.values import Context
+from memory.openie.registry import BACKENDS
 
 _LARGEST_FILE = 1024 * 1024
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used. `problems` has one sentence for each thing to put right, at least one."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(_one_line(problem) for problem in problems)
+        super().__init__("\n".join(self.problems))
+
+
+def _one_line(text: str) -> str:
+    """Without control characters and what no terminal can show: values and names come from outside."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def load_config(path: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Config:
@@ -118,3 +133,14 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
             column = len(text.rstrip("\n").rpartition("\n")[2]) + 1
             reason = f"{reason.removesuffix(' (at end of document)')} (at line {line}, column {column}, the file's end)"
         raise ConfigError([f"{file}: not TOML: {reason}; text values need quotes"]) from None
+
+
+def unsupported(config: Config) -> list[str]:
+    """One sentence for each setting that cannot be followed here: key, value, and what to do instead."""
+    problems = []
+    backend = BACKENDS[config.openie.backend]
+    if backend.package is not None and find_spec(backend.package) is None:
+        problems.append(f'openie.backend = "{backend.name}": {backend.install_text}')
+    if problem := key_problem(config.llm):
+        problems.append(problem)
+    return [f"{config.file or 'configuration'}: {problem}" for problem in problems]

@@ -1,9 +1,9 @@
 """The configuration as a whole."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field, PrivateAttr
+from pydantic import BeforeValidator, Field, PrivateAttr, create_model
 
 from daemon.config.sections import (
     LLM,
@@ -11,9 +11,7 @@ from daemon.config.sections import (
     Api,
     Daemon,
     Encoder,
-    Folder,
     Graph,
-    Kafka,
     OpenIE,
     Parsing,
     Passages,
@@ -22,19 +20,31 @@ from daemon.config.sections import (
     Section,
     Store,
 )
+from daemon.sources.registry import SOURCE_KINDS
+
+if TYPE_CHECKING:
+    from daemon.sources.base import SourceKind
 
 
 def _tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-class Config(Section):
-    """All settings, checked; attribute names are those of the file (`config.folder` holds all `[[folder]]` tables)."""
-
+class _StoreAndApi(Section):
     store: Store = Field(default_factory=Store)
     api: Api = Field(default_factory=Api)
-    folder: Annotated[tuple[Folder, ...], BeforeValidator(_tuple)] = ()
-    kafka: Annotated[tuple[Kafka, ...], BeforeValidator(_tuple)] = ()
+
+
+if TYPE_CHECKING:
+    _WithSources = _StoreAndApi
+else:
+    _TABLES = {kind.table: (Annotated[tuple[kind.section, ...], BeforeValidator(_tuple)], ()) for kind in SOURCE_KINDS}
+    _WithSources = create_model("_WithSources", __base__=_StoreAndApi, **_TABLES)
+
+
+class Config(_WithSources):
+    """All settings, checked; attribute names are those of the file (`config.folder` holds all `[[folder]]` tables)."""
+
     passages: Passages = Field(default_factory=Passages)
     parsing: Parsing = Field(default_factory=Parsing)
     openie: OpenIE = Field(default_factory=OpenIE)
@@ -47,6 +57,11 @@ class Config(Section):
     daemon: Daemon = Field(default_factory=Daemon)
 
     _file: Path | None = PrivateAttr(None)
+
+    def tables(self, kind: "SourceKind[Any]") -> tuple[Any, ...]:
+        """The tables of one kind of source, in the file's order."""
+        tables: tuple[Any, ...] = getattr(self, kind.table)
+        return tables
 
     @property
     def file(self) -> Path | None:

@@ -7,15 +7,29 @@ import grp
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
-from daemon.config.checks import existing_directory, readable_file, token_in
-from daemon.config.places import SOCKET, STORE
-from daemon.config.values import AnyPath, Count, Duration, Globs, Interval, Names, OptionalPath, OptionalText, Seconds
+from daemon.config.machine_checks import readable_file, token_in
+from daemon.config.paths import SOCKET, STORE
+from daemon.config.values import AnyPath, Count, Duration, Interval, OptionalPath, OptionalText, Seconds
 from daemon.config.values import Size as Bytes
+from memory.encoder.registry import BACKENDS as ENCODER_BACKENDS
+from memory.openie.registry import BACKENDS as OPENIE_BACKENDS
+from memory.openie.registry import WORKER_BACKENDS
+from memory.retrieval.modes import DEFAULT_MODE, MODES
+from memory.retrieval.settings import SETTINGS
+
+if TYPE_CHECKING:
+    EncoderBackendName = str
+    OpenIEBackendName = str
+    FallbackName = str
+else:  # a type checker cannot read names that are known only at run time
+    EncoderBackendName = Literal[tuple(ENCODER_BACKENDS)]
+    OpenIEBackendName = Literal[tuple(OPENIE_BACKENDS)]
+    FallbackName = Literal[("none", *WORKER_BACKENDS)]
 
 MiB = 1024 * 1024
 _SOCKET_BYTES = 107  # sun_path of sockaddr_un holds 108, the last one a NUL.
@@ -120,41 +134,6 @@ class Api(Section):
         return host.strip("[]"), int(port)
 
 
-class Folder(Section):
-    path: Annotated[AnyPath, AfterValidator(existing_directory)]
-    """Directory that is followed, with everything below it."""
-    include: Annotated[Globs, Field(min_length=1)] = ("**",)
-    """Patterns as in a .gitignore file, relative to `path`: which files are read."""
-    exclude: Globs = ()
-    """Patterns of what is left out, whatever `include` says; `!` takes one back."""
-    settle_ms: Annotated[int, Field(ge=0, le=600_000)] = 200
-    """How long a file must have been quiet before it is read."""
-    polling: bool = False
-    """Look for changes instead of being told: for network drives, which tell nothing."""
-    poll_interval_s: Annotated[float, Field(ge=0.1, le=86400)] = 2.0
-    """How often to look."""
-    follow_symlinks: bool = False
-    max_bytes: Bytes = 64 * MiB
-    """Larger files are listed as skipped."""
-
-
-class Kafka(Section):
-    brokers: Names = ("localhost:9092",)
-    topics: Names
-    group: Annotated[str, Field(min_length=1)] = "hippod"
-    format: Literal["json", "text"] = "json"
-    start: Literal["earliest", "latest"] = "earliest"
-    """Where to begin in a topic that the store has no position for."""
-    dead_letter: OptionalText = None
-    """Topic that takes the messages which cannot be read."""
-    buffer_messages: Count = 4000
-    """Messages that may be fetched and not committed; beyond, the partitions rest."""
-    buffer_bytes: Bytes = 64 * MiB
-    """The same in bytes."""
-    options: dict[str, Any] = Field(default_factory=dict)
-    """Passed on to kafka-python."""
-
-
 class Passages(Section):
     max_tokens: Annotated[int, Field(ge=16, le=8192)] = 400
     """Longest passage, in words and punctuation marks."""
@@ -178,10 +157,11 @@ class Parsing(Section):
 
 
 class OpenIE(Section):
-    backend: Literal["rules", "llm", "vllm"] = "rules"
+    backend: OpenIEBackendName = "rules"
+    """One of `memory.openie.registry`."""
     concurrency: Count = 8
     """Most model calls at once; `rules` makes none. Fewer are made where the server does not take as many."""
-    fallback: Literal["none", "rules"] = "none"
+    fallback: FallbackName = "none"
     """What gives a passage triples until the model has read it."""
 
 
@@ -213,7 +193,8 @@ class LLM(Section):
 
 
 class Encoder(Section):
-    backend: Literal["sentence-transformers", "openai", "hash"] = "sentence-transformers"
+    backend: EncoderBackendName = "sentence-transformers"
+    """One of `memory.encoder.registry`."""
     model: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
     """Name of the model; the default one comes inside a package and needs no network."""
     base_url: OptionalText = None
@@ -233,23 +214,22 @@ class Graph(Section):
     """Most synonyms that one phrase keeps, the nearest."""
 
 
-Mode = Literal["fused", "hipporag2", "query-to-node", "ner-to-node", "hipporag", "dense", "bm25"]
+if TYPE_CHECKING:
+
+    class _DeclaredRetrievalKeys(Section):
+        mode: str = DEFAULT_MODE
+
+else:
+    _DeclaredRetrievalKeys = create_model(
+        "_DeclaredRetrievalKeys",
+        __base__=Section,
+        mode=(Literal[tuple(MODES)], DEFAULT_MODE),
+        **{each.name: (Annotated[each.kind, Field(**each.bounds)], each.default) for each in SETTINGS.values()},
+    )
 
 
-class Retrieval(Section):
-    mode: Mode = "fused"
-    top_triples: Annotated[int, Field(ge=1, le=10_000)] = 5
-    seed_phrases: Annotated[int, Field(ge=1, le=10_000)] = 5
-    passage_weight: Annotated[float, Field(ge=0, le=1)] = 0.05
-    damping: Annotated[float, Field(gt=0, le=0.99)] = 0.5
-    passage_nodes: bool = True
-    """Whether passages are nodes of the graph that is walked; false ranks them by their phrases, for comparison."""
-    passage_share: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """In mode fused: share of the walk's starts that fall on passages; the others fall on linked phrases."""
-    name_share: Annotated[float, Field(ge=0, le=1)] = 0.25
-    """In mode fused: share of what falls on phrases that goes to those the query names."""
-    temperature: Annotated[float, Field(ge=0.01, le=10)] = 0.25
-    """In mode fused: how far a start may lie from the best match; less takes the best alone, more spreads out."""
+class Retrieval(_DeclaredRetrievalKeys):
+    # Modes and settings are declared in memory.retrieval; the keys here are the daemon's own.
     filter: Literal["auto", "llm", "none"] = "auto"
     """Recognition memory: who decides which linked triples matter. auto: the LLM when one is configured."""
     filter_timeout_s: Seconds = 5.0

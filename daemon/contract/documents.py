@@ -1,51 +1,81 @@
-"""What is said of documents, and of adding, removing and reading them again."""
+"""`/v1/documents` and `/v1/retry`: adding, listing, removing and retrying documents."""
 
-from pydantic import AwareDatetime, Field
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Any
 
-from daemon.contract.model import Response, absent
-from daemon.contract.routes import DocumentState
+from pydantic import AwareDatetime, Field, StringConstraints, WithJsonSchema
 
+from daemon.contract.base import Request, Response, is_empty
 
-class Spent(Response):
-    """What one extractor (model and prompt) has been asked, and what that took, over the life of the store."""
-
-    extractor: str
-    passages: int
-    prompt_tokens: int
-    completion_tokens: int
+Uri = Annotated[str, StringConstraints(min_length=1)]
 
 
-class ExtractionResponse(Response):
-    """`requeued`: passages that this request added to those `waiting`. `running`: a backfill is under way."""
-
-    extractor: str
-    requeued: int
-    waiting: int
-    failed: int
-    running: bool
-    error: str | None = Field(default=None, exclude_if=absent)
-    waiting_for: str | None = Field(default=None, exclude_if=absent)
-    spent: list[Spent]
+class DocumentState(StrEnum):
+    PENDING = "pending"
+    INDEXED = "indexed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    REMOVED = "removed"
 
 
-class DocumentEntry(Response):
-    """`passages` and `attempts` are counts; `error` says why a document is failed or skipped."""
+Schema = dict[str, Any]
 
-    uri: str
-    title: str
-    state: DocumentState
-    error: str | None = None
-    passages: int
-    attempts: int
-    modified_at: AwareDatetime | None = None
-    committed_at: AwareDatetime | None = None
+_ID: Schema = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": 1024}, {"type": "integer"}]}
+_BY_ID: Schema = {"properties": {"id": _ID}, "required": ["id"]}
+_BY_IDX: Schema = {"properties": {"id": {"type": "null"}, "idx": _ID}, "required": ["idx"]}
+_BY_CONTENT: Schema = {"properties": {"id": {"type": "null"}, "idx": {"type": "null"}}, "required": []}
+_NOT_DELETED: Schema = {"not": {"const": True}}
+_TEXT: Schema = {
+    "properties": {"text": {"type": "string"}, "deleted": _NOT_DELETED, "content_base64": False},
+    "required": ["text"],
+}
+_FILE: Schema = {
+    "properties": {
+        "content_base64": {"type": "string"},
+        "filename": {"type": "string"},
+        "deleted": _NOT_DELETED,
+    },
+    "required": ["content_base64", "filename"],
+}
+_DELETION: Schema = {"properties": {"deleted": {"const": True}}, "required": ["deleted"]}
 
 
-class DocumentList(Response):
-    """In order of URI. `next` is there when more follow: send it back as `after`."""
+def _object(content: Schema, identity: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": {**identity["properties"], **content["properties"]},
+        "required": [*identity["required"], *content["required"]],
+    }
 
-    documents: list[DocumentEntry]
-    next: str | None = Field(default=None, exclude_if=absent)
+
+DOCUMENT_SCHEMA: Schema = {
+    "title": "A document",
+    "description": (
+        "What is there to be read: `text`; or a file's bytes in base64 (`content_base64`) under its name (`filename`); or "
+        "`deleted`, which removes the document of that `id`. `title` (a string), `url`, `published_at` and `triples` (lists "
+        "of subject, predicate and object) have a meaning, every other key is kept as metadata. Without `id` (or `idx`) the "
+        "content names the document. One of this shape that cannot be indexed all the same is listed as failed, with the "
+        "reason."
+    ),
+    "anyOf": [
+        *(_object(content, identity) for content in (_TEXT, _FILE) for identity in (_BY_ID, _BY_IDX, _BY_CONTENT)),
+        *(_object(_DELETION, identity) for identity in (_BY_ID, _BY_IDX)),
+    ],
+    "example": {"id": "lamp", "title": "Quill lamp", "text": "The Quill lamp was built by Sabine Rell."},
+}
+"""JSON Schema of a document that is added. `daemon.services.added_documents` checks it."""
+
+DocumentJson = Annotated[dict[str, Any], WithJsonSchema(DOCUMENT_SCHEMA)]
+
+
+class AddRequest(Request):
+    """JSON documents: `text` is required; `id`, `title`, `url`, `published_at` and `triples` have a meaning.
+
+    Every other key is kept as metadata. A HippoRAG corpus entry (`idx` for `id`) is one too.
+    """
+
+    documents: list[DocumentJson] = Field(min_length=1)
 
 
 class AddResponse(Response):
@@ -55,12 +85,22 @@ class AddResponse(Response):
     documents: list[str]
 
 
+class RemoveRequest(Request):
+    uris: Sequence[Uri] = Field(min_length=1)
+
+
 class RemoveResponse(Response):
     """Counts; `missing_uris` names those of which no document was found."""
 
     removed: int
     missing: int
-    missing_uris: list[str] = Field(default_factory=list, exclude_if=absent)
+    missing_uris: list[str] = Field(default_factory=list, exclude_if=is_empty)
+
+
+class RetryRequest(Request):
+    """Without `uris`, every failed document."""
+
+    uris: Sequence[Uri] | None = None
 
 
 class RetryResponse(Response):
@@ -69,9 +109,31 @@ class RetryResponse(Response):
     requeued: int
 
 
-class ImportResponse(Response):
-    """Counts; `skipped` are malformed triples."""
+class ListRequest(Request):
+    """The query string of `GET /v1/documents`: those in `state` whose URI begins with `prefix`, after URI `after`."""
 
+    state: DocumentState | None = None
+    prefix: str = ""
+    limit: int = Field(default=1_000, ge=1, le=10_000)
+    after: str | None = None
+
+
+class DocumentEntry(Response):
+    """`passages` and `attempts` are counts; `error` says why a document failed or was skipped, `code` the same in a word."""
+
+    uri: str
+    title: str
+    state: DocumentState
+    error: str | None = None
+    code: str | None = None
     passages: int
-    triples: int
-    skipped: int
+    attempts: int
+    modified_at: AwareDatetime | None = None
+    committed_at: AwareDatetime | None = None
+
+
+class DocumentList(Response):
+    """In order of URI. Where more follow there is a `next`: send it back as `after`."""
+
+    documents: list[DocumentEntry]
+    next: str | None = Field(default=None, exclude_if=is_empty)

@@ -1,9 +1,9 @@
-"""How well questions with known answers were answered: `hippoctl eval`."""
+"""`hippoctl eval`: how well questions with known answers were answered."""
 
 from pydantic import Field
 
-from daemon.contract.model import Response, absent
-from daemon.contract.routes import Answerer
+from daemon.contract.ask import Answerer
+from daemon.contract.base import Response, is_empty
 
 
 class Percentiles(Response):
@@ -12,8 +12,8 @@ class Percentiles(Response):
 
 
 class FilterStatistics(Response):
-    """What recognition memory did: queries with linked triples, share of the triples kept, queries it left none, and those
-    that went unfiltered because it failed or took too long."""
+    """What recognition memory did: queries with linked triples, the share of triples that it kept, queries that it left
+    without any, and queries that went unfiltered because it failed or took too long."""
 
     queries: int
     kept: float
@@ -22,7 +22,7 @@ class FilterStatistics(Response):
 
 
 class QuestionScore(Response):
-    """One question's answer against the known ones, and what it took. `error`: why there is none (it counts as 0)."""
+    """One question's answer compared with the known ones, and what it took. `error`: why there is none (it counts as 0)."""
 
     question: str
     short: str
@@ -32,16 +32,16 @@ class QuestionScore(Response):
     completion_tokens: int
     calls: int
     took_ms: float
-    entities_a_point: float | None = Field(default=None, exclude_if=absent)
-    note: str | None = Field(default=None, exclude_if=absent)
-    error: str | None = Field(default=None, exclude_if=absent)
+    entities_a_point: float | None = Field(default=None, exclude_if=is_empty)
+    note: str | None = Field(default=None, exclude_if=is_empty)
+    error: str | None = Field(default=None, exclude_if=is_empty)
 
 
 class AnswerScores(Response):
     """Exact match and token F1 as in MuSiQue's evaluation, means over the `n` questions whose answers are known.
 
-    Tokens are of all of them together, `calls` and `entities_a_point` (of deep answers: the paper's measure of how complex
-    the relations are that a point holds) are means a question. `failed` questions have no answer.
+    Tokens are the sum over all questions. `calls` and `entities_a_point` (deep answers only: HGMem's measure of how complex
+    the relations of a point are) are means over the questions. `failed` questions have no answer.
     """
 
     n: int
@@ -52,8 +52,8 @@ class AnswerScores(Response):
     answerer: Answerer = Answerer.SINGLE
     failed: int = 0
     calls: float = 0.0
-    took_ms: Percentiles | None = Field(default=None, exclude_if=absent)
-    entities_a_point: float | None = Field(default=None, exclude_if=absent)
+    took_ms: Percentiles | None = Field(default=None, exclude_if=is_empty)
+    entities_a_point: float | None = Field(default=None, exclude_if=is_empty)
     questions: list[QuestionScore] = Field(default_factory=list)
 
 
@@ -64,6 +64,6 @@ class EvalResponse(Response):
     recall: dict[str, float]
     all: dict[str, float]
     took_ms: Percentiles
-    mode: str | None = Field(default=None, exclude_if=absent)
-    filter: FilterStatistics | None = Field(default=None, exclude_if=absent)
-    answers: AnswerScores | None = Field(default=None, exclude_if=absent)
+    mode: str | None = Field(default=None, exclude_if=is_empty)
+    filter: FilterStatistics | None = Field(default=None, exclude_if=is_empty)
+    answers: AnswerScores | None = Field(default=None, exclude_if=is_empty)

@@ -1,4 +1,4 @@
-"""The neighbourhood of a query or of one node, for drawing: what travels of `POST /v1/graph`."""
+"""`POST /v1/graph`: the neighbourhood of a query or of one node, for drawing."""
 
 from typing import Annotated, Literal, Self
 
@@ -6,44 +6,43 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
-from daemon.contract.found import SeedPhrase
-from daemon.contract.model import Request, Response, Whole, absent
-from daemon.contract.requests import K_MAX, QUERY_CHARS, AsOf, QueryText, RetrievalOverrides
-from daemon.contract.routes import Filter, Mode
+from daemon.contract.base import JsonInteger, Request, Response, is_empty
+from daemon.contract.query import K_MAX, QUERY_CHARS_MAX, AsOf, QueryText, SeedPhrase
+from daemon.contract.retrieval import Filter, Mode, RetrievalOverrides
 from daemon.contract.show import TripleText
 
 NODES_MAX = 2_000
 """The most nodes of one answer, whatever the memory's size; there are at most four edges for each."""
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS)]
+NodeKey = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS_MAX)]
 
 
-_NONE: JsonDict = {"type": "null"}
-_TEXT: JsonDict = {"type": "string"}
-_ABOUT: JsonDict = {"properties": {"query": _TEXT, "phrase": _NONE, "passage": _NONE}, "required": ["query"]}
-_PHRASE: JsonDict = {"properties": {"phrase": _TEXT, "passage": _NONE}, "required": ["phrase"]}
-_PASSAGE: JsonDict = {"properties": {"passage": _TEXT, "phrase": _NONE}, "required": ["passage"]}
+_NULL: JsonDict = {"type": "null"}
+_STRING: JsonDict = {"type": "string"}
+_BY_QUERY: JsonDict = {"properties": {"query": _STRING, "phrase": _NULL, "passage": _NULL}, "required": ["query"]}
+_BY_PHRASE: JsonDict = {"properties": {"phrase": _STRING, "passage": _NULL}, "required": ["phrase"]}
+_BY_PASSAGE: JsonDict = {"properties": {"passage": _STRING, "phrase": _NULL}, "required": ["passage"]}
 
 
 class GraphRequest(Request):
-    """With `query`: what it is about, as a query with the same `mode`, `k`, `filter`, `settings` and `as_of` finds it. With
-    `phrase` (a text) or `passage` (an id): that node and its neighbours, by weight; a query beside it gives them their
+    """With `query`: the part of the graph that a query with the same `mode`, `k`, `filter`, `settings` and `as_of` reaches.
+    With `phrase` (a text) or `passage` (an id): that node and its neighbours, by weight; a query beside it gives them their
     PageRank. At most `nodes` nodes."""
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": [_ABOUT, _PHRASE, _PASSAGE]})
+    model_config = ConfigDict(json_schema_extra={"anyOf": [_BY_QUERY, _BY_PHRASE, _BY_PASSAGE]})
 
     query: QueryText | None = None
-    phrase: Name | None = None
-    passage: Name | None = None
-    nodes: Whole = Field(default=200, ge=1, le=NODES_MAX)
-    k: Whole = Field(default=5, ge=1, le=K_MAX)
+    phrase: NodeKey | None = None
+    passage: NodeKey | None = None
+    nodes: JsonInteger = Field(default=200, ge=1, le=NODES_MAX)
+    k: JsonInteger = Field(default=5, ge=1, le=K_MAX)
     mode: Mode | None = None
     filter: Filter | None = None
     as_of: AsOf | None = None
     settings: RetrievalOverrides = RetrievalOverrides()
 
     @model_validator(mode="after")
-    def _asks_for_something(self) -> Self:
+    def _names_a_centre(self) -> Self:
         if self.phrase is not None and self.passage is not None:
             raise PydanticCustomError("one_node", "give a phrase or a passage, not both")
         if self.query is None and self.phrase is None and self.passage is None:
@@ -52,36 +51,39 @@ class GraphRequest(Request):
 
 
 class GraphNode(Response):
-    """`id` is "phrase:" and the phrase, or "passage:" and its id, the same in every answer; `text` the phrase, or the passage's
-    title. `mass`: its PageRank from the query's seeds, of 1 over all nodes; `reset`: its part of the reset probability, where
-    it is a seed. `rank`: among the passages found. `links`: how many edges it has in the whole memory. `document` (the first
-    that holds it) and `excerpt` (how it begins) are a passage's."""
+    """`id` is "phrase:" and the phrase, or "passage:" and the passage's id: the same in every answer. `text` is the phrase, or
+    the passage's title.
+
+    `mass`: its PageRank from the query's seeds; all nodes of the memory have 1 together. `reset`: its part of the reset
+    probability, where it is a seed. `rank`: its place among the passages found. `links`: how many edges it has in the whole
+    memory. Passages alone have a `document` (the first that holds it) and an `excerpt` (its first characters).
+    """
 
     id: str
     kind: Literal["phrase", "passage"]
     text: str
-    mass: float | None = Field(default=None, exclude_if=absent)
-    reset: float | None = Field(default=None, exclude_if=absent)
-    rank: int | None = Field(default=None, exclude_if=absent)
+    mass: float | None = Field(default=None, exclude_if=is_empty)
+    reset: float | None = Field(default=None, exclude_if=is_empty)
+    rank: int | None = Field(default=None, exclude_if=is_empty)
     links: int
-    document: str | None = Field(default=None, exclude_if=absent)
-    excerpt: str | None = Field(default=None, exclude_if=absent)
+    document: str | None = Field(default=None, exclude_if=is_empty)
+    excerpt: str | None = Field(default=None, exclude_if=is_empty)
 
 
 class GraphEdge(Response):
-    """Undirected, between the ids of two nodes; of one kind, so that two phrases may be joined by two. `triples`: up to three
-    of those that a relation stands for; they tell its direction."""
+    """An undirected edge between the ids of two nodes. Each edge has one type, so two edges may join the same two phrases.
+    `triples`: up to three of those that a relation edge stands for; they have a direction."""
 
     source: str
     target: str
     type: Literal["relation", "synonym", "context"]
     weight: float
-    triples: list[TripleText] = Field(default_factory=list, exclude_if=absent)
+    triples: list[TripleText] = Field(default_factory=list, exclude_if=is_empty)
 
 
 class GraphPath(Response):
-    """The strongest way to a passage that was found: ids of nodes from the seed to it. `share` of its score went along it, at
-    least a hundredth: there is no path to a passage that no single way explains."""
+    """The strongest path to a passage that was found: ids of nodes, from the seed to the passage. `share` of its score came
+    along the path, at least a hundredth: a passage without such a path has none here."""
 
     passage: str
     rank: int
@@ -90,13 +92,13 @@ class GraphPath(Response):
 
 
 class GraphResponse(Response):
-    """`edges_between`: how many edges there are between these nodes, of which `edges` has those that matter most. `centre`: the
-    node that was expanded, with `neighbours` in all. `note`: what a user should know about how this came about."""
+    """`edges_between`: how many edges there are between these nodes; `edges` has the most important of them. `centre`: the node
+    that was expanded; `neighbours`: how many it has in all. `note`: what a user should know about how this came about."""
 
-    query: str | None = Field(default=None, exclude_if=absent)
-    mode: str | None = Field(default=None, exclude_if=absent)
-    centre: str | None = Field(default=None, exclude_if=absent)
-    neighbours: int | None = Field(default=None, exclude_if=absent)
+    query: str | None = Field(default=None, exclude_if=is_empty)
+    mode: str | None = Field(default=None, exclude_if=is_empty)
+    centre: str | None = Field(default=None, exclude_if=is_empty)
+    neighbours: int | None = Field(default=None, exclude_if=is_empty)
     commit: int
     took_ms: float
     nodes: list[GraphNode]
@@ -104,4 +106,4 @@ class GraphResponse(Response):
     edges_between: int
     seeds: list[SeedPhrase] = Field(default_factory=list)
     paths: list[GraphPath] = Field(default_factory=list)
-    note: str | None = Field(default=None, exclude_if=absent)
+    note: str | None = Field(default=None, exclude_if=is_empty)

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from daemon.contract.model import OpenResponse, Response, absent
+from daemon.contract.base import OpenResponse, Response, is_empty
 
 
 class ProblemType(StrEnum):
@@ -35,7 +35,7 @@ class FieldError(Response):
 
     field: str
     message: str
-    allowed: list[str] | None = Field(default=None, exclude_if=absent)
+    allowed: list[str] | None = Field(default=None, exclude_if=is_empty)
 
 
 class Problem(OpenResponse):
@@ -45,5 +45,5 @@ class Problem(OpenResponse):
     title: str
     status: int
     detail: str
-    errors: list[FieldError] | None = Field(default=None, exclude_if=absent)
-    retry_after_s: int | None = Field(default=None, exclude_if=absent)
+    errors: list[FieldError] | None = Field(default=None, exclude_if=is_empty)
+    retry_after_s: int | None = Field(default=None, exclude_if=is_empty)

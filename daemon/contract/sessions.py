@@ -1,10 +1,10 @@
-"""Sessions of deep questions."""
+"""`/v1/sessions`: what earlier deep questions found, for the next ones to continue from."""
 
 from typing import Annotated
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from daemon.contract.model import Request, Response
+from daemon.contract.base import Request, Response
 
 SESSION_PATTERN = r"^\w[\w.-]{0,59}$"
 SessionName = Annotated[str, StringConstraints(pattern=SESSION_PATTERN)]
@@ -19,7 +19,7 @@ class SessionQuestion(Response):
 
 
 class SessionEntry(Response):
-    """A session as of its last question, at `commit`. `expires_at`: when it goes if nobody asks in it.
+    """A session as of its last question, at `commit`. `expires_at`: when it is removed unless somebody asks in it.
 
     `error` says why its file cannot be read; the other fields are empty then.
     """

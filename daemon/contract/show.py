@@ -1,4 +1,4 @@
-"""What `show` answers: one thing of the memory, and what it is connected to.
+"""`GET /v1/documents/{key}`: one thing of the memory, and what it is connected to.
 
 A key is tried as a document's URI, a passage's id, a triple (its JSON array `["subject", "predicate", "object"]`), and
 a phrase, in that order. Lists are cut at the number asked for (`limit`); `counts` says how many there are of each.
@@ -8,8 +8,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field
 
+from daemon.contract.base import Request, Response
 from daemon.contract.documents import DocumentEntry
-from daemon.contract.model import Response
+
+
+class ShowRequest(Request):
+    """The query string of `GET /v1/documents/{key}`: how long each list may be."""
+
+    limit: int = Field(default=100, ge=1, le=10_000)
 
 
 class TripleText(Response):
@@ -23,8 +29,8 @@ class WeightedPhrase(Response):
     weight: float
 
 
-class PassageBrief(Response):
-    """`location` is where the passage stands in the document that is shown; empty when no one document is meant."""
+class PassageSummary(Response):
+    """`location` is where the passage is in the document that is shown; empty where no document is shown."""
 
     id: str
     title: str
@@ -32,8 +38,8 @@ class PassageBrief(Response):
     location: dict[str, Any] = Field(default_factory=dict)
 
 
-class Place(Response):
-    """A document that holds a passage, and where in it."""
+class PassageOccurrence(Response):
+    """A document that holds the passage, and where in the document it is."""
 
     document: str
     title: str
@@ -48,21 +54,28 @@ class ShowDocument(Response):
     source: str
     next_try_at: AwareDatetime | None = None
     metadata: dict[str, Any]
-    passages: list[PassageBrief]
+    passages: list[PassageSummary]
     phrases: list[str]
     triples: list[TripleText]
     counts: dict[str, int]
 
 
 class ShowPassage(Response):
-    """`extractor`: which model and prompt made its triples; `None` where they came with the document."""
+    """`extractor`: which model and prompt made its triples; `None` where they came with the document.
+
+    `extraction` says what became of reading it: `done`, `stand_in` (read by a quick extractor until the model's turn comes) or
+    `failed`, then with `extraction_error` and after so many `extraction_attempts`.
+    """
 
     kind: Literal["passage"] = "passage"
     id: str
     title: str
     text: str
     extractor: str | None = None
-    documents: list[Place]
+    extraction: str | None = None
+    extraction_attempts: int = 0
+    extraction_error: str | None = None
+    documents: list[PassageOccurrence]
     phrases: list[str]
     triples: list[TripleText]
     counts: dict[str, int]
@@ -73,7 +86,7 @@ class ShowPhrase(Response):
 
     kind: Literal["phrase"] = "phrase"
     text: str
-    passages: list[PassageBrief]
+    passages: list[PassageSummary]
     relations: list[WeightedPhrase]
     synonyms: list[WeightedPhrase]
     triples: list[TripleText]
@@ -87,7 +100,7 @@ class ShowTriple(Response):
     subject: str
     predicate: str
     object: str
-    passages: list[PassageBrief]
+    passages: list[PassageSummary]
     counts: dict[str, int]
 
 

@@ -1,9 +1,30 @@
-"""How the memory and the daemon stand."""
+"""`/v1/status`, `/v1/wait`, `/v1/events`, `/v1/extraction` and `/healthz`: what the memory holds and what the daemon does."""
 
-from pydantic import AwareDatetime, Field
+from enum import StrEnum
+from typing import Annotated
 
-from daemon.contract.model import OpenResponse, Response, absent
-from daemon.contract.routes import DaemonState
+from pydantic import AwareDatetime, Field, SerializeAsAny
+
+from daemon.contract.base import TIMEOUT_MAX_S, JsonNumber, OpenResponse, Request, Response, is_empty
+from daemon.contract.documents import DocumentEntry
+
+
+class DaemonState(StrEnum):
+    STARTING = "starting"
+    READY = "ready"
+    STOPPING = "stopping"
+
+
+class Health(Response):
+    """`state` is "ready" exactly when the HTTP status is 200."""
+
+    state: DaemonState
+
+
+class WaitRequest(Request):
+    """Without `timeout_s`, as long as it takes."""
+
+    timeout_s: Annotated[JsonNumber, Field(ge=0, le=TIMEOUT_MAX_S, allow_inf_nan=False)] | None = None
 
 
 class Edges(Response):
@@ -13,7 +34,7 @@ class Edges(Response):
 
 
 BAD_SOURCE_STATES = ("missing", "error", "unreachable", "denied", "stopped")
-"""In which a source reads nothing."""
+"""A source in one of these states reads nothing."""
 
 
 class SourceStatus(OpenResponse):
@@ -26,16 +47,17 @@ class SourceStatus(OpenResponse):
 
 
 class ExtractionStatus(Response):
-    """Passages that wait for the extractor, those it could not read; what all wait for and since when, where they do."""
+    """Passages that wait for the extractor, and passages that it could not read. Where all wait for something, such as the
+    model's server: for what, and since when."""
 
     waiting: int
     failed: int
-    waiting_for: str | None = Field(default=None, exclude_if=absent)
-    since: AwareDatetime | None = Field(default=None, exclude_if=absent)
+    waiting_for: str | None = Field(default=None, exclude_if=is_empty)
+    since: AwareDatetime | None = Field(default=None, exclude_if=is_empty)
 
 
 class SynonymRecall(Response):
-    """Of `phrases` sampled ones, at `commit`, `pairs` synonym edges should exist; `recall` is the share that does."""
+    """Of a sample of `phrases`, at `commit`: `pairs` synonym edges should exist, and `recall` is the share that does."""
 
     commit: int
     phrases: int
@@ -43,10 +65,31 @@ class SynonymRecall(Response):
     recall: float
 
 
+SERIOUS_SHARE, SERIOUS_LEAST = 0.05, 100
+"""Phrases that an encoder cannot tell apart, beyond both of which it is the wrong one for what is read."""
+
+OTHER_ENCODER = (
+    "set [encoder] model to one for many languages (sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2, "
+    "intfloat/multilingual-e5-small) and [store] path to a new store"
+)
+
+
+class IndistinctPhrases(Response):
+    """Phrases that the encoder cannot tell apart, which get no synonym edges: it knows nothing of the `unknown`, and hundreds
+    of others lie about the vector of each that is `crowded`."""
+
+    unknown: int
+    crowded: int
+
+    def is_serious(self, phrases: int) -> bool:
+        """Whether these are so many of `phrases` that another encoder is wanted."""
+        return self.unknown + self.crowded > max(SERIOUS_LEAST, SERIOUS_SHARE * phrases)
+
+
 class Status(Response):
     """`pending` and `failed` count documents. `trouble`: why nothing can be committed now (a full disk, say).
 
-    `synonym_recall`: only where phrases are too many to compare each with all.
+    `synonym_recall`: only where phrases are too many to compare each with all. `indistinct_phrases`: only where there are any.
     """
 
     state: DaemonState
@@ -60,24 +103,72 @@ class Status(Response):
     edges: Edges
     encoder: str
     openie: str
-    sources: list[SourceStatus]
+    sources: list[SerializeAsAny[SourceStatus]]
     uptime_s: float
     rss_bytes: int
-    extraction: ExtractionStatus | None = Field(default=None, exclude_if=absent)
-    trouble: str | None = Field(default=None, exclude_if=absent)
-    synonym_recall: SynonymRecall | None = Field(default=None, exclude_if=absent)
+    extraction: ExtractionStatus | None = Field(default=None, exclude_if=is_empty)
+    trouble: str | None = Field(default=None, exclude_if=is_empty)
+    synonym_recall: SynonymRecall | None = Field(default=None, exclude_if=is_empty)
+    indistinct_phrases: IndistinctPhrases | None = Field(default=None, exclude_if=is_empty)
 
 
-class Health(Response):
-    """`state` is "ready" exactly when the HTTP status is 200."""
+class EventName(StrEnum):
+    """The events of `GET /v1/events`. A reader must ignore names that it does not know."""
 
-    state: DaemonState
+    PENDING = "pending"
+    INDEXED = "indexed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    REMOVED = "removed"
+    COMMIT = "commit"
+    LOST = "lost"
+    """The reader was too slow: `count` events before this one were dropped."""
 
 
 class Event(OpenResponse):
-    """One thing that happened. `id` grows by one an event and starts anew with the daemon."""
+    """One thing that happened. `id` grows by one with each event and starts anew with the daemon."""
 
-    id: int | None = Field(default=None, exclude_if=absent)
+    id: int | None = Field(default=None, exclude_if=is_empty)
     time: AwareDatetime
     event: str
     uri: str | None = None
+
+
+class ExtractionCost(Response):
+    """How many passages one extractor (model and prompt) was asked about over the life of the store, and the tokens."""
+
+    extractor: str
+    passages: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class ExtractionResponse(Response):
+    """`requeued`: passages that this request added to those `waiting`. `running`: a backfill is under way."""
+
+    extractor: str
+    requeued: int
+    waiting: int
+    failed: int
+    running: bool
+    error: str | None = Field(default=None, exclude_if=is_empty)
+    waiting_for: str | None = Field(default=None, exclude_if=is_empty)
+    spent: list[ExtractionCost]
+
+
+class GrowthPoint(Response):
+    """What lived in the memory as of a commit that can still be asked about (`as_of`)."""
+
+    commit: int
+    time: AwareDatetime
+    passages: int
+    phrases: int
+    triples: int
+
+
+class Overview(Response):
+    """`GET /page/overview`, for the page alone. `growth` is in order of commits; `recent` are the documents committed last,
+    the newest first."""
+
+    growth: list[GrowthPoint]
+    recent: list[DocumentEntry]

@@ -1,20 +1,20 @@
-"""Questions of several steps as they travel: what happens while one is answered, and its steps afterwards.
+"""Questions of several steps: the events while one is answered, and the steps in the answer.
 
-A step's JSON in an answer is the whole record, from which the step can be made again; the models here are the part that
-is shown to people. A reader passes over what it does not know.
+The JSON of a step in an answer is the whole record, from which the step can be repeated. The models here are the part that
+people are shown. A reader ignores what it does not know.
 """
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from daemon.contract.model import OpenResponse, Response
+from daemon.contract.base import OpenResponse, Response
 
 
 class MemoryPoint(Response):
-    """A hyperedge: what is known about several entities together, and the ids of the passages that vouch for it.
+    """A hyperedge: what is known about several entities together, and the ids of the passages that support it.
 
-    `absent` are those of the entities that the model named and the graph lacks.
+    `absent` are the entities that the model named and the graph lacks.
     """
 
     id: str
@@ -30,7 +30,8 @@ class PointMemory(Response):
 
 
 class Concern(Response):
-    """What the memory lacks and the subquery that is asked for it; `point` is the one that it is about, None beyond all."""
+    """What the memory lacks, and the subquery that is to find it. `point`: the id of the point that it is about (local
+    investigation), None where it is about none (global)."""
 
     text: str
     subquery: str
@@ -67,15 +68,15 @@ class Inquiry(Response):
 
 
 class PointChange(Response):
-    """`kind`: inserted, updated or merged; `before`: the points that it was."""
+    """`kind`: inserted, updated or merged; `before`: the points that `point` replaces."""
 
     kind: str
     point: MemoryPoint
     before: list[MemoryPoint] = Field(default_factory=list)
 
 
-class RefusedOutput(Response):
-    """Something that the model said and that was not taken."""
+class RejectedOutput(Response):
+    """Output of the model that was not used, and why."""
 
     purpose: str
     why: str
@@ -90,10 +91,10 @@ class DeepStep(Response):
     concerns: list[Concern] = Field(default_factory=list)
     inquiries: list[Inquiry] = Field(default_factory=list)
     changes: list[PointChange] = Field(default_factory=list)
-    refused: list[RefusedOutput] = Field(default_factory=list)
+    refused: list[RejectedOutput] = Field(default_factory=list)
 
 
-class StepThought(Response):
+class Thought(Response):
     """One sentence towards the answer; `sources` are ids of passages."""
 
     text: str
@@ -102,47 +103,54 @@ class StepThought(Response):
 
 
 class IterativeStep(Response):
-    """`found`: by this step's query; `new`: ids of those that no earlier step had found; `passages`: the best of all."""
+    """`found`: the passages of this step's query; `new`: ids of those that no earlier step had found; `passages`: the best of
+    all steps so far."""
 
     number: int
     query: str
     found: list[FoundPassage]
     new: list[str]
     passages: list[FoundPassage]
-    thought: StepThought | None = None
+    thought: Thought | None = None
     error: str | None = None
 
 
-class StepBegan(Response):
-    """A deep step begins with so many points in memory."""
+class StepEvent(OpenResponse):
+    """One thing that happened while a question is answered. Each `kind` has a model below, with its other keys."""
+
+    kind: str
+
+
+class StepBegan(StepEvent):
+    """A deep step begins, with so many points in the working memory."""
 
     kind: Literal["began"] = "began"
     step: int
     points: int
 
 
-class StepJudged(Response):
+class StepJudged(StepEvent):
     kind: Literal["judged"] = "judged"
     step: int
     enough: bool
     concerns: list[Concern] = Field(default_factory=list)
 
 
-class StepFound(Response):
+class StepFound(StepEvent):
     kind: Literal["found"] = "found"
     step: int
     inquiry: Inquiry
 
 
-class StepChanged(Response):
+class StepChanged(StepEvent):
     kind: Literal["changed"] = "changed"
     step: int
     changes: list[PointChange] = Field(default_factory=list)
-    refused: list[RefusedOutput] = Field(default_factory=list)
+    refused: list[RejectedOutput] = Field(default_factory=list)
 
 
-class StepRetrieved(Response):
-    """An iterative step has its passages, of which `new` were not found before; `titles` are those of the new ones."""
+class StepRetrieved(StepEvent):
+    """An iterative step has its passages. `new` of them were not found before; `titles` are the titles of those."""
 
     kind: Literal["retrieved"] = "retrieved"
     step: int
@@ -152,13 +160,13 @@ class StepRetrieved(Response):
     titles: list[str] = Field(default_factory=list)
 
 
-class StepThinks(Response):
+class StepThought(StepEvent):
     kind: Literal["thought"] = "thought"
     step: int
-    thought: StepThought
+    thought: Thought
 
 
-class Answering(Response):
+class StepsEnded(StepEvent):
     """The steps are over, for the reason `stopped`; the answer is being written."""
 
     kind: Literal["answering"] = "answering"
@@ -167,23 +175,17 @@ class Answering(Response):
     note: str | None = None
 
 
-class StepEvent(OpenResponse):
-    """While a question is answered: one thing that happened, by its `kind`. The other keys are those of the model named so."""
-
-    kind: str
-
-
-Told = Annotated[
-    StepBegan | StepJudged | StepFound | StepChanged | StepRetrieved | StepThinks | Answering,
+KnownStepEvent = Annotated[
+    StepBegan | StepJudged | StepFound | StepChanged | StepRetrieved | StepThought | StepsEnded,
     Field(discriminator="kind"),
 ]
-_TOLD: TypeAdapter[Told] = TypeAdapter(Told)
+_KNOWN_STEP_EVENT: TypeAdapter[KnownStepEvent] = TypeAdapter(KnownStepEvent)
 
 
-def read_event(data: Any) -> Told | None:
-    """One of the events above; None for a kind that a newer daemon may have. Raises pydantic's ValidationError."""
+def parse_step_event(data: Any) -> KnownStepEvent | None:
+    """`data` as the model of its kind; None for a kind that only a newer daemon knows. Raises pydantic's ValidationError."""
     try:
-        return _TOLD.validate_python(data)
+        return _KNOWN_STEP_EVENT.validate_python(data)
     except ValidationError as error:
         if any(each["type"] == "union_tag_invalid" for each in error.errors(include_input=False)):
             return None

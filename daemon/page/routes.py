@@ -1,7 +1,8 @@
-"""The page's files, and what the page is told that the API's routes do not say. None of it is in the OpenAPI document."""
+"""The page's files, and the routes that the page alone needs. The OpenAPI document has none of them."""
 
 import secrets
 from functools import cache
+from html import escape
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -10,51 +11,45 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from daemon.api import respond
-from daemon.api.context import Context
+from daemon.api import responses
+from daemon.api.context import ApiContext
 from daemon.api.errors import NotFound
-from daemon.page.door import BY_SESSION, HOME, SESSION
-from daemon.page.policy import SECURITY, page_headers
+from daemon.contract.retrieval import MODES
+from daemon.page.login_middleware import HOME_PATH, SESSION_HEADER, SESSION_PATH
+from daemon.page.security_headers import SECURITY_HEADERS, page_headers
 
-OVERVIEW = "/page/overview"
-STATIC = Path(__file__).with_name("static")
-OURS = frozenset(path.name for path in STATIC.iterdir() if path.suffix in (".css", ".js", ".svg"))
-LIBRARY = frozenset({"bokeh.min.js", "bokeh-api.min.js"})
-"""What is served of the drawing library; found in its package without importing it."""
+OVERVIEW_PATH = "/page/overview"
+STATIC_FOLDER = Path(__file__).with_name("static")
+PAGE_FILES = frozenset(path.name for path in STATIC_FOLDER.iterdir() if path.suffix in (".css", ".js", ".svg"))
+LIBRARY_FILES = frozenset({"bokeh.min.js", "bokeh-api.min.js"})
+"""The files of the plotting library that are served, out of its package, without importing it."""
 
 
-def add_routes(app: FastAPI, context: Context) -> None:
-    ours = StaticFiles(directory=STATIC)
+def add_routes(app: FastAPI, context: ApiContext) -> None:
+    ours = StaticFiles(directory=STATIC_FOLDER)
 
     async def home(_request: Request) -> Response:
         nonce = secrets.token_urlsafe(18)
-        return HTMLResponse(_page().replace("{nonce}", nonce), headers=page_headers(nonce))
+        return HTMLResponse(_page_template().replace("{nonce}", nonce), headers=page_headers(nonce))
 
     async def static(request: Request) -> Response:
-        return await _file(request, ours, OURS)
+        return await _file(request, ours, PAGE_FILES)
 
     async def library(request: Request) -> Response:
-        return await _file(request, _library(), LIBRARY)
+        return await _file(request, _library_files(), LIBRARY_FILES)
 
-    async def session(_request: Request) -> Response:
-        """Whoever gets here is let in; the door asks for it when somebody logs in."""
-        return Response(status_code=204, headers=dict(SECURITY))
+    async def session(request: Request) -> Response:
+        """Whether the request came by a login, which can be ended. The login asks this route whether a token is right."""
+        return JSONResponse({"logout": SESSION_HEADER in request.headers}, headers=dict(SECURITY_HEADERS))
 
-    async def way_in(request: Request) -> Response:
-        """What the page has to offer of the door: a way out, where there was a login."""
-        return JSONResponse({"logout": BY_SESSION in request.headers}, headers=dict(SECURITY))
+    async def overview(_request: Request) -> Response:
+        return responses.json_response(await (await context.memory.ports()).overviews.overview())
 
-    app.add_route("/page/door", way_in, ["GET"], include_in_schema=False)
-    app.add_route(HOME, home, ["GET"], include_in_schema=False)
-    app.add_route(SESSION, session, ["GET"], include_in_schema=False)
+    app.add_route(HOME_PATH, home, ["GET"], include_in_schema=False)
+    app.add_route(SESSION_PATH, session, ["GET"], include_in_schema=False)
     app.add_route("/page/lib/{name}", library, ["GET"], include_in_schema=False)
-    overviews = context.ports.overviews
-    if overviews is not None:
 
-        async def overview(_request: Request) -> Response:
-            return respond.json(await overviews.overview())
-
-        app.add_route(OVERVIEW, overview, ["GET"], include_in_schema=False)
+    app.add_route(OVERVIEW_PATH, overview, ["GET"], include_in_schema=False)
     app.add_route("/page/{name}", static, ["GET"], include_in_schema=False)
 
 
@@ -64,17 +59,18 @@ async def _file(request: Request, folder: StaticFiles, names: frozenset[str]) ->
     if name not in names:
         raise NotFound(f"The page has no file {name[:100]!r}.")
     answer = await folder.get_response(name, request.scope)
-    answer.headers.update(SECURITY)
+    answer.headers.update(SECURITY_HEADERS)
     if name == "layout.js":  # a worker has a policy of its own: it needs nothing
         answer.headers["Content-Security-Policy"] = "default-src 'none'"
     return answer
 
 
 @cache
-def _page() -> str:
-    return (STATIC / "index.html").read_text("utf-8")
+def _page_template() -> str:
+    options = "".join(f'<option title="{escape(mode.summary)}">{escape(mode.name)}</option>' for mode in MODES.values())
+    return (STATIC_FOLDER / "index.html").read_text("utf-8").replace("{modes}", options)
 
 
 @cache
-def _library() -> StaticFiles:
+def _library_files() -> StaticFiles:
     return StaticFiles(directory=str(distribution("bokeh").locate_file("bokeh/server/static/js")))

@@ -10,49 +10,49 @@ from dataclasses import replace
 
 import structlog
 
-from daemon.faults import place, system_said
-from daemon.logs import told
-from daemon.metrics import COMMITS, PASSAGES, timed
-from daemon.pipeline.extraction import Extraction as Extracting
-from daemon.pipeline.marks import Failure, failure_mark, failure_of, is_unread
-from daemon.pipeline.room import UNTOLD, QueueLimits, Room
-from daemon.pipeline.work import Learned, Outcome, Work
-from daemon.workers import WorkerFailed
+from consumers.failures import FailureCode
+from daemon.observe.logs import told
+from daemon.observe.metrics import COMMITS, PASSAGES, timed
+from daemon.observe.redaction import place, system_said
+from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, Capacity, QueueLimits
+from daemon.pipeline.extraction_failures import awaits_extractor, is_failed
+from daemon.pipeline.extractors import PassageExtractor
+from daemon.pipeline.work import Change, DocumentChange, ExtractionsFound, Work
+from daemon.workers.pool import WorkerFailed
+from memory.batch_encoding import with_vectors
 from memory.encoder.errors import EncoderRefused, EncoderServerDown
-from memory.indexing import with_vectors
 from memory.types import Encoder
 from store.errors import Incomplete
 from store.store import Committed, Store
-from store.types import Batch, PassageText
-from store.types import Extraction as Extracted
+from store.types import Batch, Extraction, ExtractionStatus, PassageText
 
-MOST_PASSAGES = 96
-MOST_OUTCOMES = 512
+BATCH_MAX_PASSAGES = 96
+BATCH_MAX_CHANGES = 512
 """A batch's limits: large enough to share the cost of a commit, small enough to be visible within seconds."""
 
-QUICK_PASSAGES = 384
-QUICK_S = 0.5
+QUICK_BATCH_MAX_PASSAGES = 384
+QUICK_BATCH_S = 0.5
 """Where full batches take less time than this (vectors that cost little), they may grow to that many passages: a commit's
 own cost, mostly of syncing files, is then shared by more."""
 
-PAUSE_S = 2.0
+RETRY_PAUSE_S = 2.0
 """How long to rest after a commit that the store refused (a full disk, say) before it is tried again."""
 
-SAME_ERRORS = 5
+MAX_SAME_ERRORS = 5
 """How often in a row a batch meets the same error before its documents are thought to be at fault, unless the error is one
 that passes: of the disk, the system or a server."""
 
-REPEAT_S = 60.0
+SAME_ERROR_LOG_PAUSE_S = 60.0
 """An error that goes on is logged this often."""
 
-COMPLETIONS = 5
+MAX_COMPLETIONS = 5
 """How often a batch is completed before its documents are thought to be at fault: each purge can undo one completion."""
 
 log = structlog.get_logger()
 
-Applied = Callable[[Sequence[Outcome], Batch, Committed, float], None]
+Applied = Callable[[Sequence[Change], Batch, Committed, float], None]
 """Is told of a commit, and how long encoding and committing took, in milliseconds."""
-Assemble = Callable[[Sequence[Outcome]], Batch]
+Assemble = Callable[[Sequence[Change]], Batch]
 
 
 class Committer:
@@ -62,33 +62,34 @@ class Committer:
         self,
         store: Store,
         encoder: Encoder,
-        extractor: Extracting,
+        extractor: PassageExtractor,
         assemble: Assemble,
         applied: Applied,
-        spoiled: Callable[[Work, str], Outcome],
-        limits: QueueLimits = UNTOLD,
+        failed_change: Callable[[Work, str, FailureCode], DocumentChange],
+        limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
     ) -> None:
-        """`spoiled` makes the outcome of work whose own cannot be committed, whatever the disk does."""
+        """`failed_change` makes the change of work whose own cannot be committed, whatever the disk does."""
         self._store = store
         self._encoder = encoder
         self._extractor = extractor
         self._assemble = assemble
         self._applied = applied
-        self._spoiled = spoiled
-        self._ready: deque[Outcome] = deque()
-        self.ready = Room(limits.queue_passages, limits.queue_bytes)
+        self._failed_change = failed_change
+        self._ready: deque[Change] = deque()
+        self.ready = Capacity(limits.queue_passages, limits.queue_bytes)
         """What is read and not committed: passages, and bytes of their text. Beyond it, reading waits."""
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="commit")
-        self._most = MOST_PASSAGES
+        self._most = BATCH_MAX_PASSAGES
         self.busy_since: float | None = None
         """When the batch under way began (monotonic), None between batches."""
         self.step: tuple[str, int] | None = None
         """What the writer thread is at ("encode" or "commit") and which step of its life that is; None while it rests."""
         self._steps = 0
-        self._hopeless: Work | None = None
+        self._replacement: DocumentChange | ExtractionsFound | None = None
+        """The failure that is being committed in place of a change that cannot be."""
         self._logged: dict[tuple[object, ...], float] = {}
         """When which kind of error was logged last (monotonic)."""
         self.trouble: str | None = None
@@ -98,16 +99,16 @@ class Committer:
         self.encoder_away = False
         """Whether it is the embeddings' server that is waited for, and not the store."""
 
-    async def put(self, outcome: Outcome) -> None:
+    async def put(self, change: Change) -> None:
         while not self.ready.free:
             self._room.clear()
             await self._room.wait()
-        self.put_now(outcome)
+        self.put_now(change)
 
-    def put_now(self, outcome: Outcome) -> None:
+    def put_now(self, change: Change) -> None:
         """Without waiting for room: for what must keep its place before anything that comes later."""
-        self._ready.append(outcome)
-        self.ready.take(outcome.size, outcome.bytes)
+        self._ready.append(change)
+        self.ready.take(change.size, change.bytes)
         self._wake.set()
 
     async def run(self) -> None:
@@ -116,42 +117,42 @@ class Committer:
             await self._wake.wait()
             self._wake.clear()
             while self._ready:
-                outcomes = self._next()
+                changes = self._next()
                 self.busy_since = time.monotonic()
                 began = self.busy_since
                 try:
-                    await self._commit(outcomes)
+                    await self._commit(changes)
                 finally:
                     self.busy_since = None
-                quick = time.monotonic() - began < QUICK_S
-                self._most = min(self._most * 2, QUICK_PASSAGES) if quick else MOST_PASSAGES
+                quick = time.monotonic() - began < QUICK_BATCH_S
+                self._most = min(self._most * 2, QUICK_BATCH_MAX_PASSAGES) if quick else BATCH_MAX_PASSAGES
 
-    def _next(self) -> list[Outcome]:
-        """The longest run of outcomes that fits a batch and in which no key comes twice: steps of one key stay apart."""
-        taken: list[Outcome] = []
+    def _next(self) -> list[Change]:
+        """The longest run of changes that fits a batch and in which no key comes twice: steps of one key stay apart."""
+        taken: list[Change] = []
         keys: set[str] = set()
         size = 0
-        while self._ready and len(taken) < MOST_OUTCOMES:
-            outcome = self._ready[0]
-            touched = _keys(outcome)
-            if taken and (size + outcome.size > self._most or touched & keys):
+        while self._ready and len(taken) < BATCH_MAX_CHANGES:
+            change = self._ready[0]
+            touched = _keys(change)
+            if taken and (size + change.size > self._most or touched & keys):
                 break
             keys |= touched
-            size += outcome.size
+            size += change.size
             self._ready.popleft()
-            self.ready.give(outcome.size, outcome.bytes)
-            taken.append(outcome)
+            self.ready.give(change.size, change.bytes)
+            taken.append(change)
         self._room.set()
         return taken
 
-    async def _commit(self, outcomes: list[Outcome]) -> None:
+    async def _commit(self, changes: list[Change]) -> None:
         loop = asyncio.get_running_loop()
         completions = 0
         met: list[tuple[object, ...]] = []
         began = time.monotonic()
         while True:
             try:
-                batch = self._assemble(outcomes)
+                batch = self._assemble(changes)
                 # Removing or replacing a document can leave a passage to another one that never had it extracted.
                 if unread := self._store.unextracted(batch):
                     batch = replace(batch, extractions=(*batch.extractions, *await self._extract(unread)))
@@ -163,43 +164,46 @@ class Committer:
             except Incomplete as error:
                 # A purge took what the store had said it holds: the batch is completed again, as if it came only now.
                 completions += 1
-                if completions == COMPLETIONS:
-                    await self._isolate(outcomes, error)
+                if completions == MAX_COMPLETIONS:
+                    await self._isolate(changes, error)
                     return
             except (OSError, RuntimeError) as error:
                 # LanceDB raises RuntimeError or OSError for what the disk refuses. Nothing is lost: the batch is kept
                 # and tried again; the tables are back at the last commit. Others raise them for a fault that a document
                 # sets off again and again; but where not even a failure can be written, it is no document's.
-                met = [*met[-SAME_ERRORS:], _kind(error)]
-                same = len(met) >= SAME_ERRORS and len(set(met[-SAME_ERRORS:])) == 1
-                if same and not _passes(error) and self._hopeless is not outcomes[0].work:
-                    await self._isolate(outcomes, error)
+                met = [*met[-MAX_SAME_ERRORS:], _kind(error)]
+                same = len(met) >= MAX_SAME_ERRORS and len(set(met[-MAX_SAME_ERRORS:])) == 1
+                if same and not _passes(error) and self._replacement is not changes[0]:
+                    await self._isolate(changes, error)
                     return
-                self._refused(outcomes, error)
-                await asyncio.sleep(PAUSE_S)
+                self._refused(changes, error)
+                await asyncio.sleep(RETRY_PAUSE_S)
             except Exception as error:  # noqa: BLE001 - a fault of ours that one document sets off must not stop the rest
-                await self._isolate(outcomes, error)
+                await self._isolate(changes, error)
                 return
         self.trouble = self.trouble_logged = None
         self.encoder_away = False
         COMMITS.inc()
         PASSAGES.inc(len(batch.passage_vectors))
-        self._applied(outcomes, batch, committed, (time.monotonic() - began) * 1000)
+        self._applied(changes, batch, committed, (time.monotonic() - began) * 1000)
+        for change in changes:
+            if isinstance(change, ExtractionsFound):
+                change.done()
 
-    def _refused(self, outcomes: list[Outcome], error: Exception) -> None:
+    def _refused(self, changes: list[Change], error: Exception) -> None:
         """A batch could not be committed, and will be tried again."""
         self.trouble = f"{type(error).__name__}: {error}"
         self.trouble_logged = told(error)
         self.encoder_away = isinstance(error, EncoderServerDown) and not isinstance(error, EncoderRefused)
         now, kind = time.monotonic(), _kind(error)
-        if now - self._logged.get(kind, -REPEAT_S) < REPEAT_S:
+        if now - self._logged.get(kind, -SAME_ERROR_LOG_PAUSE_S) < SAME_ERROR_LOG_PAUSE_S:
             return
         self._logged[kind] = now
         if self.encoder_away:
             encoder = self._encoder.identity
             log.warning("encoder_away", encoder=encoder.name, dim=encoder.dim, error=error)
         else:
-            log.error("commit_failed", error=error, documents=len(outcomes), retry_s=PAUSE_S)
+            log.error("commit_failed", error=error, documents=len(changes), retry_s=RETRY_PAUSE_S)
 
     @contextmanager
     def _at(self, step: str) -> Iterator[None]:
@@ -210,44 +214,54 @@ class Committer:
         finally:
             self.step = None
 
-    async def _isolate(self, outcomes: list[Outcome], error: Exception) -> None:
-        """Commits the outcomes of a batch that cannot be committed one by one; the one at fault as failed."""
-        if len(outcomes) > 1:
-            log.error("batch_split", documents=len(outcomes), error=error, exc_info=error)
-            for outcome in outcomes:
-                await self._commit([outcome])
+    async def _isolate(self, changes: list[Change], error: Exception) -> None:
+        """Commits the changes of a batch that cannot be committed one by one; the one at fault as failed."""
+        if len(changes) > 1:
+            log.error("batch_split", documents=len(changes), error=error, exc_info=error)
+            for change in changes:
+                await self._commit([change])
             return
-        work, found = outcomes[0].work, outcomes[0].extractions
-        if isinstance(work.task, Learned) and len(found) > 1:
-            for number, (id, extraction) in enumerate(found.items(), 1):
-                final = outcomes[0].final and number == len(found)
-                await self._commit([replace(outcomes[0], extractions={id: extraction}, final=final)])
-            return
-        if self._hopeless is work:
+        [change] = changes
+        if self._replacement is change:
             raise error  # not even its failure can be written: this is no document's fault
-        reason = f"internal error: {error!r}; see the log"
-        if isinstance(work.task, Learned):
-            log.error("passage_spoils_commit", passage=next(iter(found), None), error=error, exc_info=error)
-            instead = self._unlearned(outcomes[0], reason)
-        else:
-            log.error("document_spoils_commit", uri=work.key, error=error, exc_info=error)
-            instead = self._spoiled(work, reason)
-        self._hopeless = work
-        await self._commit([instead])
-        self._hopeless = None
+        if isinstance(change, ExtractionsFound):
+            await self._isolate_extraction(change, error)
+            return
+        log.error("document_spoils_commit", uri=change.work.key, error=error, exc_info=error)
+        await self._commit_instead(self._failed_change(change.work, _reason(error), FailureCode.INTERNAL))
 
-    def _unlearned(self, outcome: Outcome, reason: str) -> Outcome:
-        """The outcome of an extraction that cannot be committed: its passage is marked as one that could not be read."""
-        marked = {}
-        for id in outcome.extractions:
-            present = self._store.extractor_of(id)
-            before = failure_of(present)
-            if is_unread(present) or before is not None:  # an older extraction is better than none and stays
-                failure = Failure(before.attempts + 1 if before is not None else 1, reason)
-                marked[id] = Extracted(id, failure_mark(failure), triples=self._store.extracted(id))
-        return replace(outcome, extractions=marked)
+    async def _isolate_extraction(self, found: ExtractionsFound, error: Exception) -> None:
+        """Commits the passages' extractions one by one; the one at fault as a failure."""
+        if len(found.extractions) > 1:
+            for id, extraction in found.extractions.items():
+                await self._commit([ExtractionsFound({id: extraction})])
+            found.done()
+            return
+        log.error("passage_spoils_commit", passage=next(iter(found.extractions), None), error=error, exc_info=error)
+        await self._commit_instead(self._failed_extractions(found, _reason(error)))
 
-    async def _extract(self, passages: list[PassageText]) -> list[Extracted]:
+    async def _commit_instead(self, replacement: Change) -> None:
+        self._replacement = replacement
+        await self._commit([replacement])
+        self._replacement = None
+
+    def _failed_extractions(self, found: ExtractionsFound, reason: str) -> ExtractionsFound:
+        """In place of extractions that cannot be committed: the failures of their passages."""
+        failures = {}
+        for id, extraction in found.extractions.items():
+            present = self._store.extraction_state(id)
+            if awaits_extractor(present) or is_failed(present):  # an older extraction is better than none and stays
+                failures[id] = Extraction(
+                    id,
+                    extraction.extractor,
+                    triples=self._store.extracted(id),
+                    status=ExtractionStatus.FAILED,
+                    attempts=1 + (present.attempts if present is not None else 0),
+                    error=reason,
+                )
+        return ExtractionsFound(failures, found.committed)
+
+    async def _extract(self, passages: list[PassageText]) -> list[Extraction]:
         try:
             with timed("extract"):
                 return await self._extractor.extract(passages)
@@ -268,9 +282,16 @@ def _kind(error: Exception) -> tuple[object, ...]:
     return type(error), place(error), system_said(error)
 
 
-def _keys(outcome: Outcome) -> set[str]:
-    old = getattr(outcome.work.task, "old_uri", None)
-    return {outcome.work.key} | ({old} if old else set())
+def _reason(error: Exception) -> str:
+    return f"internal error: {error!r}; see the log"
+
+
+def _keys(change: Change) -> set[str]:
+    """The documents and files of which a batch may hold no other change."""
+    if isinstance(change, ExtractionsFound):
+        return set()
+    old = getattr(change.work.task, "old_uri", None)
+    return {change.work.key} | ({old} if old else set())
 
 
 async def _unhurried(writing: Awaitable[Committed]) -> Committed:

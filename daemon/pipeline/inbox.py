@@ -2,14 +2,14 @@
 
 import contextlib
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import structlog
 
-from daemon.pipeline.work import Added
+from daemon.pipeline.work import AddedDocument
+from store.durable_files import PART, durable_file
 
 log = structlog.get_logger()
 
@@ -26,31 +26,21 @@ class Inbox:
         names = sorted(path.name for path in folder.glob("*.jsonl"))
         self._next = int(names[-1].split(".")[0]) + 1 if names else 1
         self._left: dict[str, int] = {}
-        for leftover in folder.glob("*.part"):
+        for leftover in folder.glob(f"*{PART}"):
             leftover.unlink()
 
-    def put(self, documents: Sequence[Added]) -> str:
+    def put(self, documents: Sequence[AddedDocument]) -> str:
         """Keeps documents; returns the ticket once power loss does not lose them. Where it fails it leaves nothing behind."""
         ticket = f"{self._next:012d}.jsonl"
         self._next += 1
-        part = self._folder / f"{ticket}.part"
         try:
-            with part.open("w", encoding="utf-8") as file:
+            with durable_file(self._folder / ticket) as file:
                 for document in documents:
-                    file.write(json.dumps(asdict(document)) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            part.rename(self._folder / ticket)
-            folder = os.open(self._folder, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+                    file.write(json.dumps(asdict(document)).encode() + b"\n")
         except BaseException:
-            # A full disk is not to be filled by each try; nor is what was refused to be taken up at the next start.
-            for left in (part, self._folder / ticket):
-                with contextlib.suppress(OSError):
-                    left.unlink()
+            # What was refused must not be taken up at the next start.
+            with contextlib.suppress(OSError):
+                (self._folder / ticket).unlink()
             raise
         return ticket
 
@@ -68,10 +58,10 @@ class Inbox:
             return True
         return False
 
-    def waiting(self) -> Iterator[tuple[str, list[Added]]]:
+    def waiting(self) -> Iterator[tuple[str, list[AddedDocument]]]:
         """Tickets left from before, oldest first, with their documents."""
         for path in sorted(self._folder.glob("*.jsonl")):
             with path.open(encoding="utf-8") as file:
-                documents = [Added(**json.loads(line)) for line in file]
+                documents = [AddedDocument(**json.loads(line)) for line in file]
             log.info("inbox_recovered", ticket=path.name, documents=len(documents))
             yield path.name, documents

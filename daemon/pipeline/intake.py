@@ -5,8 +5,8 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from consumers.kafka.line import Mark
-from daemon.pipeline.work import Task, Work, container
+from daemon.pipeline.acknowledgement import Acknowledgement
+from daemon.pipeline.work import Task, Work, container_uri
 
 
 class Intake:
@@ -35,19 +35,22 @@ class Intake:
         source: str,
         attempts: int = 0,
         tickets: Iterable[str] = (),
-        marks: Iterable[Mark] = (),
+        acknowledgements: Iterable[Acknowledgement] = (),
     ) -> Work:
         """Adds work for `key`, in place of what waits for it. On the event loop only."""
         self._seq += 1
         earlier = self._waiting.pop(key, None)
-        work = Work(
-            key, task, earlier.seq if earlier else self._seq, source, attempts, tickets=list(tickets), marks=list(marks)
-        )
+        work = Work(key, task, earlier.seq if earlier else self._seq, source, attempts)
+        work.tickets, work.acknowledgements = list(tickets), list(acknowledgements)
         if earlier is not None:
             # Its lists go on growing: copies would make as many changes of one key cost their square.
             earlier.tickets.extend(work.tickets)
-            earlier.marks.extend(work.marks)
-            work.tickets, work.marks, work.waiters = earlier.tickets, earlier.marks, earlier.waiters
+            earlier.acknowledgements.extend(work.acknowledgements)
+            work.tickets, work.acknowledgements, work.waiters = (
+                earlier.tickets,
+                earlier.acknowledgements,
+                earlier.waiters,
+            )
         else:
             self._count_line(key, 1)
         self._waiting[key] = work
@@ -72,9 +75,9 @@ class Intake:
         """`work` is not worth doing, as later work waits: what depends on its commit, or waits, depends on that one's now."""
         later = self._waiting[work.key]
         later.tickets = [*work.tickets, *later.tickets]
-        later.marks = [*work.marks, *later.marks]
+        later.acknowledgements = [*work.acknowledgements, *later.acknowledgements]
         later.waiters = [*work.waiters, *later.waiters]
-        work.tickets, work.marks, work.waiters = [], [], []
+        work.tickets, work.acknowledgements, work.waiters = [], [], []
 
     def done(self, work: Work) -> None:
         """`work` is committed, failed, or not worth doing any more."""
@@ -99,10 +102,10 @@ class Intake:
         return work is not None and work.seq <= mark
 
     def _free(self, key: str) -> bool:
-        return not (key in self._active or key in self._lines or container(key) in self._active)
+        return not (key in self._active or key in self._lines or container_uri(key) in self._active)
 
     def _count_line(self, key: str, by: int) -> None:
-        file = container(key)
+        file = container_uri(key)
         if file != key:
             self._lines[file] = self._lines.get(file, 0) + by
             if not self._lines[file]:

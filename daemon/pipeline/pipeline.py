@@ -1,38 +1,47 @@
 """The pipeline: what the sources and the API put in, read and committed, in the order of each document's changes."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import structlog
 
-from consumers.kafka.line import Mark, positions, settle
+from consumers.failures import FailureCode
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
 from daemon.api.errors import Busy, NotReady, TooLarge
-from daemon.faults import system_said
-from daemon.metrics import DOCUMENTS, FAILURES, timed
-from daemon.pipeline.assembly import Containers, assemble, ending
+from daemon.observe.metrics import DOCUMENTS, FAILURES, timed
+from daemon.observe.redaction import system_said
+from daemon.pipeline.acknowledgement import Acknowledgement, merged_positions
+from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, Capacity, QueueLimits
+from daemon.pipeline.batching import DocumentsByFile, assemble, ending
 from daemon.pipeline.committer import Committer
-from daemon.pipeline.extraction import Extraction
+from daemon.pipeline.document_reader import DocumentReader, FolderAccess, delivered_change, retry_payload
+from daemon.pipeline.extractors import PassageExtractor
 from daemon.pipeline.inbox import Inbox
 from daemon.pipeline.intake import Intake
-from daemon.pipeline.reading import Reader, delivered, kept
-from daemon.pipeline.room import UNTOLD, QueueLimits, Room
-from daemon.pipeline.translate import failed
-from daemon.pipeline.work import Added, Delivered, Forget, Learned, Outcome, Task, Work, container
-from daemon.reasons import word_for
-from daemon.workers import WorkerFailed
+from daemon.pipeline.store_documents import failed_document
+from daemon.pipeline.work import (
+    AddedDocument,
+    Change,
+    DeliveredDocument,
+    DocumentChange,
+    ExtractionsFound,
+    RemoveDocument,
+    Task,
+    Work,
+    container_uri,
+)
+from daemon.workers.pool import WorkerFailed
 from memory.types import Encoder
 from store.store import Committed, Store
-from store.types import Batch, Document, State
-from store.types import Extraction as Extracted
+from store.types import Batch, Document, Extraction, State
 
 ADDED = "added"
 """The source of documents that were handed in."""
 
-AT_A_TIME = 500
+QUEUE_SLICE_DOCUMENTS = 500
 """Documents that are queued, some milliseconds' work, before the event loop is free for others."""
 
 STOPPING = "hippod is stopping; ask again when it is back"
@@ -44,12 +53,25 @@ Position = Callable[[str, Fingerprint | None], None]
 Again = Callable[[Document], None]
 
 
-def spoiled(work: Work, reason: str) -> Outcome:
-    """The outcome of work that could not be carried through: a failed document that keeps what a retry needs."""
-    return Outcome(work, [failed(work.key, work.source, reason, work.attempts, skipped=False, payload=kept(work.task))])
+def failed_change(work: Work, reason: str, code: FailureCode) -> DocumentChange:
+    """The change of work that could not be carried through: a failed document that keeps what a retry needs."""
+    return DocumentChange(
+        work,
+        [
+            failed_document(
+                work.key, work.source, reason, code, work.attempts, skipped=False, payload=retry_payload(work.task)
+            )
+        ],
+    )
 
 
-def _weight(documents: Sequence[Added]) -> tuple[int, int]:
+def _acknowledgements(changes: Sequence[Change]) -> Iterator[Acknowledgement]:
+    """Of the work that these changes complete."""
+    done = (change for change in changes if isinstance(change, DocumentChange) and change.final)
+    return (each for change in done for each in change.work.acknowledgements)
+
+
+def _weight(documents: Sequence[AddedDocument]) -> tuple[int, int]:
     """How many, and of how many bytes in UTF-8."""
     return len(documents), sum(_bytes(document.text) for document in documents)
 
@@ -66,21 +88,25 @@ class Pipeline:
         self,
         store: Store,
         encoder: Encoder,
-        extractor: Extraction,
-        reader: Reader,
+        extractor: PassageExtractor,
+        reader: DocumentReader,
         publish: Publish,
         readers: int,
-        limits: QueueLimits = UNTOLD,
+        limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
+        on_commit: Callable[[Sequence[str]], None] = lambda _passages: None,
     ) -> None:
+        """`on_commit` is called after each commit, before anybody who waits for it goes on, with the passages of the documents
+        that it wrote, but for those that have triples from these documents."""
         self._store = store
+        self._on_commit = on_commit
         self._extractor = extractor
         self._reader = reader
         self._publish = publish
         self._readers = readers
         self.intake = Intake()
-        self.containers = Containers(store.documents())
+        self.documents_by_file = DocumentsByFile(store.documents())
         self._inbox = Inbox(store.folder / "inbox")
-        self.inbox_room = Room(limits.inbox_documents, limits.inbox_bytes)
+        self.inbox_capacity = Capacity(limits.inbox_documents, limits.inbox_bytes)
         """What was handed in and is not indexed: documents, and bytes."""
         self._tickets: dict[str, tuple[int, int]] = {}
         self._queueing = asyncio.Lock()
@@ -88,7 +114,7 @@ class Pipeline:
         self._stopping = False
         """Nothing that is handed in is taken any more: the API ends after this."""
         self._inbox_writer = ThreadPoolExecutor(1, thread_name_prefix="inbox")
-        self.committer = Committer(store, encoder, extractor, self._assemble, self._applied, spoiled, limits)
+        self.committer = Committer(store, encoder, extractor, self._assemble, self._applied, failed_change, limits)
         self._positions: dict[str, Position] = {}
         self._again: dict[str, Again] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -96,17 +122,12 @@ class Pipeline:
         self._taken: dict[str, Any] = {}
         """Those of them that the batch under way takes along."""
         self._loop = asyncio.get_running_loop()
-        self.on_commit: Callable[[Sequence[str]], None] = lambda _held: None
-        """Is told after each commit, before anybody who waits for it is, which passages its documents hold without triples of
-        their own."""
-        self.others_alive: Callable[[], bool] = lambda: True
-        """Whether what works beside the pipeline runs: the reading of what waits for a model."""
 
     def start(self) -> None:
         """Takes up what the inbox holds from before, and goes on."""
         for ticket, documents in self._inbox.waiting():
             weight = _weight(documents)
-            self.inbox_room.take(*weight)
+            self.inbox_capacity.take(*weight)
             self._hold(ticket, weight)
             self._queue(ticket, documents)
         self._tasks = [asyncio.create_task(self._read_on(), name=f"read {n}") for n in range(self._readers)]
@@ -130,12 +151,13 @@ class Pipeline:
 
     def alive(self) -> bool:
         """Whether every part runs: what the watchdog asks."""
-        return bool(self._tasks) and not any(task.done() for task in self._tasks) and self.others_alive()
+        return bool(self._tasks) and not any(task.done() for task in self._tasks)
 
     # What comes in.
 
-    def follow(self, source: str, committed: Position) -> None:
-        """`committed` is told where each file of `source` stands once that is in the store."""
+    def follow_folder(self, source: str, root: bytes, follow_symlinks: bool, committed: Position) -> None:
+        """Files below `root` may be read; `committed` is told the position of each once that is in the store."""
+        self._reader.follow_folder(FolderAccess(root, follow_symlinks))
         self._positions[source] = committed
 
     def emit(self, event: FileEvent) -> None:
@@ -158,11 +180,11 @@ class Pipeline:
             work = self._put(event.uri, event, event.source)
             if isinstance(event, FileMoved) and self.intake.take(work) is not None:
                 # Nothing has to be read, and a new file under the old name must come after it.
-                self.committer.put_now(Outcome(work, positions={event.uri: event.fingerprint.to_json()}))
+                self.committer.put_now(DocumentChange(work, positions={event.uri: event.fingerprint.to_json()}))
 
     def _keeps(self, event: FileMoved) -> bool:
         """Whether the file's documents are what reading it under its new name would give, and nothing comes between."""
-        held = [self._store.document(uri) for uri in self.containers.of(event.old_uri)]
+        held = [self._store.document(uri) for uri in self.documents_by_file.of(event.old_uri)]
         return (
             not self.intake.busy(event.old_uri)
             and not self.intake.busy(event.uri)
@@ -178,15 +200,15 @@ class Pipeline:
         source: str,
         attempts: int = 0,
         tickets: Sequence[str] = (),
-        marks: Sequence[Mark] = (),
+        acknowledgements: Sequence[Acknowledgement] = (),
     ) -> Work:
-        work = self.intake.put(key, task, source, attempts, tickets, marks)
+        work = self.intake.put(key, task, source, attempts, tickets, acknowledgements)
         self._publish(State.PENDING.value, key)
         return work
 
     def refuse_too_many(self, documents: int, bytes: int = 0) -> None:
         """TooLarge where that much could not wait to be indexed even if nothing else did."""
-        most, most_bytes = self.inbox_room.most
+        most, most_bytes = self.inbox_capacity.most
         taken = "none of these was taken: send them in several requests"
         if documents > most:
             raise TooLarge(
@@ -199,7 +221,7 @@ class Pipeline:
                 f"inbox_bytes); {taken}, and split a document that is larger by itself."
             )
 
-    async def add(self, documents: Sequence[Added], wait: bool = False) -> str:
+    async def add(self, documents: Sequence[AddedDocument], wait: bool = False) -> str:
         """Returns their ticket once a crash does not lose the documents, of which no two have the same URI.
 
         Where too many wait already: Busy, or with `wait` it waits too. More than could ever wait: TooLarge, or with `wait`
@@ -208,43 +230,43 @@ class Pipeline:
         weight = _weight(documents)
         if not wait:
             self.refuse_too_many(*weight)
-        while not self.inbox_room.holds(*weight):
+        while not self.inbox_capacity.holds(*weight):
             if self._stopping:
                 raise NotReady(STOPPING)
             if not wait:
                 raise Busy(
-                    f"{self.inbox_room.items} added documents wait to be indexed, the most that may ([daemon] "
+                    f"{self.inbox_capacity.items} added documents wait to be indexed, the most that may ([daemon] "
                     "inbox_documents, inbox_bytes); none of these was taken: send them again in a moment.",
                     of="inbox",
                     retry_after_s=2,
                 )
             await self.intake.changed_within(0.5)
-        self.inbox_room.take(*weight)
+        self.inbox_capacity.take(*weight)
         taking = self._loop.create_task(self._take(documents, weight), name="add")
         self._taking.add(taking)
         taking.add_done_callback(self._taking.discard)
         return await asyncio.shield(taking)  # who asked may go: what is on disk, or half queued, is queued to its end
 
-    async def _take(self, documents: Sequence[Added], weight: tuple[int, int]) -> str:
+    async def _take(self, documents: Sequence[AddedDocument], weight: tuple[int, int]) -> str:
         try:
             if self._stopping:
                 raise NotReady(STOPPING)
             ticket = await self._loop.run_in_executor(self._inbox_writer, self._inbox.put, documents)
         except OSError as error:
-            self.inbox_room.give(*weight)
+            self.inbox_capacity.give(*weight)
             raise NotReady(
                 f"The disk that holds the memory ([store] path) refused to keep what was added: "
                 f"{system_said(error) or type(error).__name__}; none of it was taken: send it again once the disk takes it.",
                 retry_after_s=10,
             ) from error
         except BaseException:
-            self.inbox_room.give(*weight)
+            self.inbox_capacity.give(*weight)
             raise
         self._hold(ticket, weight)
         # In the order of the tickets, in which they are taken up after a crash.
         async with self._queueing:
-            for start in range(0, len(documents), AT_A_TIME):
-                self._queue(ticket, documents[start : start + AT_A_TIME])
+            for start in range(0, len(documents), QUEUE_SLICE_DOCUMENTS):
+                self._queue(ticket, documents[start : start + QUEUE_SLICE_DOCUMENTS])
                 await asyncio.sleep(0)
         return ticket
 
@@ -258,17 +280,17 @@ class Pipeline:
         self._tickets[ticket] = weight
         self._inbox.hold(ticket, weight[0])
 
-    def _queue(self, ticket: str, documents: Sequence[Added]) -> None:
+    def _queue(self, ticket: str, documents: Sequence[AddedDocument]) -> None:
         for document in documents:
             self._put(document.uri, document, ADDED, tickets=[ticket])
 
-    async def forget(self, uris: Sequence[str]) -> None:
+    async def remove(self, uris: Sequence[str]) -> None:
         """Returns once the documents are gone from the memory. NotReady where hippod stops before."""
         waiting = []
         each = dict.fromkeys(uris)
         asked = self.intake.mark
         for number, uri in enumerate(each, 1):
-            file = container(uri)
+            file = container_uri(uri)
             if file != uri:
                 if file in each:
                     continue  # the file's removal takes all its lines
@@ -276,7 +298,7 @@ class Pipeline:
                 while self.intake.waits(file, asked) and not self._stopping:
                     await self.intake.changed_within(0.5)
             waiting.append(self._forgotten(uri))
-            if number % AT_A_TIME == 0:
+            if number % QUEUE_SLICE_DOCUMENTS == 0:
                 await asyncio.sleep(0)
         await asyncio.gather(*waiting)
 
@@ -285,15 +307,21 @@ class Pipeline:
         if self._stopping:
             future.set_exception(NotReady(STOPPING))
         else:
-            self._put(uri, Forget(uri), ADDED).waiters.append(future)
+            self._put(uri, RemoveDocument(uri), ADDED).waiters.append(future)
         return future
 
-    async def deliver(self, task: Delivered, source: str, attempts: int = 0, marks: Sequence[Mark] = ()) -> None:
-        """Takes a document that came read; waits while too much is ready to be committed."""
-        work = self._put(task.uri, task, source, attempts, marks=marks)
+    async def deliver(
+        self, task: DeliveredDocument, source: str, attempts: int = 0, acknowledgement: Acknowledgement | None = None
+    ) -> None:
+        """Takes a document that its source has read; waits while too much is ready to be committed.
+
+        `acknowledgement` is done once the document is committed, or a later one that replaced it.
+        """
+        acknowledgements = () if acknowledgement is None else (acknowledgement,)
+        work = self._put(task.uri, task, source, attempts, acknowledgements=acknowledgements)
         passages = task.document.passages if task.document is not None else ()
-        if all(passage.given is not None for passage in passages) and self.intake.take(work) is not None:
-            await self.committer.put(delivered(work, task))
+        if all(passage.triples is not None for passage in passages) and self.intake.take(work) is not None:
+            await self.committer.put(delivered_change(work, task))
 
     def take_again(self, source: str, again: Again) -> None:
         """`again` is asked to try the failed documents of `source` once more."""
@@ -313,16 +341,15 @@ class Pipeline:
 
         That came after the failure, so it is what counts: a correction that was accepted, or a removal.
         """
-        if self.intake.busy(container(uri)):
+        if self.intake.busy(container_uri(uri)):
             return False
-        self._put(container(uri), task, source, attempts)
+        self._put(container_uri(uri), task, source, attempts)
         return True
 
-    async def learn(self, extractions: Mapping[str, Extracted]) -> None:
+    async def commit_extractions(self, extractions: Mapping[str, Extraction]) -> None:
         """Commits what was found in passages that are committed already; returns once that is done."""
         done: asyncio.Future[None] = self._loop.create_future()
-        work = Work("openie:", Learned(), -1, "openie", waiters=[done])
-        await self.committer.put(Outcome(work, extractions=dict(extractions)))
+        await self.committer.put(ExtractionsFound(dict(extractions), done))
         await done
 
     # What happens to it.
@@ -337,42 +364,45 @@ class Pipeline:
                 await self._carry(work)
             except Exception as error:  # whatever one document does to its parser or to us, the others go on
                 log.error("reading_failed", uri=work.key, error=error, exc_info=not isinstance(error, WorkerFailed))
-                reason = str(error) if isinstance(error, WorkerFailed) else f"internal error: {error!r}; see the log"
-                await self.committer.put(spoiled(work, reason))
+                if isinstance(error, WorkerFailed):
+                    failed = failed_change(work, str(error), error.code)
+                else:
+                    failed = failed_change(work, f"internal error: {error!r}; see the log", FailureCode.INTERNAL)
+                await self.committer.put(failed)
 
     async def _carry(self, work: Work) -> None:
-        async for outcome in self._reader.read(work):
+        async for change in self._reader.read(work):
             if self.intake.superseded(work) and not work.seen:
                 log.debug("superseded", uri=work.key)
                 self.intake.pass_on(work)
                 self._finish(work)
                 return
-            if outcome.texts:
-                outcome.extractions = await self._extract(outcome)
-            await self.committer.put(outcome)
+            if change.texts:
+                change.extractions = await self._extract(change)
+            await self.committer.put(change)
 
-    async def _extract(self, outcome: Outcome) -> Any:
+    async def _extract(self, change: DocumentChange) -> Any:
         unread = self._store.unextracted(
-            Batch(documents=tuple(outcome.documents), passages=tuple(outcome.texts.values()))
+            Batch(documents=tuple(change.documents), passages=tuple(change.texts.values()))
         )
         if not unread:
             return {}
         with timed("extract"):
             return {found.passage: found for found in await self._extractor.extract(unread)}
 
-    def _assemble(self, outcomes: Sequence[Outcome]) -> Batch:
-        batch = assemble(self._store, self.containers, outcomes)
-        marks = positions(mark for outcome in outcomes if outcome.final for mark in outcome.work.marks)
+    def _assemble(self, changes: Sequence[Change]) -> Batch:
+        batch = assemble(self._store, self.documents_by_file, changes)
+        source_positions = merged_positions(_acknowledgements(changes))
         # A file that is to be read again was told of as it is now: with its position the document before would count as that.
         self._taken = {uri: at for uri, at in self._touched.items() if not self.intake.busy(uri)}
-        return replace(batch, positions={**self._taken, **batch.positions, **marks})
+        return replace(batch, positions={**self._taken, **batch.positions, **source_positions})
 
-    def _applied(self, outcomes: Sequence[Outcome], batch: Batch, committed: Committed, took_ms: float) -> None:
+    def _applied(self, changes: Sequence[Change], batch: Batch, committed: Committed, took_ms: float) -> None:
         for document in batch.documents:
-            self.containers.add(document.uri)
+            self.documents_by_file.add(document.uri)
             DOCUMENTS.labels(document.state.value).inc()
             if document.state is not State.INDEXED:
-                reason = word_for(document.error)
+                reason = document.code or FailureCode.OTHER
                 FAILURES.labels(document.state.value, reason).inc()
                 if document.state is State.FAILED:
                     log.warning("document_failed", uri=document.uri, commit=committed.seq, reason=reason)
@@ -380,21 +410,24 @@ class Pipeline:
                     log.info("document_skipped", uri=document.uri, commit=committed.seq, reason=reason)
             self._publish(document.state.value, document.uri, commit=committed.seq, error=document.error)
         for uri in batch.removed:
-            self.containers.discard(uri)
+            self.documents_by_file.discard(uri)
             DOCUMENTS.labels(State.REMOVED.value).inc()
             self._publish("removed", uri, commit=committed.seq)
-        self.on_commit([ref.passage for each in batch.documents for ref in each.passages if ref.given is None])
+        self._on_commit([ref.passage for each in batch.documents for ref in each.passages if ref.given is None])
         # Not when the batch was made: it may be made several times before it is committed.
         for uri, position in batch.positions.items():
             # One that came since stays; one of a file that was read or removed has been overtaken.
             if self._taken.get(uri) is not position or self._touched.get(uri) is position:
                 self._touched.pop(uri, None)
-        settle(mark for outcome in outcomes if outcome.final for mark in outcome.work.marks)
-        for outcome in outcomes:
-            if outcome.final:
-                self._finish(outcome.work)
-            told = self._positions.get(outcome.work.source)
-            for uri, position in outcome.positions.items():
+        for acknowledgement in _acknowledgements(changes):
+            acknowledgement.done()
+        for change in changes:
+            if isinstance(change, ExtractionsFound):
+                continue  # it is no document's, and the committer tells who waits for it
+            if change.final:
+                self._finish(change.work)
+            told = self._positions.get(change.work.source)
+            for uri, position in change.positions.items():
                 if told is not None:
                     told(uri, Fingerprint.from_json(position) if position else None)
         self._publish("commit", None, commit=committed.seq, documents=len(batch.documents), removed=len(batch.removed))
@@ -412,7 +445,7 @@ class Pipeline:
         self.intake.done(work)
         for ticket in work.tickets:
             if self._inbox.done(ticket):
-                self.inbox_room.give(*self._tickets.pop(ticket))
+                self.inbox_capacity.give(*self._tickets.pop(ticket))
         for waiter in work.waiters:
             if not waiter.done():
                 waiter.set_result(None)

@@ -1,19 +1,18 @@
 """What is to be done, and what came of it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from consumers.kafka.line import Mark
-from consumers.kafka.message import Message
 from consumers.types import Document as Read
 from consumers.types import FileEvent
+from daemon.pipeline.acknowledgement import Acknowledgement
 from store.types import Document, Extraction, PassageText
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class AddedDocument:
     """A JSON document that was handed in; `text` is its JSON, which waits in the inbox until it is committed.
 
     `whole`: one passage however long it is (what `import` brings was split by whoever extracted from it).
@@ -25,31 +24,26 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
+class RemoveDocument:
     """A document, or all documents of a file, that somebody asked to remove."""
 
     uri: str
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
-    """A document as a Kafka message brought it, read already; without one the message takes away what stands there."""
+class DeliveredDocument:
+    """A document that its source has read already, or None where the source says that it is to be removed."""
 
     uri: str
     document: Read | None
-    message: Message | None = None
-    """Kept with the document where it cannot be read, for another try."""
+    payload: Callable[[], str] | None = None
+    """What the source needs to read it once more; called, and stored, only where the document fails."""
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """Nothing to read: what an extractor found in passages that are committed already."""
+Task = FileEvent | AddedDocument | RemoveDocument | DeliveredDocument
 
 
-Task = FileEvent | Added | Forget | Delivered | Learned
-
-
-def container(uri: str) -> str:
+def container_uri(uri: str) -> str:
     """The URI whose reading yields the document: the file for a line of it, otherwise the document itself.
 
     A `#` inside a file's name is percent-encoded, so the first one begins the fragment.
@@ -70,15 +64,15 @@ class Work:
     """URIs of the documents that reading it gave so far."""
     tickets: list[str] = field(default_factory=list)
     """Inbox files that may be deleted once this is committed."""
-    marks: list[Mark] = field(default_factory=list)
-    """Parts of Kafka messages that are done once this is committed."""
+    acknowledgements: list[Acknowledgement] = field(default_factory=list)
+    """What its source, and those of the work that it replaced, hear from once this is committed."""
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
     """Who waits for this to be done, or for what took its place."""
 
 
 @dataclass(slots=True)
-class Outcome:
-    """A step towards the store: documents read from a task, `final` with the last of them."""
+class DocumentChange:
+    """Documents read from a task, on their way into the store; `final` with the last of them."""
 
     work: Work
     documents: list[Document] = field(default_factory=list)
@@ -96,3 +90,34 @@ class Outcome:
     def bytes(self) -> int:
         """Of the passages' text, about: a character counts as one."""
         return sum(len(text.title) + len(text.text) for text in self.texts.values())
+
+
+@dataclass(slots=True)
+class ExtractionsFound:
+    """What an extractor found in passages that are committed already, on its way into the store.
+
+    It changes no document, so it waits for nothing and nothing waits for it but `committed`.
+    """
+
+    extractions: dict[str, Extraction]
+    committed: asyncio.Future[None] | None = None
+    """Done once these are in the store."""
+
+    def done(self) -> None:
+        """Tells who waits that these are in the store."""
+        if self.committed is not None and not self.committed.done():
+            self.committed.set_result(None)
+
+    @property
+    def size(self) -> int:
+        """Passages."""
+        return len(self.extractions)
+
+    @property
+    def bytes(self) -> int:
+        """No passage's text comes with it."""
+        return 0
+
+
+Change = DocumentChange | ExtractionsFound
+"""What the committer takes."""

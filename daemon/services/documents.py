@@ -9,36 +9,36 @@ from typing import Any
 from consumers.folder import path_of
 from consumers.types import FileChanged, Fingerprint
 from daemon.api.errors import Invalid
-from daemon.contract import (
+from daemon.contract.documents import (
     AddResponse,
     DocumentEntry,
     DocumentList,
     DocumentState,
-    FieldError,
     ListRequest,
     RemoveResponse,
     RetryResponse,
-    ShowResponse,
 )
-from daemon.pipeline.backlog import Backlog
-from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work import Added, container
-from daemon.services.entries import entry
-from daemon.services.extractions import Standing, standing
-from daemon.services.naming import named
+from daemon.contract.problem import FieldError
+from daemon.contract.show import ShowResponse
+from daemon.pipeline.extraction_queue import ExtractionQueue
+from daemon.pipeline.pipeline import ADDED, Pipeline
+from daemon.pipeline.work import AddedDocument, container_uri
+from daemon.services.added_documents import check_document
+from daemon.services.extraction import ExtractionStates, extraction_states
+from daemon.services.references import document_entry
 from daemon.services.show import show
 from store.store import Store
 from store.types import Document, State
 
-ERRORS = 20
+FIELD_ERRORS_MAX = 20
 """Documents of a request of which is said what is wrong with them; the others are counted."""
 
 
 @dataclass(slots=True)
-class _Given:
+class _SortedDocuments:
     """A request's documents. Of those with one URI the last is what counts, whether it adds or deletes."""
 
-    added: list[Added] = field(default_factory=list)
+    added: list[AddedDocument] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     uris: list[str] = field(default_factory=list)
     """Of all, as often as they were given: what adds first."""
@@ -47,16 +47,16 @@ class _Given:
 
 
 class DocumentService:
-    """The `Documents` port."""
+    """The `DocumentPort`."""
 
-    def __init__(self, store: Store, pipeline: Pipeline, backlog: Backlog) -> None:
+    def __init__(self, store: Store, pipeline: Pipeline, extraction_queue: ExtractionQueue) -> None:
         self._store = store
         self._pipeline = pipeline
-        self._backlog = backlog
+        self._extraction_queue = extraction_queue
 
     async def add(self, documents: Sequence[dict[str, Any]]) -> AddResponse:
         self._pipeline.refuse_too_many(len(documents))
-        given = await asyncio.to_thread(_sorted_out, documents)
+        given = await asyncio.to_thread(_sort_documents, documents)
         if given.wrong:
             raise Invalid(
                 f"{given.wrong} of {len(documents)} documents are not valid; none was taken", errors=given.errors
@@ -64,27 +64,29 @@ class DocumentService:
         if given.added:
             await self._pipeline.add(given.added)
         if given.gone:
-            await self._pipeline.forget(given.gone)
+            await self._pipeline.remove(given.gone)
         return AddResponse(accepted=len(documents), documents=given.uris)
 
     async def remove(self, uris: Sequence[str]) -> RemoveResponse:
         there = [uri for uri in uris if self._exists(uri)]
-        await self._pipeline.forget(there)
+        await self._pipeline.remove(there)
         found = set(there)
         missing = [uri for uri in uris if uri not in found]
         return RemoveResponse(removed=len(there), missing=len(missing), missing_uris=missing)
 
     def _exists(self, uri: str) -> bool:
-        if self._store.document(uri) is not None or self._pipeline.intake.busy(container(uri)):
+        if self._store.document(uri) is not None or self._pipeline.intake.busy(container_uri(uri)):
             return True
-        return container(uri) == uri and bool(self._pipeline.containers.of(uri))
+        return container_uri(uri) == uri and bool(self._pipeline.documents_by_file.of(uri))
 
     async def documents(self, request: ListRequest) -> DocumentList:
         pending = [work.key for work in self._pipeline.intake.pending()]
-        return await asyncio.to_thread(self._list, request, pending, standing(self._store, self._backlog))
+        return await asyncio.to_thread(
+            self._list, request, pending, extraction_states(self._store, self._extraction_queue)
+        )
 
-    def _list(self, request: ListRequest, pending: list[str], reading: Standing) -> DocumentList:
-        entries = {document.uri: entry(document) for document in self._store.documents()}
+    def _list(self, request: ListRequest, pending: list[str], reading: ExtractionStates) -> DocumentList:
+        entries = {document.uri: document_entry(document) for document in self._store.documents()}
         for uri, reason in reading.failed().items():
             if uri in entries:
                 entries[uri] = entries[uri].model_copy(update={"state": DocumentState.FAILED, "error": reason})
@@ -116,12 +118,12 @@ class DocumentService:
     def retry_due(self, now: float) -> None:
         """Tries what is due, on the event loop: failed documents, and passages that the model could not read."""
         self.retry_failed(lambda document: document.next_try is not None and document.next_try <= now)
-        self._backlog.retry(lambda _id, due: due is not None and due <= now)
+        self._extraction_queue.retry(lambda _id, due: due is not None and due <= now)
 
     def _retry_passages(self, wanted: set[str] | None) -> int:
         """Returns of how many documents."""
         users = self._store.users
-        again = self._backlog.retry(lambda id, _due: wanted is None or not wanted.isdisjoint(users(id)))
+        again = self._extraction_queue.retry(lambda id, _due: wanted is None or not wanted.isdisjoint(users(id)))
         return len({uri for id in again for uri in users(id)})
 
     def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
@@ -132,7 +134,7 @@ class DocumentService:
         seen: set[str] = set()
         requeued = 0
         for document in self._store.documents():
-            key = container(document.uri)
+            key = container_uri(document.uri)
             if document.state is not State.FAILED or key in seen or not wanted(document):
                 continue
             if document.uri.startswith("file:"):
@@ -143,24 +145,26 @@ class DocumentService:
                 inode = Fingerprint.from_json(held).inode if held else -1
                 task = FileChanged(key, path_of(key), document.source, Fingerprint(-1, -1, inode))
                 requeued += self._pipeline.again(key, task, document.source, document.attempts)
-            elif document.uri.startswith("kafka:"):
+            elif document.source != ADDED:
                 requeued += document.payload is not None and self._pipeline.retry(document)
             elif document.payload is not None:
                 seen.add(key)
-                requeued += self._pipeline.again(key, Added(key, document.payload), document.source, document.attempts)
+                requeued += self._pipeline.again(
+                    key, AddedDocument(key, document.payload), document.source, document.attempts
+                )
         return requeued
 
 
-def _sorted_out(documents: Sequence[dict[str, Any]]) -> _Given:
+def _sort_documents(documents: Sequence[dict[str, Any]]) -> _SortedDocuments:
     """For a thread: naming and writing 100,000 documents takes most of a second."""
-    given = _Given()
+    given = _SortedDocuments()
     last: dict[str, dict[str, Any]] = {}
     deletions: list[str] = []
     for i, document in enumerate(documents):
-        problem, uri = named(document)
+        problem, uri = check_document(document)
         if problem is not None:
             given.wrong += 1
-            if given.wrong <= ERRORS:
+            if given.wrong <= FIELD_ERRORS_MAX:
                 given.errors.append(FieldError(field=f"documents[{i}].{problem[0]}", message=problem[1]))
             continue
         (deletions if _deletes(document) else given.uris).append(uri)
@@ -172,7 +176,7 @@ def _sorted_out(documents: Sequence[dict[str, Any]]) -> _Given:
         if _deletes(document):
             given.gone.append(uri)
         else:
-            given.added.append(Added(uri, json.dumps(document)))
+            given.added.append(AddedDocument(uri, json.dumps(document)))
     return given
 
 

@@ -2,28 +2,23 @@
 
 import time
 
-from daemon.contract import (
-    GraphEdge,
-    GraphNode,
-    GraphPath,
-    GraphRequest,
-    GraphResponse,
-    SeedPhrase,
-    TripleText,
-)
-from daemon.services.queries import QueryService, Terms
-from memory.asking import Asked
-from memory.neighbourhood import KINDS, Neighbourhood, around, neighbourhood
+from daemon.contract.graph import GraphEdge, GraphNode, GraphPath, GraphRequest, GraphResponse
+from daemon.contract.query import SeedPhrase
+from daemon.contract.show import TripleText
+from daemon.services.query import QueryService, QueryTerms
+from daemon.services.references import passage_source
+from memory.explain.neighbourhood import EDGE_KINDS, Neighbourhood, node_neighbourhood, query_neighbourhood
 from memory.phrases import normalise_phrase
-from store.pinned import Naming
+from memory.retrieval.query_context import QueryContext
+from store.document_snapshot import Naming
 from store.snapshot import Snapshot
 
-EXCERPT = 280
+EXCERPT_CHARS = 280
 """Characters of a passage that a node shows."""
 
 
 class GraphService:
-    """The `Graphs` port: answers in the threads of the queries, with their settings and limits."""
+    """The `GraphPort`: answers in the threads of the queries, with their settings and limits."""
 
     def __init__(self, queries: QueryService) -> None:
         self._queries = queries
@@ -31,24 +26,24 @@ class GraphService:
     async def graph(self, request: GraphRequest) -> GraphResponse | None:
         return await self._queries.run(request, self._answer)
 
-    def _answer(self, request: GraphRequest, terms: Terms) -> GraphResponse | None:
-        snapshot, asked = terms.snapshot, None
+    def _answer(self, request: GraphRequest, terms: QueryTerms) -> GraphResponse | None:
+        snapshot, context = terms.snapshot, None
         if request.query is not None:
-            asked = Asked(snapshot, terms.encoder, request.query, terms.settings, terms.attempt, request.k)
-        if asked is not None and request.phrase is None and request.passage is None:
-            return self._told(request, terms, neighbourhood(asked, terms.mode, request.nodes))
+            context = QueryContext(snapshot, terms.encoder, request.query, terms.settings, terms.recognition, request.k)
+        if context is not None and request.phrase is None and request.passage is None:
+            return self._told(request, terms, query_neighbourhood(context, terms.mode, request.nodes))
         centre = _centre(snapshot, request)
         if centre is None:
             return None
-        return self._told(request, terms, around(asked, terms.mode, snapshot, centre, request.nodes))
+        return self._told(request, terms, node_neighbourhood(context, terms.mode, snapshot, centre, request.nodes))
 
-    def _told(self, request: GraphRequest, terms: Terms, found: Neighbourhood) -> GraphResponse:
+    def _told(self, request: GraphRequest, terms: QueryTerms, found: Neighbourhood) -> GraphResponse:
         snapshot = terms.snapshot
         ids = [_id(snapshot, node) for node in found.nodes.tolist()]
         ranks = {snapshot.n_phrases + hit.row: rank for rank, hit in enumerate(found.hits, 1)}
-        links = found.links
-        ends = zip(links.sources.tolist(), links.targets.tolist(), strict=True)
-        said = zip(ends, links.kinds.tolist(), links.weights.tolist(), links.triples, strict=True)
+        edges = found.edges
+        ends = zip(edges.sources.tolist(), edges.targets.tolist(), strict=True)
+        said = zip(ends, edges.kinds.tolist(), edges.weights.tolist(), edges.triples, strict=True)
         return GraphResponse(
             query=request.query,
             mode=terms.mode if request.query is not None else None,
@@ -60,22 +55,22 @@ class GraphService:
                 GraphEdge(
                     source=ids[source],
                     target=ids[target],
-                    type=KINDS[kind],
+                    type=EDGE_KINDS[kind],
                     weight=weight,
                     triples=[TripleText(subject=s, predicate=p, object=o) for s, p, o in triples],
                 )
                 for (source, target), kind, weight, triples in said
             ],
-            edges_between=links.there,
+            edges_between=edges.edges_between,
             seeds=[SeedPhrase(phrase=seed.phrase, weight=seed.weight) for seed in found.seeds],
             paths=[
                 GraphPath(
-                    passage=_id(snapshot, snapshot.n_phrases + trail.passage),
-                    rank=ranks[snapshot.n_phrases + trail.passage],
-                    share=trail.share,
-                    nodes=[_id(snapshot, node) for node in trail.nodes],
+                    passage=_id(snapshot, snapshot.n_phrases + path.passage),
+                    rank=ranks[snapshot.n_phrases + path.passage],
+                    share=path.share,
+                    nodes=[_id(snapshot, node) for node in path.nodes],
                 )
-                for trail in found.trails
+                for path in found.paths
             ],
             note=terms.noted(found.note),
             took_ms=round((time.perf_counter() - terms.began) * 1000, 3),
@@ -86,24 +81,23 @@ def _node(naming: Naming, found: Neighbourhood, at: int, node: int, ranks: dict[
     snapshot = found.snapshot
     mass = float(found.mass[at]) if found.mass is not None else None
     reset = (float(found.reset[at]) or None) if found.reset is not None else None
-    links = int(found.links.degrees[at])
+    links = int(found.edges.degrees[at])
     if node < snapshot.n_phrases:
         return GraphNode(
             id=_id(snapshot, node), kind="phrase", text=snapshot.phrase(node), mass=mass, reset=reset, links=links
         )
     passage = snapshot.passage(node - snapshot.n_phrases)
-    uris = naming.users(passage.id)
-    document = naming.document(uris[0]) if uris else None
+    source = passage_source(naming, passage.id, passage.title)
     return GraphNode(
         id=_id(snapshot, node),
         kind="passage",
-        text=passage.title or (document.title if document else ""),
+        text=source.title,
         mass=mass,
         reset=reset,
         rank=ranks.get(node),
         links=links,
-        document=uris[0] if uris else "",
-        excerpt=passage.text[:EXCERPT],
+        document=source.uri,
+        excerpt=passage.text[:EXCERPT_CHARS],
     )
 
 

@@ -4,18 +4,18 @@ import asyncio
 from datetime import UTC, datetime
 from heapq import nlargest
 
-from daemon.contract.overview import GrownTo, Overview
-from daemon.services.entries import entry
+from daemon.contract.status import GrowthPoint, Overview
+from daemon.services.references import document_entry
 from store.store import Store
 from store.types import State
 
-POINTS = 400
+GROWTH_POINTS_MAX = 400
 """Commits told of: more than a chart or a slider has room for."""
-RECENT = 40
+RECENT_DOCUMENTS = 40
 
 
 class OverviewService:
-    """The `Overviews` port."""
+    """The `OverviewPort`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -25,15 +25,15 @@ class OverviewService:
 
     def _overview(self) -> Overview:
         there = (document for document in self._store.documents() if document.state is not State.REMOVED)
-        recent = nlargest(RECENT, there, key=lambda document: document.committed_at or 0.0)
+        recent = nlargest(RECENT_DOCUMENTS, there, key=lambda document: document.committed_at or 0.0)
         growth = [
-            GrownTo(
+            GrowthPoint(
                 commit=each.commit,
                 time=datetime.fromtimestamp(each.time, UTC),
                 passages=each.passages,
                 phrases=each.phrases,
                 triples=each.triples,
             )
-            for each in self._store.growth(POINTS)
+            for each in self._store.growth(GROWTH_POINTS_MAX)
         ]
-        return Overview(growth=growth, recent=[entry(document) for document in recent])
+        return Overview(growth=growth, recent=[document_entry(document) for document in recent])

@@ -5,21 +5,21 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from daemon.contract import ShowResponse
-from daemon.contract.model import moment
+from daemon.contract.base import utc_time
 from daemon.contract.show import (
-    PassageBrief,
-    Place,
+    PassageOccurrence,
+    PassageSummary,
     ShowDocument,
     ShowPassage,
     ShowPhrase,
+    ShowResponse,
     ShowTriple,
     TripleText,
     WeightedPhrase,
 )
-from daemon.services.entries import entry
+from daemon.services.references import document_entry
 from memory.phrases import normalise_phrase, normalise_triple
-from store.matrix import MatrixView
+from store.index.matrix import MatrixView
 from store.snapshot import Snapshot, column_entries
 from store.store import Store
 from store.types import Document
@@ -48,9 +48,9 @@ def _document(snapshot: Snapshot, document: Document, limit: int) -> ShowDocumen
     triples = _columns(snapshot.incidence, held)
     passages = [_brief(snapshot, row, dict(ref.location)) for ref, row in rows[:limit] if row is not None]
     return ShowDocument(
-        document=entry(document),
+        document=document_entry(document),
         source=document.source,
-        next_try_at=moment(document.next_try),
+        next_try_at=utc_time(document.next_try),
         metadata=dict(document.metadata),
         passages=passages,
         phrases=[snapshot.phrase(row) for row in phrases][:limit],
@@ -71,12 +71,18 @@ def _passage(store: Store, snapshot: Snapshot, row: int, limit: int) -> ShowPass
         if document is not None:
             refs = [ref for ref in document.passages if ref.passage == passage.id]
             given = given or any(ref.given is not None for ref in refs)
-            places.append(Place(document=uri, title=document.title, location=dict(refs[0].location) if refs else {}))
+            places.append(
+                PassageOccurrence(document=uri, title=document.title, location=dict(refs[0].location) if refs else {})
+            )
+    extraction = None if given else store.extraction_state(passage.id)
     return ShowPassage(
         id=passage.id,
         title=passage.title,
         text=passage.text,
-        extractor=None if given else store.extractor_of(passage.id),
+        extractor=extraction.label or None if extraction is not None else None,
+        extraction=extraction.status.value if extraction is not None else None,
+        extraction_attempts=extraction.attempts if extraction is not None else 0,
+        extraction_error=extraction.error if extraction is not None else None,
         documents=places,
         phrases=[snapshot.phrase(column) for column in phrases][:limit],
         triples=_triples(snapshot, triples, limit),
@@ -136,9 +142,9 @@ def _columns(view: MatrixView, rows: list[int]) -> list[int]:
     return sorted({int(column) for column in view.entries(np.array(rows, np.int64))[1]})
 
 
-def _brief(snapshot: Snapshot, row: int, location: dict[str, object] | None = None) -> PassageBrief:
+def _brief(snapshot: Snapshot, row: int, location: dict[str, object] | None = None) -> PassageSummary:
     passage = snapshot.passage(row)
-    return PassageBrief(id=passage.id, title=passage.title, text=passage.text, location=location or {})
+    return PassageSummary(id=passage.id, title=passage.title, text=passage.text, location=location or {})
 
 
 def _triples(snapshot: Snapshot, rows: Iterable[int], limit: int) -> list[TripleText]:

@@ -13,30 +13,31 @@ from pathlib import Path
 import numpy as np
 
 from daemon.api.errors import Conflict, Invalid
-from daemon.contract import BackupResponse, ExportFormat, FieldError, ImportResponse, VerifyResponse
+from daemon.contract.problem import FieldError
+from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work import Added
-from daemon.services.naming import added_uri
-from memory.openie.recorded import RecordedFormatError, read_recorded
-from store.backup import backup
+from daemon.pipeline.work import AddedDocument
+from daemon.services.added_documents import added_uri
+from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
 from store.errors import StoreError
-from store.export import export_lines
-from store.graphml import graphml_lines, packed
+from store.export.graphml import graphml_lines, packed
+from store.export.json_lines import export_lines
+from store.maintenance.backup import backup
+from store.maintenance.verify import verify
 from store.store import Store
-from store.verify import verify
 
-LINES = 400
+EXPORT_CHUNK_LINES = 400
 """Lines a chunk of an export: some 64 KiB."""
 
-TOGETHER = 500
+IMPORT_BATCH_PASSAGES = 500
 """Imported passages that are kept in one file of the inbox, at most."""
 
-TOGETHER_BYTES = 4 << 20
+IMPORT_BATCH_BYTES = 4 << 20
 """The same in bytes: two imports at once, each with as much in hand, are not felt."""
 
 
 class TransferService:
-    """The `Transfer` port."""
+    """The `TransferPort`."""
 
     def __init__(self, store: Store, pipeline: Pipeline) -> None:
         self._store = store
@@ -47,7 +48,7 @@ class TransferService:
         lines = export_lines(snapshot) if format is ExportFormat.JSONL else graphml_lines(snapshot)
 
         def chunk() -> bytes:
-            return "".join(f"{line}\n" for line in islice(lines, LINES)).encode("utf-8", "replace")
+            return "".join(f"{line}\n" for line in islice(lines, EXPORT_CHUNK_LINES)).encode("utf-8", "replace")
 
         chunks: Iterator[bytes] = iter(chunk, b"")
         if format is ExportFormat.IGRAPH:
@@ -63,10 +64,10 @@ class TransferService:
                 await asyncio.to_thread(file.write, chunk)
             file.flush()
             try:
-                read = await asyncio.to_thread(_Import, Path(file.name), *self._pipeline.inbox_room.most)
+                read = await asyncio.to_thread(_Import, Path(file.name), *self._pipeline.inbox_capacity.most)
                 while documents := await asyncio.to_thread(read.documents):
                     tickets.append(await self._pipeline.add(documents, wait=True))
-            except RecordedFormatError as error:
+            except HippoRAGFormatError as error:
                 raise Invalid(str(error).replace(file.name, "The body")) from error
         await self._pipeline.indexed(tickets)
         passages = await asyncio.to_thread(read.passages)
@@ -93,23 +94,23 @@ class _Import:
     """A file as documents, one a passage, some at a time; of the rest no more than 8 bytes a passage are kept."""
 
     def __init__(self, path: Path, most: int, most_bytes: int) -> None:
-        """Reads the file to its end. RecordedFormatError where it is something else: nothing is taken of it then.
+        """Reads the file to its end. HippoRAGFormatError where it is something else: nothing is taken of it then.
 
         `most`, `most_bytes`: what may wait to be indexed.
         """
-        self._recorded = read_recorded(path)
-        self._most = min(TOGETHER, most)
-        self._most_bytes = min(TOGETHER_BYTES, most_bytes)
-        self._next: Added | None = None
+        self._recorded = read_hipporag_file(path)
+        self._most = min(IMPORT_BATCH_PASSAGES, most)
+        self._most_bytes = min(IMPORT_BATCH_BYTES, most_bytes)
+        self._next: AddedDocument | None = None
         self._digests = array("Q")
         self.triples = 0
         """Those that are stated."""
         self.skipped = 0
         """Those that are malformed, and passages that are."""
 
-    def documents(self) -> list[Added]:
+    def documents(self) -> list[AddedDocument]:
         """The next documents, of which no two have the same URI; [] after the last."""
-        found: dict[str, Added] = {}
+        found: dict[str, AddedDocument] = {}
         size = 0
         while len(found) < self._most:
             document = self._next or self._document()
@@ -127,7 +128,7 @@ class _Import:
         """How many different ones there were."""
         return len(np.unique(np.asarray(self._digests)))
 
-    def _document(self) -> Added | None:
+    def _document(self) -> AddedDocument | None:
         for passage in self._recorded:
             if passage.problem is not None:
                 self.skipped += 1
@@ -138,5 +139,5 @@ class _Import:
             digest = blake2b(content, digest_size=8).digest()
             self._digests.frombytes(digest)
             text = json.dumps({"title": passage.title, "text": passage.text, "triples": passage.triples})
-            return Added(added_uri(f"import/{digest.hex()}"), text, whole=True)
+            return AddedDocument(added_uri(f"import/{digest.hex()}"), text, whole=True)
         return None

@@ -17,10 +17,11 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from memory.encoder import packaged
+from memory.encoder import packaged_model
 from memory.encoder.bert import Bert, BertShape, has_bfloat16
-from memory.encoder.text import tokenisable
-from memory.encoder.turns import Turns, step_back
+from memory.encoder.priority import QueryPriority, lower_thread_priority
+from memory.encoder.text_preparation import tokenizable
+from memory.encoder.vocabulary import Vocabulary
 from memory.types import Matrix
 from store.types import EncoderIdentity
 
@@ -44,6 +45,8 @@ class MiniLMEncoder:
     Indexing runs on one low-priority thread a processor, a query on the thread that asks: matrix products on one core each
     need no barriers, so a busy machine slows them in proportion only.
 
+    A text of which the tokeniser knows nothing (`memory.encoder.vocabulary`) has the zero vector.
+
     Phrases and queries are computed in float32: their vectors decide synonym edges, which are to be the same on every
     machine. Passages and triples are computed in bfloat16 where the processor has it.
     """
@@ -57,6 +60,8 @@ class MiniLMEncoder:
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(limit)
+        pieces = self._tokenizer.get_vocab()
+        self._vocabulary = Vocabulary(pieces, "[UNK]", [pieces["[CLS]"], pieces["[SEP]"]])
         shape = BertShape(
             layers=config["num_hidden_layers"],
             heads=config["num_attention_heads"],
@@ -67,11 +72,11 @@ class MiniLMEncoder:
         self._bert = Bert(weights, shape)
         self._rough = (self._bert.in_bfloat16(weights) if has_bfloat16() else None) or self._bert
         self._batch_size = batch_size
-        self._turns = Turns()
+        self._priority = QueryPriority()
         self._workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._pool = ThreadPoolExecutor(self._workers, "encoder", step_back)
+        self._pool = ThreadPoolExecutor(self._workers, "encoder", lower_thread_priority)
         self._remembered = lru_cache(QUERIES_REMEMBERED)(self._encode_query)
-        self.identity = EncoderIdentity(packaged.NAME, shape.hidden)
+        self.identity = EncoderIdentity(packaged_model.NAME, shape.hidden)
 
     def encode(self, texts: Sequence[str]) -> Matrix:
         return self._encode(texts, self._bert)
@@ -80,7 +85,7 @@ class MiniLMEncoder:
         return self._encode(texts, self._rough)
 
     def _encode(self, texts: Sequence[str], bert: Bert) -> Matrix:
-        vectors = np.empty((len(texts), self.identity.dim), dtype=np.float32)
+        vectors = np.zeros((len(texts), self.identity.dim), dtype=np.float32)
         under_way: deque[tuple[list[int], Future[Matrix]]] = deque()
 
         def take_oldest() -> None:
@@ -98,24 +103,29 @@ class MiniLMEncoder:
         return vectors
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        return self._remembered(tokenisable(text, CHARACTERS_LOOKED_AT))
+        return self._remembered(tokenizable(text, CHARACTERS_LOOKED_AT))
 
     def _encode_query(self, text: str) -> NDArray[np.float32]:
-        with self._turns.query(), torch.inference_mode():
-            vector: NDArray[np.float32] = self._bert([torch.tensor([self._tokenizer.encode(text).ids])]).numpy()[0]
+        tokens = self._tokenizer.encode(text).ids
+        if self._vocabulary.knows(tokens):
+            with self._priority.query_under_way(), torch.inference_mode():
+                vector: NDArray[np.float32] = self._bert([torch.tensor([tokens])]).numpy()[0]
+        else:
+            vector = np.zeros(self.identity.dim, np.float32)
         vector.setflags(write=False)
         return vector
 
     def _run(self, bert: Bert, groups: list[torch.Tensor]) -> Matrix:
         with torch.inference_mode():
-            return bert(groups, between=self._turns.give_way).numpy()
+            return bert(groups, between=self._priority.yield_to_queries).numpy()
 
     def _micro_batches(self, texts: Sequence[str]) -> Iterator[Micro]:
-        """The texts, shortest first, in micro-batches of about `MICRO_BATCH_TOKENS` and at most `batch_size` texts."""
-        ids = [self._tokenizer.encode(tokenisable(text, CHARACTERS_LOOKED_AT)).ids for text in texts]
+        """The known texts, shortest first, in micro-batches of about `MICRO_BATCH_TOKENS` and at most `batch_size` texts."""
+        ids = [self._tokenizer.encode(tokenizable(text, CHARACTERS_LOOKED_AT)).ids for text in texts]
         rows: list[int] = []
         tokens = 0
-        for row in sorted(range(len(ids)), key=lambda row: len(ids[row])):
+        known = [row for row in range(len(ids)) if self._vocabulary.knows(ids[row])]
+        for row in sorted(known, key=lambda row: len(ids[row])):
             if rows and (tokens + len(ids[row]) > MICRO_BATCH_TOKENS or len(rows) >= self._batch_size):
                 yield rows, _by_length([ids[row] for row in rows])
                 rows, tokens = [], 0

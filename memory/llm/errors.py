@@ -1,14 +1,14 @@
 """Why a model did not help. Messages are one line and name no key; they may repeat what the server said, so they are for
-those who may read the memory. The log gets `unquoted`."""
+those who may read the memory. The log gets `loggable`."""
 
 
 class ModelError(Exception):
     """The common parent."""
 
-    def __init__(self, message: str, unquoted: str | None = None) -> None:
-        """`unquoted`: the message without what the server said, whose refusals may quote what it was asked."""
+    def __init__(self, message: str, loggable: str | None = None) -> None:
+        """`loggable`: the message without what the server said, whose refusals may quote what it was asked."""
         super().__init__(message)
-        self.unquoted = message if unquoted is None else unquoted
+        self.loggable = message if loggable is None else loggable
         self.prompt_tokens = self.completion_tokens = 0
         """What was paid for all the same: of the tries that were answered, as the server counts them, 0 where it does not."""
 
@@ -20,8 +20,8 @@ class ModelDown(ModelError):
 class ModelRefused(ModelError):
     """The server works and refuses this very request. `too_long`: because of its length."""
 
-    def __init__(self, message: str, too_long: bool = False, unquoted: str | None = None) -> None:
-        super().__init__(message, unquoted)
+    def __init__(self, message: str, too_long: bool = False, loggable: str | None = None) -> None:
+        super().__init__(message, loggable)
         self.too_long = too_long
 
 

@@ -25,6 +25,10 @@ GROWTH_DOUBLINGS = 32.0
 """Beyond every use of it: a day without a call must not end in a number that is too large for a float."""
 GROWTH_MOST = 0.2
 LEAST_RATE = 0.02
+FIRST_RATE = 1.0
+"""Calls a second after a refusal before which no call was accepted: nothing can be estimated from none."""
+FIRST_GROWTH = 1.0
+"""Share by which such a rate grows in a second, until the next refusal: it doubles in 0.7 s."""
 
 
 class Limiter:
@@ -45,6 +49,8 @@ class Limiter:
         self._rate: float | None = None
         self._next = 0.0
         self._grown = 0.0
+        self._unknown = False
+        """Whether the rate is a beginning, and not an estimate."""
         self._event = float("-inf")
         self._refusals: deque[float] = deque(maxlen=4096)
         """When the calls began that were refused."""
@@ -116,6 +122,7 @@ class Limiter:
                 self._paused_until = now + wait
         elif now >= self._event + max(EVENT_S, min(wait, 10.0)):
             self._event = self._grown = now
+            self._unknown = False
             self._rate *= AFTER_REFUSAL
             # A first estimate that was far off (a server lets calls be saved up) must not be approached step by step.
             if (span := min(now - self._paced_since, RECENT_S)) >= EVENT_S:
@@ -129,7 +136,9 @@ class Limiter:
         assert self._measure is not None
         at, span = self._measure
         self._measure = None
-        self._rate = max(self._taken(at - span, now) / span * AFTER_REFUSAL, LEAST_RATE)
+        taken = self._taken(at - span, now)
+        self._unknown = taken == 0
+        self._rate = FIRST_RATE if self._unknown else max(taken / span * AFTER_REFUSAL, LEAST_RATE)
         self._next = self._grown = self._event = self._paced_since = now
 
     def _taken(self, since: float, until: float) -> int:
@@ -140,6 +149,6 @@ class Limiter:
         assert self._rate is not None
         quiet = now - self._event
         doublings = min(quiet / GROWTH_DOUBLES_S, GROWTH_DOUBLINGS)
-        share = min(GROWTH_A_SECOND * 2.0**doublings, GROWTH_MOST)
+        share = FIRST_GROWTH if self._unknown else min(GROWTH_A_SECOND * 2.0**doublings, GROWTH_MOST)
         self._rate *= 1 + share * (now - self._grown)
         self._grown = now

@@ -35,6 +35,8 @@ OWN_SCRIPTS = ("hippod", "hippoctl")
 UNITS = ("hippod.service", "hippod.socket", "hippod@.service", "hippod@.socket")
 DOCUMENTS = (
     "README.md",
+    "LICENSE",
+    "NOTICE",
     "SECURITY.md",
     "CHANGELOG.md",
     "config.toml",

@@ -9,7 +9,7 @@ import re
 import sys
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from inspect import cleandoc, getsource
+from inspect import cleandoc, getmodule, getsource
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
@@ -19,7 +19,7 @@ from roff import Page
 
 from cli.main import hippoctl
 from daemon.config import Config, sections
-from daemon.config.problems import _number, field_at
+from daemon.config.messages import _number, field_at
 from daemon.main import main as hippod
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -226,7 +226,14 @@ def configuration_page(explained: Path) -> str:
 
 def docstrings() -> dict[tuple[str, str], str]:
     """What the model says of its settings, by table and key: the text that stands below a field in its source."""
-    classes = {node.name: node for node in ast.parse(getsource(sections)).body if isinstance(node, ast.ClassDef)}
+    modules = {getmodule(field_at([name, "-"])[0]) for name in Config.model_fields} | {sections}
+    classes = {
+        node.name: node
+        for module in modules
+        if module is not None
+        for node in ast.parse(getsource(module)).body
+        if isinstance(node, ast.ClassDef)
+    }
     found = {}
     for name in Config.model_fields:
         for field_, text in pairwise(classes[field_at([name, "-"])[0].__name__].body):

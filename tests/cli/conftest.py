@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_daemon import Here, Scripted, Shell, serving
+from tests.cli.scripted_daemon import Here, Scripted, Shell, serving
 
 ROOT = Path(__file__).parents[2]
 

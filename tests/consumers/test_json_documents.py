@@ -34,7 +34,7 @@ def test_a_document_keeps_title_and_text_to_the_letter() -> None:
     document = read({"id": "a 1", "title": " T ", "text": " two\n\nlines ", "url": "http://x", "stars": 3})
     assert document.uri == "kafka://topic/a%201"
     assert (document.title, document.error) == (" T ", None)
-    assert [(p.title, p.text, p.given) for p in document.passages] == [(" T ", " two\n\nlines ", None)]
+    assert [(p.title, p.text, p.triples) for p in document.passages] == [(" T ", " two\n\nlines ", None)]
     assert document.metadata == {"id": "a 1", "url": "http://x", "stars": 3}
 
 
@@ -96,7 +96,7 @@ def test_triples_are_used_as_they_are_and_no_passage_is_left_to_an_extractor() -
     ]
     passages = read({"id": "a", "text": text, "triples": triples}, split=SplitSettings(12, 2)).passages
     assert len(passages) == 3
-    assert [p.given for p in passages] == [
+    assert [p.triples for p in passages] == [
         (("Ada", "built", "engine"), ("engine", "is a", "machine"), ("Nobody", "knows", "Zanzibar")),
         (("The Engine", "measured tides at", "SKERRY"),),
         (),
@@ -104,15 +104,15 @@ def test_triples_are_used_as_they_are_and_no_passage_is_left_to_an_extractor() -
 
 
 def test_no_triples_at_all_and_an_empty_list_differ() -> None:
-    assert read({"id": "a", "text": "x"}).passages[0].given is None
-    assert read({"id": "a", "text": "x", "triples": None}).passages[0].given is None
-    assert read({"id": "a", "text": "x", "triples": []}).passages[0].given == ()
+    assert read({"id": "a", "text": "x"}).passages[0].triples is None
+    assert read({"id": "a", "text": "x", "triples": None}).passages[0].triples is None
+    assert read({"id": "a", "text": "x", "triples": []}).passages[0].triples == ()
 
 
 def test_malformed_triples_are_dropped_and_counted() -> None:
     bad: list[Any] = [["a", "b"], ["a", "b", ""], ["a", "b", 3], "abc", None, ["a", "b", "c", "d"], {"s": 1}]
     document = read({"id": "a", "text": "x", "triples": [["s", "p", "o"], *bad]})
-    assert document.passages[0].given == (("s", "p", "o"),)
+    assert document.passages[0].triples == (("s", "p", "o"),)
     assert document.metadata["dropped_triples"] == len(bad)
 
 

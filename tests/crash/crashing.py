@@ -15,10 +15,10 @@ from datetime import timedelta
 from pathlib import Path
 
 from store.errors import Incomplete
-from store.export import export_lines
-from store.verify import verify
+from store.export.json_lines import export_lines
+from store.maintenance.verify import verify
 from tests.store import oracle
-from tests.store.small import complete, extract, open_store
+from tests.store.small_store import complete, extract, open_store
 
 ROOT = Path(__file__).parents[2]
 

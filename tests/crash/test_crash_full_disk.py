@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.e2e.running import Daemon, until
+from tests.e2e.real_hippod import Daemon, until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 

@@ -5,7 +5,7 @@ import json
 
 import igraph
 
-from tests.e2e.running import Daemon, hippod
+from tests.e2e.real_hippod import Daemon, hippod
 
 
 def read_graph(daemon, folder):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.running import Daemon
+from tests.e2e.real_hippod import Daemon
 
 Hippo = Callable[..., Daemon]
 

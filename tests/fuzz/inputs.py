@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.e2e.running import ROOT
+from memory.retrieval import modes
+from tests.e2e.real_hippod import ROOT
 
 NASTY = (
     *(
@@ -93,7 +94,7 @@ SETTINGS = (
     *("localhost:9092", "config.toml", "*.md", "**/[", "rules", "earliest", "info", "2026-01-01T00:00:00Z"),
 )
 """Values that some key of the configuration takes."""
-MODES = ("fused", "hipporag2", "query-to-node", "ner-to-node", "hipporag", "dense", "bm25", "sparse")
+MODES = (*modes.MODES, "sparse")
 LONGEST = 60_000
 PUT = [text.encode("utf-8", "surrogatepass") for text in NASTY + UNITS]
 

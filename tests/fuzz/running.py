@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from tests.e2e.running import ROOT, clean_environment
+from tests.e2e.real_hippod import ROOT, clean_environment
 from tests.fuzz.inputs import broken
 
 LIMIT_S = 1.0

@@ -13,19 +13,20 @@ import httpx
 from pydantic import BaseModel
 
 from consumers.json_documents import read_json_file, read_json_lines
+from consumers.kafka.decode import read_message
 from consumers.kafka.message import Message
-from consumers.kafka.reading import place_of, read_message
 from consumers.splitting import SplitSettings
 from consumers.types import Document
-from daemon.config.errors import ConfigError
-from daemon.config.load import load_config
+from daemon.config.load import ConfigError, load_config
 from daemon.config.model import Config
 from daemon.config.render import render
-from daemon.contract import PROBLEM_JSON, Problem, QueryResponse
-from memory.openie.recorded import RecordedFormatError, read_recorded
-from memory.openie.rules import RulesExtractor
+from daemon.contract.problem import Problem
+from daemon.contract.query import QueryResponse
+from daemon.contract.routes import PROBLEM_JSON
+from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
+from memory.openie.rules.extractor import RulesExtractor
 from store.types import PassageText
-from tests.e2e.running import Daemon
+from tests.e2e.real_hippod import Daemon
 from tests.fuzz import inputs
 
 SPLIT = SplitSettings()
@@ -85,8 +86,8 @@ def _openie_file(folder: Path, data: bytes) -> None:
     file = folder / "openie.json"
     file.write_bytes(data)
     try:
-        passages = list(read_recorded(file))
-    except RecordedFormatError:
+        passages = list(read_hipporag_file(file))
+    except HippoRAGFormatError:
         return
     for passage in passages:
         assert passage.problem or passage.text.strip()
@@ -100,7 +101,7 @@ def _kafka_value(data: bytes) -> None:
     flags = data[0] if data else 0
     value, key, header, *_ = [*data[1:].split(inputs.SPLITTER), b"", b""]
     message = Message(
-        "topic",
+        "coref",
         partition=3,
         offset=14,
         timestamp=(-1, 0, 1_700_000_000_000, 2**62)[flags & 3],
@@ -112,7 +113,8 @@ def _kafka_value(data: bytes) -> None:
     documents = read_message(message, "text" if flags & 64 else "json", SPLIT)
     assert documents
     _sound(documents)
-    assert {place_of(document) for document in documents} == {message.place}
+    origins = [document.metadata["kafka"] for document in documents]
+    assert {(origin["topic"], origin["partition"], origin["offset"]) for origin in origins} == {message.place}
 
 
 def _extraction(extractor: RulesExtractor, data: bytes) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.running import ROOT, clean_environment
+from tests.e2e.real_hippod import ROOT, clean_environment
 from tests.fuzz.running import Fuzzed, fuzz
 
 INPUTS = 2_000

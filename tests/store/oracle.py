@@ -12,22 +12,31 @@ import numpy as np
 DIM = 8
 CAP = 3
 THRESHOLD = 0.8
+CELL_PHRASES, FULL_CELLS = 200, 4
+"""A phrase with more phrases than that in so many cells of its sketch is crowded."""
 
 
 @cache
 def vector(text):
-    """A unit vector that depends on the text; texts with a common first two letters come close to each other."""
+    """A unit vector that depends on the text; texts with a common first two letters come close to each other.
+
+    Those that begin with "eq" have one vector, and of those that begin with "un" nothing is known.
+    """
 
     def noise(key):
         seed = int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little")
         return np.random.default_rng(seed).standard_normal(DIM)
 
-    v = noise(text[:2]) + 0.35 * noise(text)
+    if text.startswith("un"):
+        return np.zeros(DIM, np.float32)
+    v = noise(text[:2]) + (0 if text.startswith("eq") else 0.35) * noise(text)
     return (v / np.linalg.norm(v)).astype(np.float32)
 
 
-def export(documents, extract):
-    """`documents`: {uri: [(title, text, given or None), ...]}; `extract(title, text)` gives the extractor's triples."""
+def export(documents, extract, vector=vector):
+    """`documents`: {uri: [(title, text, given or None), ...]}; `extract(title, text)` gives the extractor's triples.
+
+    `vector(text)` is the encoder's."""
     held = {}
     for uri, passages in documents.items():
         for title, text, given in passages:
@@ -54,13 +63,16 @@ def export(documents, extract):
     lines += [{"kind": "triple", "subject": s, "predicate": p, "object": o} for s, p, o in sorted(triples)]
     edges = [("context", s, t, 1.0) for s, t in sorted(context)]
     edges += [("relation", s, t, float(w)) for (s, t), w in sorted(relation.items())]
-    edges += [("synonym", s, t, w) for (s, t), w in sorted(synonyms(phrases).items())]
+    edges += [("synonym", s, t, w) for (s, t), w in sorted(synonyms(phrases, vector).items())]
     lines += [{"kind": "edge", "type": k, "source": s, "target": t, "weight": w} for k, s, t, w in edges]
     return lines
 
 
-def synonyms(phrases):
+def synonyms(phrases, vector=vector):
     long_enough = [phrase for phrase in phrases if sum(c.isalnum() for c in phrase) > 2]
+    long_enough = [phrase for phrase in long_enough if vector(phrase).any()]
+    apart = crowded(long_enough)
+    long_enough = [phrase for phrase in long_enough if phrase not in apart]
     near = {}
     for a in long_enough:
         pairs = []
@@ -70,6 +82,27 @@ def synonyms(phrases):
                 pairs.append((-cosine, b))
         near[a] = sorted(pairs)[:CAP]
     return {(min(a, b), max(a, b)): -cosine for a, pairs in near.items() for cosine, b in pairs}
+
+
+@cache
+def cells(text):
+    """The sketch of a phrase in pieces: the signs of 768 projections that are rounded to whole numbers."""
+    drawn = np.random.default_rng(20).standard_normal((DIM, 768))
+    signs = [
+        sum(round(float(a) * 4096) * round(b * 64) for a, b in zip(vector(text), column, strict=True))
+        for column in drawn.T
+    ]
+    return ["".join("1" if sign > 0 else "0" for sign in signs[start : start + 24]) for start in range(0, 768, 24)]
+
+
+def crowded(phrases):
+    """The phrases about whose vector so many others lie that they get no synonyms."""
+    counts = {}
+    for phrase in phrases:
+        for cell in enumerate(cells(phrase)):
+            counts[cell] = counts.get(cell, 0) + 1
+    full = {cell for cell, count in counts.items() if count > CELL_PHRASES}
+    return {phrase for phrase in phrases if sum(cell in full for cell in enumerate(cells(phrase))) >= FULL_CELLS}
 
 
 def same(lines, expected):

@@ -12,16 +12,16 @@ import pytest
 
 import store.store as store_store
 from store.errors import EncoderMismatch, Incomplete, NewerFormat, StoreDamaged, StoreError
-from store.export import export_lines
-from store.image import Image
-from store.keys import passage_id
-from store.plan import plan
-from store.rows import write_rows
+from store.export.json_lines import export_lines
+from store.index.state import Image
+from store.log.plan import plan
+from store.log.write_rows import write_rows
+from store.maintenance.verify import verify
+from store.passage_id import passage_id
 from store.store import Store
 from store.types import Batch, EncoderIdentity
-from store.verify import verify
 from tests.store import oracle
-from tests.store.small import complete, extract, open_store, reading
+from tests.store.small_store import complete, extract, open_store, reading
 
 SECRET = "text 7 zanzibar"
 
@@ -225,7 +225,8 @@ def test_a_snapshot_stays_what_it_was(store):
 
 def test_a_second_process_is_refused_and_told_who_has_the_store(store):
     code = (
-        "import sys; from pathlib import Path; from store.lock import StoreLock; from store.errors import StoreLocked\n"
+        "import sys; from pathlib import Path; from store.errors import StoreLocked\n"
+        "from store.log.store_lock import StoreLock\n"
         "try: StoreLock(Path(sys.argv[1]))\n"
         "except StoreLocked as error: print(error.pid, error)"
     )
@@ -248,7 +249,7 @@ def test_another_encoder_is_refused_by_name(tmp_path):
 
 
 def test_a_newer_format_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("store.commits.FORMAT", 2)
+    monkeypatch.setattr("store.log.commits.FORMAT", 2)
     open_store(tmp_path).close()
     monkeypatch.undo()
     with pytest.raises(NewerFormat, match=r"format 2.*reads up to 1"):
@@ -330,33 +331,33 @@ def test_a_fault_in_taking_a_commit_over_spoils_nothing(tmp_path, monkeypatch):
         assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
 
 
+def test_a_commit_whose_row_cannot_be_flushed_does_not_stand(tmp_path, monkeypatch):
+    """It was not acknowledged: its row must not stay beside that of the commit which gets its number."""
+    with open_store(tmp_path) as store:
+        add(store, {"a": [("T", "text 1", None)]})
+        sync = store._tables.sync
+
+        def fails(names):
+            if list(names) == ["commits"]:
+                raise OSError("Input/output error")
+            sync(names)
+
+        with monkeypatch.context() as broken:
+            broken.setattr(store._tables, "sync", fails)
+            with pytest.raises(OSError, match="Input/output"):
+                add(store, {"b": [("T", "text 2", None)]})
+        add(store, {"c": [("T", "text 3", None)]})
+        assert verify(store).problems == []
+        seqs = store._tables.read("commits")["seq"].to_pylist()
+        assert len(seqs) == len(set(seqs))
+    documents = {"a": [("T", "text 1", None)], "c": [("T", "text 3", None)]}
+    with open_store(tmp_path) as store:
+        assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
+
+
 def half(image, delta):
     image.add_passages(delta.passages)
     raise BufferError("a fault of ours")
-
-
-def test_a_purge_that_was_being_planned_gives_way_to_a_memory_loaded_anew(store, monkeypatch):
-    """Its rows are those of the memory before."""
-    documents = {f"d{i}": [("T", f"text {i}", None)] for i in range(6)}
-    add(store, documents)
-    add(store, {}, ["d0", "d1"])
-    planned = store_store.plan_purge
-
-    def meanwhile(*given):
-        found = planned(*given)
-        if not done:
-            done.append(True)
-            with monkeypatch.context() as broken:
-                broken.setattr(Image, "apply", half)
-                add(store, {"d0": documents["d0"]}, ["d2"])
-        return found
-
-    done = []
-    monkeypatch.setattr(store_store, "plan_purge", meanwhile)
-    assert store.purge(timedelta(0)) > 0
-    left = {uri: passages for uri, passages in documents.items() if uri not in ("d1", "d2")}
-    assert oracle.same(export_lines(store.snapshot()), oracle.export(left, extract)) is None
-    assert verify(store).problems == []
 
 
 def test_an_export_acts_on_no_terminal_and_has_one_object_a_line(store):

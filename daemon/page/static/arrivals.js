@@ -1,5 +1,5 @@
 // What arrives, as it arrives, and where each document stands. One row a document, the latest on top.
-import { baseName, by, clock, el, named, number, place } from "./text.js";
+import { baseName, byId, clock, documentName, element, number, place } from "./text.js";
 
 const SIGNS = { pending: "○", indexed: "●", failed: "✕", skipped: "–", removed: "⌫", moved: "→" };
 const MOST = 200;
@@ -7,10 +7,10 @@ const FEW = 12;
 
 export class Arrivals {
   constructor() {
-    this.list = by("arrival-list");
-    this.note = by("arrivals-note");
-    this.empty = by("arrivals-empty");
-    this.more = by("arrivals-more");
+    this.list = byId("arrival-list");
+    this.note = byId("arrivals-note");
+    this.empty = byId("arrivals-empty");
+    this.more = byId("arrivals-more");
     this.rows = new Map();
     this.all = false;
     this.since = 0;
@@ -33,7 +33,7 @@ export class Arrivals {
     this.trim();
   }
 
-  heard(event) {
+  onEvent(event) {
     const state = event.event;
     if (!(state in SIGNS) || !event.uri) return;
     const before = this.rows.get(event.uri);
@@ -50,13 +50,13 @@ export class Arrivals {
 
   row(uri, state, time, title) {
     const name = title || baseName(uri);
-    return el(
+    return element(
       "li",
       { class: "arrival", "data-state": state, "data-uri": uri.slice(0, 2000), "data-title": title.slice(0, 200) },
-      el("span", { class: "state", "aria-hidden": "true" }, SIGNS[state] ?? "?"),
-      named(name, { cls: "name one", most: 90 }),
-      named(place(uri), { cls: "place one", most: 140 }),
-      el("span", { class: "when" }, el("span", {}, state), time ? ` ${clock(time)}` : ""),
+      element("span", { class: "state", "aria-hidden": "true" }, SIGNS[state] ?? "?"),
+      documentName(name, { cls: "name one", most: 90 }),
+      documentName(place(uri), { cls: "place one", most: 140 }),
+      element("span", { class: "when" }, element("span", {}, state), time ? ` ${clock(time)}` : ""),
     );
   }
 

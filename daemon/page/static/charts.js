@@ -1,7 +1,7 @@
 // How the memory has grown, and how long its queries take.
 import { getText } from "./api.js";
-import { colour, dress, Plot, Range, Source, whenPaletteChanges } from "./drawing.js";
-import { by, clock, ms, number } from "./text.js";
+import { colour, dress, Plot, Range, Source, whenPaletteChanges } from "./plotting.js";
+import { byId, clock, milliseconds, number } from "./text.js";
 
 const MOST = 400;
 const LEAST_MS = 60000;
@@ -52,7 +52,7 @@ async function place(made) {
 export class Growth {
   constructor() {
     this.points = [];
-    this.figure = figure(by("growth"));
+    this.figure = figure(byId("growth"));
     this.source = Source({ time: [], triples: [], phrases: [], passages: [] });
     this.lines = KINDS.map((kind) =>
       this.figure.step({ field: "time" }, { field: kind }, "after", { source: this.source, line_width: 2, legend_label: kind }),
@@ -96,7 +96,7 @@ export class Growth {
     span(this.figure, data.time);
     this.figure.y_range.end = Math.max(10, ...data.triples, ...data.phrases, ...data.passages) * 1.25;
     const first = points[0];
-    by("growth-note").textContent = last
+    byId("growth-note").textContent = last
       ? `${KINDS.map((kind) => `${number.format(last[kind])} ${kind}`).join(", ")}; ` +
         `${KINDS.map((kind) => number.format(first[kind])).join(", ")} as of ${clock(first.time)}.`
       : "Nothing has been committed yet.";
@@ -109,7 +109,7 @@ export class Latency {
     this.before = null;
     this.shown = { time: [], p50: [], p95: [] };
     this.mine = { time: [], took: [] };
-    this.figure = figure(by("latency"));
+    this.figure = figure(byId("latency"));
     this.source = Source(this.shown);
     this.dots = Source(this.mine);
     this.p95 = this.figure.line({ field: "time" }, { field: "p95" }, { source: this.source, line_width: 2, legend_label: "p95" });
@@ -153,9 +153,9 @@ export class Latency {
       this.source.data = this.shown;
       this.scale();
     }
-    by("latency-note").textContent =
+    byId("latency-note").textContent =
       `${number.format(now.count)} ${now.count === 1 ? "query" : "queries"} since the daemon started: half within ` +
-      `${ms(quantile(now.buckets, 0.5))}, 95 of 100 within ${ms(quantile(now.buckets, 0.95))}. Milliseconds.`;
+      `${milliseconds(quantile(now.buckets, 0.5))}, 95 of 100 within ${milliseconds(quantile(now.buckets, 0.95))}. Milliseconds.`;
   }
 
   scale() {

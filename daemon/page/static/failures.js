@@ -1,20 +1,20 @@
 // Documents that failed, why, and the way to try them again.
 import { get, post } from "./api.js";
-import { baseName, by, el, named, number, place, said } from "./text.js";
+import { baseName, byId, documentName, documentText, element, number, place } from "./text.js";
 
 const MOST = 50;
 
 export class Failures {
   constructor() {
-    this.card = by("failures");
-    this.list = by("failure-list");
-    this.note = by("failures-note");
+    this.card = byId("failures");
+    this.list = byId("failure-list");
+    this.note = byId("failures-note");
     this.timer = 0;
-    by("retry-all").addEventListener("click", () => this.retry(undefined, by("retry-all")));
+    byId("retry-all").addEventListener("click", () => this.retry(undefined, byId("retry-all")));
   }
 
   // Soon: many events come together.
-  later() {
+  loadSoon() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.load().catch((error) => (this.note.textContent = error.message)), 250);
   }
@@ -30,16 +30,16 @@ export class Failures {
 
   row(entry) {
     const name = entry.title || baseName(entry.uri);
-    const retry = el("button", { type: "button" }, "Retry", el("span", { class: "hidden" }, ` ${name.slice(0, 80)}`));
+    const retry = element("button", { type: "button" }, "Retry", element("span", { class: "hidden" }, ` ${name.slice(0, 80)}`));
     retry.addEventListener("click", () => this.retry(entry.uri, retry));
     const tries = `tried ${number.format(entry.attempts)} ${entry.attempts === 1 ? "time" : "times"}`;
-    return el(
+    return element(
       "li",
       { class: "failure", "data-uri": entry.uri.slice(0, 2000) },
-      named(name, { cls: "name one", most: 90 }),
+      documentName(name, { cls: "name one", most: 90 }),
       retry,
-      said(entry.error ?? "no reason was given", { tag: "p", cls: "reason", most: 600 }),
-      el("span", { class: "place" }, named(place(entry.uri), { cls: "one", most: 140 }), tries),
+      documentText(entry.error ?? "no reason was given", { tag: "p", cls: "reason", most: 600 }),
+      element("span", { class: "place" }, documentName(place(entry.uri), { cls: "one", most: 140 }), tries),
     );
   }
 
@@ -52,6 +52,6 @@ export class Failures {
       this.note.textContent = error.message;
     }
     button.disabled = false;
-    this.later();
+    this.loadSoon();
   }
 }

@@ -24,7 +24,7 @@ function spread(n, x, y, placed, charges, sources, targets, weights) {
     const heat = 0.15 * size * (1 - turn / steps) ** 1.5 + 0.002;
     dx.fill(0);
     dy.fill(0);
-    push(n, x, y, dx, dy, charges);
+    repelAll(n, x, y, dx, dy, charges);
     for (let e = 0; e < sources.length; e++) {
       const a = sources[e];
       const b = targets[e];
@@ -50,7 +50,7 @@ function spread(n, x, y, placed, charges, sources, targets, weights) {
 }
 
 // Each node away from each: near ones one by one, those of far cells as one at their middle.
-function push(n, x, y, dx, dy, charges) {
+function repelAll(n, x, y, dx, dy, charges) {
   let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity;
   for (let i = 0; i < n; i++) {
     x0 = Math.min(x0, x[i]);
@@ -90,16 +90,16 @@ function push(n, x, y, dx, dy, charges) {
       if (near) {
         for (let m = begins[cell]; m < begins[cell + 1]; m++) {
           const j = members[m];
-          if (j !== i) away(i, x[i] - x[j], y[i] - y[j], charges[i] * charges[j], dx, dy, j);
+          if (j !== i) repel(i, x[i] - x[j], y[i] - y[j], charges[i] * charges[j], dx, dy, j);
         }
       } else {
-        away(i, x[i] - cx[cell] / weight[cell], y[i] - cy[cell] / weight[cell], charges[i] * weight[cell], dx, dy, i);
+        repel(i, x[i] - cx[cell] / weight[cell], y[i] - cy[cell] / weight[cell], charges[i] * weight[cell], dx, dy, i);
       }
     }
   }
 }
 
-function away(i, ex, ey, many, dx, dy, j) {
+function repel(i, ex, ey, many, dx, dy, j) {
   let square = ex * ex + ey * ey;
   if (square < 1e-6) {
     // On the same spot: apart along a direction of their own.

@@ -1,39 +1,39 @@
 // The question, the passages that answer it, and what led to them.
 import { post } from "./api.js";
-import { by, el, line, ms, named, percent, place, said, unwrapped } from "./text.js";
-import { best, marked, marker } from "./words.js";
+import { byId, documentName, documentText, element, line, milliseconds, percent, place, unwrapped } from "./text.js";
+import { best, marked, marker } from "./highlight.js";
 
 const K = 5;
 const BRIEF = 340;
 const LONG = 60000;
 
 export class Search {
-  constructor(moments, graph, asked) {
-    this.moments = moments;
+  constructor(timeSlider, graph, asked) {
+    this.timeSlider = timeSlider;
     this.graph = graph;
     this.asked = asked;
-    this.form = by("search");
-    this.outcome = by("outcome");
+    this.form = byId("search");
+    this.outcome = byId("outcome");
     this.under = null;
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.go();
     });
-    for (const id of ["mode", "beside"]) by(id).addEventListener("change", () => this.again());
+    for (const id of ["mode", "beside"]) byId(id).addEventListener("change", () => this.again());
   }
 
   question() {
-    return by("question").value.trim();
+    return byId("question").value.trim();
   }
 
   ask(question) {
-    by("question").value = question;
+    byId("question").value = question;
     this.go();
   }
 
   // Asks anew where something has been asked.
   again() {
-    if (!by("answers").hidden && this.question()) this.go();
+    if (!byId("answers").hidden && this.question()) this.go();
   }
 
   async go() {
@@ -41,10 +41,10 @@ export class Search {
     if (!question) return;
     this.under?.abort();
     const under = (this.under = new AbortController());
-    const mode = by("mode").value || undefined;
-    const as_of = this.moments.asOf();
+    const mode = byId("mode").value || undefined;
+    const as_of = this.timeSlider.asOf();
     const wanted = { query: question, k: K, mode, as_of, explain: true };
-    const beside = by("beside").checked;
+    const beside = byId("beside").checked;
     this.say("Searching …");
     try {
       const answers = await Promise.all([
@@ -67,11 +67,11 @@ export class Search {
 
   show(question, answer, dense) {
     const count = answer.passages.length;
-    const at = this.moments.chosen();
+    const at = this.timeSlider.chosen();
     const when = at ? `as of commit ${answer.commit}` : `commit ${answer.commit}`;
     const note = answer.note ? ` · ${line(answer.note, 300)}` : "";
-    this.say(`${count} ${count === 1 ? "passage" : "passages"} · mode ${answer.mode} · ${when} · ${ms(answer.took_ms)}${note}`);
-    const answers = by("answers");
+    this.say(`${count} ${count === 1 ? "passage" : "passages"} · mode ${answer.mode} · ${when} · ${milliseconds(answer.took_ms)}${note}`);
+    const answers = byId("answers");
     answers.classList.toggle("two", Boolean(dense));
     answers.replaceChildren(this.column(question, answer, dense), ...(dense ? [this.column(question, dense, answer)] : []));
     answers.hidden = false;
@@ -80,36 +80,36 @@ export class Search {
 
   column(question, answer, other) {
     const found = marker(question, answer);
-    const list = el("ol", { class: "found" }, ...answer.passages.map((passage) => this.hit(passage, answer, found, other)));
-    if (!answer.passages.length) list.append(el("li", { class: "empty" }, "Nothing was found."));
-    const title = other ? el("h3", {}, `${answer.mode} · ${ms(answer.took_ms)}`) : null;
-    return el("div", { "data-mode": answer.mode }, title, list);
+    const list = element("ol", { class: "found" }, ...answer.passages.map((passage) => this.hit(passage, answer, found, other)));
+    if (!answer.passages.length) list.append(element("li", { class: "empty" }, "Nothing was found."));
+    const title = other ? element("h3", {}, `${answer.mode} · ${milliseconds(answer.took_ms)}`) : null;
+    return element("div", { "data-mode": answer.mode }, title, list);
   }
 
   hit(passage, answer, found, other) {
     const whole = unwrapped(passage.text.slice(0, LONG));
     const from = best(whole, found, BRIEF);
     const part = whole.slice(from).replace(/\s+/g, " ");
-    const text = el("div", { class: "said text", dir: "auto" }, from ? "… " : "", ...marked(part, found, BRIEF));
-    const foot = el("div", { class: "foot" });
+    const text = element("div", { class: "said text", dir: "auto" }, from ? "… " : "", ...marked(part, found, BRIEF));
+    const foot = element("div", { class: "foot" });
     const reason = answer.explain?.passages.find((each) => each.id === passage.id);
-    const item = el(
+    const item = element(
       "li",
       { class: "hit", "data-passage": passage.id },
-      el("span", { class: "rank" }, String(passage.rank)),
-      el(
+      element("span", { class: "rank" }, String(passage.rank)),
+      element(
         "div",
         {},
-        named(passage.title, { tag: "h4" }),
-        el("div", { class: "place" }, named(`${place(passage.document)}${where(passage.location)}`, { cls: "one", most: 160 })),
+        documentName(passage.title, { tag: "h4" }),
+        element("div", { class: "place" }, documentName(`${place(passage.document)}${where(passage.location)}`, { cls: "one", most: 160 })),
         text,
         foot,
       ),
     );
-    foot.append(el("span", {}, `score ${passage.score.toFixed(4)}`));
-    if (other) foot.append(el("span", { class: "badge" }, standing(passage, other)));
+    foot.append(element("span", {}, `score ${passage.score.toFixed(4)}`));
+    if (other) foot.append(element("span", { class: "badge" }, rankIn(passage, other)));
     if (reason) {
-      const why = el("button", { type: "button", class: "quiet", "aria-expanded": "false" }, "Why");
+      const why = element("button", { type: "button", class: "quiet", "aria-expanded": "false" }, "Why");
       let panel = null;
       why.addEventListener("click", () => {
         if (!panel) {
@@ -119,12 +119,12 @@ export class Search {
         }
         panel.hidden = !panel.hidden;
         why.setAttribute("aria-expanded", String(!panel.hidden));
-        this.graph.light(panel.hidden ? [] : pathNodes(reason));
+        this.graph.showPath(panel.hidden ? [] : pathNodes(reason));
       });
       foot.append(why);
     }
     if (whole.length > BRIEF) {
-      const more = el("button", { type: "button", class: "quiet", "aria-expanded": "false" }, "All of it");
+      const more = element("button", { type: "button", class: "quiet", "aria-expanded": "false" }, "All of it");
       const brief = [...text.childNodes];
       more.addEventListener("click", () => {
         const open = more.getAttribute("aria-expanded") === "false";
@@ -138,54 +138,54 @@ export class Search {
   }
 
   why(reason) {
-    const panel = el("div", { class: "why" });
+    const panel = element("div", { class: "why" });
     const seeds = (reason.seeds ?? []).filter((seed) => seed.share >= 0.005).slice(0, 4);
-    panel.append(el("p", {}, `Its likeness to the question is ${reason.similarity.toFixed(3)} (cosine).`));
+    panel.append(element("p", {}, `Its likeness to the question is ${reason.similarity.toFixed(3)} (cosine).`));
     if (reason.path) {
       panel.append(
-        el("p", {}, `${percent(Math.min(reason.path.share, 1))} of its score came along this way, which the graph shows:`),
-        el("div", { class: "steps" }, ...reason.path.steps.flatMap(step)),
+        element("p", {}, `${percent(Math.min(reason.path.share, 1))} of its score came along this way, which the graph shows:`),
+        element("div", { class: "steps" }, ...reason.path.steps.flatMap(step)),
       );
     }
     if (seeds.length) {
       const parts = seeds.map((seed) => `${line(seed.phrase, 60)} ${percent(seed.share)}`);
       const own = reason.own_share >= 0.005 ? [`the passage itself ${percent(reason.own_share)}`] : [];
-      panel.append(said(`By origin: ${[...parts, ...own].join(" · ")}`, { tag: "p", cls: "note" }));
+      panel.append(documentText(`By origin: ${[...parts, ...own].join(" · ")}`, { tag: "p", cls: "note" }));
     }
     return panel;
   }
 
   evidence(answer) {
-    const triples = el("ul", { class: "triples" });
+    const triples = element("ul", { class: "triples" });
     for (const triple of answer.triples.slice(0, 12)) {
       const text = [triple.subject, triple.predicate, triple.object].map((part) => line(part, 80)).join(" · ");
       triples.append(
-        el(
+        element(
           "li",
           { class: triple.kept ? "kept" : "dropped" },
-          el("span", { class: "score" }, triple.score.toFixed(3)),
-          el("span", { class: "said", dir: "auto" }, triple.kept ? null : el("span", { class: "hidden" }, "not kept: "), text),
+          element("span", { class: "score" }, triple.score.toFixed(3)),
+          element("span", { class: "said", dir: "auto" }, triple.kept ? null : element("span", { class: "hidden" }, "not kept: "), text),
         ),
       );
     }
     const stages = Object.entries(answer.explain?.stages_ms ?? {});
     const longest = Math.max(...stages.map(([, took]) => took), 0.001);
-    const bars = el("ul", { class: "bars" });
+    const bars = element("ul", { class: "bars" });
     for (const [name, took] of stages) {
       bars.append(
-        el(
+        element(
           "li",
           {},
-          el("span", {}, name),
-          el("meter", { min: "0", max: String(longest), value: String(took), "aria-label": name }),
-          el("span", { class: "value" }, ms(took)),
+          element("span", {}, name),
+          element("meter", { min: "0", max: String(longest), value: String(took), "aria-label": name }),
+          element("span", { class: "value" }, milliseconds(took)),
         ),
       );
     }
-    const evidence = by("evidence");
+    const evidence = byId("evidence");
     evidence.replaceChildren();
-    if (answer.triples.length) evidence.append(el("div", {}, el("h3", {}, "Triples that matched"), triples));
-    if (stages.length) evidence.append(el("div", {}, el("h3", {}, "Where the time went"), bars));
+    if (answer.triples.length) evidence.append(element("div", {}, element("h3", {}, "Triples that matched"), triples));
+    if (stages.length) evidence.append(element("div", {}, element("h3", {}, "Where the time went"), bars));
     evidence.hidden = !evidence.children.length;
   }
 }
@@ -197,7 +197,7 @@ function where(location) {
   return "";
 }
 
-function standing(passage, other) {
+function rankIn(passage, other) {
   const there = other.passages.find((each) => each.id === passage.id);
   return there ? `${other.mode}: ${there.rank}` : `${other.mode}: not among its ${other.passages.length}`;
 }
@@ -212,10 +212,10 @@ function pathNodes(reason) {
 
 // A step of the way: the edge that leads to it, in words, and the node.
 function step(each) {
-  const node = named(each.text, { cls: `node ${each.kind}`, most: 80 });
+  const node = documentName(each.text, { cls: `node ${each.kind}`, most: 80 });
   if (!each.edge) return [node];
   const stated = each.triples?.[0];
   const words = { context: each.kind === "passage" ? "is in" : "which names", synonym: "is like" };
   const told = each.edge === "relation" && stated ? stated.predicate : (words[each.edge] ?? each.edge);
-  return [el("span", { class: "by" }, "— ", named(told, { cls: "told", most: 60 }), " →"), node];
+  return [element("span", { class: "by" }, "— ", documentName(told, { cls: "told", most: 60 }), " →"), node];
 }

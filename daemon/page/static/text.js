@@ -22,7 +22,7 @@ export function line(text, most = 120) {
 }
 
 // An element with properties, attributes and children; strings among the children become text.
-export function el(tag, given = {}, ...children) {
+export function element(tag, given = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || value === null || value === false) continue;
@@ -35,12 +35,12 @@ export function el(tag, given = {}, ...children) {
 }
 
 // A name or a text of a document's: isolated, so that its direction ends with it.
-export function said(text, { tag = "span", most = 300, cls = "" } = {}) {
-  return el(tag, { class: `said ${cls}`.trim(), dir: "auto" }, shown(text, most));
+export function documentText(text, { tag = "span", most = 300, cls = "" } = {}) {
+  return element(tag, { class: `said ${cls}`.trim(), dir: "auto" }, shown(text, most));
 }
 
-export function named(text, { tag = "span", most = 120, cls = "" } = {}) {
-  return el(tag, { class: `said ${cls}`.trim(), dir: "auto" }, line(text, most) || "(no title)");
+export function documentName(text, { tag = "span", most = 120, cls = "" } = {}) {
+  return element(tag, { class: `said ${cls}`.trim(), dir: "auto" }, line(text, most) || "(no title)");
 }
 
 // "people/odile-brandt.md" of a file's URI: its last two parts; the whole of any other.
@@ -59,6 +59,12 @@ export function baseName(uri) {
 }
 
 export const number = new Intl.NumberFormat("en");
+
+// "1 edge", "2,000 edges".
+export function count(many, what) {
+  return `${number.format(many)} ${what}${many === 1 ? "" : "s"}`;
+}
+
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 
@@ -69,7 +75,7 @@ export function clock(time) {
   return today ? CLOCK.format(at) : `${DAY.format(at)}, ${CLOCK.format(at)}`;
 }
 
-export function ms(value) {
+export function milliseconds(value) {
   return value >= 1000 ? `${(value / 1000).toFixed(2)} s` : `${value.toFixed(value < 10 ? 1 : 0)} ms`;
 }
 
@@ -78,4 +84,4 @@ export function percent(share) {
   return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 }
 
-export const by = (id) => document.getElementById(id);
+export const byId = (id) => document.getElementById(id);

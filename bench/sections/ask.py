@@ -1,0 +1,139 @@
+"""Questions through a running daemon, against a model of 300 ms a call: what hippod adds, in wall and processor time.
+
+The model is a script in a process of its own and answers in no time once its 300 ms are over. `own` is what is left of
+the time between request and answer, as the client sees it, when the calls' 300 ms are taken away: the API, retrieval,
+prompts, reading replies, the HTTP to the model, sessions written to disk, JSON; `cpu` is the processor time that the daemon's
+process spent meanwhile, which other work on the machine disturbs less. The memory is the example drive by the rules.
+"""
+
+import shutil
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench.support.model_process import model_process
+from bench.support.synthetic_documents import World
+from tests.e2e.real_hippod import Daemon
+from tests.memory.answering.working_memory.scripted_model import playing
+from tests.memory.llm.model_server import Call, ModelServer, obedient
+
+ROOT = Path(__file__).parents[2]
+LATENCY_S = 0.3
+QUESTIONS = 10
+ADDED = 20
+"""Documents handed in at a time while questions are asked beside indexing."""
+WAYS: tuple[tuple[str, dict[str, Any], bool], ...] = (
+    ("`ask`", {}, False),
+    ("`ask --steps 3`", {"steps": 3}, False),
+    ("`ask --deep`", {"deep": True}, False),
+    ("`ask --deep --session`", {"deep": True, "session": "bench"}, False),
+    ("`ask --deep` beside indexing", {"deep": True}, True),
+)
+
+
+def run(results: dict[str, Any]) -> str:
+    lines = [
+        "| question | calls | time p50 | own p50 | own, share p50 | cpu, share |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    with model_process(_serve) as (url, _), tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        home.mkdir()
+        shutil.copytree(ROOT / "examples" / "drive", home / "drive")
+        encoder = {"backend": "sentence-transformers"}
+        llm = {"base_url": url, "model": "scripted"}
+        with Daemon(home, llm=llm, encoder=encoder, retrieval={"filter": "none"}) as daemon:
+            daemon.wait(600)
+            for name, body, beside in WAYS:
+                results[name] = found = _measured(daemon, body, beside)
+                lines.append(
+                    f"| {name} | {found['calls']:g} | {found['seconds']:.2f} s | {found['own_s'] * 1000:.0f} ms "
+                    f"| {found['share']:.1%} | {'' if beside else format(found['cpu_share'], '.1%')} |"
+                )
+    return "\n".join(lines)
+
+
+def _measured(daemon: Daemon, body: dict[str, Any], beside: bool) -> dict[str, Any]:
+    """One question to warm up, then `QUESTIONS` one after the other."""
+    assert daemon.process is not None
+    process = psutil.Process(daemon.process.pid)
+    times, calls, shares = [], [], []
+    with _indexing(daemon) if beside else _nothing():
+        _asked(daemon, 0, body)
+        before = process.cpu_times()
+        for number in range(1, QUESTIONS + 1):
+            began = time.perf_counter()
+            answer = _asked(daemon, number, body)
+            times.append(time.perf_counter() - began)
+            calls.append(answer["calls"])
+            shares.append((times[-1] - answer["calls"] * LATENCY_S) / times[-1])
+        after = process.cpu_times()
+    cpu = after.user + after.system - before.user - before.system
+    return {
+        "calls": statistics.fmean(calls),
+        "seconds": statistics.median(times),
+        "own_s": statistics.median(t - n * LATENCY_S for t, n in zip(times, calls, strict=True)),
+        "share": statistics.median(shares),
+        "share_most": max(shares),
+        "cpu_s": cpu / QUESTIONS,
+        "cpu_share": cpu / sum(times),
+    }
+
+
+def _asked(daemon: Daemon, number: int, body: dict[str, Any]) -> dict[str, Any]:
+    question = f"What have the people of station {number} to do with the river?"
+    answer = daemon.ask("POST", "/v1/ask", json={"question": question, **body})
+    assert answer["written"], answer["note"]
+    return answer
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def _indexing(daemon: Daemon) -> Iterator[None]:
+    """Documents with triples are added and committed, one lot after the other, for as long as this lasts."""
+    over = threading.Event()
+    passages = World(1).passages(1_000_000)
+
+    def add() -> None:
+        number = 0
+        while not over.is_set():
+            lot = [next(passages) for _ in range(ADDED)]
+            daemon.add(
+                *[
+                    {"id": f"w{number + at}", "title": title, "text": text, "triples": [list(t) for t in triples]}
+                    for at, (title, text, triples) in enumerate(lot)
+                ]
+            )
+            number += ADDED
+            daemon.wait()
+
+    thread = threading.Thread(target=add)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _serve(pipe: Connection) -> None:
+    def instead(call: Call, turn: int) -> Any:
+        if call.purpose == "thought":
+            return {"thought": f"The river has a station, part {turn}.", "sources": [1], "answers": False}
+        return obedient(call) if call.purpose in ("filter", "probe") else None
+
+    with ModelServer(playing(instead), LATENCY_S) as server:
+        pipe.send(server.url)
+        pipe.recv()

@@ -1,0 +1,91 @@
+"""Kills a process that works on a store, again and again, and counts what does not hold afterwards.
+
+`HIPPOD_BENCH_CRASHES` says how many times (200), `HIPPOD_BENCH_SEED` with which moments (the clock's, and told); a run can so
+be made in slices. `HIPPOD_BENCH_EXAMPLES` says how many random histories the stateful test takes (20,000; it is what
+`tests/store/test_order_independence.py` runs fewer of); 0 leaves either out. Progress is printed as it comes.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.crash.crashing import Crashes
+
+ROOT = Path(__file__).parents[2]
+SLICE = 1_000
+"""Histories of one process: each slice has a seed of its own, and a failure is known when its slice ends."""
+
+TOLD = 20
+"""Kills between two lines of progress."""
+
+
+def run(results: dict[str, Any]) -> str:
+    seed = int(os.environ.get("HIPPOD_BENCH_SEED", str(int(time.time()))))
+    rows = [("seed", str(seed))]
+    results["violations"] = []
+    if count := int(os.environ.get("HIPPOD_BENCH_CRASHES", "200")):
+        rows += _kills(count, seed, results)
+    if examples := int(os.environ.get("HIPPOD_BENCH_EXAMPLES", "20000")):
+        rows += _histories(examples, seed, results)
+    results["seed"] = seed
+    return "\n".join(["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in rows)])
+
+
+def _kills(count: int, seed: int, results: dict[str, Any]) -> list[tuple[str, str]]:
+    failures: list[str] = []
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="hippod-crashes-") as place:
+        crashes = Crashes(Path(place, "store"), seed)
+        done = 0
+        for done in range(1, count + 1):
+            try:
+                crashes.crash(longest_s=1.5)
+            except AssertionError as error:
+                kept = tempfile.mkdtemp(prefix="hippod-crashed-")
+                shutil.copytree(crashes.folder, Path(kept, "store"))
+                failures.append(f"kill {done}, the store is kept in {kept}: {str(error)[:1000]}")
+                break
+            if done % TOLD == 0:
+                print(f"{done} kills, {crashes.done} commits, {time.perf_counter() - began:.0f} s", flush=True)
+    results["violations"] += failures
+    results["kills"] = {"kills": done, "commits": crashes.done, "failures": failures}
+    return [
+        ("kills -9 of a working process", str(done)),
+        ("commits acknowledged and found again", str(crashes.done)),
+        ("failures", f"{len(failures)} {failures[0] if failures else ''}"),
+        ("seconds", f"{time.perf_counter() - began:.0f}"),
+    ]
+
+
+def _histories(examples: int, seed: int, results: dict[str, Any]) -> list[tuple[str, str]]:
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "pytest", "-q", "--timeout", "0", "tests/store/test_order_independence.py"]
+    passed, output = 0, ""
+    while passed < examples:
+        part = min(SLICE, examples - passed)
+        done = subprocess.run(
+            [*command, f"--hypothesis-seed={seed + passed}"],
+            cwd=ROOT,
+            env={**os.environ, "HIPPOD_EXAMPLES": str(part)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            output = done.stdout[-4000:]
+            print(output, flush=True)
+            results["violations"].append(f"histories from seed {seed + passed} did not pass")
+            break
+        passed += part
+        print(f"{passed} histories, {time.perf_counter() - began:.0f} s", flush=True)
+    results["histories"] = {"examples": passed, "passed": passed == examples, "output": output}
+    return [
+        ("random histories that equal the oracle after each step", f"{passed:,} of {examples:,}"),
+        ("all equal", "yes" if passed == examples else "**no**"),
+        ("seconds", f"{time.perf_counter() - began:.0f}"),
+    ]

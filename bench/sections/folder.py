@@ -1,0 +1,346 @@
+"""The main job with the real daemon and the packaged encoder: how soon a change answers, and what a bulk load costs.
+
+Latencies are what a user sees: from the moment a file is closed (or deleted) until a query in the default mode over the
+socket answers accordingly, asked again and again without pause. Memory is the resident memory of the daemon and of all
+its child processes together, sampled; pages that they share are counted more than once.
+"""
+
+import json
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from tests.e2e.real_hippod import ROOT, Daemon
+
+CORPUS = ROOT.parent / "shared" / "data" / "2wiki" / "corpus.json"
+DRIVE = ROOT / "examples" / "drive"
+SAVES = 200
+BETWEEN_S = 0.1
+"""The daemon rests this long between two changes."""
+PATIENCE_S = 30.0
+BULK_PATIENCE_S = 3_600.0
+SAMPLE_S = 0.25
+QUERY_EVERY_S = 0.5
+MIB = 1 << 20
+
+GIVEN = [
+    "Alma",
+    "Bertil",
+    "Cora",
+    "Doran",
+    "Elin",
+    "Folke",
+    "Greta",
+    "Harald",
+    "Ilse",
+    "Jon",
+    "Katla",
+    "Leif",
+    "Maren",
+    "Nils",
+    "Oda",
+    "Per",
+    "Ragna",
+    "Sixten",
+    "Tove",
+    "Ulrik",
+]
+SURNAMES = {
+    "first": ["Holm", "Quist", "Aasen", "Brandt", "Castor", "Dorn", "Ekdahl", "Frost", "Grane", "Hjort"],
+    "second": ["Falk", "Ibsen", "Jarl", "Kvist", "Lund", "Mark", "Norrby", "Oxen", "Palm", "Rask"],
+}
+"""Two hundred different names for the first text of each file, as many others for the second."""
+CRAFTS = ("clock", "violin", "kite", "loom", "kiln", "sledge", "lantern", "compass", "harp", "globe")
+TOWNS = ("Varnhem", "Tollmin", "Skara", "Pellan", "Ostrel", "Marnby", "Lindau", "Karrow", "Hjo", "Grenna")
+
+
+def run(results: dict[str, Any]) -> str:
+    """Starts, changes, and bulk loads; Markdown tables."""
+    folder = Path(tempfile.mkdtemp(prefix="hippod-bench-"))
+    try:
+        parts = [_starts(folder / "start", results), _changes(folder / "changes", results)]
+        if CORPUS.exists():
+            parts.append(_bulk(folder, results))
+        else:
+            parts.append(
+                "Bulk load skipped: the corpus is read from ../shared/data/2wiki/corpus.json, which is not there."
+            )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return "\n\n".join(parts)
+
+
+def _daemon(home: Path, **sections: Any) -> Daemon:
+    return Daemon(home, encoder={"backend": "sentence-transformers"}, **sections)
+
+
+# Start.
+
+
+def _starts(home: Path, results: dict[str, Any]) -> str:
+    daemon = _daemon(home)
+    shutil.copytree(DRIVE, daemon.drive, dirs_exist_ok=True)
+    try:
+        ready_s = _timed(daemon.start)
+        indexed_s = _timed(lambda: daemon.wait(BULK_PATIENCE_S))
+        documents = int(daemon.status()["documents"])
+        daemon.stop()
+        again_s = _timed(daemon.start)
+    finally:
+        daemon.close()
+    results["start"] = {
+        "ready_s": ready_s,
+        "drive_indexed_s": indexed_s,
+        "drive_documents": documents,
+        "ready_again_s": again_s,
+    }
+    return _table(
+        ("start", "seconds"),
+        [
+            ("process started → ready, new store", f"{ready_s:.2f}"),
+            (f"ready → the example drive is indexed ({documents} documents)", f"{indexed_s:.2f}"),
+            ("process started → ready, with that store", f"{again_s:.2f}"),
+        ],
+    )
+
+
+# One change at a time.
+
+
+def _name(number: int, version: str) -> str:
+    return f"{GIVEN[number % 20]} {SURNAMES[version][number // 20 % 10]}"
+
+
+def _text(number: int, version: str) -> str:
+    """Some sentences about somebody of whom nothing else speaks."""
+    name, craft, town = _name(number, version), CRAFTS[number % 10], TOWNS[number // 10 % 10]
+    return (
+        f"# {name}\n\n{name} built the {craft} of {town} in {1700 + number}. The {craft} hangs in the hall of {town}, "
+        f"where {name} was born. It was mended twice, and {name} wrote a book about it before leaving {town} for good.\n"
+    )
+
+
+def _changes(home: Path, results: dict[str, Any]) -> str:
+    daemon = _daemon(home)
+    shutil.copytree(DRIVE, daemon.drive, dirs_exist_ok=True)
+    saved: list[float] = []
+    edited: list[float] = []
+    deleted: list[float] = []
+    try:
+        daemon.start().wait(BULK_PATIENCE_S)
+        for number in range(SAVES):
+            uri = daemon.write(f"bench/{number}.md", _text(number, "first"))
+            saved.append(_until(daemon, number, uri, "first"))
+            time.sleep(BETWEEN_S)
+        for number in range(SAVES):
+            uri = daemon.write(f"bench/{number}.md", _text(number, "second"))
+            edited.append(_until(daemon, number, uri, "second"))
+            time.sleep(BETWEEN_S)
+        for number in range(SAVES):
+            uri = daemon.uri(f"bench/{number}.md")
+            (daemon.drive / "bench" / f"{number}.md").unlink()
+            deleted.append(_until(daemon, number, uri, None))
+            time.sleep(BETWEEN_S)
+        stages = _stages(daemon)
+    finally:
+        daemon.close()
+    results["changes"] = {
+        "saved_s": _percentiles(saved),
+        "edited_s": _percentiles(edited),
+        "deleted_s": _percentiles(deleted),
+        "stage_mean_ms": stages,
+    }
+    rows = [
+        (name, *(f"{_percentiles(values)[key] * 1000:.0f}" for key in ("p50", "p95", "max")))
+        for name, values in (
+            ("saved → found", saved),
+            ("edited → found with the new text only", edited),
+            ("deleted → not found", deleted),
+        )
+    ]
+    return _table((f"{SAVES} changes, one after the other", "p50 ms", "p95 ms", "max ms"), rows)
+
+
+def _until(daemon: Daemon, number: int, uri: str, version: str | None) -> float:
+    """Seconds until the document is found with the text of `version` alone, or with `None` not found at all."""
+    began = time.perf_counter()
+    query = _text(number, version or "second").split("\n\n")[1].split(".")[0]
+    while True:
+        found = [passage["text"] for passage in daemon.query(query, mode=None, k=10) if passage["document"] == uri]
+        took = time.perf_counter() - began
+        if bool(found) == bool(version) and all(version and _name(number, version) in text for text in found):
+            return took
+        if took > PATIENCE_S:
+            raise AssertionError(f"after {took:.0f} s a query does not answer with {uri} as it is now")
+
+
+# Many at once.
+
+
+@dataclass
+class _Load:
+    """What was seen while a load went on."""
+
+    rss: list[int] = field(default_factory=list)
+    query_s: list[float] = field(default_factory=list)
+    query_failures: int = 0
+
+
+@contextmanager
+def _watched(daemon: Daemon, queries: list[str]) -> Iterator[_Load]:
+    load = _Load()
+    done = threading.Event()
+
+    def sample() -> None:
+        assert daemon.process is not None
+        me = psutil.Process(daemon.process.pid)
+        while not done.wait(SAMPLE_S):
+            total = 0
+            for process in (me, *me.children(recursive=True)):
+                try:
+                    total += process.memory_info().rss
+                except psutil.NoSuchProcess:
+                    continue
+            load.rss.append(total)
+
+    def ask() -> None:
+        number = 0
+        while not done.wait(QUERY_EVERY_S):
+            began = time.perf_counter()
+            body = {"query": queries[number % len(queries)]}
+            try:
+                response = daemon.http.post("/v1/query", json=body)
+                load.query_failures += not response.is_success
+            except OSError:
+                load.query_failures += 1
+            load.query_s.append(time.perf_counter() - began)
+            number += 1
+
+    threads = [threading.Thread(target=sample), threading.Thread(target=ask)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield load
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
+def _bulk(folder: Path, results: dict[str, Any]) -> str:
+    corpus = json.loads(CORPUS.read_text("utf-8"))
+    rows = []
+    for name, write in (("one file each", _as_files), ("one .jsonl", _as_lines)):
+        daemon = _daemon(folder / name.replace(" ", "-").replace(".", ""))
+        write(daemon, corpus)
+        try:
+            figures = _load_once(daemon, [f"Who was {entry['title']}?" for entry in corpus[::17]])
+        finally:
+            daemon.close()
+            shutil.rmtree(daemon.home, ignore_errors=True)
+        results.setdefault("bulk", {})[name] = figures
+        results.setdefault("violations", []).extend(
+            f"bulk load, {name}: {figures[counted]:,} {told} failed"
+            for counted, told in (("failed", "documents"), ("query_failures", "queries"))
+            if figures[counted]
+        )
+        rows.append(
+            (
+                f"{len(corpus):,} passages, {name}",
+                f"{figures['took_s']:.0f}",
+                f"{figures['passages_per_s']:.0f}",
+                str(figures["failed"]),
+                f"{figures['rss_max_mib']:,.0f}",
+                f"{figures['query_s']['p50'] * 1000:.0f}",
+                f"{figures['query_s']['p95'] * 1000:.0f}",
+                f"{figures['restart_ready_s']:.1f}",
+            )
+        )
+    head = (
+        "bulk load",
+        "seconds",
+        "passages/s",
+        "failed",
+        "most memory, MiB",
+        "query p50 ms meanwhile",
+        "p95 ms",
+        "ready again, s",
+    )
+    return _table(head, rows)
+
+
+def _as_files(daemon: Daemon, corpus: list[dict[str, Any]]) -> None:
+    for entry in corpus:
+        daemon.write(f"{entry['idx'] % 64:02}/{entry['idx']}.md", f"# {entry['title']}\n\n{entry['text']}\n")
+
+
+def _as_lines(daemon: Daemon, corpus: list[dict[str, Any]]) -> None:
+    lines = (
+        json.dumps({"id": str(entry["idx"]), "title": entry["title"], "text": entry["text"]}) + "\n" for entry in corpus
+    )
+    daemon.write("corpus.jsonl", "".join(lines))
+
+
+def _load_once(daemon: Daemon, queries: list[str]) -> dict[str, Any]:
+    daemon.start()
+    with _watched(daemon, queries) as load:
+        began = time.perf_counter()
+        daemon.http.timeout = BULK_PATIENCE_S
+        status = daemon.wait(BULK_PATIENCE_S)
+        took = time.perf_counter() - began
+    figures = {
+        "took_s": took,
+        "documents": status["documents"],
+        "passages": status["passages"],
+        "phrases": status["phrases"],
+        "triples": status["triples"],
+        "edges": status["edges"],
+        "passages_per_s": status["passages"] / took,
+        "failed": status["failed"],
+        "rss_max_mib": max(load.rss) / MIB,
+        "rss_end_mib": load.rss[-1] / MIB,
+        "queries": len(load.query_s),
+        "query_failures": load.query_failures,
+        "query_s": _percentiles(load.query_s),
+        "stage_total_s": _stages(daemon, total=True),
+    }
+    stop_s = _timed(daemon.stop)
+    return figures | {"stop_s": stop_s, "restart_ready_s": _timed(daemon.start)}
+
+
+# Figures.
+
+
+def _stages(daemon: Daemon, total: bool = False) -> dict[str, float]:
+    """Time in each stage of the pipeline by the daemon's own count: a step's mean in ms, or all together in seconds."""
+    out = {}
+    for stage in ("parse", "extract", "encode", "commit"):
+        seconds = daemon.metric("hippod_stage_seconds_sum", stage=stage)
+        count = daemon.metric("hippod_stage_seconds_count", stage=stage)
+        out[stage] = round(seconds if total else 1000 * seconds / max(count, 1), 2)
+    return out
+
+
+def _timed(action: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def _percentiles(values: list[float]) -> dict[str, float]:
+    p50, p95, p99 = (float(value) for value in np.percentile(values, (50, 95, 99)))
+    return {"p50": p50, "p95": p95, "p99": p99, "max": max(values), "n": len(values)}
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

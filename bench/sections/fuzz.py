@@ -1,0 +1,50 @@
+"""Hostile input, a hundred thousand times over: configuration, JSON documents, JSON lines, OpenIE files, Kafka values and
+queries, nearly right and broken. None may end the process or take more than a second of processor time.
+
+`HIPPOD_BENCH_FUZZ` is the number of inputs (100,000), `HIPPOD_BENCH_FUZZ_SEED` the seed they are made from (the day's number
+where it is not given, so that each day tries others). What fails, and each target's slowest input, is kept under
+bench/results/fuzz/.
+"""
+
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.running import LIMIT_S, fuzz
+
+INPUTS = 100_000
+KEPT = Path(__file__).resolve().parents[1] / "results" / "fuzz"
+
+
+def run(results: dict[str, Any]) -> str:
+    inputs = int(os.environ.get("HIPPOD_BENCH_FUZZ", str(INPUTS)))
+    number = int(os.environ.get("HIPPOD_BENCH_FUZZ_SEED", str(int(time.time() // 86400))))
+    folder = Path(tempfile.mkdtemp(prefix="hippod-bench-"))
+    began = time.perf_counter()
+    try:
+        found = fuzz(folder, inputs, number, patience_s=6 * 3_600.0)
+        shutil.rmtree(KEPT, ignore_errors=True)
+        KEPT.mkdir(parents=True)
+        for kept in (*folder.glob("slowest-*"), *folder.glob("found")):
+            (shutil.copytree if kept.is_dir() else shutil.copyfile)(kept, KEPT / kept.name)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    results["fuzz"] = {
+        "seed": number,
+        "inputs": sum(each.inputs for each in found),
+        "failed": sum(each.failed for each in found),
+        "limit_s": LIMIT_S,
+        "took_s": round(time.perf_counter() - began, 1),
+        "targets": [asdict(each) for each in found],
+    }
+    results["violations"] = [f"{each.name}: {each.failed:,} inputs failed" for each in found if each.failed]
+    lines = ["| target | inputs | failed | slowest, ms of processor time |", "| --- | ---: | ---: | ---: |"]
+    lines += [f"| {each.name} | {each.inputs:,} | {each.failed} | {each.slowest_s * 1000:.0f} |" for each in found]
+    lines += [f"\n- {each.name}: {told}" for each in found for told in sorted(set(each.failures.values()))[:5]]
+    return "\n".join(
+        [f"seed {number}; the slowest inputs and those that failed are in `bench/results/fuzz/`", "", *lines]
+    )

@@ -1,0 +1,72 @@
+"""How fluently the page moves: a neighbourhood of 2,000 nodes and 8,000 edges, dragged in the system's Chromium.
+
+A real daemon with the `hash` encoder holds phrases that are joined to many others; the page asks for as many nodes as it may.
+The pointer drags the picture to and fro.
+"""
+
+import re
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+STEPS = 300
+WATCH = """() => {
+  const paints = CanvasRenderingContext2D.prototype;
+  const clear = paints.clearRect;
+  let drawn = 0;
+  paints.clearRect = function (...given) { drawn += 1; return clear.apply(this, given); };
+  window.frames_ms = [];
+  let last = performance.now();
+  const tick = (now) => {
+    if (drawn) window.frames_ms.push(now - last);
+    last = now;
+    drawn = 0;
+    requestAnimationFrame(tick);
+  };
+  requestAnimationFrame(tick);
+}"""
+"""The times of those frames alone in which the picture was drawn anew: each drawing begins with a clear."""
+
+
+def run(results: dict[str, Any]) -> str:
+    from playwright.sync_api import expect
+
+    from tests.daemon.page.browsing import base_url, browsing, opened, page_daemon
+    from tests.daemon.page.conftest import ring
+
+    with browsing() as browser, tempfile.TemporaryDirectory(prefix="hippod-page-") as folder:
+        daemon = page_daemon(Path(folder), passages={"max_tokens": 120}, graph={"synonym_threshold": 0.97})
+        with daemon:
+            daemon.add(*ring())
+            daemon.wait()
+            with opened(browser, base_url(daemon)) as watched:
+                page = watched.page
+                page.locator("#question").fill("station 0001")
+                page.locator("#question").press("Enter")
+                canvas = page.locator("#canvas")
+                expect(canvas).to_have_attribute("data-about", "station 0001", timeout=60_000)
+                page.locator("#nodes").select_option("2000")
+                expect(canvas).to_have_attribute("data-nodes", re.compile("^(19|20)..$"), timeout=60_000)
+                expect(canvas).to_have_attribute("aria-busy", "false", timeout=60_000)
+                canvas.scroll_into_view_if_needed()
+                results["nodes"], results["edges"] = (
+                    int(canvas.get_attribute(f"data-{each}") or 0) for each in ("nodes", "edges")
+                )
+                box = canvas.bounding_box()
+                assert box is not None
+                x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+                page.mouse.move(x, y)
+                page.evaluate(WATCH)
+                page.mouse.down()  # and on at once: a pointer that rests first is a long press, and drags nothing
+                for turn in range(4):
+                    page.mouse.move(x + (120 if turn % 2 == 0 else -120), y + 80 * (turn % 2), steps=STEPS // 4)
+                times = page.evaluate("() => window.frames_ms")
+                page.mouse.up()
+    assert len(times) > STEPS // 10, "the picture was not dragged"
+    results["frames"] = len(times)
+    results["median_ms"] = round(statistics.median(times), 1)
+    results["p95_ms"] = round(sorted(times)[int(0.95 * len(times))], 1)
+    head = "| nodes | edges | frames while dragging | median frame | p95 |\n| --- | --- | --- | --- | --- |"
+    figures = (results[each] for each in ("nodes", "edges", "frames", "median_ms", "p95_ms"))
+    return head + "\n| {:,} | {:,} | {} | {} ms | {} ms |".format(*figures)

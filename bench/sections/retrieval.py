@@ -1,0 +1,279 @@
+"""How well and how fast the memory answers: every mode on recorded triples and on those of the rules, ablations, growth.
+
+Recall is that of `hippoctl eval`: the share of a question's supporting passages among the first k. Times are of one query at
+a time: `took` by the daemon's own count, `socket` as the client sees it, each question new to the daemon.
+"""
+
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import igraph
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.support.large_graph import large_snapshot
+from cli.evaluation.questions import Question, read_questions
+from daemon.contract.query import QueryResponse
+from memory.encoder import make_encoder
+from memory.retrieval.modes import MODES
+from memory.retrieval.modes.fused import OCCURRENCE_WEIGHTS
+from memory.retrieval.query_context import QueryContext
+from memory.retrieval.retrieve import retrieve
+from memory.retrieval.settings import RetrievalSettings
+from tests.e2e.real_hippod import ROOT, Daemon, clean_environment
+
+SHARED = ROOT.parent / "shared" / "data" / "musique"
+DRIVE = ROOT / "examples" / "drive"
+KS = (2, 5, 10)
+WEIGHTS = (0.01, 0.05, 0.1, 0.3, 0.5)
+"""Of passages in the reset, as in the HippoRAG 2 paper's Table 5."""
+BULK_S = 3_600.0
+
+
+def run(results: dict[str, Any]) -> str:
+    """Markdown tables; all figures in `results`."""
+    folder = Path(tempfile.mkdtemp(prefix="hippod-bench-"))
+    try:
+        parts = []
+        if SHARED.exists():
+            parts += [_recorded(folder / "recorded", results), _rules(folder / "rules", results)]
+        else:
+            parts.append("MuSiQue skipped: its files are read from ../shared/data/musique, which is not there.")
+        parts.append(_drive(folder / "drive", results))
+        if SHARED.exists():
+            parts.append(_large(results))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return "\n\n".join(parts)
+
+
+def _daemon(home: Path) -> Daemon:
+    daemon = Daemon(home, encoder={"backend": "sentence-transformers"})
+    daemon.http.timeout = BULK_S
+    return daemon
+
+
+def _ctl(daemon: Daemon, *arguments: str | Path) -> dict[str, Any]:
+    """What hippoctl prints, however long it takes."""
+    command = daemon.command("--json", *arguments)
+    done = subprocess.run(command, env=clean_environment(daemon.home), capture_output=True, timeout=BULK_S)
+    if done.returncode:
+        raise AssertionError(f"hippoctl {arguments[0]} exited with {done.returncode}: {done.stderr.decode()}")
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+# Worlds.
+
+
+def _recorded(home: Path, results: dict[str, Any]) -> str:
+    """MuSiQue with the triples that GPT-3.5 found."""
+    with _daemon(home) as daemon:
+        began = time.perf_counter()
+        imported = _ctl(daemon, "import", SHARED / "openie.json")
+        daemon.wait(BULK_S)
+        took = time.perf_counter() - began
+        status = daemon.status()
+        questions = read_questions(SHARED / "questions.json")
+        latency = _latency(daemon, questions)
+        table = _modes(daemon, questions, results.setdefault("recorded", {}))
+        ablations = _ablations(daemon, questions, results["recorded"])
+        grown = [_grown(daemon, mode, results["recorded"]) for mode in ("fused", "hipporag2")]
+    results["recorded"] |= {"import_s": took, "import": imported, "status": status, "latency": latency}
+    sizes = ", ".join(f"{status[key]:,} {key}" for key in ("passages", "phrases", "triples"))
+    edges = ", ".join(f"{count:,} {kind}" for kind, count in status["edges"].items())
+    return "\n\n".join(
+        [
+            f"MuSiQue, recorded triples: {sizes}; edges: {edges}. `import` took {took:.1f} s "
+            f"({imported['skipped']} malformed triples skipped).",
+            table,
+            _latency_table(latency),
+            ablations,
+            *grown,
+        ]
+    )
+
+
+def _rules(home: Path, results: dict[str, Any]) -> str:
+    """MuSiQue with the triples of the rules."""
+    with _daemon(home) as daemon:
+        began = time.perf_counter()
+        _ctl(daemon, "add", SHARED / "corpus.json")
+        daemon.wait(BULK_S)
+        took = time.perf_counter() - began
+        status = daemon.status()
+        table = _modes(daemon, read_questions(SHARED / "questions.json"), results.setdefault("rules", {}))
+    results["rules"] |= {"add_s": took, "status": status}
+    return (
+        f"MuSiQue, triples of the rules (no model): {status['phrases']:,} phrases, {status['triples']:,} triples, "
+        f"{took:.1f} s from `add` to the last commit.\n\n{table}"
+    )
+
+
+def _drive(home: Path, results: dict[str, Any]) -> str:
+    """The example drive, as `make run` follows it."""
+    daemon = _daemon(home)
+    shutil.copytree(DRIVE, daemon.drive, dirs_exist_ok=True)
+    with daemon:
+        daemon.wait(BULK_S)
+        table = _modes(daemon, read_questions(ROOT / "examples" / "questions.json"), results.setdefault("drive", {}))
+    return f"The example drive and its questions, triples of the rules:\n\n{table}"
+
+
+# Recall.
+
+
+def _ask(daemon: Daemon, text: str, mode: str, **settings: Any) -> QueryResponse:
+    body = {"query": text, "mode": mode, "k": max(KS), "settings": settings}
+    return QueryResponse.model_validate(daemon.ask("POST", "/v1/query", json=body))
+
+
+def _recalls(daemon: Daemon, questions: list[Question], mode: str, **settings: Any) -> NDArray[np.float64]:
+    """Shape (questions, len(KS))."""
+    rows = []
+    for question in questions:
+        passages = _ask(daemon, question.text, mode, **settings).passages
+        rows.append([question.found(passages[:k]) / question.gold for k in KS])
+    return np.array(rows)
+
+
+def _modes(daemon: Daemon, questions: list[Question], results: dict[str, Any]) -> str:
+    """One row a mode, with the difference in recall@5 to hipporag2 and its 90 % interval."""
+    found = {mode: _recalls(daemon, questions, mode) for mode in MODES}
+    rows = []
+    for mode, recalls in found.items():
+        low, high = _interval(recalls[:, 1] - found["hipporag2"][:, 1])
+        difference = float((recalls[:, 1] - found["hipporag2"][:, 1]).mean())
+        everything = float((recalls[:, 1] == 1.0).mean())
+        results.setdefault("modes", {})[mode] = {
+            "recall": dict(zip(map(str, KS), recalls.mean(axis=0).round(4).tolist(), strict=True)),
+            "all@5": everything,
+            "recall@5 above hipporag2": {"mean": difference, "90 %": [low, high]},
+        }
+        shown = "" if mode == "hipporag2" else f"{difference:+.3f} [{low:+.3f}, {high:+.3f}]"
+        rows.append((f"`{mode}`", *(f"{value:.4f}" for value in recalls.mean(axis=0)), f"{everything:.2f}", shown))
+    head = (f"mode ({len(questions)} questions)", *(f"recall@{k}" for k in KS), "all@5", "recall@5 − `hipporag2`")
+    return _table(head, rows)
+
+
+def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:
+    """The 90 % bootstrap interval of a mean over questions."""
+    random = np.random.default_rng(0)
+    means = differences[random.integers(0, len(differences), (10_000, len(differences)))].mean(axis=1)
+    low, high = np.quantile(means, [0.05, 0.95])
+    return float(low), float(high)
+
+
+def _ablations(daemon: Daemon, questions: list[Question], results: dict[str, Any]) -> str:
+    """The paper's Table 4 (without passage nodes) and Table 5 (weight of passages)."""
+    settings: list[tuple[str, str, dict[str, Any]]] = [
+        (mode, "passage_nodes = false", {"passage_nodes": False}) for mode in ("hipporag2", "fused")
+    ]
+    settings += [("hipporag2", f"passage_weight = {weight}", {"passage_weight": weight}) for weight in WEIGHTS]
+    rows = []
+    for mode, name, chosen in settings:
+        recalls = _recalls(daemon, questions, mode, **chosen).mean(axis=0)
+        results.setdefault("ablations", {})[f"{mode}, {name}"] = recalls.round(4).tolist()
+        rows.append((f"`{mode}`, `{name}`", *(f"{value:.4f}" for value in recalls)))
+    return _table(("ablation", *(f"recall@{k}" for k in KS)), rows)
+
+
+def _grown(daemon: Daemon, mode: str, results: dict[str, Any]) -> str:
+    """The paper's Figure 3: the first segment's questions as three more segments come."""
+    whole = _ctl(daemon, "eval", SHARED / "questions.json", "--continual", "4", "--mode", mode)
+    results.setdefault("continual", {})[mode] = whole
+    rows = [
+        (str(row["segment"]), f"{row['passages']:,}", *(f"{row['recall'][str(k)]:.4f}" for k in KS))
+        for row in whole["segments"]
+    ]
+    return _table((f"segment ({whole['n']} questions of the first, `{mode}`)", "passages", *map(_at, KS)), rows)
+
+
+def _at(k: int) -> str:
+    return f"recall@{k}"
+
+
+# Time.
+
+
+def _latency(daemon: Daemon, questions: list[Question]) -> dict[str, Any]:
+    """Milliseconds by mode. A mark makes each question new, so that its encoding counts."""
+    out: dict[str, Any] = {}
+    for mode in MODES:
+        _ask(daemon, f"warm-up {mode}", mode)
+        took, socket = [], []
+        for question in questions:
+            began = time.perf_counter()
+            took.append(_ask(daemon, f"{question.text} ({mode})", mode).took_ms)
+            socket.append((time.perf_counter() - began) * 1000)
+        out[mode] = {"took_ms": _percentiles(took), "socket_ms": _percentiles(socket)}
+    return out
+
+
+def _latency_table(latency: dict[str, Any]) -> str:
+    rows = [
+        (f"`{mode}`", *(f"{each[kind][share]:.1f}" for kind in ("took_ms", "socket_ms") for share in ("p50", "p95")))
+        for mode, each in latency.items()
+    ]
+    return _table(("one query, ms, encoding included", "took p50", "p95", "socket p50", "p95"), rows)
+
+
+def _large(results: dict[str, Any]) -> str:
+    """97 thousand nodes and 1.4 million edges, without a daemon: the query, its walk, and the same walk by igraph."""
+    snapshot = large_snapshot(SHARED / "openie.json")
+    encoder = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "auto")
+    questions = [question.text for question in read_questions(SHARED / "questions.json")]
+    edges = dict(snapshot.edges)
+    figures: dict[str, Any] = {"nodes": snapshot.n_phrases + snapshot.n_passages, "edges": edges, "modes": {}}
+    rows = []
+    for mode in ("fused", "hipporag2", "dense"):
+        retrieve(snapshot, encoder, "warm-up", mode, 5, RetrievalSettings())
+        whole, walks = [], []
+        for question in questions:
+            began = time.perf_counter()
+            found = retrieve(snapshot, encoder, f"{question} ({mode})", mode, 5, RetrievalSettings())
+            whole.append((time.perf_counter() - began) * 1000)
+            walks.append(found.stages_ms.get("walk", 0.0))
+        figures["modes"][mode] = {"took_ms": _percentiles(whole), "walk_ms": _percentiles(walks)}
+        shown = [figures["modes"][mode][kind][share] for kind in ("took_ms", "walk_ms") for share in ("p50", "p95")]
+        rows.append((f"`{mode}`", *(f"{value:.1f}" for value in shown)))
+    context = QueryContext(snapshot, encoder, questions[0], RetrievalSettings())
+    pagerank = MODES["fused"].rank(context).pagerank
+    assert pagerank is not None
+    figures["igraph_prpack_ms"] = _by_igraph(snapshot.walk(OCCURRENCE_WEIGHTS).merged(), pagerank.reset)
+    rows.append(("the walk of `fused` by igraph's prpack", "", "", f"{figures['igraph_prpack_ms']:.1f}", ""))
+    results["large"] = figures
+    return (
+        f"{figures['nodes']:,} nodes and {sum(edges.values()):,} edges (the paper's size), {snapshot.n_triples:,} triples:"
+        "\n\n" + _table(("one query, ms, encoding included", "p50", "p95", "of it the walk, p50", "p95"), rows)
+    )
+
+
+def _by_igraph(matrix: Any, reset: NDArray[np.float64]) -> float:
+    upper = matrix.tocoo()
+    kept = upper.row < upper.col
+    graph = igraph.Graph(n=matrix.shape[0], edges=np.stack([upper.row[kept], upper.col[kept]], axis=1))
+    weights, restart = upper.data[kept].tolist(), reset.tolist()
+    took = []
+    for _ in range(3):
+        began = time.perf_counter()
+        graph.personalized_pagerank(
+            directed=False, damping=0.5, reset=restart, weights=weights, implementation="prpack"
+        )
+        took.append((time.perf_counter() - began) * 1000)
+    return min(took)
+
+
+def _percentiles(values: list[float]) -> dict[str, float]:
+    p50, p95 = (float(value) for value in np.percentile(values, (50, 95)))
+    return {"p50": p50, "p95": p95, "n": len(values)}
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

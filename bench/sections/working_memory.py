@@ -1,0 +1,88 @@
+"""A deep question against a model of 300 ms a call: what hippod adds to the model's time.
+
+The model is a script in a process of its own. `own` is what is left of a question's time when the calls' 300 ms are taken
+away: retrieval, prompts, reading answers, the HTTP client, and whatever else keeps the machine from answering at once.
+`cpu` is the processor time of this process over all threads, which other work on the machine disturbs less.
+"""
+
+import asyncio
+import statistics
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from bench.support.deep_example import ENCODER, drive
+from bench.support.large_graph import large_snapshot
+from bench.support.model_process import model_process
+from memory.answering.working_memory.deep import ask_deep
+from memory.answering.working_memory.records.trace import DeepSettings
+from memory.llm.client import ModelClient, ModelSettings
+from store.snapshot import Snapshot
+from tests.memory.answering.working_memory.scripted_model import playing
+from tests.memory.llm.model_server import ModelServer
+
+RECORDED = Path(__file__).parents[3] / "shared" / "data" / "musique" / "openie.json"
+LATENCY_S = 0.3
+QUESTIONS = 12
+
+
+def run(results: dict[str, Any]) -> str:
+    """The large graph needs ../shared; without it only the example drive is asked about."""
+    lines = [
+        "| memory | phrases | calls | question p50 | own p50 | own, share least / p50 / most | cpu, share |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    with drive() as snapshot:
+        lines.append(_row(results, "example drive", snapshot))
+    if RECORDED.exists():
+        lines.append(_row(results, "of the paper's size", large_snapshot(RECORDED)))
+    return "\n".join(lines)
+
+
+def _row(results: dict[str, Any], name: str, snapshot: Snapshot) -> str:
+    times, cpu_s = asyncio.run(_ask(snapshot))
+    shares = sorted(own / whole for _, whole, own in times)
+    found = {
+        "phrases": snapshot.n_phrases,
+        "calls": max(calls for calls, _, _ in times),
+        "seconds": statistics.median(whole for _, whole, _ in times),
+        "own_s": statistics.median(own for _, _, own in times),
+        "share": statistics.median(shares),
+        "share_least": shares[0],
+        "share_most": shares[-1],
+        "cpu_s": cpu_s,
+    }
+    results[name] = found
+    return (
+        f"| {name} | {found['phrases']:,} | {found['calls']} | {found['seconds']:.2f} s | {found['own_s'] * 1000:.0f} ms "
+        f"| {found['share_least']:.1%} / {found['share']:.1%} / {found['share_most']:.1%} "
+        f"| {cpu_s / (found['calls'] * LATENCY_S):.1%} |"
+    )
+
+
+async def _ask(snapshot: Snapshot) -> tuple[list[tuple[int, float, float]], float]:
+    """(calls, seconds, seconds without the model's) of each question, and processor seconds a question.
+
+    The first question warms up and is left out.
+    """
+    with model_process(_serve) as (url, _):
+        client = ModelClient(ModelSettings(url, "m"))
+        times = []
+        cpu = 0.0
+        for number in range(QUESTIONS + 1):
+            if number == 1:
+                cpu = time.process_time()
+            question = f"What have the people of station {number} to do with the river?"
+            answer = await ask_deep(question, snapshot, ENCODER, client, DeepSettings())
+            assert answer.stopped == "steps", answer.note
+            times.append((answer.requests, answer.seconds, answer.seconds - answer.requests * LATENCY_S))
+        cpu = time.process_time() - cpu
+        await client.close()
+    return times[1:], cpu / QUESTIONS
+
+
+def _serve(pipe: Connection) -> None:
+    with ModelServer(playing(), LATENCY_S) as server:
+        pipe.send(server.url)
+        pipe.recv()

@@ -1,0 +1,1 @@
+"""What sections share: synthetic documents, a scripted model server, a large graph, single adds, an example."""

@@ -1,0 +1,125 @@
+"""Phrases whose vectors say nothing: all equal, or all in a narrow cone, beside vectors that point anywhere.
+
+A store is filled with them in commits of `COMMIT_PASSAGES`, opened again from the tables alone, and emptied by half. Each step
+runs in a process of its own and says what it took at its peak.
+`python -m bench.support.hostile_vectors STEP SET COUNT FOLDER` is one step.
+"""
+
+import json
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.log.plan import SynonymRule
+from store.passage_id import passage_id
+from store.store import Store
+from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText
+
+DIM = 384
+SETS = ("anywhere", "equal", "cone")
+STEPS = ("fill", "rebuild", "halve")
+CONE_COSINE = 0.95
+"""Between any two vectors of the cone, about."""
+
+PASSAGE_TRIPLES = 50
+"""Statements of a passage, each about two phrases of its own."""
+
+COMMIT_PASSAGES = 20
+
+
+def vectors(name: str, count: int) -> NDArray[np.float32]:
+    """Shape (count, DIM), rows L2-normalised."""
+    random = np.random.default_rng(7)
+    found = random.standard_normal((count, DIM)).astype(np.float32)
+    if name == "equal":
+        found[:] = found[0]
+    elif name == "cone":
+        axis = random.standard_normal(DIM)
+        found -= np.outer(found @ axis, axis / (axis @ axis)).astype(np.float32)
+        found *= (np.sqrt(1 - CONE_COSINE) / np.linalg.norm(found, axis=1))[:, None]
+        found += (np.sqrt(CONE_COSINE) * axis / np.linalg.norm(axis)).astype(np.float32)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def _open(folder: Path) -> Store:
+    return Store(folder, EncoderIdentity("hostile", DIM), SynonymRule())
+
+
+def _document(number: int) -> tuple[Document, PassageText]:
+    first = 2 * PASSAGE_TRIPLES * number
+    triples = tuple((f"phrase {first + 2 * i}", "near", f"phrase {first + 2 * i + 1}") for i in range(PASSAGE_TRIPLES))
+    text = f"passage {number}"
+    passage = PassageText(passage_id("", text), "", text)
+    return Document(f"d{number}", "hostile", passages=(PassageRef(passage.id, {}, triples),)), passage
+
+
+def fill(name: str, count: int, folder: Path) -> dict[str, Any]:
+    """Commits `count` phrases."""
+    every, unit = vectors(name, count), np.eye(1, DIM, dtype=np.float32)[0]
+    before = _resident()
+    began, slowest, most_edges = time.process_time(), 0.0, 0
+    with _open(folder) as store:
+        for start in range(0, count // (2 * PASSAGE_TRIPLES), COMMIT_PASSAGES):
+            made = [_document(number) for number in range(start, start + COMMIT_PASSAGES)]
+            batch = Batch(tuple(document for document, _ in made), (), tuple(passage for _, passage in made))
+            missing = store.missing(batch)
+            batch = replace(
+                batch,
+                passage_vectors={passage.id: unit for passage in missing.passages},
+                phrase_vectors={phrase: every[int(phrase.split()[1])] for phrase in missing.phrases},
+                triple_vectors=dict.fromkeys(missing.triples, unit),
+            )
+            commit = time.process_time()
+            store.commit(batch)
+            slowest = max(slowest, time.process_time() - commit)
+            most_edges = max(most_edges, store.snapshot().edges["synonym"])
+        return _found(store, began, before) | {"slowest_commit_cpu_s": round(slowest, 1), "most_edges": most_edges}
+
+
+def rebuild(_name: str, _count: int, folder: Path) -> dict[str, Any]:
+    """Opens the store from the tables alone."""
+    before, began = _resident(), time.process_time()
+    with _open(folder) as store:
+        return _found(store, began, before)
+
+
+def halve(_name: str, count: int, folder: Path) -> dict[str, Any]:
+    """Removes every other document, some at a time."""
+    before = _resident()
+    with _open(folder) as store:
+        began = time.process_time()
+        uris = [f"d{number}" for number in range(0, count // (2 * PASSAGE_TRIPLES), 2)]
+        for start in range(0, len(uris), COMMIT_PASSAGES):
+            store.commit(Batch(removed=tuple(uris[start : start + COMMIT_PASSAGES])))
+        return _found(store, began, before)
+
+
+def _found(store: Store, began: float, before: int) -> dict[str, Any]:
+    snapshot = store.snapshot()
+    return {
+        "cpu_s": round(time.process_time() - began, 1),
+        "phrases": snapshot.living_phrases,
+        "crowded": snapshot.crowded_phrases,
+        "edges": snapshot.edges["synonym"],
+        "peak_mb_above_start": (_status("VmHWM") - before) >> 10,
+    }
+
+
+def _status(name: str) -> int:
+    """Kilobytes."""
+    lines = Path("/proc/self/status").read_text("utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+
+def _resident() -> int:
+    return _status("VmRSS")
+
+
+if __name__ == "__main__":
+    steps = {"fill": fill, "rebuild": rebuild, "halve": halve}
+    print(json.dumps(steps[sys.argv[1]](sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))))

@@ -1,0 +1,99 @@
+"""A memory of the size of the HippoRAG 2 paper's MuSiQue graph: 97 thousand nodes, 1.4 million edges.
+
+Passages, triples and how often a phrase occurs are those of the recorded extraction of 1,890 passages, several times over:
+phrases that several passages hold, and a tenth of the others, are the same in every copy; the rest belongs to one. Synonym
+edges are drawn with the real set's degrees as weights until there are as many edges as in the paper. Vectors are random:
+what a query costs does not depend on them.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from scipy import sparse
+
+from memory.openie.hipporag_file import read_hipporag_file
+from store.index.state import Image
+from store.passage_id import passage_id
+from store.snapshot import Snapshot
+from store.types import PassageText, Triple
+
+PASSAGES = 11_656
+EDGES = 1_400_000
+DIM = 384
+
+
+def large_snapshot(recorded: Path, seed: int = 0) -> Snapshot:
+    """The snapshot; `recorded` is a HippoRAG OpenIE results file."""
+    image = Image(DIM)
+    random = np.random.default_rng(seed)
+    stated = _passages(image, recorded)
+    phrases, passages, triples = len(image.phrases), len(image.passages), len(image.predicates)
+    for vectors, count in (
+        (image.passage_vectors, passages),
+        (image.phrase_vectors, phrases),
+        (image.triple_vectors, triples),
+    ):
+        drawn = random.standard_normal((count, DIM), dtype=np.float32)
+        vectors.extend(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
+    holders = np.repeat(np.arange(passages), [len(rows) for rows in stated])
+    rows = np.concatenate(stated)
+    subjects, objects = image.triple_ends.view()[rows].T
+    apart = subjects != objects
+    ends = np.concatenate([subjects[apart], objects[apart]]), np.concatenate([objects[apart], subjects[apart]])
+    relation = _csr(*ends, (phrases, phrases))
+    context = _csr(np.concatenate([holders, holders]), np.concatenate([subjects, objects]), (passages, phrases))
+    context.data[:] = 1.0
+    synonym = _synonyms(random, np.diff(relation.indptr), EDGES - relation.nnz // 2 - context.nnz)
+    image.relation.adopt(relation, 0)
+    image.context.adopt(context, 0)
+    image.synonym.adopt(synonym, 0)
+    image.incidence.adopt(_csr(holders, rows, (passages, triples)), 0)
+    image.passage_counts.load(np.ones(passages, np.int32))
+    image.phrase_counts.load(np.bincount(context.indices, minlength=phrases).astype(np.int32))
+    image.triple_counts.load(np.bincount(rows, minlength=triples).astype(np.int32))
+    image.living_passages, image.living_phrases, image.living_triples = passages, phrases, triples
+    image.total_length = sum(image.postings.length(row) for row in range(passages))
+    return Snapshot(image, 1, 0.0)
+
+
+def _passages(image: Image, recorded: Path) -> list[np.ndarray]:
+    """Adds passages, phrases and triples; the triples' rows by passage."""
+    docs = list(read_hipporag_file(recorded))
+    held = Counter(phrase for doc in docs for phrase in {end for s, _, o in doc.triples for end in (s, o)})
+
+    def named(phrase: str, copy: int) -> str:
+        return phrase if held[phrase] > 1 or crc32(phrase.encode()) % 10 == 0 else f"{phrase} {copy}"
+
+    passages: list[PassageText] = []
+    stated: list[list[Triple]] = []
+    for number in range(PASSAGES):
+        copy, doc = number // len(docs), docs[number % len(docs)]
+        title = f"{doc.title} ({copy})"
+        passages.append(PassageText(passage_id(title, doc.text), title, doc.text))
+        stated.append(list({(named(s, copy), p, named(o, copy)) for s, p, o in doc.triples}))
+    image.add_passages(passages)
+    image.add_phrases(sorted({end for triples in stated for s, _, o in triples for end in (s, o)}))
+    keys = [[(image.phrase_rows[s], p, image.phrase_rows[o]) for s, p, o in sorted(triples)] for triples in stated]
+    image.add_triples(sorted({key for each in keys for key in each}))
+    return [np.array([image.triple_rows[key] for key in each], np.int64) for each in keys]
+
+
+def _synonyms(random: np.random.Generator, degrees: Any, count: int) -> Any:
+    """`count` edges between phrases, drawn with weights that grow with `degrees`."""
+    weights = np.cumsum(degrees + 1.0)
+    pairs = np.searchsorted(weights, random.random((int(count * 1.25), 2)) * weights[-1])
+    pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+    pairs = random.permutation(pairs)[:count]
+    scores = random.uniform(0.8, 1.0, len(pairs)).astype(np.float32).astype(np.float64)
+    rows, cols = np.concatenate([pairs, pairs[:, ::-1]]).T
+    size = (len(degrees), len(degrees))
+    return sparse.csr_array((np.concatenate([scores, scores]), (rows, cols)), shape=size)
+
+
+def _csr(rows: Any, cols: Any, shape: tuple[int, int]) -> Any:
+    matrix = sparse.csr_array((np.ones(len(rows)), (rows, cols)), shape=shape)
+    matrix.sum_duplicates()
+    return matrix

@@ -1,0 +1,117 @@
+"""Where the daemon's socket is, without asking the daemon's own code.
+
+Order: --socket, $HIPPOD_SOCKET, $HIPPOD_API__SOCKET, then `[api] socket` of the first configuration there is among
+$HIPPOD_CONFIG (alone, when set), $XDG_CONFIG_HOME/hippod/config.toml, /etc/hippod/config.toml and ./config.toml, then
+the default. ./config.toml comes last: it lets a checkout be used as it is, and never overrides an installed daemon.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.errors import CommandError, Exit
+
+SYSTEM_CONFIG = Path("/etc/hippod/config.toml")
+DEFAULT_SOCKET = "$XDG_RUNTIME_DIR/hippod.sock"
+SOCKET_BYTES = 107
+"""Longest path that a Unix socket can have."""
+
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})", re.ASCII)
+_XDG = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The socket's path, and who said so. `config` is the configuration in force, where one was found."""
+
+    path: Path
+    origin: str
+    config: Path | None = None
+
+    @property
+    def connectable(self) -> str:
+        """The path as `connect` takes it: relative where the absolute one is too long for a Unix socket."""
+        absolute = str(self.path)
+        if len(os.fsencode(absolute)) <= SOCKET_BYTES:
+            return absolute
+        return min(absolute, os.path.relpath(absolute), key=lambda path: len(os.fsencode(path)))
+
+
+def find_socket(flag: str | None, environ: Mapping[str, str], cwd: Path) -> Address:
+    """The socket to connect to. `CommandError` where a configuration was named or found and cannot be read."""
+    if flag:
+        return Address(cwd / _at_home(flag), "--socket")
+    if environ.get("HIPPOD_SOCKET"):
+        return Address(cwd / _at_home(environ["HIPPOD_SOCKET"]), "$HIPPOD_SOCKET")
+    config = find_config(environ, cwd)
+    base = config.parent if config else cwd
+    if environ.get("HIPPOD_API__SOCKET"):
+        return Address(_expand(environ["HIPPOD_API__SOCKET"], base, environ), "$HIPPOD_API__SOCKET", config)
+    if config is not None:
+        written = table(read_config(config), "api").get("socket")
+        if isinstance(written, str) and written:
+            return Address(_expand(written, base, environ), f"[api] socket in {config}", config)
+    return Address(_expand(DEFAULT_SOCKET, base, environ), "the default", config)
+
+
+def find_config(environ: Mapping[str, str], cwd: Path) -> Path | None:
+    """The configuration file that names the socket, if there is one."""
+    if environ.get("HIPPOD_CONFIG"):
+        return cwd / _at_home(environ["HIPPOD_CONFIG"])
+    places = [Path(_variable("XDG_CONFIG_HOME", environ)) / "hippod" / "config.toml", SYSTEM_CONFIG]
+    # os.path.isfile: a directory that may not be searched counts as absent, where Path.is_file would raise.
+    return next((path for path in (*places, cwd / "config.toml") if os.path.isfile(path)), None)  # noqa: PTH113
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The file as plain TOML; whether its values make sense is for the daemon to say."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise CommandError(
+            f"$HIPPOD_CONFIG names {path}, which does not exist.", hint="Or use --socket PATH."
+        ) from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise CommandError(
+            f"{path} cannot be read for the socket's place: {error}.", hint="Mend it, or use --socket PATH."
+        ) from None
+
+
+def table(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A table of the configuration, empty when it is absent or something else."""
+    value = config.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _at_home(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise CommandError(f"{text}: {error}", Exit.USAGE, "Write the path whole, or use --socket PATH.") from None
+
+
+def _expand(text: str, base: Path, environ: Mapping[str, str]) -> Path:
+    expanded = _VARIABLE.sub(lambda match: _variable(match[1] or match[2], environ), text)
+    path = base / _at_home(expanded)
+    # Only "..", which must follow symbolic links as the system does, needs more than joining the two.
+    return path.resolve() if ".." in path.parts else path.absolute()
+
+
+def _variable(name: str, environ: Mapping[str, str]) -> str:
+    if environ.get(name):
+        return environ[name]
+    home = environ.get("HOME") or str(Path.home())
+    if name in _XDG:
+        return f"{home}/{_XDG[name]}"
+    if name == "XDG_RUNTIME_DIR":
+        runtime = f"/run/user/{os.getuid()}"
+        return runtime if Path(runtime).is_dir() else _variable("XDG_STATE_HOME", environ)
+    if name == "HOME":
+        return home
+    raise CommandError(
+        f"the socket's configured path uses ${name}, which is not set here.", hint="Or use --socket PATH."
+    )

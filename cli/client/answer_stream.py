@@ -1,0 +1,58 @@
+"""An answer on the terminal while it is made: its steps as they happen, its text as it is written."""
+
+import sys
+from typing import Any
+
+from pydantic import ValidationError
+
+from cli.client.http import Client, RequestRefused, incompatible_answer, parse_answer
+from cli.errors import CommandError
+from cli.output import show, width
+from cli.text import clean
+from daemon.contract.ask import AskProgress, AskResponse
+from daemon.contract.client import EventStream
+from daemon.contract.routes import EVENT_STREAM, Route
+
+
+def stream_answer(client: Client, body: Any, timeout_s: float) -> dict[str, Any]:
+    """Prints the steps and the answer as they come; returns the whole answer's JSON."""
+    shown = ""
+    with client.stream(Route.ASK, accept=EVENT_STREAM, timeout_s=timeout_s, body=body) as response:
+        stream = EventStream()
+        for event, data in filter(None, map(stream.read_line, response.iter_lines())):
+            if event == "step":
+                _print_step(data)
+            elif event == "text":
+                shown = _print_new_text(shown, clean(parse_answer(AskProgress, data).text))
+            elif event == "answer":
+                answer: dict[str, Any] = data
+                _print_new_text(shown, clean(parse_answer(AskResponse, data).answer))
+                _write("\n")
+                return answer
+            elif event == "problem":
+                _write("\n" if shown else "")
+                raise RequestRefused(data)
+    raise CommandError("the answer broke off.")
+
+
+def _print_step(data: Any) -> None:
+    from cli.render.steps import event
+    from daemon.contract.steps import parse_step_event
+
+    try:
+        told = parse_step_event(data)
+    except ValidationError as error:
+        raise incompatible_answer(error) from None
+    if told is not None:
+        show(event(told, width()))
+
+
+def _print_new_text(before: str, now: str) -> str:
+    """Writes what is new; all of it, on a new line, where the beginning has changed."""
+    _write(now[len(before) :] if now.startswith(before) else f"\n{now}")
+    return now
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -1,0 +1,67 @@
+"""Sending many things in requests of a size the daemon takes, so that one bad one does not hold back the others."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from cli.client.http import RequestRefused
+from cli.document_files import ReadyDocument, RejectedDocument
+from daemon.contract.problem import ProblemType
+
+BATCH_COUNT = 1_000
+BATCH_BYTES = 4 * 1024 * 1024
+"""Most of what one request carries; a single thing that is larger travels alone."""
+
+_DOCUMENT_INDEX = re.compile(r"(?:documents|docs)[.\[](\d+)")
+
+Piece = TypeVar("Piece")
+Send = Callable[[bytes], dict[str, Any]]
+
+
+def batches(
+    pieces: Iterable[ReadyDocument], count: int = BATCH_COUNT, size: int = BATCH_BYTES
+) -> Iterator[list[ReadyDocument]]:
+    """The pieces in order, in lists of at most `count` and `size` bytes."""
+    batch: list[ReadyDocument] = []
+    held = 0
+    for piece in pieces:
+        if batch and (len(batch) == count or held + len(piece.body) > size):
+            yield batch
+            batch, held = [], 0
+        batch.append(piece)
+        held += len(piece.body) + 1
+    if batch:
+        yield batch
+
+
+def send(batch: list[ReadyDocument], key: str, post: Send) -> Iterator[dict[str, Any] | RejectedDocument]:
+    """Posts `{key: batch}`; what the daemon finds wrong is left out or sent in halves until only that is left over."""
+    body = b'{"%s":[%s]}' % (key.encode(), b",".join(piece.body for piece in batch))
+    try:
+        yield post(body)
+    except RequestRefused as refused:
+        if refused.type not in (ProblemType.INVALID, ProblemType.BAD_REQUEST, ProblemType.TOO_LARGE):
+            raise
+        if len(batch) == 1:
+            yield RejectedDocument(batch[0].where, refused.message)
+            return
+        wrong = _refused_documents(refused, len(batch))
+        for at in sorted(wrong):
+            yield RejectedDocument(batch[at].where, wrong[at])
+        rest = [piece for at, piece in enumerate(batch) if at not in wrong]
+        parts = [rest] if wrong else [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
+        for part in parts:
+            if part:
+                yield from send(part, key, post)
+
+
+def _refused_documents(refused: RequestRefused, length: int) -> dict[int, str]:
+    """What the daemon says is wrong with which piece of the batch."""
+    errors = refused.problem.get("errors") if refused.problem else None
+    wrong: dict[int, str] = {}
+    for error in errors if isinstance(errors, list) else []:
+        match = _DOCUMENT_INDEX.search(str(error.get("field", ""))) if isinstance(error, dict) else None
+        if match and int(match[1]) < length:
+            said = f"{str(error['field'])[match.end() :].lstrip('.]')}: {error.get('message', refused.message)}"
+            wrong.setdefault(int(match[1]), said.lstrip(": "))
+    return wrong

@@ -1,0 +1,172 @@
+"""One HTTP request to the daemon over its Unix socket; every way it can go wrong ends in a `CommandError` with a sentence."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, NoReturn, TypeVar
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from cli.client.address import Address
+from cli.errors import CommandError, Exit
+from daemon.contract.client import (
+    ANSWER_TIMEOUT_S,
+    CONNECT_TIMEOUT_S,
+    RETRY_PATIENCE_S,
+    Retries,
+    is_problem,
+    parse_json,
+    problem_sentence,
+    problem_type,
+)
+from daemon.contract.problem import ProblemType
+from daemon.contract.routes import JSON, PROBLEM_JSON
+
+_CODES = {ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED, ProblemType.TIMED_OUT: Exit.TIMED_OUT}
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class RequestRefused(CommandError):
+    """The daemon answered with a problem."""
+
+    def __init__(self, problem: Mapping[str, Any]) -> None:
+        self.type = problem_type(problem)
+        code = next((exit_ for type_, exit_ in _CODES.items() if type_ == self.type), Exit.FAILED)
+        super().__init__(problem_sentence(problem), code, problem=problem)
+
+
+class Client:
+    """Speaks to the daemon at `address`. `on_wait` is told why a request is being made again."""
+
+    def __init__(self, address: Address, on_wait: Callable[[str], None] = lambda _: None) -> None:
+        self.address = address
+        self._on_wait = on_wait
+        self._http = httpx.Client(
+            transport=httpx.HTTPTransport(uds=address.connectable),
+            base_url="http://localhost",
+            timeout=httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            trust_env=False,
+        )
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self._http.close()
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        params: Mapping[str, str | int] | None = None,
+        *,
+        timeout_s: float | None = ANSWER_TIMEOUT_S,
+        patience_s: float | None = RETRY_PATIENCE_S,
+    ) -> dict[str, Any]:
+        """The daemon's JSON object. `body` is JSON, bytes that are JSON already, or a function that gives their pieces.
+
+        A daemon that is starting or busy is asked again for `patience_s` (`None`: for ever).
+        """
+        given = body is None or isinstance(body, bytes) or callable(body)
+        content = body if given else json.dumps(body).encode()
+        retries = Retries(patience_s)
+        while True:
+            try:
+                return self._once(method, path, content, params, timeout_s)
+            except RequestRefused as refused:
+                pause_s = retries.pause_s(refused.problem or {})
+                if pause_s is None:
+                    raise
+                self._on_wait(refused.message)
+                time.sleep(pause_s)
+
+    @contextmanager
+    def stream(self, path: str, *, accept: str, timeout_s: float | None, body: Any = None) -> Iterator[httpx.Response]:
+        """A response whose body is read piece by piece, inside the `with`, whose errors end as those of `call` do."""
+        with self._failures():
+            timeout = httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
+            method = "GET" if body is None else "POST"
+            with self._http.stream(method, path, json=body, headers={"accept": accept}, timeout=timeout) as response:
+                if response.status_code != httpx.codes.OK:
+                    response.read()
+                    self._refuse(response)
+                yield response
+
+    def _once(
+        self,
+        method: str,
+        path: str,
+        content: bytes | Callable[[], Iterator[bytes]] | None,
+        params: Mapping[str, str | int] | None,
+        wait: float | None,
+    ) -> dict[str, Any]:
+        headers = {"accept": f"{JSON}, {PROBLEM_JSON}"} | ({} if content is None else {"content-type": JSON})
+        timeout = httpx.Timeout(wait, connect=CONNECT_TIMEOUT_S)
+        with self._failures():
+            body = content() if callable(content) else content
+            response = self._http.request(method, path, content=body, params=params, headers=headers, timeout=timeout)
+        if not response.is_success:
+            self._refuse(response)
+        answer = parse_json(response.content)
+        if not isinstance(answer, dict):
+            raise self._stranger()
+        return answer
+
+    def _refuse(self, response: httpx.Response) -> NoReturn:
+        problem = parse_json(response.content)
+        if is_problem(problem):
+            raise RequestRefused(problem)
+        raise self._stranger(f" (HTTP {response.status_code})")
+
+    def _stranger(self, what: str = "") -> CommandError:
+        return CommandError(f"What answers on {self.address.path} does not speak hippod's language{what}.")
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        path = self.address.path
+        try:
+            yield
+        except httpx.ConnectError as error:
+            raise no_daemon(self.address, str(error)) from None
+        except httpx.ReadTimeout:
+            raise CommandError(f"hippod on {path} has not answered in time.", Exit.TIMED_OUT) from None
+        except httpx.TimeoutException:
+            raise CommandError(f"no hippod answers on {path}: it takes no requests.", Exit.NO_DAEMON) from None
+        except httpx.TransportError as error:
+            reason = f"hippod on {path} closed the connection before it had answered ({error or type(error).__name__})."
+            raise CommandError(reason, Exit.NO_DAEMON, "Its log says why.") from None
+
+
+def no_daemon(address: Address, reason: str) -> CommandError:
+    """Nobody listens on the socket, or this user may not connect to it."""
+    if "Permission denied" in reason:
+        hint = "Join the group that [api] group names (`ls -l` on the socket shows it), or run this as hippod's user."
+        return CommandError(f"no hippod answers on {address.path}: permission denied.", Exit.NO_DAEMON, hint)
+    config = f" --config {address.config}" if address.config else ""
+    hint = f"Start it with `hippod{config}`, or name another socket with --socket (this one: {address.origin})."
+    why = "" if "No such file" in reason else " (a socket is there, and nobody listens)"
+    why = why if "refused" in reason or not why else f" ({reason})"
+    return CommandError(f"no hippod answers on {address.path}{why}.", Exit.NO_DAEMON, hint)
+
+
+def parse_answer(model: type[Answer], answer: Mapping[str, Any]) -> Answer:
+    """The daemon's JSON as a type of the contract."""
+    try:
+        return model.model_validate(answer)
+    except ValidationError as error:
+        raise incompatible_answer(error) from None
+
+
+def incompatible_answer(error: ValidationError) -> CommandError:
+    """The answer lacks what the contract promises."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return CommandError(
+        f"hippod's answer is not understood: {where}: {first['msg']}.",
+        hint="hippoctl and hippod are probably of different versions; --json prints the answer as it is.",
+    )

@@ -1,0 +1,111 @@
+"""add and import: documents that no source follows."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from cli.document_files import DocumentResult, ReadyDocument, RejectedDocument, read_file, read_lines
+from cli.errors import CommandError, Exit
+from cli.global_options import Invocation, json_option, pass_invocation
+from cli.output import Progress, note, print_json, progress, show
+from cli.text import count
+from daemon.contract.routes import Route
+from daemon.contract.transfer import ImportResponse
+
+ADD_TIMEOUT_S = 600.0
+"""How long the daemon may take to make a request's documents durable."""
+IMPORT_TIMEOUT_S = 3600.0
+UPLOAD_CHUNK_BYTES = 1024 * 1024
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE… | -", type=click.Path(path_type=Path, allow_dash=True))
+@json_option
+@pass_invocation
+def add(invocation: Invocation, files: tuple[Path, ...]) -> None:
+    """Add documents: files of any known format, or JSON lines on standard input (-).
+
+    A .json file holds one document or an array of them (a HippoRAG corpus is one), a .jsonl file one a line:
+    {"id", "title", "text", …}. Once the command returns, a crash does not lose what it names as added. What cannot be a
+    document is reported with its line while all others are sent; the exit code is then 1.
+    """
+    from cli.client.batching import batches, send  # httpx is loaded only by commands that ask the daemon
+
+    rejected: list[RejectedDocument] = []
+    accepted, uris = 0, list[str]()
+    with invocation.client() as client, progress("adding") as shown:
+        for batch in batches(_ready_documents(files, rejected, shown)):
+            post = lambda body: client.call("POST", Route.DOCUMENTS, body, timeout_s=ADD_TIMEOUT_S)  # noqa: E731
+            for answer in send(batch, "documents", post):
+                if isinstance(answer, RejectedDocument):
+                    _reject(rejected, answer)
+                    continue
+                accepted += int(answer.get("accepted", 0))
+                uris += answer.get("documents", [])
+                shown.describe(f"{count(accepted, 'document')} added")
+    answer = {"accepted": accepted, "documents": uris} | (
+        {"rejected": [each.to_json() for each in rejected]} if rejected else {}
+    )
+    from cli.render.lines import text
+
+    invocation.emit(answer, lambda: [text(f"{count(accepted, 'document')} added{_tail(uris)}")], wrap=False)
+    if rejected:
+        note(f"{count(len(rejected), 'document')} could not be added.")
+        sys.exit(Exit.FAILED)
+
+
+def _tail(uris: list[str]) -> str:
+    return f": {uris[0]}" if len(uris) == 1 else ""
+
+
+def _ready_documents(
+    files: tuple[Path, ...], rejected: list[RejectedDocument], shown: Progress
+) -> Iterator[ReadyDocument]:
+    for path in files:
+        shown.describe(f"reading {path}")
+        items: Iterator[DocumentResult] = read_lines(sys.stdin.buffer, "stdin") if str(path) == "-" else read_file(path)
+        for item in items:
+            if isinstance(item, ReadyDocument):
+                yield item
+            else:
+                _reject(rejected, item)
+
+
+def _reject(rejected: list[RejectedDocument], item: RejectedDocument) -> None:
+    rejected.append(item)
+    note(f"{item.where}: {item.error}")
+
+
+@click.command(name="import")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@json_option
+@pass_invocation
+def import_(invocation: Invocation, file: Path) -> None:
+    """Take in a HippoRAG OpenIE results file: its passages as documents, its triples as they are."""
+    try:
+        total = file.stat().st_size
+        file.open("rb").close()
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror or error}.") from None
+    with invocation.client() as client, progress(f"importing {file.name}", total) as shown:
+
+        def chunks() -> Iterator[bytes]:
+            with file.open("rb") as stream:
+                while chunk := stream.read(UPLOAD_CHUNK_BYTES):
+                    yield chunk
+                    shown.advance(len(chunk))
+            shown.describe(f"{file.name} is sent and being indexed")
+
+        answer = client.call("POST", Route.IMPORT, chunks, timeout_s=IMPORT_TIMEOUT_S)
+    from cli.client.http import parse_answer
+
+    if invocation.json:
+        print_json(answer)
+        return
+    from cli.render.lines import text
+
+    taken = parse_answer(ImportResponse, answer)
+    skipped = f"; {count(taken.skipped, 'malformed triple')} skipped" if taken.skipped else ""
+    show([text(f"{count(taken.passages, 'passage')} and {count(taken.triples, 'triple')} imported{skipped}")])

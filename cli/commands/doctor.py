@@ -1,0 +1,64 @@
+"""doctor: what is not as it should be, and what to do."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.client.address import Address, find_config, read_config
+from cli.errors import CommandError, Exit
+from cli.global_options import Invocation, json_option, pass_invocation
+from daemon.contract.finding import Finding
+
+
+@click.command()
+@json_option
+@pass_invocation
+def doctor(invocation: Invocation) -> None:
+    """Check this machine, the configuration, the socket, and what the daemon says of itself.
+
+    One line each: ok, warn or fail, and what to do. The exit code is that of the worst failure.
+    """
+    from cli.render.doctor import doctor as page
+
+    checks = list(_checks(invocation))
+    invocation.emit({"checks": [check.to_json() for check in checks]}, lambda: page(checks), wrap=False)
+    code = worst(checks)
+    if code is not Exit.DONE:
+        sys.exit(code)
+
+
+def worst(findings: Iterable[Finding]) -> Exit:
+    """The exit code of all: the highest of those that failed. Warnings do not count."""
+    return max((Exit(each.exit_code) for each in findings if each.status == "fail"), default=Exit.DONE)
+
+
+def _checks(invocation: Invocation) -> Iterator[Finding]:
+    import os
+
+    from cli.doctor.configuration import configuration
+    from cli.doctor.daemon import daemon
+    from cli.doctor.machine import machine
+
+    path, config, broken = _config(find_config(os.environ, Path.cwd()))
+    base = path.parent if path else Path.cwd()
+    yield from machine(config, base)
+    if broken:
+        yield broken
+    else:
+        yield from configuration(path, config)
+    try:
+        address: Address = invocation.address()
+    except CommandError as failure:
+        yield Finding("socket", "fail", failure.message, failure.hint or "", failure.code)
+        return
+    yield from daemon(address, invocation.client)
+
+
+def _config(path: Path | None) -> tuple[Path | None, Mapping[str, Any], Finding | None]:
+    try:
+        return path, read_config(path) if path else {}, None
+    except CommandError as failure:
+        return path, {}, Finding("configuration", "fail", failure.message, f"mend {path}", Exit.USAGE)

@@ -1,0 +1,112 @@
+"""export: the whole memory as JSON lines, or its graph as GraphML."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import click
+
+from cli.errors import CommandError
+from cli.global_options import Invocation, json_option, pass_invocation
+from cli.output import WRITE_BYTES, note, progress
+from cli.text import count, size
+from daemon.contract.routes import Route
+from daemon.contract.transfer import ExportFormat
+
+READ_TIMEOUT_S = 300.0
+"""How long the daemon may take for the next piece."""
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice([format.value for format in ExportFormat]),
+    help="Without it FILE's ending decides: .graphml, .graphmlz or .graphml.gz (igraph), else jsonl.",
+)
+@json_option
+@pass_invocation
+def export(invocation: Invocation, file: Path, format_: str | None) -> None:
+    """Write the whole memory as JSON lines to FILE, or to standard output (-); or its graph, as GraphML.
+
+    `graphml` is read by igraph, networkx and Gephi; `igraph` is the same packed by gzip, for igraph.Graph.Read_GraphMLz.
+    The order depends on content alone. FILE appears when it is complete, or not at all. With `-`, standard output holds
+    the export and nothing else, with or without --json.
+    """
+    wanted = ExportFormat(format_) if format_ else format_of(file)
+    lines = written = 0
+    to_stdout = invocation.stdout_taken = str(file) == "-"
+    with invocation.client() as client, progress("exporting") as shown:
+        stream = client.stream(f"{Route.EXPORT}?format={wanted}", accept=wanted.media_type, timeout_s=READ_TIMEOUT_S)
+        with stream as response, _stdout() if to_stdout else atomic_file(file) as target:
+            for chunk in response.iter_bytes(WRITE_BYTES):
+                target.write(chunk)
+                lines += chunk.count(b"\n")
+                written += len(chunk)
+                shown.describe(_export_format(wanted, lines, written))
+    if to_stdout:
+        return
+    from cli.render.lines import text
+
+    answer = {
+        "file": os.fsencode(file.absolute()).decode("utf-8", "backslashreplace"),
+        "format": wanted.value,
+        "lines": None if wanted is ExportFormat.IGRAPH else lines,
+        "bytes": written,
+    }
+    invocation.emit(answer, lambda: [text(f"{_export_format(wanted, lines, written)}, in {file}")], wrap=False)
+
+
+def format_of(file: Path) -> ExportFormat:
+    """The format that a file's name asks for."""
+    name = file.name.lower()
+    if name.endswith((".graphmlz", ".graphml.gz")):
+        return ExportFormat.IGRAPH
+    return ExportFormat.GRAPHML if name.endswith(".graphml") else ExportFormat.JSONL
+
+
+def _export_format(format: ExportFormat, lines: int, written: int) -> str:
+    return size(written) if format is ExportFormat.IGRAPH else f"{count(lines, 'line')}, {size(written)}"
+
+
+@contextmanager
+def _stdout() -> Iterator[IO[bytes]]:
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of `path` once all of it is on disk."""
+    if path.exists() and not path.is_file():
+        # /dev/stdout, a pipe: nothing to replace.
+        with path.open("wb") as stream:
+            yield stream
+        return
+    target = path.resolve()
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from None
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask)
+        temporary.replace(target)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from None
+    finally:
+        try:
+            temporary.unlink(missing_ok=True)
+        except OSError as error:
+            note(f"{temporary} is left over: {error.strerror}")

@@ -1,0 +1,213 @@
+"""query and ask: what the memory is for."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from cli.errors import CommandError
+from cli.global_options import Invocation, json_option, pass_invocation
+from cli.output import show, width
+from cli.retrieval_options import mode_option, settings_option
+from daemon.contract.ask import STEPS_MAX, AskResponse, Investigation
+from daemon.contract.base import TIMEOUT_MAX_S
+from daemon.contract.query import K_MAX, QUERY_CHARS_MAX, QueryResponse
+from daemon.contract.retrieval import Filter
+from daemon.contract.routes import Route
+from daemon.contract.sessions import SESSION_PATTERN
+
+ASK_TIMEOUT_S = 900.0
+"""How long an answer that a model writes may take."""
+ANSWER_MARGIN_S = 120.0
+"""How much longer than its own time limit a question is waited for."""
+PositiveSeconds = click.FloatRange(0, TIMEOUT_MAX_S, min_open=True)
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Timestamp(click.ParamType["str | int"]):
+    """A date, or a date and time; without an offset it is this machine's local time. A whole number is a commit's."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | int:
+        # All digits are a commit's number: no date is written like that but by leaving out the dashes.
+        if str(value).isascii() and str(value).isdigit() and int(value) > 0:
+            return int(value)
+        try:
+            return datetime.fromisoformat(value).astimezone().isoformat()
+        except (ValueError, OverflowError):
+            known = "2026-03-01, 2026-03-01T12:00, 2026-03-01T12:00:00Z or a commit's number"
+            self.fail(f"{value!r} is no time; write {known}", param, ctx)
+
+
+def _text(context: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> str:
+    text = " ".join(words).strip()
+    if not text:
+        raise click.BadParameter("is empty", context, parameter)
+    if len(text) > QUERY_CHARS_MAX:
+        raise click.BadParameter(f"has {len(text):,} characters; {QUERY_CHARS_MAX:,} are the most", context, parameter)
+    return text
+
+
+def question_options(command: Command) -> Command:
+    """TEXT, in quotes or as several words, and how many passages."""
+    command = click.option(
+        "-k", type=click.IntRange(1, K_MAX), default=5, show_default=True, help="Number of passages."
+    )(command)
+    return click.argument("text", nargs=-1, required=True, metavar="TEXT", callback=_text)(command)
+
+
+@click.command()
+@question_options
+@mode_option
+@click.option(
+    "--filter", "filter_", type=click.Choice([each.value for each in Filter]), help="Who filters the linked triples."
+)
+@click.option("--as-of", type=Timestamp(), metavar="TIME|COMMIT", help="Ask the memory as it was then.")
+@click.option("--explain", is_flag=True, help="Say of each passage what brought it there.")
+@settings_option
+@json_option
+@pass_invocation
+def query(
+    invocation: Invocation,
+    text: str,
+    k: int,
+    mode: str | None,
+    filter_: str | None,
+    as_of: str | int | None,
+    explain: bool,
+    settings: dict[str, Any],
+) -> None:
+    """Find the passages that answer TEXT, and show the triples that led there."""
+    chosen = {"mode": mode, "filter": filter_, "as_of": as_of, "explain": explain or None, "settings": settings or None}
+    body = {"query": text, "k": k} | {key: value for key, value in chosen.items() if value is not None}
+    with invocation.client() as client:
+        answer = client.call("POST", Route.QUERY, body)
+    from cli.client.http import parse_answer
+    from cli.render.query import query as page
+
+    invocation.emit(answer, lambda: page(parse_answer(QueryResponse, answer), width()))
+
+
+def step_options(command: Command) -> Command:
+    """The options of questions of several steps, but `--deep` itself."""
+    for option in reversed(
+        (
+            click.option(
+                "--steps",
+                type=click.IntRange(1, STEPS_MAX),
+                metavar="N",
+                help="Most steps: of --deep (3 by default), else of retrieving again by one thought after the other.",
+            ),
+            click.option(
+                "--only",
+                type=click.Choice([each.value for each in Investigation]),
+                help="Of --deep: one kind of concern.",
+            ),
+            click.option("--no-update", is_flag=True, help="Of --deep: points stay as they were inserted."),
+            click.option("--no-merge", is_flag=True, help="Of --deep: points are not merged."),
+            click.option(
+                "--max-calls", type=click.IntRange(1), metavar="N", help="Most requests to the model a question."
+            ),
+            click.option(
+                "--max-tokens", type=click.IntRange(1), metavar="N", help="Most tokens a question, answer included."
+            ),
+            click.option(
+                "--timeout",
+                type=PositiveSeconds,
+                metavar="S",
+                help="Most seconds a question; a fifth is for the answer.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
+    """The options of `step_options` as fields of the request. UsageError for one that would have no effect."""
+    deep, steps = chosen["deep"], chosen["steps"]
+    names = {"only": "--only", "no_update": "--no-update", "no_merge": "--no-merge", "session": "--session"}
+    if not deep and (given := [flag for name, flag in names.items() if chosen.get(name)]):
+        raise click.UsageError(f"{given[0]} is for --deep.")
+    budgets = {"max_calls": "--max-calls", "max_tokens": "--max-tokens", "timeout": "--timeout"}
+    if not deep and steps is None and (given := [flag for name, flag in budgets.items() if chosen[name] is not None]):
+        raise click.UsageError(f"{given[0]} is for questions of several steps: --deep, or --steps N.")
+    fields = {
+        "deep": deep or None,
+        "steps": steps,
+        "session": chosen.get("session"),
+        "only": chosen["only"],
+        "update": False if chosen["no_update"] else None,
+        "merge": False if chosen["no_merge"] else None,
+        "max_calls": chosen["max_calls"],
+        "max_tokens": chosen["max_tokens"],
+        "timeout_s": chosen["timeout"],
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def answer_timeout_s(chosen: dict[str, Any]) -> float:
+    """Seconds that hippoctl waits for the answer: longer than the question may take."""
+    return max(ASK_TIMEOUT_S, (chosen["timeout"] or 0.0) + ANSWER_MARGIN_S)
+
+
+def _session(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    if name is not None and not re.fullmatch(SESSION_PATTERN, name):
+        said = "letters, digits, underscores, dots and dashes; not first a dot or dash, and 60 at most"
+        raise click.BadParameter(f"{name!r} is no name; take {said}", context, parameter)
+    return name
+
+
+@click.command()
+@question_options
+@click.option("--deep", is_flag=True, help="Work on a memory of points, in steps (docs/working-memory.md).")
+@step_options
+@click.option(
+    "--session", "name", metavar="NAME", callback=_session, help="Of --deep: go on from this session's points."
+)
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    metavar="FILE",
+    help="Keep the whole answer with its steps as JSON; `show FILE --html OUT` draws it.",
+)
+@json_option
+@pass_invocation
+def ask(invocation: Invocation, /, text: str, k: int, name: str | None, trace: Path | None, **chosen: Any) -> None:
+    """Answer TEXT from the memory, with citations. Needs a language model: exits with 4 where none is configured.
+
+    By itself one retrieval and one answer; in several steps with --steps or --deep. On a terminal the steps appear as
+    they happen. Where a budget is reached, or the model fails in a step, the answer is made of what there is and says so.
+    """
+    body = {"question": text, "k": k} | step_fields({**chosen, "session": name})
+    if trace is not None and not trace.absolute().parent.is_dir():
+        raise click.UsageError(f"--trace {trace}: there is no directory {trace.absolute().parent}.")
+    from cli.client.http import parse_answer
+    from cli.render.ask import ask as page
+    from cli.render.ask import evidence
+
+    with invocation.client() as client:
+        if not invocation.json and sys.stdout.isatty():
+            from cli.client.answer_stream import stream_answer
+
+            answer = stream_answer(client, body, answer_timeout_s(chosen))
+            show(evidence(parse_answer(AskResponse, answer), width()))
+        else:
+            answer = client.call("POST", Route.ASK, body, timeout_s=answer_timeout_s(chosen))
+            invocation.emit(answer, lambda: page(parse_answer(AskResponse, answer), width()))
+    if trace is not None:
+        _write_trace(trace, answer)
+
+
+def _write_trace(path: Path, answer: dict[str, Any]) -> None:
+    try:
+        path.write_text(json.dumps(answer, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from None

@@ -1,0 +1,76 @@
+"""reextract and backfill: having the extractor read what it has not read, and seeing what that costs."""
+
+import time
+from typing import Any
+
+import click
+
+from cli.errors import CommandError
+from cli.global_options import Invocation, json_option, pass_invocation
+from cli.output import note, progress
+from daemon.contract.routes import Route
+from daemon.contract.status import ExtractionResponse
+
+POLL_INTERVAL_S = 0.5
+
+
+@click.command()
+@click.option("--no-wait", is_flag=True, help="Return once it has begun.")
+@json_option
+@pass_invocation
+def reextract(invocation: Invocation, no_wait: bool) -> None:
+    """Have the configured extractor read every passage again that the rules, another model or another prompt has read.
+
+    Old triples stay until the new ones are there. It may be interrupted: what is done is done, and the command goes on
+    with the rest when it is given again.
+    """
+    _run(invocation, Route.REEXTRACT, no_wait)
+
+
+@click.command()
+@click.option("--no-wait", is_flag=True, help="Return once it has begun.")
+@json_option
+@pass_invocation
+def backfill(invocation: Invocation, no_wait: bool) -> None:
+    """Read everything that waits for the extractor with vLLM, inside the daemon: for the first load of a large drive.
+
+    Needs [openie] backend = "vllm": exits with 4 otherwise. It may be interrupted and given again.
+    """
+    _run(invocation, Route.BACKFILL, no_wait)
+
+
+def _run(invocation: Invocation, route: Route, no_wait: bool) -> None:
+    from cli.client.http import parse_answer
+
+    with invocation.client() as client:
+        answer = client.call("POST", route)
+        first = parse_answer(ExtractionResponse, answer)
+        if not no_wait:
+            answer = _wait_until_read(client, first, answer)
+    last = parse_answer(ExtractionResponse, answer)
+    from cli.render.extraction import extraction
+
+    invocation.emit({**answer, "requeued": first.requeued}, lambda: extraction(last, first.requeued))
+    if last.error:
+        raise CommandError(f"reading stopped: {last.error}")
+
+
+def _wait_until_read(client: Any, first: ExtractionResponse, answer: Any) -> Any:
+    """Asks until nothing waits; says so where reading itself waits."""
+    from cli.client.http import parse_answer
+
+    told = None
+    with progress("reading", first.waiting or None) as shown:
+        left = first.waiting
+        while True:
+            now = parse_answer(ExtractionResponse, answer)
+            if now.waiting < left:
+                shown.advance(left - now.waiting)
+                left = now.waiting
+            if now.waiting_for != told and now.waiting_for is not None:
+                note(f"waiting: {now.waiting_for}")
+            told = now.waiting_for
+            if not now.waiting or (first.running and not now.running):
+                return answer
+            time.sleep(POLL_INTERVAL_S)
+            answer = client.call("GET", Route.EXTRACTION)

@@ -1,0 +1,128 @@
+"""status, wait and watch: how the daemon is doing."""
+
+import math
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from cli.errors import CommandError, Exit
+from cli.global_options import Invocation, json_option, pass_invocation
+from cli.output import Progress, note, print_json, progress, show
+from daemon.contract.base import TIMEOUT_MAX_S
+from daemon.contract.client import EventStream
+from daemon.contract.routes import EVENT_STREAM, Route
+from daemon.contract.status import Event, Status
+
+POLL_INTERVAL_S = 0.5
+
+
+class _Seconds(click.FloatRange):
+    """A length of time; "nan" is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if math.isnan(seconds):
+            self.fail("a number of seconds is wanted", param, ctx)
+        return seconds
+
+
+@click.command()
+@json_option
+@pass_invocation
+def status(invocation: Invocation) -> None:
+    """Show the daemon's state, what the memory holds, and each source with its lag."""
+    with invocation.client() as client:
+        _emit_status(invocation, client.call("GET", Route.STATUS))
+
+
+@click.command()
+@click.option(
+    "--timeout", "timeout_s", type=_Seconds(min=0, max=TIMEOUT_MAX_S), metavar="S", help="Give up after S seconds."
+)
+@json_option
+@pass_invocation
+def wait(invocation: Invocation, timeout_s: float | None) -> None:
+    """Wait until all that the sources hold now is committed or failed.
+
+    Exits with 5 when that takes longer than the timeout.
+    """
+    began = time.monotonic()
+    with invocation.client() as client, progress("waiting") as shown, _describing_progress(invocation, shown):
+        while True:
+            left = None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began))
+            silence = None if left is None else left + 10
+            try:
+                body = {} if left is None else {"timeout_s": left}
+                answer = client.call("POST", Route.WAIT, body, timeout_s=silence, patience_s=0)
+                break
+            except CommandError as failure:
+                # A daemon that is still starting has read none of its sources: that is part of the wait.
+                if failure.problem is None or failure.problem.get("status") != 503:
+                    raise
+                if left is not None and left <= POLL_INTERVAL_S:
+                    raise CommandError(failure.message, Exit.TIMED_OUT, problem=failure.problem) from None
+                time.sleep(POLL_INTERVAL_S)
+    _emit_status(invocation, answer)
+
+
+@contextmanager
+def _describing_progress(invocation: Invocation, shown: Progress) -> Iterator[None]:
+    """Describes, on a terminal, what is still to do while the daemon lets this client wait."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+    threading.Thread(target=_describe_progress, args=(invocation, shown, done), daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+def _describe_progress(invocation: Invocation, shown: Progress, done: threading.Event) -> None:
+    from cli.client.http import parse_answer
+    from cli.render.status import waiting_line
+
+    try:
+        with invocation.client() as client:
+            while not done.wait(POLL_INTERVAL_S):
+                shown.describe(waiting_line(parse_answer(Status, client.call("GET", Route.STATUS, patience_s=0))))
+    except CommandError:
+        return  # the request that is waited for tells what is wrong
+
+
+@click.command()
+@json_option
+@pass_invocation
+def watch(invocation: Invocation) -> None:
+    """Print what happens, one event a line, until interrupted."""
+    with invocation.client() as client, client.stream(Route.EVENTS, accept=EVENT_STREAM, timeout_s=None) as response:
+        invocation.stdout_taken = True
+        stream = EventStream()
+        for _, data in filter(None, map(stream.read_line, response.iter_lines())):
+            if not isinstance(data, dict):
+                note("hippod sent an event that is not understood.")
+            elif invocation.json:
+                print_json(data, one_line=True)
+            else:
+                _print_event(data)
+    raise CommandError("hippod has stopped.", Exit.NO_DAEMON)
+
+
+def _print_event(data: dict[str, object]) -> None:
+    from cli.client.http import parse_answer
+    from cli.render.events import event
+
+    show([event(parse_answer(Event, data))], wrap=False)
+
+
+def _emit_status(invocation: Invocation, answer: dict[str, object]) -> None:
+    from cli.client.http import parse_answer
+    from cli.render.status import status as page
+
+    invocation.emit(answer, lambda: page(parse_answer(Status, answer)), wrap=False)

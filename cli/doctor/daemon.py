@@ -1,0 +1,161 @@
+"""The socket, and what the daemon that answers on it says of itself."""
+
+import grp
+import os
+import socket as sockets
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from cli.client.address import SOCKET_BYTES, Address
+from cli.client.http import Client, parse_answer
+from cli.errors import CommandError, Exit
+from cli.text import count, cut, duration, one_line, size
+from daemon.contract.documents import DocumentList, DocumentState
+from daemon.contract.finding import ASK_ROOT, Finding, guarded
+from daemon.contract.routes import Route
+from daemon.contract.status import BAD_SOURCE_STATES, OTHER_ENCODER, DaemonState, SourceStatus, Status
+
+
+def daemon(address: Address, connect: Callable[[], Client]) -> Iterator[Finding]:
+    for found in guarded("socket", lambda: [socket(address)]):
+        yield found
+        if found.status == "fail":
+            return
+    try:
+        yield from guarded("daemon", lambda: told(connect), passing=CommandError)
+    except CommandError as failure:
+        yield Finding("daemon", "fail", failure.message, failure.hint or "", failure.code)
+
+
+def told(connect: Callable[[], Client]) -> Iterator[Finding]:
+    """What the daemon says of itself."""
+    with connect() as client:
+        status = parse_answer(Status, client.call("GET", Route.STATUS, timeout_s=10, patience_s=0))
+        yield answering(status)
+        yield encoder(status)
+        yield from languages(status)
+        yield from extraction(status)
+        yield from (source(each) for each in status.sources)
+        if not status.sources:
+            yield Finding("sources", "warn", "no folder or topic is followed", "add [[folder]] to the configuration")
+        yield documents(client, status)
+
+
+def socket(address: Address) -> Finding:
+    """Exists, is a socket, and this user may write to it."""
+    path = address.path
+    where = f"{path} ({address.origin})"
+    if len(os.fsencode(address.connectable)) > SOCKET_BYTES:
+        hint = f"set a shorter [api] socket: {SOCKET_BYTES} bytes are the most"
+        return Finding("socket", "fail", f"{where} is too long for a socket", hint, Exit.NO_DAEMON)
+    try:
+        status = path.stat()
+    except OSError as error:
+        hint = "start hippod, or name its socket with --socket"
+        if isinstance(error, PermissionError):
+            hint = f"its directory is closed to this user: {ASK_ROOT}"
+        return Finding("socket", "fail", f"{where}: {error.strerror}", hint, Exit.NO_DAEMON)
+    if not stat.S_ISSOCK(status.st_mode):
+        return Finding("socket", "fail", f"{where} is no socket", "name hippod's socket with --socket", Exit.NO_DAEMON)
+    if _stale(address.connectable):
+        hint = "start hippod, which replaces it; the one that made it has ended"
+        return Finding("socket", "fail", f"{where}: nobody listens on it", hint, Exit.NO_DAEMON)
+    rights = f"{stat.S_IMODE(status.st_mode):04o}, group {_group(path)}"
+    if not os.access(path, os.R_OK | os.W_OK):
+        hint = f"join group {_group(path)}, or run this as hippod's user"
+        return Finding("socket", "fail", f"{where}: no permission ({rights})", hint, Exit.NO_DAEMON)
+    if status.st_mode & stat.S_IWOTH:
+        return Finding("socket", "warn", f"{where}: every user may write ({rights})", 'set [api] mode = "0660"')
+    return Finding("socket", "ok", f"{where}, mode {rights}")
+
+
+def _stale(path: str) -> bool:
+    with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as probe:
+        probe.settimeout(2.0)
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            return True
+        except OSError:  # no permission, or a full queue: what follows says so
+            return False
+    return False
+
+
+def answering(status: Status) -> Finding:
+    said = f"{status.state.value}, commit {status.commit}, up {duration(status.uptime_s)}, {size(status.rss_bytes)}"
+    if status.state is DaemonState.READY:
+        return Finding("daemon", "ok", said)
+    return Finding("daemon", "warn", said, "wait until it is ready")
+
+
+def encoder(status: Status) -> Finding:
+    said = f"{status.encoder}; openie {status.openie}"
+    if status.encoder.startswith("hash"):
+        hint = 'set [encoder] backend = "sentence-transformers" to find by meaning'
+        return Finding("encoder", "warn", f"{said}: finds words, not meaning", hint)
+    return Finding("encoder", "ok", said)
+
+
+def languages(status: Status) -> Iterator[Finding]:
+    """Whether the encoder can tell apart what was read."""
+    found = status.indistinct_phrases
+    if found is not None and found.is_serious(status.phrases):
+        said = (
+            f"{status.encoder} cannot tell apart {found.unknown + found.crowded:,} of {count(status.phrases, 'phrase')}: of "
+            f"{found.unknown:,} it knows nothing, {found.crowded:,} have nearly one vector"
+        )
+        yield Finding("languages", "warn", said, OTHER_ENCODER)
+
+
+def extraction(status: Status) -> Iterator[Finding]:
+    """Passages that wait for the model, or that it could not read."""
+    found = status.extraction
+    if found is None:
+        return
+    said = f"{count(found.waiting, 'passage')} waiting, {found.failed:,} failed"
+    if found.waiting_for:
+        hint = "start the model's server, or check [llm] base_url, model and key; passages go on waiting"
+        yield Finding("model", "warn", f"{said}: {one_line(found.waiting_for)}", hint)
+    elif found.failed:
+        yield Finding("model", "warn", said, "`hippoctl ls --state failed` says why, `hippoctl retry` tries them again")
+    else:
+        yield Finding("model", "ok", said)
+
+
+def source(each: SourceStatus) -> Finding:
+    name = f"{each.kind} {one_line(each.name)}"
+    lag = "" if each.lag is None else ", up to date" if each.lag == 0 else f", {count(each.lag, 'change')} to read"
+    extra = each.model_extra or {}
+    said = next((one_line(str(extra[key])) for key in ("error", "detail", "note") if extra.get(key)), "")
+    why = f": {said}" if said else ""
+    if each.state in BAD_SOURCE_STATES or extra.get("error"):
+        hint = "make it readable and reachable for hippod; its log says more"
+        if each.kind == "folder" and each.state in ("missing", "error") and os.access(each.name, os.R_OK | os.X_OK):
+            hint = (
+                "this user sees it and hippod does not: the unit hides it (ProtectHome=, BindReadOnlyPaths=), AppArmor or "
+                "SELinux forbids it (journalctl -k), or hippod's user may not read it"
+            )
+        return Finding(name, "fail", f"{each.state}{lag}{why}", hint)
+    # A source that works and has something to say has fallen back to something.
+    return Finding(name, "warn" if said else "ok", f"{each.state}{lag}{why}")
+
+
+def documents(client: Client, status: Status) -> Finding:
+    """Failed documents, the first with its reason."""
+    said = f"{count(status.documents, 'document')}, {status.pending:,} pending"
+    if not status.failed:
+        return Finding("documents", "ok", f"{said}, none failed")
+    listed = client.call("GET", Route.DOCUMENTS, params={"state": DocumentState.FAILED.value, "limit": 1})
+    first = next(iter(parse_answer(DocumentList, listed).documents), None)
+    example = f", such as {cut(first.uri, 200)}: {cut(first.error or 'no reason', 200)}" if first else ""
+    hint = "`hippoctl ls --state failed` lists them, `hippoctl retry` tries them again"
+    return Finding("documents", "warn", f"{said}, {status.failed:,} failed{example}", hint)
+
+
+def _group(path: Path) -> str:
+    gid = path.stat().st_gid
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)

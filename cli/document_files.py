@@ -1,0 +1,145 @@
+"""What `add` sends: files and JSON lines as JSON documents, and what cannot be one, with where it stands and why.
+
+A file is read here and sent, as the daemon never opens a path that a client names. A `.json` or `.jsonl` file holds
+documents. Any other file is one document: its id is its absolute path, its bytes travel as `content_base64` and its name as
+`filename`, so that the daemon's parsers read it just as they read a file in a folder.
+"""
+
+import base64
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from cli.text import cut, one_line
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyDocument:
+    """One document as it travels: JSON in UTF-8. `where` names it in messages."""
+
+    where: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedDocument:
+    """Something that is no document, and why."""
+
+    where: str
+    error: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"where": self.where, "error": self.error}
+
+
+DocumentResult = ReadyDocument | RejectedDocument
+
+
+def read_file(path: Path) -> Iterator[DocumentResult]:
+    """The documents in a file."""
+    where = os.fsencode(path).decode("utf-8", "replace")
+    try:
+        if not path.is_file():
+            yield RejectedDocument(where, "is a directory; name its files" if path.is_dir() else _missing_reason(path))
+        elif path.suffix.lower() in (".jsonl", ".ndjson"):
+            with path.open("rb") as lines:
+                yield from read_lines(lines, where)
+        elif path.suffix.lower() == ".json":
+            yield from _json_file(path.read_bytes(), where)
+        else:
+            yield encode_document(_whole_file(path), where)
+    except OSError as error:
+        yield RejectedDocument(where, f"cannot be read: {error.strerror or error}")
+
+
+def read_lines(lines: BinaryIO | Iterable[bytes], where: str) -> Iterator[DocumentResult]:
+    """One JSON document a line; empty lines are passed over."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield _parsed(line, f"{where}:{number}")
+
+
+def encode_document(document: Any, where: str) -> DocumentResult:
+    """A value as a document, if it can be one."""
+    if not isinstance(document, dict):
+        return RejectedDocument(where, f"is a JSON {_json_type(document)}; a document is an object with a `text`")
+    empty = document.get("deleted") is True or "content_base64" in document
+    if not empty and not isinstance(document.get("text"), str):
+        problem = "has no `text`" if "text" not in document else f"its `text` is a {_json_type(document['text'])}"
+        keys = ", ".join(sorted(map(str, document))) or "none"
+        return RejectedDocument(where, f"{problem}; a document needs one (its keys: {cut(one_line(keys), 120)})")
+    try:
+        return ReadyDocument(where, json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8"))
+    except UnicodeEncodeError:
+        return RejectedDocument(where, "holds half of a character (a lone surrogate), which no UTF-8 text has")
+    except ValueError:
+        return RejectedDocument(where, "holds a number that JSON cannot write (infinite, or none)")
+    except RecursionError:
+        return RejectedDocument(where, "is nested too deeply")
+
+
+def _parsed(content: bytes, where: str) -> DocumentResult:
+    try:
+        return encode_document(_load(content), where)
+    except ValueError as error:
+        return RejectedDocument(where, f"is no JSON: {_json_error(error)}")
+    except RecursionError:
+        return RejectedDocument(where, "is nested too deeply")
+
+
+def _json_file(content: bytes, where: str) -> Iterator[DocumentResult]:
+    """A file with one document, an array of them (a HippoRAG corpus is one), or {"documents": […]}."""
+    try:
+        value = _load(content)
+    except (ValueError, RecursionError) as error:
+        yield RejectedDocument(where, f"is no JSON: {_json_error(error)}")
+        return
+    if isinstance(value, dict) and "text" not in value and isinstance(value.get("docs"), list):
+        yield RejectedDocument(where, f"is a HippoRAG OpenIE file; take it in with `hippoctl import {one_line(where)}`")
+        return
+    if isinstance(value, dict) and "text" not in value and isinstance(value.get("documents"), list):
+        value = value["documents"]
+    if not isinstance(value, list):
+        yield encode_document(value, where)
+        return
+    for number, document in enumerate(value, 1):
+        yield encode_document(document, f"{where}[{number}]")
+
+
+def _whole_file(path: Path) -> dict[str, str]:
+    return {
+        "id": _path_text(path.absolute()),
+        "filename": _path_text(path.name),
+        "content_base64": base64.b64encode(path.read_bytes()).decode("ascii"),
+    }
+
+
+def _path_text(path: Path | str) -> str:
+    """A path as text; bytes that are not UTF-8 are written out, so that two names never become one."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _load(content: bytes) -> Any:
+    return json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _missing_reason(path: Path) -> str:
+    return "is no regular file" if path.exists() else "does not exist"
+
+
+def _json_type(value: Any) -> str:
+    names = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+    return names.get(type(value), "number")
+
+
+def _json_error(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is not UTF-8"
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)

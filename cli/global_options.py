@@ -1,0 +1,68 @@
+"""What the options before a command decide, and what every command does with them."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cli.client.address import Address, find_socket
+from cli.output import note, print_json, show
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from cli.client.http import Client
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass
+class Invocation:
+    """One run of hippoctl. Mutable: click fills it in while it reads the command line."""
+
+    socket: str | None = None
+    json: bool = False
+    stdout_taken: bool = False
+    """What was asked for is on stdout already, or a part of it: an error goes to stderr alone."""
+
+    def address(self) -> Address:
+        return find_socket(self.socket, os.environ, Path.cwd())
+
+    def client(self) -> "Client":
+        """To be used in a `with`. Says on stderr, once, why it waits for a daemon that is starting or busy."""
+        from cli.client.http import Client  # httpx is loaded only by commands that ask the daemon
+
+        told: set[str] = set()
+
+        def on_wait(message: str) -> None:
+            if message not in told:
+                told.add(message)
+                note(f"{message} Waiting.")
+
+        return Client(self.address(), on_wait)
+
+    def emit(self, document: Any, lines: "Callable[[], Iterable[Text]]", *, wrap: bool = True) -> None:
+        """The answer: `document` with --json, else the `lines` made of it."""
+        if self.json:
+            print_json(document)
+            self.stdout_taken = True  # what fails after this is told on standard error alone: one JSON document
+        else:
+            show(lines(), wrap=wrap)
+
+
+pass_invocation = click.make_pass_decorator(Invocation)
+
+
+def json_option(command: Command) -> Command:
+    """`--json`, accepted before and after the command."""
+
+    def switch(context: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            context.ensure_object(Invocation).json = True
+
+    return click.option(
+        "--json", is_flag=True, expose_value=False, callback=switch, help="Print exactly one JSON document on stdout."
+    )(command)

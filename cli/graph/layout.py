@@ -1,0 +1,60 @@
+"""How a neighbourhood looks, on a page and in a picture: where its nodes are, how large, in which colours."""
+
+import math
+import random
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cli.text import cut, one_line
+from daemon.contract.graph import GraphNode, GraphResponse
+
+if TYPE_CHECKING:
+    import igraph
+
+NODES = {"phrase": "#3b6ea8", "passage": "#c2702e"}
+EDGES = {"relation": "#5a6673", "synonym": "#3f9265", "context": "#d8cbbb"}
+PATH = "#c1272d"
+"""Colours that are told apart by lightness too; kinds also differ in shape, and edges in dashes."""
+LABELS = 40
+"""Nodes that are named, those of most PageRank; more names would cover each other."""
+LABEL_CHARS = 36
+STEPS = 400
+
+Position = tuple[float, float]
+
+
+def node_positions(graph: "igraph.Graph") -> list[Position]:
+    """Where each node is, both coordinates from 0 to 1; the same graph always looks the same."""
+    import igraph
+
+    if graph.vcount() < 2:
+        return [(0.5, 0.5)] * graph.vcount()
+    igraph.set_random_number_generator(random.Random(0))
+    try:
+        layout = graph.layout_fruchterman_reingold(niter=STEPS)
+    finally:
+        igraph.set_random_number_generator(random)
+    axes = [_scaled([point[axis] for point in layout]) for axis in (0, 1)]
+    return list(zip(*axes, strict=True))
+
+
+def _scaled(values: Sequence[float]) -> list[float]:
+    least, most = min(values), max(values)
+    return [(value - least) / (most - least) if most > least else 0.5 for value in values]
+
+
+def node_sizes(found: GraphResponse, smallest: float, largest: float) -> list[float]:
+    """A radius for each node: its area grows with its PageRank, or, where no query was asked, with its number of edges."""
+    weights = [node.mass if node.mass is not None else float(node.links) for node in found.nodes]
+    most = max(weights, default=0.0) or 1.0
+    return [smallest + (largest - smallest) * math.sqrt(weight / most) for weight in weights]
+
+
+def labelled_nodes(found: GraphResponse) -> dict[int, str]:
+    """The nodes that are named, by their place in the list, and what is written beside them."""
+    by_size = sorted(range(len(found.nodes)), key=node_sizes(found, 0.0, 1.0).__getitem__, reverse=True)
+    return {at: label(found.nodes[at]) for at in by_size[:LABELS]}
+
+
+def label(node: GraphNode) -> str:
+    return cut(one_line(node.text), LABEL_CHARS) or node.kind

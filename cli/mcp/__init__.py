@@ -1,1 +1,0 @@
-"""`hippoctl mcp`: an MCP server for agents that start their servers themselves."""

@@ -1,0 +1,70 @@
+"""`--mode` and `--set`: the retrieval mode and settings of one command. Both derive from their declarations."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from daemon.contract.retrieval import MODES, SETTINGS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class _ModeChoice(click.Choice[str]):
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [
+            CompletionItem(mode.name, help=mode.summary) for mode in MODES.values() if mode.name.startswith(incomplete)
+        ]
+
+
+def mode_option(command: Command) -> Command:
+    """Gives the command `mode`, the name of a retrieval mode or None."""
+    return click.option(
+        "--mode", type=_ModeChoice(list(MODES)), help="How passages are found; the configured way by default."
+    )(command)
+
+
+def settings_option(command: Command) -> Command:
+    """Gives the command `settings`, a mapping that goes into the request as it is."""
+    return click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=_read,
+        shell_complete=_complete,
+        help="Use another setting of [retrieval], such as passage_weight=0.1 or passage_nodes=false. Repeatable.",
+    )(command)
+
+
+def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`KEY=` for what begins like that, and both values of a truth value."""
+    found = []
+    for setting in SETTINGS.values():
+        values = ("true", "false") if setting.kind is bool and "=" in incomplete else ("",)
+        pairs = (f"{setting.name}={value}" for value in values)
+        found += [CompletionItem(pair, help=setting.meaning) for pair in pairs if pair.startswith(incomplete)]
+    return found
+
+
+def _read(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any]:
+    from pydantic import ValidationError
+
+    from daemon.contract.retrieval import RetrievalOverrides
+
+    texts = {}
+    for pair in pairs:
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not equals or not key or not value:
+            raise click.BadParameter(f"{pair!r} is not KEY=VALUE", context, parameter)
+        if key not in SETTINGS:
+            raise click.BadParameter(f"{key!r} is no setting; there are {', '.join(SETTINGS)}", context, parameter)
+        texts[key] = value
+    try:
+        # Text becomes numbers and truth values here, as the daemon takes them.
+        return RetrievalOverrides.model_validate_strings(texts).model_dump(exclude_none=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        message = f"{first['loc'][0]}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+        raise click.BadParameter(message, context, parameter) from None

@@ -1,0 +1,1 @@
+"""The trace of a question of several steps as one page."""

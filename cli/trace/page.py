@@ -1,0 +1,284 @@
+"""A trace as one page that needs nothing but a browser: the graph after each step, and all that was asked and found.
+
+The graph is drawn by BokehJS, which is put into the page from its package. What documents, users and models wrote is
+escaped, and the page's own policy lets it fetch nothing.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from cli.client.http import incompatible_answer, parse_answer
+from cli.errors import CommandError
+from cli.render.steps import ENDED
+from cli.text import count, milliseconds
+from cli.trace.graph import (
+    ABSENT,
+    ENTITY,
+    PASSAGE,
+    POINT,
+    QUERY,
+    Picture,
+    deep_pictures,
+    iterative_pictures,
+    node_positions,
+)
+from daemon.contract.ask import Answerer, AskResponse
+from daemon.contract.steps import DeepStep, Inquiry, IterativeStep, MemoryPoint, PointChange, PointMemory
+
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+COLOURS = {
+    POINT: ("square", 26, "#2f6f9f"),
+    ENTITY: ("circle", 12, "#d9a441"),
+    ABSENT: ("circle", 12, "#ffffff"),
+    QUERY: ("square", 24, "#7a4f9a"),
+    PASSAGE: ("circle", 13, "#4f8f5f"),
+}
+"""Marker, size in pixels, and colour."""
+LABEL = 28
+"""Characters of a label."""
+_STYLE = """
+:root { color-scheme: light }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+body { color: #1d2329; background: #fff }
+h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem } h3 { font-size: 1rem; margin-bottom: .2rem }
+.meta, .small { color: #58636e; font-size: .87rem } .answer { font-size: 1.05rem; white-space: pre-wrap }
+.note { border-left: 3px solid #d9a441; padding-left: .7rem } ul { margin: .2rem 0 .6rem; padding-left: 1.2rem }
+.kind { display: inline-block; min-width: 4.5rem; color: #58636e } blockquote { margin: .3rem 0; color: #333b43 }
+"""
+
+
+def read_trace(path: Path) -> AskResponse:
+    """The answer that `ask --trace` kept. CommandError where the file is none, or has no steps."""
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{path} is no JSON: {error}.") from None
+    if not isinstance(value, dict) or "steps" not in value or "question" not in value:
+        raise CommandError(
+            f"{path} is no trace: it has no question with steps.", hint="`ask --deep --trace FILE` writes one."
+        )
+    answer = parse_answer(AskResponse, value)
+    if not answer.steps:
+        raise CommandError(
+            f"{path} has no steps to draw: the question was answered at once.", hint="Ask with --deep or --steps N."
+        )
+    return answer
+
+
+def page(answer: AskResponse) -> str:
+    """The whole HTML document."""
+    deep = answer.answerer is Answerer.DEEP
+    try:
+        if deep:
+            steps = [DeepStep.model_validate(step) for step in answer.steps]
+            earlier = PointMemory.model_validate(answer.earlier or {})
+            pictures = deep_pictures(earlier, steps)
+            told = "".join(_deep(step) for step in steps) + _points(steps[-1].after, _titles(steps, answer))
+        else:
+            rounds = [IterativeStep.model_validate(step) for step in answer.steps]
+            pictures = iterative_pictures(rounds)
+            told = "".join(_iterative(step) for step in rounds)
+    except ValidationError as error:
+        raise incompatible_answer(error) from None
+    library, script, place = _drawing(pictures)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f"<title>{escape(answer.question)}</title><style>{_STYLE}</style>\n{library}</head><body>\n"
+        f"{_head(answer)}<h2>{'Memory' if deep else 'Passages'} step by step</h2>{place}"
+        f"{_legend(deep)}<h2>Steps</h2>{told}{_sources(answer)}\n{script}</body></html>\n"
+    )
+
+
+def _head(answer: AskResponse) -> str:
+    facts = [
+        str(answer.answerer),
+        count(len(answer.steps), "step"),
+        count(answer.calls, "call"),
+        f"{answer.tokens.prompt:,} + {answer.tokens.completion:,} tokens",
+        milliseconds(answer.took_ms),
+        f"commit {answer.commit}",
+    ]
+    if answer.entities_a_point is not None:
+        facts.append(f"{answer.entities_a_point:.2f} entities a point")
+    if answer.stopped:
+        facts.append(ENDED.get(answer.stopped, answer.stopped))
+    note = f'<p class="note">{escape(answer.note)}</p>' if answer.note else ""
+    return (
+        f'<h1>{escape(answer.question)}</h1><p class="answer">{escape(answer.answer)}</p>{note}'
+        f'<p class="meta">{escape(" · ".join(facts))}</p>'
+    )
+
+
+def _legend(deep: bool) -> str:
+    said = (
+        "Squares are points, discs their entities (hollow: named by the model, not in the graph)."
+        if deep
+        else "Squares are queries, discs the passages that they found."
+    )
+    more = "What a step made or changed has a dark rim. Drag to move, scroll to zoom, point to read."
+    return f'<p class="small">{said} {more}</p>'
+
+
+def _items(items: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>" if items else ""
+
+
+def _deep(step: DeepStep) -> str:
+    found = "".join(_inquiry(inquiry) for inquiry in step.inquiries)
+    enough = "<p>The memory suffices.</p>" if step.enough else ""
+    changes = _items([_change(change) for change in step.changes])
+    refused = _items([f"not taken ({escape(each.why)}): {escape(each.what)}" for each in step.refused])
+    return f"<h3>Step {step.number}</h3>{enough}{found}{changes}{refused}"
+
+
+def _inquiry(inquiry: Inquiry) -> str:
+    concern = inquiry.concern
+    where = f"local, about {concern.point}" if concern.point else "global"
+    entities = ", ".join(f"{each.phrase} ({each.score:.2f})" for each in inquiry.entities)
+    parts = [
+        f"{len(inquiry.entities):,} of {count(inquiry.candidates, 'candidate phrase')}: {escape(entities)}",
+        *(escape(f"{each.subject} · {each.predicate} · {each.object}") for each in inquiry.triples),
+        *(f"<i>{escape(each.title or each.id)}</i> {escape(each.text[:400])}" for each in inquiry.passages),
+    ]
+    return (
+        f'<p><span class="kind">{escape(where)}</span> {escape(concern.text)}<br>'
+        f"→ <i>{escape(concern.subquery)}</i></p><details><summary>found</summary>{_items(parts)}</details>"
+    )
+
+
+def _change(change: PointChange) -> str:
+    of = f" of {', '.join(point.id for point in change.before)}" if change.kind == "merged" else ""
+    said = escape(f"{change.kind}{of}")
+    return f'<span class="kind">{said}</span> <b>{escape(change.point.id)}</b> {escape(change.point.description)}'
+
+
+def _titles(steps: Sequence[DeepStep], answer: AskResponse) -> Mapping[str, str]:
+    """By passage id, where anything in the trace tells its title."""
+    found = {each.id: each.title for step in steps for inquiry in step.inquiries for each in inquiry.passages}
+    return found | {each.id: each.title or each.document for each in answer.citations}
+
+
+def _points(memory: PointMemory, titles: Mapping[str, str]) -> str:
+    def said(point: MemoryPoint) -> str:
+        absent = set(point.absent)
+        names = ", ".join(f"{each} (not in the graph)" if each in absent else each for each in point.entities)
+        vouching = ", ".join(titles.get(id) or id for id in point.passages)
+        return (
+            f"<b>{escape(point.id)}</b> {escape(point.description)}"
+            f'<br><span class="small">{escape(names)} — {escape(vouching)}</span>'
+        )
+
+    return f"<h2>Points at the end</h2>{_items([said(point) for point in memory.points]) or '<p>None.</p>'}"
+
+
+def _iterative(step: IterativeStep) -> str:
+    new = set(step.new)
+    passages = [
+        f"{'<b>new</b> ' if each.id in new else ''}<i>{escape(each.title or each.id)}</i> {escape(each.text[:400])}"
+        for each in step.found
+    ]
+    thought = f"<blockquote>{escape(step.thought.text)}</blockquote>" if step.thought else ""
+    failed = f'<p class="note">{escape(step.error)}</p>' if step.error else ""
+    return f"<h3>Step {step.number}: {escape(step.query)}</h3>{_items(passages)}{thought}{failed}"
+
+
+def _sources(answer: AskResponse) -> str:
+    cited = [
+        f'[{each.rank}] <b>{escape(each.title or "(no title)")}</b> <span class="small">{escape(each.document)}</span>'
+        f"<br>{escape(each.text)}"
+        for each in answer.citations
+    ]
+    return f"<h2>Sources</h2>{_items(cited)}" if cited else ""
+
+
+def _drawing(pictures: Sequence[Picture]) -> tuple[str, str, str]:
+    """BokehJS itself, the script that draws, and the element that it draws into."""
+    from bokeh.embed import components
+    from bokeh.models import TabPanel, Tabs
+    from bokeh.resources import Resources
+
+    where = node_positions(pictures)
+    panels = [TabPanel(child=_figure(each, where), title=each.title) for each in pictures]
+    tabs = Tabs(tabs=panels, active=len(panels) - 1, sizing_mode="stretch_width")
+    script, place = components(tabs)
+    return Resources(mode="inline", components=["bokeh"]).render_js(), str(script), str(place)
+
+
+def _figure(picture: Picture, where: Mapping[tuple[str, str], tuple[float, float]]) -> Any:
+    from bokeh.models import (
+        ColumnDataSource,
+        HoverTool,
+        MultiLine,
+        NodesAndLinkedEdges,
+        Range1d,
+        Scatter,
+        StaticLayoutProvider,
+    )
+    from bokeh.models.annotations import LabelSet
+    from bokeh.models.renderers import GraphRenderer
+    from bokeh.plotting import figure
+
+    spots = [where[node.key] for node in picture.nodes]
+    xs, ys = [x for x, _ in where.values()] or [0.0], [y for _, y in where.values()] or [0.0]
+    margin = 0.15 * max(max(xs) - min(xs), max(ys) - min(ys), 1.0)
+    plot = figure(
+        height=520,
+        sizing_mode="stretch_width",
+        x_range=Range1d(start=min(xs) - margin, end=max(xs) + margin),
+        y_range=Range1d(start=min(ys) - margin, end=max(ys) + margin),
+        tools="pan,wheel_zoom,reset",
+        active_scroll="wheel_zoom",
+        toolbar_location="above",
+    )
+    plot.toolbar.logo = None
+    plot.axis.visible = plot.grid.visible = False
+    looks = [COLOURS[node.kind] for node in picture.nodes]
+    graph = GraphRenderer()
+    nodes = {
+        "index": list(range(len(picture.nodes))),
+        "marker": [marker for marker, _, _ in looks],
+        "size": [size for _, size, _ in looks],
+        "fill": [colour for _, _, colour in looks],
+        "rim": [3.0 if node.fresh else 1.0 for node in picture.nodes],
+        "name": [node.label for node in picture.nodes],
+        "said": [node.text for node in picture.nodes],
+    }
+    graph.node_renderer.data_source = ColumnDataSource(nodes)
+    graph.node_renderer.glyph = Scatter(
+        marker="marker", size="size", fill_color="fill", line_color="#1d2329", line_width="rim"
+    )
+    graph.node_renderer.hover_glyph = Scatter(marker="marker", size="size", fill_color="#c8453b", line_width="rim")
+    edges = {"start": [start for start, _ in picture.edges], "end": [end for _, end in picture.edges]}
+    graph.edge_renderer.data_source = ColumnDataSource(edges)
+    graph.edge_renderer.glyph = MultiLine(line_color="#9aa5af", line_width=1.2)
+    graph.edge_renderer.hover_glyph = MultiLine(line_color="#c8453b", line_width=2.5)
+    graph.layout_provider = StaticLayoutProvider(graph_layout=dict(enumerate(spots)))
+    graph.inspection_policy = NodesAndLinkedEdges()
+    plot.renderers.append(graph)
+    labels = {
+        "x": [x for x, _ in spots],
+        "y": [y for _, y in spots],
+        "beside": [size / 2 + 3 for _, size, _ in looks],
+        "text": [node.label if len(node.label) <= LABEL else node.label[: LABEL - 1] + "…" for node in picture.nodes],
+    }
+    plot.add_layout(
+        LabelSet(
+            x="x",
+            y="y",
+            text="text",
+            x_offset="beside",
+            y_offset=4,
+            text_font_size="11px",
+            source=ColumnDataSource(labels),
+        )
+    )
+    plot.add_tools(HoverTool(renderers=[graph.node_renderer], tooltips=[("", "@name"), ("", "@said")]))
+    return plot

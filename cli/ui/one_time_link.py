@@ -1,0 +1,26 @@
+"""The link that opens the page: it works once, and becomes the session of the browser that opened it."""
+
+import secrets
+import threading
+from hmac import compare_digest
+
+
+class OneTimeLink:
+    """For one run of the command. The browser with the session's cookie may use the page until the command ends."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self._session: str | None = None
+        self._lock = threading.Lock()
+
+    def redeem(self, token: str) -> str | None:
+        """The session's cookie for the right token, the first time; None ever after, and for any other."""
+        with self._lock:
+            if self._session is not None or not compare_digest(token.encode(), self.token.encode()):
+                return None
+            self._session = secrets.token_urlsafe(32)
+            return self._session
+
+    def admits(self, cookie: str) -> bool:
+        session = self._session
+        return session is not None and compare_digest(cookie.encode(), session.encode())

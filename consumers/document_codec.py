@@ -1,0 +1,45 @@
+"""A `Document` as JSON and back: the one place that knows its form between processes.
+
+By hand and not by pydantic, which the parsing processes would have to load: it would double what a start of theirs imports.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from consumers.failures import FailureCode
+from consumers.types import Document, Passage
+
+
+def document_to_json(document: Document) -> dict[str, Any]:
+    """Values that `json.dumps` takes; `passages` are a list, so that a long document can be sent in parts."""
+    return {
+        "uri": document.uri,
+        "title": document.title,
+        "passages": [[p.title, p.text, dict(p.location), p.triples] for p in document.passages],
+        "metadata": dict(document.metadata),
+        "modified_at": document.modified_at,
+        "error": document.error,
+        "code": document.code,
+        "skipped": document.skipped,
+        "deleted": document.deleted,
+    }
+
+
+def document_from_json(value: Mapping[str, Any]) -> Document:
+    code = value["code"]
+    return Document(
+        uri=value["uri"],
+        title=value["title"],
+        passages=tuple(map(_passage, value["passages"])),
+        metadata=value["metadata"],
+        modified_at=value["modified_at"],
+        error=value["error"],
+        skipped=value["skipped"],
+        deleted=value["deleted"],
+        code=None if code is None else FailureCode(code),
+    )
+
+
+def _passage(value: Sequence[Any]) -> Passage:
+    title, text, location, given = value
+    return Passage(title, text, location, None if given is None else tuple((s, p, o) for s, p, o in given))

@@ -1,0 +1,28 @@
+"""Why documents fail, as a few fixed words: what `hippod_failures_total` counts by and what a document's `code` is.
+
+A code is given where the failure arises, beside the sentence that people read.
+"""
+
+from enum import StrEnum
+
+
+class FailureCode(StrEnum):
+    MEMORY = "memory"
+    TIME = "time"
+    CRASH = "crash"
+    PERMISSION = "permission"
+    LINK = "link"
+    NOT_A_FILE = "not a file"
+    GONE = "gone"
+    PROTECTED = "protected"
+    NO_TEXT = "no text"
+    ARCHIVE = "archive"
+    TOO_LARGE = "too large"
+    ENCODING = "encoding"
+    DAMAGED = "damaged"
+    JSON = "json"
+    NOT_A_DOCUMENT = "not a document"
+    INTERNAL = "internal"
+    MODEL = "model"
+    UNREADABLE = "unreadable"
+    OTHER = "other"

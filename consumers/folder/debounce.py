@@ -1,0 +1,93 @@
+"""Paths that wait until their files stand still, one entry a path however many events it had."""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from consumers.types import Stamp
+
+MAX_UNSETTLED_S = 15.0
+"""A file that is written without pause, a log say, is read this often all the same."""
+
+
+@dataclass(slots=True)
+class WaitingPath:
+    since: float
+    due: float
+    """Monotonic seconds; 0 for a file that somebody closed or moved into place: it goes first."""
+    stamp: Stamp | None
+    """What the file looked like when it was last seen; it has settled if it still does."""
+    content: bool
+    """Its content was written: equal size and mtime do not show that it is the same."""
+
+
+class DebounceQueue:
+    """A queue by due time. The latest event decides when a path is due, but none waits longer than `MAX_UNSETTLED_S`."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[bytes, WaitingPath] = {}
+        self._heap: list[tuple[float, bytes]] = []
+        self._stamps: Counter[Stamp] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __contains__(self, path: bytes) -> bool:
+        return path in self._waiting
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._waiting)
+
+    def put(self, path: bytes, now: float, due: float, *, stamp: Stamp | None = None, content: bool = False) -> None:
+        waiting = self._drop(path)
+        if waiting is None:
+            self._add(path, WaitingPath(now, due, stamp, content))
+        else:
+            self._add(path, WaitingPath(waiting.since, due, stamp, content or waiting.content))
+
+    def put_back(self, path: bytes, waiting: WaitingPath, due: float, stamp: Stamp | None) -> None:
+        """What was popped has not settled yet."""
+        self._add(path, WaitingPath(waiting.since, due, stamp, waiting.content))
+
+    def has_stamp(self, stamp: Stamp) -> bool:
+        """Whether a waiting path was last seen with this stamp."""
+        return self._stamps[stamp] > 0
+
+    def next_due(self) -> float | None:
+        while self._heap:
+            due, path = self._heap[0]
+            waiting = self._waiting.get(path)
+            if waiting is not None and waiting.due == due:
+                return due
+            heapq.heappop(self._heap)
+        return None
+
+    def pop_due(self, now: float) -> tuple[bytes, WaitingPath] | None:
+        due = self.next_due()
+        if due is None or due > now:
+            return None
+        path = heapq.heappop(self._heap)[1]
+        waiting = self._drop(path)
+        assert waiting is not None
+        return path, waiting
+
+    def clear(self) -> None:
+        self._waiting.clear()
+        self._heap.clear()
+        self._stamps.clear()
+
+    def _add(self, path: bytes, waiting: WaitingPath) -> None:
+        waiting.due = min(waiting.due, waiting.since + MAX_UNSETTLED_S)
+        self._waiting[path] = waiting
+        if waiting.stamp is not None:
+            self._stamps[waiting.stamp] += 1
+        heapq.heappush(self._heap, (waiting.due, path))
+
+    def _drop(self, path: bytes) -> WaitingPath | None:
+        waiting = self._waiting.pop(path, None)
+        if waiting is not None and waiting.stamp is not None:
+            self._stamps[waiting.stamp] -= 1
+            if not self._stamps[waiting.stamp]:
+                del self._stamps[waiting.stamp]
+        return waiting

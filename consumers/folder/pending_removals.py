@@ -1,0 +1,65 @@
+"""Files that are gone from their path, and may still turn up under another one: they moved."""
+
+import heapq
+from collections.abc import Iterator
+
+
+class PendingRemovals:
+    """Paths, each with the digest of its file and the time (monotonic seconds) after which it counts as removed."""
+
+    def __init__(self) -> None:
+        self._paths: dict[bytes, tuple[float, str | None]] = {}
+        self._digests: dict[str, set[bytes]] = {}
+        self._heap: list[tuple[float, bytes]] = []
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def __contains__(self, path: bytes) -> bool:
+        return path in self._paths
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._paths)
+
+    def put(self, path: bytes, due: float, digest: str | None) -> None:
+        """Keeps the time of a path that is here already."""
+        if path in self._paths:
+            return
+        self._paths[path] = (due, digest)
+        if digest is not None:
+            self._digests.setdefault(digest, set()).add(path)
+        heapq.heappush(self._heap, (due, path))
+
+    def discard(self, path: bytes) -> None:
+        due_digest = self._paths.pop(path, None)
+        if due_digest is None or due_digest[1] is None:
+            return
+        same = self._digests[due_digest[1]]
+        same.discard(path)
+        if not same:
+            del self._digests[due_digest[1]]
+
+    def with_digest(self, digest: str) -> list[bytes]:
+        return sorted(self._digests.get(digest, ()))
+
+    def next_due(self) -> float | None:
+        while self._heap:
+            due, path = self._heap[0]
+            here = self._paths.get(path)
+            if here is not None and here[0] == due:
+                return due
+            heapq.heappop(self._heap)
+        return None
+
+    def pop_due(self, now: float) -> bytes | None:
+        due = self.next_due()
+        if due is None or due > now:
+            return None
+        path = heapq.heappop(self._heap)[1]
+        self.discard(path)
+        return path
+
+    def clear(self) -> None:
+        self._paths.clear()
+        self._digests.clear()
+        self._heap.clear()

@@ -1,0 +1,125 @@
+"""Which format a file has: by its content where that is plain, else by the ending of its name."""
+
+import zipfile
+from io import BytesIO
+
+from consumers.failures import FailureCode
+from consumers.parsing.formats.registry import BY_ENDING, FORMATS, TEXT, DocumentFormat
+from consumers.parsing.limits import NotADocument, Unreadable
+
+_MAGIC_WITHIN = 1024
+"""A PDF may begin with other bytes: readers look for its mark in the first kilobyte."""
+
+_ARCHIVES = (
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ\x00", "an xz archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
+)
+_BINARIES = (
+    (b"\x89PNG\r\n", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"RIFF", "a sound, film or WebP file"),
+    (b"ID3", "a sound file"),
+    (b"OggS", "a sound or film file"),
+    (b"fLaC", "a sound file"),
+    (b"\x1aE\xdf\xa3", "a film"),
+    (b"\x7fELF", "a program"),
+    (b"MZ", "a program"),
+    (b"SQLite format 3\x00", "a SQLite database"),
+    (b"II*\x00", "a TIFF image"),
+    (b"MM\x00*", "a TIFF image"),
+    (b"BM", "a bitmap image"),
+    (b"\x00\x00\x01\x00", "an icon"),
+    (b"PAR1", "a Parquet file"),
+)
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+def ending_of(name: bytes) -> str:
+    """The lower-case ending of a file's name without the dot, "" where it has none."""
+    base = name.rsplit(b"/", 1)[-1]
+    stem, dot, ending = base.rpartition(b".")
+    return ending.decode("ascii", "replace").lower() if dot and stem else ""
+
+
+def stem_of(name: bytes) -> str:
+    """A file's name without folder and ending, as text."""
+    base = name.rsplit(b"/", 1)[-1]
+    stem, dot, _ = base.rpartition(b".")
+    return (stem if dot and stem else base).decode("utf-8", "replace")
+
+
+def format_of(name: bytes, data: bytes) -> DocumentFormat:
+    """The format of a file called `name`. Raises NotADocument where it has none, Unreadable where it is damaged."""
+    ending = ending_of(name)
+    expected = BY_ENDING.get(ending)
+    for each in FORMATS:
+        if each.magic is not None and (
+            data.startswith(each.magic) or (each is expected and each.magic in data[:_MAGIC_WITHIN])
+        ):
+            return each
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _zipped_format(data, expected)
+    if data.startswith(_OLE):
+        newer = "a Word, Excel or PowerPoint file of the old kind, or one protected by a password"
+        raise NotADocument(f"{newer}; save it as .docx, .xlsx or .pptx without a password", FailureCode.PROTECTED)
+    if expected is not None and expected.binary:
+        raise Unreadable(
+            f"damaged: its name says .{ending}, but its content is something else; copy it again, or rename it",
+            FailureCode.DAMAGED,
+        )
+    if expected is None or expected is TEXT:
+        _refuse_binary(data, ending)
+    return expected or TEXT
+
+
+def _zipped_format(data: bytes, expected: DocumentFormat | None) -> DocumentFormat:
+    zip_expected = expected is not None and expected.zip_part is not None
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as package:
+            names = package.namelist()
+    except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError) as error:
+        if zip_expected:
+            raise Unreadable(
+                f"damaged or cut short: {error}; copy it again, or save it anew", FailureCode.DAMAGED
+            ) from error
+        raise NotADocument("a damaged archive; exclude it", FailureCode.ARCHIVE) from error
+    for each in FORMATS:
+        if each.zip_part is not None and any(name.startswith(each.zip_part) for name in names):
+            return each
+    if expected is not None and zip_expected:
+        raise Unreadable(
+            f"damaged: an archive without the parts of a .{expected.name} file; copy it again, or rename it",
+            FailureCode.DAMAGED,
+        )
+    raise NotADocument("a zip archive; unpack it into the folder, or exclude it", FailureCode.ARCHIVE)
+
+
+def _refuse_binary(data: bytes, ending: str) -> None:
+    if _reads_as_text(data[:512]):
+        return  # a text may begin with the letters of any of them
+    pattern = f' (exclude = ["**/*.{ending}"])' if ending.isalnum() else ""
+    for magic, name in _ARCHIVES:
+        if data.startswith(magic):
+            raise NotADocument(f"{name}; unpack it into the folder, or exclude it{pattern}", FailureCode.ARCHIVE)
+    if data[257:262] == b"ustar":
+        raise NotADocument(f"a tar archive; unpack it into the folder, or exclude it{pattern}", FailureCode.ARCHIVE)
+    for magic, name in _BINARIES:
+        if data.startswith(magic):
+            raise NotADocument(
+                f"{name}, not a document; exclude it{pattern}, or add its text as a file", FailureCode.NOT_A_DOCUMENT
+            )
+
+
+def _reads_as_text(sample: bytes) -> bool:
+    if any(byte < 9 for byte in sample):
+        return False
+    try:
+        sample.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start >= 512 - 3  # a character that the sample's end cut in two
+    return True

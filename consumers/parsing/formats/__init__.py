@@ -1,0 +1,1 @@
+"""The document formats, one file each."""

@@ -1,0 +1,70 @@
+"""CSV and TSV: one row a block, each value named by its column."""
+
+import csv
+import io
+from collections import Counter
+from itertools import islice
+
+from consumers.failures import FailureCode
+from consumers.parsing.decoding import decode
+from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.outline import Outline
+from consumers.parsing.table_rows import is_header, row_text
+from consumers.splitting import Block, Parsed
+
+_SAMPLE = 1 << 16
+_DELIMITERS = ",;\t|"
+
+
+def parse_csv(data: bytes, limits: Limits) -> Parsed:
+    text = decode(data)
+    delimiter = _delimiter(text[:_SAMPLE])
+    csv.field_size_limit(limits.line_chars)
+    outline = Outline(limits.text_chars)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    header: list[str] | None = None
+    cells = 0
+    try:
+        for number, row in enumerate(reader, 1):
+            if len(row) > limits.columns:
+                raise NotADocument(
+                    f"row {number} has {len(row):,} columns, more than the {limits.columns:,} of a table meant to be read; "
+                    "exclude it, or keep fewer columns",
+                    FailureCode.TOO_LARGE,
+                )
+            cells += len(row)
+            if cells > limits.cells:
+                raise NotADocument(
+                    f"more than {limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE
+                )
+            if header is None and any(cell.strip() for cell in row):
+                header = row if is_header(row) else []
+                if header:
+                    continue
+            outline.text(row_text(header or [], row), "\n", line=reader.line_num, row=number)
+    except csv.Error as error:
+        raise Unreadable(
+            f"not a table that can be read: line {reader.line_num}: {error}; check its quotes", FailureCode.DAMAGED
+        ) from error
+    return Parsed(outline.done() or _lone_header(header, limits))
+
+
+def _lone_header(header: list[str] | None, limits: Limits) -> tuple[Block, ...]:
+    outline = Outline(limits.text_chars)
+    outline.text("; ".join(header or []), row=1, line=1)
+    return outline.done()
+
+
+def _delimiter(sample: str) -> str:
+    """The one that makes the first rows equally wide, and widest. `csv.Sniffer` can take quadratic time."""
+
+    def width(mark: str) -> tuple[float, int]:
+        try:
+            rows = list(islice(csv.reader(io.StringIO(sample, newline=""), delimiter=mark), 20))
+        except csv.Error:
+            return 0.0, 0
+        widths = Counter(len(row) for row in rows if row)
+        usual, seen = widths.most_common(1)[0] if widths else (0, 0)
+        return (seen / widths.total(), usual) if usual > 1 else (0.0, 0)
+
+    return max(_DELIMITERS, key=width)

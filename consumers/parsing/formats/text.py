@@ -1,0 +1,82 @@
+"""Plain text: paragraphs, and a title where the first line is one."""
+
+import re
+
+from consumers.failures import FailureCode
+from consumers.parsing.decoding import decode
+from consumers.parsing.limits import Limits, NotADocument
+from consumers.splitting import Block, Parsed, paragraphs
+from consumers.splitting.sentences import sentence_starts
+
+_LONGEST_TITLE = 100
+_INITIALS = re.compile(r"\b[A-Z]\.(?:[A-Z]\.)+\Z")
+_NEVER_LAST = (",", ";", ":", "。", "，", "、", "：", "；")
+
+
+def parse_text(data: bytes, limits: Limits) -> Parsed:
+    text = decode(data)
+    check_lines(text, limits)
+    if len(text) > limits.text_chars:
+        raise NotADocument(
+            f"{len(text):,} characters, more than the {limits.text_chars:,} of one document; split it up",
+            FailureCode.TOO_LARGE,
+        )
+    title, blocks = take_title(list(paragraphs(text)))
+    return Parsed(tuple(blocks), title)
+
+
+def check_lines(text: str, limits: Limits) -> None:
+    """Raises NotADocument for a line too long to be meant for reading."""
+    number, start = 1, 0
+    while len(text) - start > limits.line_chars:
+        end = text.find("\n", start)
+        if (len(text) if end < 0 else end) - start > limits.line_chars:
+            length = (len(text) if end < 0 else end) - start
+            raise NotADocument(
+                f"line {number} has {length:,} characters, more than the {limits.line_chars:,} of a text meant to be read; "
+                "exclude the file, or break it into lines",
+                FailureCode.TOO_LARGE,
+            )
+        if end < 0:
+            return
+        number, start = number + 1, end + 1
+
+
+def take_title(blocks: list[Block]) -> tuple[str, list[Block]]:
+    """The first line as the title, and the rest, where that line stands apart as titles do; else "" and all blocks."""
+    if not blocks:
+        return "", blocks
+    first, *others = blocks
+    line, _, below = first.text.partition("\n")
+    line = " ".join(line.split())
+    if not _could_be_title(line):
+        return "", blocks
+    if not below:
+        return (line, others) if others else ("", blocks)
+    lead = below.lstrip()
+    ruled = lead.split("\n", 1)[0].strip()
+    if len(ruled) >= 3 and not ruled.strip("=-~*_"):  # underlined
+        lead = lead.partition("\n")[2].lstrip()
+    # Lines of wrapped prose are about as long as one another and go on in lower case.
+    elif lead[0].islower() or len(ruled) < 1.5 * len(line):
+        return "", blocks
+    if not lead:
+        return (line, others) if others else ("", blocks)
+    skipped = first.text.count("\n", 0, len(first.text) - len(lead))
+    return line, [Block(lead, line=(first.line or 1) + skipped), *others]
+
+
+def _could_be_title(line: str) -> bool:
+    return (
+        len(line) <= _LONGEST_TITLE
+        and not line.endswith(_NEVER_LAST)
+        and not (line.endswith(".") and _ends_sentence(line))
+        and line[:1] not in "-*•>|{[<"
+        and any(char.isalpha() for char in line)
+        and len(line.split()) <= 16
+    )
+
+
+def _ends_sentence(line: str) -> bool:
+    """Whether the last stop is one: not that of "Jr.", "& Co." or "U.S.A."."""
+    return len(sentence_starts(f"{line} Next")) > 1 and not _INITIALS.search(line)

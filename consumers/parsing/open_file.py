@@ -1,0 +1,159 @@
+"""Opening a followed file so that nothing but a regular file is ever read, and reading it once."""
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from consumers.failures import FailureCode
+from consumers.openat import has_unchecked_links, open_file
+from consumers.parsing.limits import NotADocument, Unreadable
+
+_CHUNK = 1 << 20
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ParseSummary:
+    """What was read of a file: its BLAKE2b-128 in hex over the very bytes that were parsed, and its state when opened.
+
+    `changed` is true where size or mtime moved while it was read: what came out may be half old, half new, and the file
+    has to be read again.
+    """
+
+    digest: str
+    size: int
+    mtime_ns: int
+    inode: int
+    changed: bool = False
+
+
+class OpenFile:
+    """A regular file that is read from start to end once. A context manager; every error is one a person can act on.
+
+    `root` is the followed folder that the path must not lead out of, `checked_inode` the inode whose names its follower knows
+    (see `consumers.openat`).
+    """
+
+    def __init__(
+        self, path: bytes, *, follow_symlinks: bool, root: bytes | None = None, checked_inode: int | None = None
+    ) -> None:
+        try:
+            self._fd = open_file(path, root=root, follow=follow_symlinks)
+        except OSError as error:
+            raise _refusal(error) from error
+        self.status = os.fstat(self._fd)
+        if not stat.S_ISREG(self.status.st_mode):
+            os.close(self._fd)
+            kind = next((name for test, name in _KINDS if test(self.status.st_mode)), "something else")
+            raise NotADocument(f"not a regular file but {kind}; exclude it from the source", FailureCode.NOT_A_FILE)
+        if not follow_symlinks and has_unchecked_links(self.status, checked_inode):
+            os.close(self._fd)
+            raise Unreadable(
+                "it became a hard link to another file while it was looked at; it is looked at again", FailureCode.LINK
+            )
+        self._digest = blake2b(digest_size=16)
+        self._rest = b""
+        self._size = 0
+        self._at_end = False
+
+    def __enter__(self) -> "OpenFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+    def read_all(self, limit: int) -> bytes:
+        """The whole content. Raises NotADocument for more than `limit` bytes."""
+        if self.status.st_size > limit:
+            raise _too_large(self.status.st_size, limit)
+        parts = []
+        while chunk := self._read():
+            parts.append(chunk)
+            if self._size > limit:
+                raise _too_large(self._size, limit)
+        return b"".join(parts)
+
+    def read_line(self, limit: int) -> tuple[bytes, bool] | None:
+        """The next line without its end and whether it was within `limit` bytes (else its beginning); None at the end."""
+        parts: list[bytes] = []
+        length = 0
+        while True:
+            end = self._rest.find(b"\n")
+            piece = self._rest if end < 0 else self._rest[:end]
+            if length <= limit:
+                parts.append(piece[: limit + 1])
+            length += len(piece)
+            if end >= 0:
+                self._rest = self._rest[end + 1 :]
+                break
+            self._rest = b"" if self._at_end else self._read()
+            if not self._rest:
+                if not length:
+                    return None
+                break
+        line = b"".join(parts)
+        return (line[:limit], length <= limit)
+
+    def summary(self) -> ParseSummary:
+        """Of what was read; whatever is left is read to its end first, so that the digest is that of the whole file."""
+        while self._read():
+            pass
+        before, after = self.status, os.fstat(self._fd)
+        changed = (before.st_size, before.st_mtime_ns) != (
+            after.st_size,
+            after.st_mtime_ns,
+        ) or self._size != before.st_size
+        return ParseSummary(self._digest.hexdigest(), before.st_size, before.st_mtime_ns, before.st_ino, changed)
+
+    def _read(self) -> bytes:
+        try:
+            chunk = os.read(self._fd, _CHUNK)
+        except OSError as error:
+            raise _refusal(error) from error
+        self._digest.update(chunk)
+        self._size += len(chunk)
+        self._at_end = not chunk
+        return chunk
+
+
+def _refusal(error: OSError) -> Exception:
+    match error.errno:
+        case errno.EACCES | errno.EPERM:
+            return Unreadable(
+                "no permission to read it; let the daemon's user read it, or exclude it", FailureCode.PERMISSION
+            )
+        case errno.ENOENT | errno.ENOTDIR:
+            return Unreadable(
+                "the file is not there any more, or a link took a folder's place above it", FailureCode.GONE
+            )
+        case errno.EXDEV:
+            return NotADocument("it does not lie in the folder that is followed", FailureCode.LINK)
+        case errno.ELOOP:
+            return NotADocument(
+                "a symbolic link (or a loop of them); set follow_symlinks, or exclude it", FailureCode.LINK
+            )
+        case errno.ENXIO | errno.ENODEV:
+            return NotADocument(
+                "not a regular file but a socket or a device; exclude it from the source", FailureCode.NOT_A_FILE
+            )
+        case errno.ENAMETOOLONG:
+            return Unreadable("its path is longer than the system allows; shorten it", FailureCode.UNREADABLE)
+        case _:
+            return Unreadable(
+                f"it could not be read: {error.strerror or error}; check the disk or the mount", FailureCode.UNREADABLE
+            )
+
+
+def _too_large(size: int, limit: int) -> NotADocument:
+    return NotADocument(
+        f"{size:,} bytes, more than the {limit:,} that are read at most; exclude it, or split it up",
+        FailureCode.TOO_LARGE,
+    )

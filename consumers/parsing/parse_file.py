@@ -1,0 +1,133 @@
+"""From a file to documents: opened safely, told apart, parsed, split. Meant to run in a worker process.
+
+A file never makes `parse_file` raise: what cannot be read becomes a document with `error`, and one that is not meant to be
+read a document with `error` and `skipped`. What a limit of the process stops (time, memory) is the worker pool's to report.
+"""
+
+from collections.abc import Iterator
+
+from consumers.failures import FailureCode
+from consumers.json_documents import read_json_file, read_json_line
+from consumers.parsing.format_detection import ending_of, format_of, stem_of
+from consumers.parsing.formats.registry import JSON, JSON_LINES, DocumentFormat
+from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.open_file import OpenFile, ParseSummary
+from consumers.splitting import SplitSettings, split
+from consumers.types import Document
+
+DEFAULT_LIMITS = Limits()
+
+
+def parse_file(
+    path: bytes,
+    uri: str,
+    settings: SplitSettings,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    follow_symlinks: bool = False,
+    name: bytes | None = None,
+    root: bytes | None = None,
+    checked_inode: int | None = None,
+) -> Iterator[Document | ParseSummary]:
+    """The documents of a file, and last a summary of what was read (none where the file was not opened or is too large).
+
+    `name` stands for the path where the format is told by name, for content kept under another one. `root` and `checked_inode`
+    keep what is opened within a folder, see `consumers.openat`.
+    """
+    name = path if name is None else name
+    try:
+        with OpenFile(path, follow_symlinks=follow_symlinks, root=root, checked_inode=checked_inode) as file:
+            modified_at = file.status.st_mtime_ns / 1e9
+            if ending_of(name) in JSON_LINES.endings:
+                yield from _parse_lines(file, name, uri, settings, limits, modified_at)
+            else:
+                yield from parse_data(file.read_all(limits.file_bytes), name, uri, settings, limits, modified_at)
+            yield file.summary()
+    except (NotADocument, Unreadable) as error:
+        yield _put_aside(uri, name, error, None)
+
+
+def parse_data(
+    data: bytes,
+    name: bytes,
+    uri: str,
+    settings: SplitSettings,
+    limits: Limits = DEFAULT_LIMITS,
+    modified_at: float | None = None,
+) -> Iterator[Document]:
+    """The documents of a file's content; `name` tells the format where the content does not. `.jsonl` is not among them."""
+    try:
+        if not data.strip(b"\x00 \t\r\n\x0b\x0c"):
+            raise NotADocument(
+                "empty: there is nothing in it to index" if not data else "blank: there is no text in it",
+                FailureCode.NO_TEXT,
+            )
+        format = format_of(name, data)
+        if format is JSON:
+            yield from read_json_file(data, uri, settings, modified_at, fallback_title=stem_of(name))
+            return
+        yield _document(data, format, name, uri, settings, limits, modified_at)
+    except (NotADocument, Unreadable) as error:
+        yield _put_aside(uri, name, error, modified_at)
+
+
+def _document(
+    data: bytes,
+    format: DocumentFormat,
+    name: bytes,
+    uri: str,
+    settings: SplitSettings,
+    limits: Limits,
+    modified_at: float | None,
+) -> Document:
+    parse = format.load_parser()
+    try:
+        parsed = parse(data, limits)
+    except (NotADocument, Unreadable, MemoryError):
+        raise
+    except Exception as error:  # the formats' libraries raise whatever a damaged file makes them stumble over
+        raise Unreadable(
+            f"damaged, or of a kind that its library does not read ({type(error).__name__}: {str(error)[:200]}); "
+            "open it in its program and save it anew",
+            FailureCode.DAMAGED,
+        ) from error
+    passages = split(parsed.blocks, parsed.title, settings)
+    if not passages:
+        raise NotADocument("there is no text in it", FailureCode.NO_TEXT)
+    metadata = {"format": format.name, **parsed.metadata}
+    return Document(uri, parsed.title or stem_of(name), passages, metadata, modified_at)
+
+
+def _put_aside(uri: str, name: bytes, error: NotADocument | Unreadable, modified_at: float | None) -> Document:
+    skipped = isinstance(error, NotADocument)
+    return Document(uri, stem_of(name), modified_at=modified_at, error=str(error), skipped=skipped, code=error.code)
+
+
+def _parse_lines(
+    file: OpenFile, name: bytes, uri: str, settings: SplitSettings, limits: Limits, modified_at: float
+) -> Iterator[Document]:
+    """One document a line; a bad line costs only itself."""
+    number = 0
+    found = False
+    while (read := file.read_line(limits.json_line_bytes)) is not None:
+        number += 1
+        line, whole = read
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+            if line[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in line[:64]:
+                reason = "not UTF-8, as JSON lines must be; save it as UTF-8"
+                yield Document(uri, stem_of(name), modified_at=modified_at, error=reason, code=FailureCode.ENCODING)
+                return
+        if not line.strip():
+            continue
+        found = True
+        if not whole:
+            reason = f"line {number} is longer than {limits.json_line_bytes:,} bytes; split its text up"
+            yield Document(f"{uri}#line-{number}", modified_at=modified_at, error=reason, code=FailureCode.TOO_LARGE)
+            continue
+        yield read_json_line(line, number, f"{uri}#", settings, modified_at)
+    if not found:
+        reason = "empty: there is nothing in it to index"
+        yield Document(
+            uri, stem_of(name), modified_at=modified_at, error=reason, skipped=True, code=FailureCode.NO_TEXT
+        )

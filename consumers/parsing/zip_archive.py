@@ -1,0 +1,60 @@
+"""Packed formats (DOCX, PPTX, XLSX, EPUB): what is looked at before any of their libraries opens them."""
+
+import io
+import zipfile
+
+from consumers.failures import FailureCode
+from consumers.parsing.limits import Limits, NotADocument, Unreadable
+
+_SMALL = 16 << 20
+
+
+def open_package(data: bytes, limits: Limits) -> zipfile.ZipFile:
+    """The archive, known to unpack to a bearable size. `zipfile` reads no more of a member than it declares."""
+    try:
+        package = zipfile.ZipFile(io.BytesIO(data))
+        members = package.infolist()
+    except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError) as error:
+        raise Unreadable(
+            f"damaged or cut short: {error}; copy it again, or save it anew", FailureCode.DAMAGED
+        ) from error
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > limits.unpacked_bytes:
+        raise NotADocument(
+            f"unpacks to {unpacked:,} bytes, more than the {limits.unpacked_bytes:,} allowed; exclude it if it is a zip "
+            "bomb, or split it up",
+            FailureCode.TOO_LARGE,
+        )
+    if unpacked > _SMALL and unpacked > limits.unpacked_ratio * len(data):
+        raise NotADocument(
+            f"unpacks to {unpacked // max(len(data), 1):,} times its size, as zip bombs do; exclude it, or save it anew",
+            FailureCode.TOO_LARGE,
+        )
+    if any(member.flag_bits & 1 for member in members):
+        raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED)
+    return package
+
+
+def read_member(package: zipfile.ZipFile, name: str) -> bytes:
+    try:
+        return package.read(name)
+    except KeyError:
+        raise Unreadable(f"damaged: its part {name!r} is missing; save it anew", FailureCode.DAMAGED) from None
+    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, ValueError) as error:
+        raise Unreadable(
+            f"damaged: its part {name!r} cannot be unpacked ({error}); copy it again", FailureCode.DAMAGED
+        ) from error
+
+
+def check_members(package: zipfile.ZipFile) -> None:
+    """Unpack every part once, so that a damaged one is named here rather than deep inside a library."""
+    for member in package.infolist():
+        try:
+            with package.open(member) as part:
+                while part.read(1 << 20):
+                    pass
+        except Exception as error:  # zlib, bz2, lzma and zipfile each have their own; all of them mean damage
+            raise Unreadable(
+                f"damaged: its part {member.filename!r} cannot be unpacked ({error}); copy it again",
+                FailureCode.DAMAGED,
+            ) from error

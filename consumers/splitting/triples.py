@@ -1,0 +1,45 @@
+"""Triples that came with a document: each goes to the passage it fits best."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from consumers.types import Passage, Triple
+
+_WORD = re.compile(r"\w+")
+
+
+def read_triples(value: object) -> tuple[list[Triple], int]:
+    """The well-formed triples of a list, and how many of its items are not three non-empty strings."""
+    if not isinstance(value, list):
+        return [], 0 if value is None else 1
+    good = [(item[0], item[1], item[2]) for item in value if _is_triple(item)]
+    return good, len(value) - len(good)
+
+
+def _is_triple(item: object) -> bool:
+    return isinstance(item, list) and len(item) == 3 and all(isinstance(part, str) and part.strip() for part in item)
+
+
+def assign_triples(passages: Sequence[Passage], triples: Sequence[Triple]) -> tuple[Passage, ...]:
+    """The passages with `triples` set on every one of them, to no triples where none fits.
+
+    A triple fits the passage that holds the largest share of the words of its subject and object, each counted with its
+    own share; of equals the earlier one. A triple none of whose words occur anywhere goes to the first passage.
+    """
+    if not passages:
+        return ()
+    placed: list[list[Triple]] = [[] for _ in passages]
+    if len(passages) == 1:
+        placed[0].extend(triples)
+    elif triples:
+        words = [_words(f"{passage.title}\n{passage.text}") for passage in passages]
+        for triple in triples:
+            ends = [_words(triple[0]), _words(triple[2])]
+            scores = [sum(len(end & held) / len(end) for end in ends if end) for held in words]
+            placed[scores.index(max(scores))].append(triple)
+    return tuple(replace(passage, triples=tuple(given)) for passage, given in zip(passages, placed, strict=True))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))

@@ -1,0 +1,109 @@
+"""Events from any thread to any number of readers, none of which can block the daemon or fill its memory."""
+
+import asyncio
+import threading
+from collections import deque
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from daemon.contract.status import Event, EventName
+
+EVENTS_QUEUED_MAX = 1024
+"""How many events one reader may be behind. Beyond, its oldest are dropped."""
+
+
+class EventHub:
+    """`publish` may be called from any thread and never waits."""
+
+    def __init__(self, capacity: int = EVENTS_QUEUED_MAX) -> None:
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._readers: set[EventSubscription] = set()
+        self._last_id = 0
+        self._closed = False
+
+    def publish(self, event: str, uri: str | None = None, **more: Any) -> None:
+        """Sends the event to every reader. `more` must be JSON values."""
+        with self._lock:
+            self._last_id += 1
+            if not self._readers:
+                return
+            told = Event(id=self._last_id, time=datetime.now(UTC), event=event, uri=uri, **more)
+            for reader in self._readers:
+                reader.push(told)
+
+    def events(self) -> "EventSubscription":
+        """A new reader on the running event loop; it gets what is published from now on."""
+        reader = EventSubscription(self, self._lock, self._capacity, asyncio.get_running_loop())
+        with self._lock:
+            if self._closed:
+                reader.end()
+            else:
+                self._readers.add(reader)
+        return reader
+
+    def leave(self, reader: "EventSubscription") -> None:
+        with self._lock:
+            self._readers.discard(reader)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            for reader in self._readers:
+                reader.end()
+            self._readers.clear()
+
+
+class EventSubscription:
+    """One reader's bounded queue. The oldest events go first: a `lost` event stands where they were."""
+
+    def __init__(self, hub: EventHub, lock: threading.Lock, capacity: int, loop: asyncio.AbstractEventLoop) -> None:
+        self._hub = hub
+        self._lock = lock
+        self._capacity = capacity
+        self._loop = loop
+        self._queue: deque[Event] = deque()
+        self._lost = 0
+        self._ended = False
+        self._woken = False
+        self._wake = asyncio.Event()
+
+    def push(self, event: Event) -> None:
+        """With the lock held."""
+        if len(self._queue) >= self._capacity:
+            self._queue.popleft()
+            self._lost += 1
+        self._queue.append(event)
+        self._rouse()
+
+    def end(self) -> None:
+        """With the lock held."""
+        self._ended = True
+        self._rouse()
+
+    def _rouse(self) -> None:
+        if not self._woken:  # one wake-up for however many events come before the reader runs
+            self._woken = True
+            with suppress(RuntimeError):  # the loop is closed: nobody is left to read
+                self._loop.call_soon_threadsafe(self._wake.set)
+
+    def __aiter__(self) -> "EventSubscription":
+        return self
+
+    async def __anext__(self) -> Event:
+        while True:
+            with self._lock:
+                if self._lost:
+                    count, self._lost = self._lost, 0
+                    return Event(time=datetime.now(UTC), event=EventName.LOST, count=count)  # type: ignore[call-arg]
+                if self._queue:
+                    return self._queue.popleft()
+                if self._ended:
+                    raise StopAsyncIteration
+                self._woken = False
+                self._wake.clear()
+            await self._wake.wait()
+
+    def close(self) -> None:
+        self._hub.leave(self)

@@ -1,0 +1,1 @@
+"""What every request passes before its route: connection, peer, rate, token, log."""

@@ -1,0 +1,38 @@
+"""A limit on the requests of one client in a second, so that one that never pauses leaves room for others."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from time import monotonic
+
+from daemon.api.errors import TooManyRequests
+
+BURST_S = 2.0
+"""After a pause a client may make this many seconds' worth of requests at once."""
+CLIENTS_MAX = 4096
+"""Clients that are remembered. A forgotten one starts again with a full bucket."""
+
+
+class RateLimiter:
+    """A token bucket for each client. `per_s` 0: no limit. For one event loop: it has no lock."""
+
+    def __init__(self, per_s: float, now: Callable[[], float] = monotonic) -> None:
+        self._per_s = per_s
+        self._most = max(per_s * BURST_S, 1.0)
+        self._now = now
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def count(self, client: str) -> None:
+        """Takes one request from the bucket of `client`. TooManyRequests when it is empty."""
+        if not self._per_s:
+            return
+        now = self._now()
+        left, at = self._left.pop(client, (self._most, now))
+        left = min(left + (now - at) * self._per_s, self._most)
+        self._left[client] = (max(left - 1, 0.0) if left >= 1 else left, now)
+        if len(self._left) > CLIENTS_MAX:
+            self._left.popitem(last=False)
+        if left < 1:
+            raise TooManyRequests(
+                f"More than {self._per_s:g} requests a second came from one client ([api] requests_per_s); "
+                "make fewer, or wait a moment."
+            )

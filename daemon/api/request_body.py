@@ -1,0 +1,178 @@
+"""Reading a request's body within limits of size, time and memory."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+from pydantic_core import from_json
+from starlette.requests import Request
+from starlette.types import Message, Receive
+
+from daemon.api.errors import BadRequest, Busy, Invalid, TooLarge, TooSlow, UnsupportedMediaType
+from daemon.api.settings import MIB, ApiLimits
+from daemon.contract.problem import FieldError
+
+
+class BodyDeadline:
+    """An ASGI `receive` that raises TooSlow when the client does not send the body in time.
+
+    Only the time spent waiting for the client counts, not the time that the reader takes between two pieces. There is no
+    deadline once the body is complete or an answer has begun: from then on `receive` waits for the client to disconnect.
+    """
+
+    def __init__(self, receive: Receive, limits: ApiLimits, answering: Callable[[], bool]) -> None:
+        self._receive = receive
+        self._limits = limits
+        self._answering = answering
+        self._received = 0
+        self._waited = 0.0
+        self._whole = False
+
+    async def __call__(self) -> Message:
+        if self._whole or self._answering():
+            return await self._receive()
+        allowed = self._limits.body_grace_s + self._received / self._limits.min_bytes_per_s
+        began = monotonic()
+        try:
+            async with asyncio.timeout(allowed - self._waited):
+                message = await self._receive()
+        except TimeoutError:
+            if self._answering():
+                return await self._receive()
+            raise self._too_slow(allowed) from None
+        self._waited += monotonic() - began
+        self._received += len(message.get("body", b""))
+        self._whole = not message.get("more_body", False)
+        return message
+
+    def _too_slow(self, allowed_s: float) -> TooSlow:
+        limits = self._limits
+        return TooSlow(
+            f"{self._received} bytes of the body arrived in {allowed_s:.0f} s; it must arrive within {limits.body_grace_s:g} s "
+            f"and {limits.min_bytes_per_s} bytes a second.",
+            headers={"Connection": "close"},
+        )
+
+
+class BodyMemory:
+    """Counts the bytes of all bodies in memory, over all requests of one event loop. Busy beyond the limit."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._bytes = 0
+
+    @contextmanager
+    def reservation(self) -> Iterator["BodyReservation"]:
+        reservation = BodyReservation(self)
+        try:
+            yield reservation
+        finally:
+            self._bytes -= reservation.bytes
+
+    def take(self, count: int) -> None:
+        if self._bytes + count > self._limit:
+            raise Busy(
+                "Too many large requests arrive at the same time; try again in a moment.", of="bodies", retry_after_s=5
+            )
+        self._bytes += count
+
+
+class BodyReservation:
+    """One request's part of `BodyMemory`."""
+
+    def __init__(self, memory: BodyMemory) -> None:
+        self._memory = memory
+        self.bytes = 0
+
+    def take(self, count: int) -> None:
+        self._memory.take(count)
+        self.bytes += count
+
+
+def body_media_type(request: Request, allowed: Collection[str]) -> str:
+    """The body's media type, the first of `allowed` where the client names none. UnsupportedMediaType for one not `allowed`."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not given:
+        return next(iter(allowed))
+    if given not in allowed:
+        choices = " or ".join(allowed)
+        raise UnsupportedMediaType(f"The body is sent as {given[:100]!r}; send it with Content-Type: {choices}.")
+    return given
+
+
+def has_body(request: Request) -> bool:
+    headers = request.headers
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+async def body_chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """The body's pieces as they arrive. TooLarge as soon as its length is known to be above `limit`."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    received = 0
+    async for chunk in request.stream():
+        received += len(chunk)
+        if received > limit:
+            raise _too_large(limit)
+        if chunk:
+            yield chunk
+
+
+def _too_large(limit: int) -> TooLarge:
+    size = f"{limit // MIB} MiB" if limit >= MIB else f"{limit} bytes"
+    return TooLarge(f"The body is longer than {size}, the most that this route takes; send it in several requests.")
+
+
+async def read_body(request: Request, reservation: BodyReservation, limits: ApiLimits) -> bytearray:
+    body = bytearray()
+    async for chunk in body_chunks(request, limits.json_bytes):
+        reservation.take(len(chunk))
+        body += chunk
+    return body
+
+
+async def read_json_lines(request: Request, reservation: BodyReservation, limits: ApiLimits) -> list[dict[str, Any]]:
+    """JSON lines as objects; empty lines are passed over. A line may be as long as a JSON body.
+
+    TooLarge at the first document beyond `documents_per_request`: millions fit into one body, and all would be refused.
+    """
+    found: list[dict[str, Any]] = []
+    number = 0
+    rest = bytearray()
+    async for chunk in body_chunks(request, limits.lines_bytes):
+        reservation.take(len(chunk))
+        rest += chunk
+        if b"\n" not in chunk:
+            if len(rest) > limits.json_bytes:
+                raise TooLarge(
+                    f"Line {number + 1} is longer than {limits.json_bytes // MIB or 1} MiB; split the document."
+                )
+            continue
+        *lines, last = rest.split(b"\n")
+        rest = last
+        for line in lines:
+            number += 1
+            _append_document(found, line, number, limits.documents_per_request)
+    _append_document(found, rest, number + 1, limits.documents_per_request)
+    return found
+
+
+def _append_document(found: list[dict[str, Any]], line: bytes | bytearray, number: int, most: int) -> None:
+    if not line.strip():
+        return
+    if len(found) >= most:
+        raise TooLarge(
+            f"These are more than {most} documents, and no more may wait to be indexed ([daemon] inbox_documents); none of "
+            "these was taken: send them in several requests."
+        )
+    try:
+        value = from_json(line, allow_inf_nan=False)
+    except ValueError as error:
+        raise BadRequest(f"Line {number} is not JSON: {error}.") from None
+    if not isinstance(value, dict):
+        wrong = FieldError(field=f"line {number}", message="must be a JSON object, one document a line")
+        raise Invalid(f"Line {number} is not a JSON object.", errors=[wrong])
+    found.append(value)

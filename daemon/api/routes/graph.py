@@ -1,0 +1,36 @@
+"""`POST /v1/graph`."""
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from daemon.api import responses
+from daemon.api.context import ApiContext
+from daemon.api.errors import NotFound
+from daemon.api.openapi import json_body, problems
+from daemon.api.validation import read_model
+from daemon.contract.graph import GraphRequest, GraphResponse
+from daemon.contract.routes import Route
+
+
+def add_routes(app: FastAPI, context: ApiContext) -> None:
+    limits, memory = context.limits, context.memory
+
+    @app.post(
+        Route.GRAPH,
+        response_model=GraphResponse,
+        responses=problems(400, 404, 408, 409, 413, 415, 422, 503),
+        openapi_extra=json_body(GraphRequest),
+        summary="The graph around a query, or around one phrase or passage",
+    )
+    async def graph(request: Request) -> Response:
+        with context.body_memory.reservation() as reservation:
+            wanted = await read_model(request, GraphRequest, reservation, limits)
+            ports = await memory.ports()
+            with context.queries.slot():
+                found = await ports.graphs.graph(wanted)
+        if found is None:
+            name = wanted.phrase if wanted.phrase is not None else wanted.passage or ""
+            kind = "phrase" if wanted.phrase is not None else "passage with the id"
+            raise NotFound(f"The memory has no {kind} {name[:500]!r}.")
+        return responses.json_response(found)

@@ -1,0 +1,101 @@
+"""`POST /v1/query` and `POST /v1/ask`."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import partial
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from daemon.api import responses
+from daemon.api.context import ApiContext
+from daemon.api.errors import ApiError, NotConfigured
+from daemon.api.middleware.disconnect import cancel_on_disconnect, cancel_on_stop
+from daemon.api.openapi import alternative_response, json_body, problems
+from daemon.api.ports import AskPort
+from daemon.api.streaming import LimitedStream, sse_message
+from daemon.api.validation import read_model
+from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.query import QueryRequest, QueryResponse
+from daemon.contract.routes import EVENT_STREAM, Route
+from daemon.contract.steps import StepEvent
+
+NO_MODEL_DETAIL = (
+    "No language model is configured. Put its server into the configuration: section [llm], with base_url = "
+    '"http://localhost:8000/v1" and model = "NAME" (and api_key_env or api_key_file where it wants a key); then restart.'
+)
+STREAM_DESCRIPTION = (
+    "`step` events (a StepEvent each) for questions of several steps, `text` events (an AskProgress each), then one "
+    "`answer` (an AskResponse) or `problem`."
+)
+
+
+async def _messages(asks: AskPort, wanted: AskRequest, stopping: asyncio.Event) -> AsyncGenerator[bytes, None]:
+    """Server-sent events: `step` for what happens in one, `text` with all of the answer so far, then `answer`, or `problem`,
+    which is also how a daemon that stops ends them.
+
+    What fails before the first of them is raised, so that it is answered as any problem is.
+    """
+    began = False
+    try:
+        async with aclosing(cancel_on_stop(asks.stream(wanted), stopping)) as parts:
+            async for part in parts:
+                began = True
+                yield _message(part)
+    except ApiError as error:
+        if not began:
+            raise
+        yield sse_message("problem", error.problem())
+
+
+def _message(part: StepEvent | AskProgress | AskResponse) -> bytes:
+    match part:
+        case AskResponse():
+            return sse_message("answer", part)
+        case StepEvent():
+            return sse_message("step", part)
+        case AskProgress():
+            return sse_message("text", part)
+
+
+def add_routes(app: FastAPI, context: ApiContext) -> None:
+    limits, memory = context.limits, context.memory
+
+    @app.post(
+        Route.QUERY,
+        response_model=QueryResponse,
+        responses=problems(400, 408, 409, 413, 415, 422, 502, 503),
+        openapi_extra=json_body(QueryRequest),
+        summary="Find passages",
+    )
+    async def query(request: Request) -> Response:
+        with context.body_memory.reservation() as reservation:
+            wanted = await read_model(request, QueryRequest, reservation, limits)
+            ports = await memory.ports()
+            with context.queries.slot():
+                return responses.json_response(await ports.queries.query(wanted))
+
+    @app.post(
+        Route.ASK,
+        response_model=AskResponse,
+        responses=problems(400, 408, 409, 413, 415, 422, 502, 503)
+        | alternative_response(EVENT_STREAM, STREAM_DESCRIPTION),
+        openapi_extra=json_body(AskRequest),
+        summary="Answer a question from the memory, with citations",
+    )
+    async def ask(request: Request) -> Response:
+        with context.body_memory.reservation() as reservation:
+            wanted = await read_model(request, AskRequest, reservation, limits)
+            ports = await memory.ports()
+            if ports.asks is None:
+                raise NotConfigured(NO_MODEL_DETAIL)
+            if EVENT_STREAM in request.headers.get("accept", ""):
+                return LimitedStream(
+                    context.asks, partial(_messages, ports.asks, wanted, context.stopping), EVENT_STREAM
+                )
+            with context.asks.slot():
+                return responses.json_response(
+                    await cancel_on_disconnect(request, context.stopping, ports.asks.ask(wanted))
+                )

@@ -1,0 +1,37 @@
+"""`/v1/sessions`: what deep questions continue from."""
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from daemon.api import responses
+from daemon.api.context import ApiContext
+from daemon.api.openapi import json_body, problems
+from daemon.api.validation import read_model
+from daemon.contract.routes import Route
+from daemon.contract.sessions import RemoveSessionsRequest, RemoveSessionsResponse, SessionList
+
+
+def add_routes(app: FastAPI, context: ApiContext) -> None:
+    limits, memory = context.limits, context.memory
+
+    @app.get(
+        Route.SESSIONS,
+        response_model=SessionList,
+        responses=problems(503),
+        summary="Sessions of deep questions, by name",
+    )
+    async def sessions() -> Response:
+        return responses.json_response(await (await memory.ports()).sessions.sessions())
+
+    @app.delete(
+        Route.SESSIONS,
+        response_model=RemoveSessionsResponse,
+        responses=problems(400, 408, 413, 415, 422, 503),
+        openapi_extra=json_body(RemoveSessionsRequest),
+        summary="Remove sessions, with their points",
+    )
+    async def forget_sessions(request: Request) -> Response:
+        with context.body_memory.reservation() as reservation:
+            wanted = await read_model(request, RemoveSessionsRequest, reservation, limits)
+            return responses.json_response(await (await memory.ports()).sessions.remove_sessions(wanted.names))

@@ -1,0 +1,78 @@
+"""Where the daemon stands: status, wait, events, health, metrics."""
+
+import asyncio
+from functools import partial
+
+from fastapi import FastAPI
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import Response
+
+from daemon.api import responses
+from daemon.api.context import ApiContext
+from daemon.api.errors import ApiError
+from daemon.api.middleware.disconnect import cancel_on_disconnect
+from daemon.api.openapi import json_body, problems, text_response
+from daemon.api.streaming import LimitedStream, event_messages
+from daemon.api.validation import read_model
+from daemon.contract.routes import EVENT_STREAM, Route
+from daemon.contract.status import DaemonState, Health, Status, WaitRequest
+from daemon.observe import metrics
+
+
+def add_routes(app: FastAPI, context: ApiContext) -> None:
+    limits, ports = context.limits, context.ports
+
+    @app.get(Route.STATUS, response_model=Status, responses=problems(503), summary="Where the daemon stands")
+    async def status() -> Response:
+        return responses.json_response(await ports.status.status())
+
+    @app.post(
+        Route.WAIT,
+        response_model=Status,
+        responses=problems(400, 408, 409, 413, 415, 422, 503),
+        openapi_extra=json_body(WaitRequest, required=False),
+        summary="Return once all that the sources hold now is committed or failed",
+    )
+    async def wait(request: Request) -> Response:
+        with context.body_memory.reservation() as reservation:
+            wanted = await read_model(request, WaitRequest, reservation, limits)
+        return responses.json_response(
+            await cancel_on_disconnect(request, context.stopping, ports.status.wait(wanted.timeout_s))
+        )
+
+    @app.get(
+        Route.EVENTS,
+        response_class=Response,
+        responses=problems(503)
+        | text_response(EVENT_STREAM, "One event a message; its data is an Event as JSON.", streamed=True),
+        summary="What happens, as it happens (server-sent events)",
+    )
+    async def events() -> Response:
+        begin = partial(event_messages, ports.events, limits.heartbeat_s)
+        return LimitedStream(context.subscribers, begin, EVENT_STREAM)
+
+    @app.get(
+        Route.HEALTH,
+        response_model=Health,
+        responses=problems()
+        | {503: {"model": Health, "description": "Starting or stopping; or too many connections."}},
+        summary="200 when ready",
+    )
+    async def health() -> Response:
+        state = ports.status.state()
+        return responses.json_response(Health(state=state), 200 if state is DaemonState.READY else 503)
+
+    @app.get(
+        Route.METRICS,
+        response_class=Response,
+        responses=problems() | text_response("text/plain", "Prometheus text format."),
+        summary="Counters, histograms and gauges",
+    )
+    async def scrape() -> Response:
+        try:
+            now = await ports.status.status()
+        except ApiError:  # not ready: the counters are still worth having
+            now = None
+        # In a thread: sizes on disk are looked up.
+        return Response(await asyncio.to_thread(metrics.render, now), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -1,0 +1,140 @@
+"""`/v1/export`, `/v1/import`, `/v1/verify`, `/v1/backup`: the whole memory out, checked, or elsewhere; others' triples in."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from daemon.api import responses
+from daemon.api.context import ApiContext
+from daemon.api.errors import Forbidden
+from daemon.api.middleware.disconnect import cancel_on_disconnect
+from daemon.api.middleware.peers import request_peer
+from daemon.api.openapi import json_body, problems, query_parameters, raw_body, text_response
+from daemon.api.ports import TransferPort
+from daemon.api.request_body import body_chunks, body_media_type
+from daemon.api.streaming import LimitedStream
+from daemon.api.validation import read_model, read_query_string
+from daemon.contract.routes import JSON, NDJSON, Route
+from daemon.contract.transfer import (
+    BackupRequest,
+    BackupResponse,
+    ExportFormat,
+    ExportRequest,
+    ImportResponse,
+    VerifyResponse,
+)
+
+OCTET_STREAM = "application/octet-stream"
+OPENIE_RESULTS_SCHEMA = {
+    "type": "object",
+    "description": "A HippoRAG OpenIE results file, as it is.",
+    "properties": {
+        "docs": {
+            "type": "array",
+            "items": {
+                "description": "An object of `passage` (its first line is the title), `extracted_entities` (a list of strings) "
+                "and `extracted_triples` (a list of lists of three strings). Whatever is not so is skipped and counted.",
+                "example": {
+                    "passage": "Quill lamp\nThe Quill lamp was built by Sabine Rell.",
+                    "extracted_entities": ["Quill lamp", "Sabine Rell"],
+                    "extracted_triples": [["Quill lamp", "was built by", "Sabine Rell"]],
+                },
+            },
+        }
+    },
+    "required": ["docs"],
+}
+"""JSON Schema of what `POST /v1/import` takes (`memory.openie.hipporag_file` reads it)."""
+
+
+def _export_responses() -> dict[int | str, dict[str, Any]]:
+    found = text_response(
+        NDJSON, "JSON lines, GraphML, or that packed by gzip; in an order that content decides.", streamed=True
+    )
+    found[200]["content"] |= {
+        ExportFormat.GRAPHML.media_type: {"schema": {"type": "string"}},
+        ExportFormat.IGRAPH.media_type: {"schema": {"type": "string", "format": "binary"}},
+    }
+    return found
+
+
+def add_routes(app: FastAPI, context: ApiContext) -> None:
+    limits, memory = context.limits, context.memory
+
+    @app.get(
+        Route.EXPORT,
+        response_class=Response,
+        responses=problems(422, 503) | _export_responses(),
+        openapi_extra=query_parameters(ExportRequest),
+        summary="The whole memory as JSON lines, or as a graph",
+    )
+    async def export(request: Request) -> Response:
+        wanted = read_query_string(request, ExportRequest).format
+        ports = await memory.ports()
+        return LimitedStream(context.exports, partial(ports.transfer.export, wanted), wanted.media_type)
+
+    @app.post(
+        Route.IMPORT,
+        response_model=ImportResponse,
+        responses=problems(400, 408, 413, 415, 422, 503),
+        openapi_extra=raw_body(OPENIE_RESULTS_SCHEMA, OCTET_STREAM),
+        summary="Take in a HippoRAG OpenIE results file",
+    )
+    async def take(request: Request) -> Response:
+        body_media_type(request, [JSON, OCTET_STREAM])
+        with context.imports.slot():
+            return responses.json_response(await _imported(request, (await memory.ports()).transfer))
+
+    async def _imported(request: Request, transfer: TransferPort) -> ImportResponse:
+        """A client that goes once it has sent all is of use to nobody, and must not keep its slot until all is indexed."""
+        arrived = asyncio.Event()
+
+        async def arriving() -> AsyncIterator[bytes]:
+            async for chunk in body_chunks(request, limits.import_bytes):
+                yield chunk
+            arrived.set()
+
+        async def outcome() -> ImportResponse:
+            return await importing
+
+        importing = asyncio.create_task(transfer.import_openie(arriving()))
+        whole = asyncio.create_task(arrived.wait())
+        try:
+            # Until then the port reads the request, and learns by itself that the client has gone.
+            await asyncio.wait([importing, whole], return_when=asyncio.FIRST_COMPLETED)
+            return await cancel_on_disconnect(request, context.stopping, outcome())
+        finally:
+            importing.cancel()
+            whole.cancel()
+
+    @app.post(
+        Route.VERIFY,
+        response_model=VerifyResponse,
+        responses=problems(503),
+        summary="Derive everything once more from the tables, and compare",
+    )
+    async def verify() -> Response:
+        with context.maintenance.slot():
+            return responses.json_response(await (await memory.ports()).transfer.verify())
+
+    @app.post(
+        Route.BACKUP,
+        response_model=BackupResponse,
+        responses=problems(400, 408, 409, 413, 415, 422, 503),
+        openapi_extra=json_body(BackupRequest),
+        summary="Write the memory as of the last commit to a directory of the daemon's machine",
+    )
+    async def backup(request: Request) -> Response:
+        if request_peer(request.scope).side != "unix":
+            raise Forbidden(
+                "A backup names a directory of the daemon's machine, so it is taken on the Unix socket only."
+            )
+        with context.body_memory.reservation() as reservation:
+            wanted = await read_model(request, BackupRequest, reservation, limits)
+        with context.maintenance.slot():
+            return responses.json_response(await (await memory.ports()).transfer.backup(wanted.directory))

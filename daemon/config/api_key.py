@@ -1,0 +1,39 @@
+"""The model's key: from the environment or a file, never from the configuration itself."""
+
+import os
+from pathlib import Path
+
+from daemon.config.machine_checks import ABSENT
+from daemon.config.sections import LLM
+
+
+def model_key(llm: LLM) -> str | None:
+    """The key, None where none is configured. ValueError says what is wrong without repeating anything secret."""
+    if llm.api_key_env is not None:
+        key = os.environ.get(llm.api_key_env, "").strip()
+        if not key:
+            raise ValueError("the environment variable named there is not set, or empty; set it for hippod's process")
+        return _usable(key)
+    if llm.api_key_file is not None:
+        key = Path(llm.api_key_file).read_text("utf-8", "replace").strip()
+        if not key:
+            raise ValueError(f"{llm.api_key_file} is empty; write the key to it")
+        if key.startswith(ABSENT):
+            raise ValueError(f"systemd has no key to give: {key.removeprefix(ABSENT)}")
+        return _usable(key)
+    return None
+
+
+def _usable(key: str) -> str:
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ValueError("what is found there is no key: a key has no spaces, line ends or letters beyond ASCII")
+    return key
+
+
+def key_problem(llm: LLM) -> str | None:
+    """One sentence about a key that cannot be had, key of the configuration first."""
+    try:
+        model_key(llm)
+    except (ValueError, OSError) as error:
+        return f"llm.{'api_key_env' if llm.api_key_env is not None else 'api_key_file'}: {error}"
+    return None

@@ -1,0 +1,43 @@
+"""What two sections must agree on."""
+
+from daemon.config.model import Config
+from daemon.sources.registry import SOURCE_KINDS
+from memory.encoder.registry import BACKENDS as ENCODER_BACKENDS
+from memory.openie.registry import BACKENDS as OPENIE_BACKENDS
+
+
+def disagreements(config: Config) -> list[str]:
+    """One sentence for each pair of settings that cannot stand together, key first."""
+    conflicts = [
+        sentence for kind in SOURCE_KINDS for sentence in kind.conflicts(config.tables(kind), config.store.path)
+    ]
+    return [*_model_needed(config), *conflicts]
+
+
+def _model_needed(config: Config) -> list[str]:
+    problems = []
+    backend = OPENIE_BACKENDS[config.openie.backend]
+    needs = 'needs a model: set llm.base_url and llm.model, such as base_url = "http://localhost:8000/v1"'
+    if not config.llm.configured:
+        address_needed = "llm.model" not in backend.needs or "llm.base_url" in backend.needs
+        if config.llm.model is not None and config.llm.base_url is None and address_needed:
+            problems.append(
+                f'llm.base_url is not set; llm.model = "{config.llm.model}" needs the server\'s address beside it'
+            )
+        if config.retrieval.filter == "llm":
+            problems.append(f'retrieval.filter = "llm" {needs}; or write "auto" or "none"')
+    if any(_value(config, key) is None for key in backend.needs):
+        problems.append(f'openie.backend = "{backend.name}" {backend.needs_text}')
+    encoder = ENCODER_BACKENDS[config.encoder.backend]
+    if encoder.needs_server and config.llm.base_url is None and config.encoder.base_url is None:
+        problems.append(
+            f'encoder.backend = "{encoder.name}" needs a server: set encoder.base_url or llm.base_url; '
+            'or write "sentence-transformers"'
+        )
+    return problems
+
+
+def _value(config: Config, key: str) -> object:
+    """The value of a key such as "llm.model"."""
+    section, _, name = key.partition(".")
+    return getattr(getattr(config, section), name)

@@ -1,0 +1,153 @@
+"""`POST /v1/query`: what a client asks for, the passages that are found, and why."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from daemon.contract.base import (
+    JSON_INTEGER,
+    JsonBoolean,
+    JsonInteger,
+    OpenResponse,
+    Request,
+    Response,
+    Timestamp,
+    is_empty,
+)
+from daemon.contract.retrieval import Filter, Mode, RetrievalOverrides
+
+QUERY_CHARS_MAX = 32_768
+"""The longest query, in characters. An encoder reads a small part of that."""
+K_MAX = 1_000
+NOT_BLANK = r"\S"
+
+QueryText = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS_MAX, pattern=NOT_BLANK)]
+AsOf = Annotated[int, Field(ge=1), JSON_INTEGER] | Timestamp
+"""The number of a commit, or a time (RFC 3339)."""
+
+
+class QueryRequest(Request):
+    """`mode`, `filter` and `settings` are as configured where they are left out. `as_of` asks the memory as it was then: at a
+    time (RFC 3339), or after the commit of that number."""
+
+    query: QueryText
+    k: JsonInteger = Field(default=5, ge=1, le=K_MAX)
+    mode: Mode | None = None
+    filter: Filter | None = None
+    as_of: AsOf | None = None
+    explain: JsonBoolean = False
+    settings: RetrievalOverrides = RetrievalOverrides()
+
+
+class RankedPassage(Response):
+    """`rank` counts from 1. `document` is the first, by URI, of the documents that hold the passage, `also_in` the others."""
+
+    rank: int
+    score: float
+    id: str
+    title: str
+    text: str
+    document: str
+    location: dict[str, Any]
+    also_in: list[str] = Field(default_factory=list, exclude_if=is_empty)
+
+
+class ScoredTriple(Response):
+    """A triple that the query was linked to. `kept`: recognition memory kept it."""
+
+    subject: str
+    predicate: str
+    object: str
+    score: float
+    kept: bool
+
+
+class SeedPhrase(Response):
+    phrase: str
+    weight: float
+
+
+class PassageReference(Response):
+    """`document` is the first, by URI, of the documents that hold the passage."""
+
+    id: str
+    title: str
+    document: str
+
+
+class PhraseShare(Response):
+    phrase: str
+    share: float
+
+
+class PassageShare(PassageReference):
+    share: float
+
+
+class StatedTriple(Response):
+    """A triple, and the passages that state it."""
+
+    subject: str
+    predicate: str
+    object: str
+    passages: list[PassageReference]
+
+
+class PathStep(Response):
+    """A node of the path, and the edge that leads to it from the node before.
+
+    `kind` is "phrase" or "passage". A passage has an `id`, and its title is the `text`. `edge` is "relation", "synonym" or
+    "context", with its weight and the triples that it stands for.
+    """
+
+    kind: str
+    text: str
+    id: str | None = Field(default=None, exclude_if=is_empty)
+    edge: str | None = Field(default=None, exclude_if=is_empty)
+    weight: float | None = Field(default=None, exclude_if=is_empty)
+    triples: list[StatedTriple] = Field(default_factory=list, exclude_if=is_empty)
+
+
+class StrongestPath(Response):
+    """The strongest path from a seed to the passage. `share` of the passage's score came along exactly these edges."""
+
+    share: float
+    steps: list[PathStep]
+
+
+class PassageExplanation(Response):
+    """Why the passage at `rank` was found: its cosine with the query, and the seeds that its PageRank came from.
+
+    `own_share` (the passage's own similarity), the shares of `seeds`, and `other_share` (all other passages, of which
+    `others` names the largest) sum to 1. A mode without PageRank leaves them out.
+    """
+
+    rank: int
+    id: str
+    similarity: float
+    own_share: float | None = Field(default=None, exclude_if=is_empty)
+    seeds: list[PhraseShare] = Field(default_factory=list)
+    other_share: float | None = Field(default=None, exclude_if=is_empty)
+    others: list[PassageShare] = Field(default_factory=list, exclude_if=is_empty)
+    path: StrongestPath | None = Field(default=None, exclude_if=is_empty)
+
+
+class Explanation(OpenResponse):
+    """How an answer came about: the milliseconds of each stage, and why each passage was found."""
+
+    stages_ms: dict[str, float] = Field(default_factory=dict)
+    passages: list[PassageExplanation] = Field(default_factory=list)
+
+
+class QueryResponse(Response):
+    """`note` says what a user should know about how the answer came about: an empty filter, a fallback."""
+
+    query: str
+    mode: str
+    commit: int
+    took_ms: float
+    passages: list[RankedPassage]
+    triples: list[ScoredTriple]
+    seeds: list[SeedPhrase]
+    explain: Explanation | None = Field(default=None, exclude_if=is_empty)
+    note: str | None = Field(default=None, exclude_if=is_empty)

@@ -1,0 +1,52 @@
+"""The retrieval modes and settings that a request may name. Both derive from their declarations in `memory.retrieval`."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, create_model
+
+from daemon.contract.base import JSON_INTEGER, JsonBoolean, JsonNumber, Request
+from memory.retrieval.modes import DEFAULT_MODE, MODES
+from memory.retrieval.settings import SETTINGS, Setting
+
+__all__ = ["DEFAULT_MODE", "MODES", "SETTINGS", "Filter", "Mode", "RetrievalOverrides"]
+
+
+class Mode(StrEnum):
+    """How a query finds passages."""
+
+    _ignore_ = ["name"]  # noqa: RUF012 (the enum module's own name)
+    for name in MODES:
+        vars()[name.upper().replace("-", "_")] = name
+
+
+class Filter(StrEnum):
+    """Who filters the linked triples (recognition memory). `auto`: the LLM where one is configured, else nobody."""
+
+    AUTO = "auto"
+    LLM = "llm"
+    NONE = "none"
+
+
+def _field(setting: Setting) -> Any:
+    """The type of a setting in a request, where None stands for the configured value."""
+    if setting.kind is bool:
+        return JsonBoolean | None
+    if setting.kind is int:
+        return Annotated[int, Field(**setting.bounds), JSON_INTEGER] | None
+    return Annotated[JsonNumber, Field(**setting.bounds, allow_inf_nan=False)] | None
+
+
+if TYPE_CHECKING:
+
+    class RetrievalOverrides(Request):
+        """Has a field for each of `SETTINGS`."""
+
+else:
+    RetrievalOverrides = create_model(
+        "RetrievalOverrides",
+        __base__=Request,
+        __doc__="Settings of `[retrieval]` for one query; those left out are as configured.",
+        __module__=__name__,
+        **{name: (_field(setting), None) for name, setting in SETTINGS.items()},
+    )

@@ -1,0 +1,63 @@
+"""`/v1/export`, `/v1/import`, `/v1/verify` and `/v1/backup`: the whole memory out, in, checked, or copied."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+from daemon.contract.base import Request, Response
+from daemon.contract.routes import GRAPHML, GZIP, NDJSON
+
+ABSOLUTE_PATH = r"^/[^\x00]*$"
+
+
+class ExportFormat(StrEnum):
+    """JSON lines of the whole memory, or its graph as GraphML, plain or gzipped (igraph's `graphmlz`)."""
+
+    JSONL = "jsonl"
+    GRAPHML = "graphml"
+    IGRAPH = "igraph"
+
+    @property
+    def media_type(self) -> str:
+        return {"jsonl": NDJSON, "graphml": GRAPHML, "igraph": GZIP}[self.value]
+
+
+class ExportRequest(Request):
+    """The query string of `GET /v1/export`."""
+
+    format: ExportFormat = ExportFormat.JSONL
+
+
+class ImportResponse(Response):
+    """Counts; `skipped` are malformed triples."""
+
+    passages: int
+    triples: int
+    skipped: int
+
+
+class VerifyResponse(Response):
+    """Everything was derived once more from the tables as of `commit` and compared. No `problems`: all is well."""
+
+    commit: int
+    lines: int
+    """Lines of the export that were compared."""
+    synonym_recall: float
+    """Share of the synonym edges that should exist and do; of a sample where there are many phrases."""
+    problems: list[str]
+
+
+class BackupRequest(Request):
+    """An absolute path on the daemon's machine; the directory must be absent or empty."""
+
+    directory: Annotated[str, StringConstraints(min_length=2, pattern=ABSOLUTE_PATH)]
+
+
+class BackupResponse(Response):
+    """What the backup holds: the memory at `commit`."""
+
+    directory: str
+    commit: int
+    files: int
+    bytes: int

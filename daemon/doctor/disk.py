@@ -1,0 +1,50 @@
+"""Room on the disk that the store is on, or will be."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from daemon.config import Config
+from daemon.contract.finding import Finding
+from daemon.doctor.folders import MOUNTS, mount
+from daemon.doctor.permissions import bytes_below, nearest
+
+FULL = 100 << 20
+"""Bytes below which hippod is about to commit nothing more, or does so already."""
+SPARE = 1 << 30
+"""Bytes that should stay free however small the store is."""
+FEWEST_INODES, FEW_INODES = 1_000, 10_000
+"""A commit makes some dozen files; a rewrite, hundreds."""
+
+
+def disk(config: Config) -> Iterator[Finding]:
+    folder = config.store.path
+    place = nearest(folder)
+    at, _ = mount(folder, MOUNTS)
+    if at and not place.is_relative_to(at):
+        return  # mounted below a directory that this user may not look into: this disk is another one
+    usage, inodes = shutil.disk_usage(place), os.statvfs(place)
+    said = f"{usage.free >> 20:,} MiB free of {usage.total >> 20:,} at {place}"
+    wanted = max(SPARE, largest_part(folder))
+    if usage.free < FULL:
+        hint = "make room at once, or give the store a larger disk ([store] path): documents wait, queries go on"
+        yield Finding("disk", "fail", said, hint)
+    elif usage.free < wanted:
+        hint = f"make room: {wanted >> 20:,} MiB should stay free, for a table is written anew before the old one goes"
+        yield Finding("disk", "warn", said, hint)
+    elif inodes.f_files and inodes.f_favail < FEW_INODES:
+        none = inodes.f_favail < FEWEST_INODES
+        detail = f"only {inodes.f_favail:,} inodes are free at {place}"
+        yield Finding("disk", "fail" if none else "warn", detail, "delete small files")
+    else:
+        yield Finding("disk", "ok", said)
+
+
+def largest_part(folder: Path) -> int:
+    """Bytes of the largest table or snapshot: each is rewritten by itself, beside the old one."""
+    try:
+        parts = [each.path for each in os.scandir(folder) if each.is_dir(follow_symlinks=False)]
+    except OSError:
+        return 0
+    return max((bytes_below(Path(part)) for part in parts), default=0)

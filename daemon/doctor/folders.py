@@ -1,0 +1,113 @@
+"""The followed folders: whether they can be read, what kind of drive they are on, and what the kernel guards."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from daemon.contract.finding import Finding
+
+NETWORK = frozenset(
+    {
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "9p",
+        "afs",
+        "ceph",
+        "glusterfs",
+        "fuse.sshfs",
+        "fuse.rclone",
+        "fuse.davfs2",
+    }
+    | {"fuse.s3fs", "fuse.glusterfs", "fuse.ceph", "virtiofs", "ncpfs", "davfs", "lustre", "beegfs", "fuse.gvfsd-fuse"}
+)
+"""File systems on which inotify does not hear what other machines do."""
+LOOK_S = 2.0
+"""Longest time spent on looking for files that cannot be read."""
+MOUNTS = Path("/proc/self/mountinfo")
+HARD_LINKS = Path("/proc/sys/fs/protected_hardlinks")
+
+
+def inspect_folders(folders: Sequence[tuple[Path, bool]]) -> Iterator[Finding]:
+    """Each folder comes with whether it is polled."""
+    for path, polling in folders:
+        yield readable(path)
+        yield from drive(path, polling, MOUNTS)
+    if folders:
+        yield from hard_links(HARD_LINKS)
+
+
+def readable(folder: Path) -> Finding:
+    """Whether this user can read what is in it. Who runs the check may be another user than hippod's."""
+    name = f"drive {folder}"
+    end = time.monotonic() + LOOK_S
+    refused: list[str] = []
+    files = 0
+
+    def not_listed(error: OSError) -> None:
+        refused.append(str(error.filename))
+
+    for top, _, names in os.walk(folder, onerror=not_listed):
+        for each in names:
+            files += 1
+            path = os.path.join(top, each)  # noqa: PTH118
+            if not os.access(path, os.R_OK, effective_ids=True) and not os.path.islink(path):  # noqa: PTH114
+                refused.append(path)
+        if time.monotonic() > end:
+            break
+    if refused:
+        hint = f"let hippod's user read it: setfacl -R -m u:hippod:rX {folder}, or chmod -R o+rX"
+        return Finding(name, "fail", f"{len(refused):,} cannot be read, such as {refused[0]}", hint)
+    return Finding(name, "ok", f"{files:,} files can be read")
+
+
+def drive(folder: Path, polling: bool, mounts: Path) -> Iterator[Finding]:
+    kind = file_system(folder, mounts)
+    if kind in NETWORK and not polling:
+        hint = "set polling = true in its [[folder]]"
+        yield Finding(
+            f"drive {folder}", "warn", f"a network drive ({kind}), which tells of no change made elsewhere", hint
+        )
+    elif kind in NETWORK:
+        yield Finding(f"drive {folder}", "ok", f"a network drive ({kind}), polled")
+
+
+def file_system(path: Path, mounts: Path) -> str:
+    """The type of the file system that `path` is on, "" where that cannot be told."""
+    return mount(path, mounts)[1]
+
+
+def mount(path: Path, mounts: Path) -> tuple[str, str]:
+    """Where the file system that `path` is on is mounted, and its type; both "" where that cannot be told."""
+    best, kind = "", ""
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return "", ""
+    where = os.fspath(path.resolve())
+    for line in lines:
+        head, _, tail = line.partition(" - ")
+        fields = head.split()
+        if len(fields) < 5 or not tail:
+            continue
+        at = fields[4].encode().decode("unicode_escape")
+        inside = where == at or where.startswith(at.rstrip("/") + "/")
+        if inside and len(at) >= len(best):  # a later mount covers an earlier one
+            best, kind = at, tail.split()[0]
+    return best, kind
+
+
+def hard_links(setting: Path) -> Iterator[Finding]:
+    """Off, any user may link any file of the same disk into a folder that he may write to."""
+    try:
+        on = setting.read_text().strip() != "0"
+    except OSError:
+        return
+    if not on:
+        hint = "sysctl fs.protected_hardlinks=1"
+        yield Finding(
+            "hard links", "warn", "users may link files that they cannot read (fs.protected_hardlinks=0)", hint
+        )

@@ -1,0 +1,93 @@
+"""The packages that hippod is installed with, memory, and open files."""
+
+import re
+import resource
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+import psutil
+
+from daemon.config import Config
+from daemon.contract.finding import ASK_ROOT, Finding
+from daemon.doctor.permissions import bytes_below, closed
+from daemon.runtime.limits import OPEN_FILES_RECOMMENDED
+from memory.encoder.registry import BACKENDS as ENCODERS
+from store.log.store_lock import holder
+
+GIB = 1 << 30
+BYTES_OF_STORE = 1.5
+"""Memory for each byte of the store's texts and vectors, about (README, Limits)."""
+
+
+def versions(_config: Config) -> Iterator[Finding]:
+    """What is pinned in the package's requirements must be what is installed; torch above all."""
+    try:
+        wanted = requires("hippod") or []
+    except PackageNotFoundError:
+        yield Finding("packages", "warn", "hippod is not installed as a package here", "run `make install`")
+        return
+    wrong = []
+    for line in wanted:
+        match = re.match(r"([A-Za-z0-9._-]+)\s*(?:\[[^]]*\])?\s*([^;]*)(;.*)?$", line)
+        if match is None or "extra" in (match[3] or ""):
+            continue
+        name, pin = match[1], re.search(r"==\s*([\w.]+)", match[2])
+        try:
+            found = version(name)
+        except PackageNotFoundError:
+            wrong.append(f"{name} is missing")
+            continue
+        if pin is not None and found.partition("+")[0] != pin[1]:
+            wrong.append(f"{name} is {found}, hippod was made with {pin[1]}")
+    if wrong:
+        yield Finding("packages", "fail", "; ".join(wrong), "install hippod anew: `make install`, or the package again")
+    else:
+        yield Finding("packages", "ok", f"torch {version('torch')}, lancedb {version('lancedb')}")
+
+
+def memory(config: Config) -> Iterator[Finding]:
+    """Whether the store and the model fit, with what else runs here."""
+    needed = ENCODERS[config.encoder.backend].memory_bytes
+    tables = ("passages", "phrases", "triples")
+    stored = sum(bytes_below(config.store.path / f"{name}.lance", ".lance") for name in tables)
+    needed += int(stored * BYTES_OF_STORE)
+    there, swap = psutil.virtual_memory(), psutil.swap_memory()
+    said = f"{there.total / GIB:.1f} GiB, {there.available / GIB:.1f} free, {swap.total / GIB:.1f} GiB of swap"
+    said += f"; hippod wants about {needed / GIB:.1f} GiB"
+    if needed > there.total + swap.total:
+        yield Finding("memory", "fail", said, "use a machine with more memory, or a smaller encoder")
+    elif needed > there.total * 0.8:
+        yield Finding("memory", "warn", said, "expect it to swap, or give the machine more memory")
+    elif any(closed(config.store.path / f"{name}.lance") for name in tables):
+        yield Finding("memory", "warn", f"{said} besides its store, which cannot be seen by this user", ASK_ROOT)
+    else:
+        yield Finding("memory", "ok", said)
+
+
+def files(config: Config) -> Iterator[Finding]:
+    """How many files the running hippod may open, or one started from here would."""
+    pid = holder(config.store.path)
+    hard = _limit_of(pid) if pid is not None else None
+    if hard is None:
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    unlimited = hard in (resource.RLIM_INFINITY, -1)
+    sides = 1 if config.api.tcp is None else 2
+    said = f"{'any number of' if unlimited else f'{hard:,}'} open files" + (f" for process {pid}" if pid else "")
+    if not unlimited and hard < max(
+        OPEN_FILES_RECOMMENDED, config.api.connections * sides + OPEN_FILES_RECOMMENDED // 4
+    ):
+        hint = "raise it: LimitNOFILE=65536 in the unit, or `ulimit -Hn 65536` before the start"
+        yield Finding("open files", "warn", f"only {said}", hint)
+    else:
+        yield Finding("open files", "ok", said)
+
+
+def _limit_of(pid: int) -> int | None:
+    try:
+        lines = Path(f"/proc/{pid}/limits").read_text().splitlines()
+    except OSError:
+        return None
+    line = next((line for line in lines if line.startswith("Max open files")), "")
+    words = line.split()
+    return None if len(words) < 5 else -1 if words[4] == "unlimited" else int(words[4])

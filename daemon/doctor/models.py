@@ -1,0 +1,104 @@
+"""The encoder, the model's server and the brokers: asked for real, with a time limit."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+
+from daemon.config import Config, model_key
+from daemon.contract.finding import Finding, not_visible
+from daemon.doctor.permissions import closed
+from daemon.model_factory import model_settings
+from memory.encoder import EncoderUnavailable, packaged_model
+from memory.encoder.registry import BACKENDS as ENCODERS
+from memory.llm.client import ModelClient
+from memory.llm.errors import ModelError
+
+PATIENCE_S = 20.0
+"""A server that was idle may load its model first."""
+
+
+def encoder(config: Config) -> Iterator[Finding]:
+    section = config.encoder
+    backend = ENCODERS[section.backend]
+    if backend.needs_server:
+        yield embeddings(config)
+    if not backend.loads_model_files:
+        return
+    if packaged_model.is_packaged(section.model):
+        try:
+            yield Finding("encoder model", "ok", f"{section.model}, in {packaged_model.model_dir()}")
+        except EncoderUnavailable as error:
+            yield Finding(
+                "encoder model", "fail", str(error), "install hippod anew: `make install`, or the package again"
+            )
+    else:
+        yield local(section.model)
+
+
+def local(model: str) -> Finding:
+    """A folder, or a model in Hugging Face's cache: nothing is downloaded to find out."""
+    folder = Path(model).expanduser()
+    if folder.is_absolute() and closed(folder) is not None:
+        return not_visible("encoder model", folder)
+    if folder.is_dir():
+        if any(folder.rglob("*.safetensors")):
+            return Finding("encoder model", "ok", str(folder))
+        hint = "name a folder with safetensors weights"
+        return Finding("encoder model", "fail", f"{folder} holds no *.safetensors", hint)
+    from huggingface_hub import try_to_load_from_cache
+
+    names = [model] if "/" in model else [model, f"sentence-transformers/{model}"]
+    if any(isinstance(try_to_load_from_cache(name, "config.json"), str) for name in names):
+        return Finding("encoder model", "ok", f"{model}, in Hugging Face's cache")
+    hint = (
+        "download it where there is a network (hf download), name a folder, or use all-MiniLM-L6-v2, which is installed"
+    )
+    return Finding("encoder model", "fail", f"{model} is not on this machine", hint)
+
+
+def embeddings(config: Config) -> Finding:
+    base = (config.encoder.base_url or config.llm.base_url or "").rstrip("/")
+    key = model_key(config.llm)
+    body = {"model": config.encoder.model, "input": ["one"]}
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    hint = "start the embeddings' server, or mend [encoder] base_url and model"
+    try:
+        answer = httpx.post(f"{base}/embeddings", json=body, headers=headers, timeout=PATIENCE_S)
+        answer.raise_for_status()
+        dim = len(answer.json()["data"][0]["embedding"])
+    except httpx.HTTPStatusError as error:
+        return Finding(
+            "encoder model", "fail", f"{base} answers {error.response.status_code} for {config.encoder.model}", hint
+        )
+    except (httpx.HTTPError, ValueError, LookupError, TypeError) as error:
+        return Finding("encoder model", "fail", f"{base} does not answer as it should ({type(error).__name__})", hint)
+    return Finding("encoder model", "ok", f"{config.encoder.model} at {base}: {dim} dimensions")
+
+
+def llm(config: Config) -> Iterator[Finding]:
+    """A few tokens' worth of question: an address that takes connections may have no model behind it."""
+    settings = model_settings(config)
+    if settings is None:
+        yield Finding("llm", "ok", "none is configured: `ask` and the LLM's filter are off")
+        return
+    patience_s = min(PATIENCE_S, settings.timeout_s)
+
+    async def ask() -> None:
+        client = ModelClient(replace(settings, timeout_s=patience_s, max_retries=0))
+        try:
+            async with asyncio.timeout(patience_s + 1):
+                await client.probe()
+        finally:
+            await client.close()
+
+    try:
+        asyncio.run(ask())
+    except (ModelError, TimeoutError) as error:
+        said = str(error) or f"no answer in {patience_s:g} s"
+        hint = "start the model's server, or mend [llm] base_url, model and key; passages wait meanwhile"
+        yield Finding("llm", "fail", f"{settings.base_url}: {said}", hint)
+        return
+    yield Finding("llm", "ok", f"{settings.model} at {settings.base_url} answers")

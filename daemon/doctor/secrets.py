@@ -1,0 +1,32 @@
+"""Files with secrets: whether others can read them."""
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from daemon.config import Config
+from daemon.contract.finding import Finding
+
+SHORT = 16
+"""Characters below which a token can be guessed."""
+
+
+def secrets(config: Config) -> Iterator[Finding]:
+    if config.api.token_file is not None:
+        yield _kept("token_file", config.api.token_file)
+        token = config.api.token_file.read_text(errors="replace").strip()
+        if len(token) < SHORT:
+            hint = f"put a longer one into it: openssl rand -hex 32 > {config.api.token_file}"
+            yield Finding("token", "warn", f"the bearer token has only {len(token)} characters", hint)
+    if config.llm.api_key_file is not None:
+        yield _kept("api_key_file", config.llm.api_key_file)
+
+
+def _kept(name: str, path: Path) -> Finding:
+    found = path.stat()
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & (stat.S_IROTH | stat.S_IWOTH):
+        return Finding(name, "warn", f"{path} can be read by every user (mode {mode:04o})", f"chmod o-rwx {path}")
+    if mode & stat.S_IWGRP:
+        return Finding(name, "warn", f"{path} can be changed by its group (mode {mode:04o})", f"chmod g-w {path}")
+    return Finding(name, "ok", f"{path}, mode {mode:04o}")

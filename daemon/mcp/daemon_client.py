@@ -1,0 +1,149 @@
+"""The socket API as a tool uses it: JSON in and out, and every failure a sentence that an agent can act on."""
+
+import json
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import anyio
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from daemon.contract.client import (
+    ANSWER_TIMEOUT_S,
+    CONNECT_TIMEOUT_S,
+    EventStream,
+    Retries,
+    is_problem,
+    parse_json,
+    problem_sentence,
+    problem_type,
+)
+from daemon.contract.routes import EVENT_STREAM, JSON, PROBLEM_JSON
+
+Answer = TypeVar("Answer")
+
+
+class CallError(Exception):
+    """A call cannot be done; the message is for the agent. `problem` is the daemon's refusal, where it refused."""
+
+    def __init__(self, message: str, problem: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.problem = problem or {}
+        self.type = problem_type(self.problem)
+
+
+class DaemonClient:
+    """Requests to the daemon whose socket is at `socket`. Each makes its own connection: the daemon may restart in between."""
+
+    def __init__(self, socket: str) -> None:
+        self._socket = socket
+        # The daemon limits connections; here there is no limit.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
+        transport = httpx.AsyncHTTPTransport(uds=socket, limits=limits)
+        self._http = httpx.AsyncClient(transport=transport, base_url="http://localhost", trust_env=False)
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def call(
+        self,
+        answer: type[Answer],
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        params: Mapping[str, str | int] | None = None,
+    ) -> Answer:
+        """The daemon's answer as a type of the contract. Raises `CallError`."""
+        return parse_answer(TypeAdapter(answer), await self.fetch(method, path, body, params))
+
+    async def fetch(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        params: Mapping[str, str | int] | None = None,
+    ) -> bytes:
+        """The daemon's answer as it came. Asks again while the daemon is starting or busy. Raises `CallError`."""
+        content = None if body is None else json.dumps(body).encode()
+        headers = {"accept": f"{JSON}, {PROBLEM_JSON}"} | ({} if content is None else {"content-type": JSON})
+        timeout = httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+        retries = Retries()
+        while True:
+            with self._failures():
+                response = await self._http.request(
+                    method, path, content=content, params=params, headers=headers, timeout=timeout
+                )
+            if response.is_success:
+                return response.content
+            await _pause(retries, response)
+
+    async def events(
+        self, path: str, body: Mapping[str, Any], timeout_s: float
+    ) -> AsyncGenerator[tuple[str, Any], None]:
+        """Server-sent events as they come: name and data. `timeout_s` is how long there may be none. Raises `CallError`."""
+        timeout = httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
+        headers = {"accept": f"{EVENT_STREAM}, {PROBLEM_JSON}"}
+        retries = Retries()
+        with self._failures():
+            while True:
+                async with self._http.stream(
+                    "POST", path, json=dict(body), headers=headers, timeout=timeout
+                ) as response:
+                    if response.is_success:
+                        stream = EventStream()
+                        async for line in response.aiter_lines():
+                            event = stream.read_line(line)
+                            if event is not None:
+                                yield event
+                        return
+                    await response.aread()
+                await _pause(retries, response)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except httpx.ConnectError as error:
+            denied = "Permission denied" in str(error)
+            hint = "this process may not open it" if denied else "start hippod, then call again"
+            raise CallError(f"No hippod answers on {self._socket}: {hint}.") from None
+        except httpx.ReadTimeout:
+            raise CallError("hippod has not answered in time; call again, or ask for less.") from None
+        except httpx.TransportError as error:
+            reason = str(error) or type(error).__name__
+            raise CallError(f"hippod closed the connection before it had answered ({reason}); call again.") from None
+
+
+def parse_answer(answer: TypeAdapter[Answer], content: bytes) -> Answer:
+    """The daemon's JSON; CallError where it lacks what the contract promises."""
+    return validate_answer(answer, parse_json(content))
+
+
+def validate_answer(answer: TypeAdapter[Answer], body: Any) -> Answer:
+    """As `parse_answer`, of JSON that is parsed already."""
+    try:
+        return answer.validate_python(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "all of it"
+        raise CallError(
+            f"hippod's answer is not understood ({where}: {first['msg']}); its version is another."
+        ) from None
+
+
+def refusal(problem: Any) -> CallError:
+    """A problem document (RFC 9457) as an error."""
+    problem = problem if isinstance(problem, dict) else {}
+    return CallError(problem_sentence(problem), problem)
+
+
+async def _pause(retries: Retries, response: httpx.Response) -> None:
+    """Returns when the refused request is to be made again; raises CallError where it is not."""
+    problem = parse_json(response.content)
+    if not is_problem(problem):
+        raise CallError(f"What answers on the socket does not speak hippod's language (HTTP {response.status_code}).")
+    pause_s = retries.pause_s(problem)
+    if pause_s is None:
+        raise refusal(problem)
+    await anyio.sleep(pause_s)

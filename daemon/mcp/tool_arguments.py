@@ -1,0 +1,86 @@
+"""The arguments of each tool. Descriptions and limits become the JSON schema that an agent sees."""
+
+from typing import Annotated, Any
+
+from pydantic import AwareDatetime, Field
+
+from daemon.contract.base import Request
+from daemon.contract.query import QueryText
+from daemon.contract.retrieval import Mode
+
+K_MAX = 50
+"""Passages that an agent may ask for: more would fill its context."""
+WAIT_MAX_S = 600.0
+
+Key = Annotated[str, Field(min_length=1, max_length=32_768)]
+
+
+class Search(Request):
+    query: QueryText = Field(description="What to look for: a question or a few words, in plain language.")
+    k: int = Field(default=5, ge=1, le=K_MAX, description="How many passages to return.")
+    mode: Mode | None = Field(
+        default=None,
+        description="How to find them; leave it out for the configured way. 'dense' (vectors alone) and 'bm25' (words "
+        "alone) are for comparison.",
+    )
+    as_of: Annotated[int, Field(ge=1)] | AwareDatetime | None = Field(
+        default=None, description="Search the memory as it was then: an RFC 3339 time, or the number of a commit."
+    )
+    why: bool = Field(
+        default=False,
+        description="Also say why each passage was found: its similarity to the query, the phrases its score came from, "
+        "and the path of triples that leads to it.",
+    )
+
+
+class Ask(Request):
+    question: QueryText = Field(description="The question, in full and in plain language.")
+    k: int = Field(default=5, ge=1, le=K_MAX, description="How many passages the answer may draw on.")
+    deep: bool = Field(
+        default=False,
+        description="Reason in several steps over a working memory: for questions that one search does not answer. "
+        "Slower, and many calls to the model.",
+    )
+    steps: int | None = Field(default=None, ge=1, le=20, description="The most steps of a question of several.")
+
+
+class Add(Request):
+    text: str = Field(min_length=1, description="The document's text; it is split into passages by itself.")
+    title: str | None = Field(default=None, description="A title; it is searched too.")
+    id: Annotated[str, Field(min_length=1, max_length=1024)] | None = Field(
+        default=None,
+        description="A name of your own. Adding again under the same id replaces the document; without one, the content "
+        "names it.",
+    )
+    url: str | None = Field(default=None, description="Where the text is from.")
+    metadata: dict[str, Any] | None = Field(
+        default=None, description="Anything else to keep with the document, such as an author."
+    )
+    wait_s: float = Field(
+        default=30.0,
+        ge=0,
+        le=WAIT_MAX_S,
+        allow_inf_nan=False,
+        description="How long to wait until the document can be found. It is safe before that, and 0 does not wait.",
+    )
+
+
+class Forget(Request):
+    uris: list[Key] = Field(
+        min_length=1, max_length=1_000, description="URIs of documents, as search, show and the resources give them."
+    )
+    wait_s: float = Field(
+        default=30.0, ge=0, le=WAIT_MAX_S, allow_inf_nan=False, description="How long to wait until they are gone."
+    )
+
+
+class Show(Request):
+    key: Key = Field(
+        description="A document's URI, a passage's id, a phrase, or a triple as a JSON array "
+        '(\'["subject", "predicate", "object"]\').'
+    )
+    limit: int = Field(default=20, ge=1, le=1_000, description="How long each list of connected things may be.")
+
+
+class Status(Request):
+    pass

@@ -1,0 +1,122 @@
+"""What each tool does: requests to the socket API, one function a tool."""
+
+import math
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from daemon.contract.ask import AskResponse
+from daemon.contract.documents import AddResponse, DocumentEntry, DocumentState, RemoveResponse
+from daemon.contract.problem import ProblemType
+from daemon.contract.query import QueryResponse
+from daemon.contract.routes import Route, document_path
+from daemon.contract.show import ShowDocument, ShowPassage, ShowPhrase, ShowResponse, ShowTriple
+from daemon.contract.status import Status
+from daemon.mcp import tool_arguments
+from daemon.mcp.daemon_client import CallError, DaemonClient, parse_answer, refusal, validate_answer
+from daemon.mcp.tool_results import Added, Answered, Forgotten
+
+ASK_SILENCE_S = 900.0
+"""How long there may be no event while a model answers."""
+WAIT_SLICE_S = 2.0
+"""How often a wait reports progress."""
+PROGRESS_CHARS = 160
+
+Progress = Callable[[float, str], Awaitable[None]]
+"""A number that grows from call to call, towards an end that is not known, and a sentence."""
+Shown = ShowDocument | ShowPassage | ShowPhrase | ShowTriple
+SHOW_RESPONSE: TypeAdapter[Shown] = TypeAdapter(ShowResponse)
+ASK_RESPONSE = TypeAdapter(AskResponse)
+
+
+async def search(client: DaemonClient, arguments: tool_arguments.Search, _progress: Progress) -> QueryResponse:
+    body = arguments.model_dump(mode="json", exclude_none=True, exclude={"why"}) | {"explain": arguments.why}
+    return await client.call(QueryResponse, "POST", Route.QUERY, body)
+
+
+async def ask(client: DaemonClient, arguments: tool_arguments.Ask, progress: Progress) -> Answered:
+    """Events before the answer are reported as progress."""
+    body = arguments.model_dump(mode="json", exclude_none=True)
+    count = 0
+    async with aclosing(client.events(Route.ASK, body, ASK_SILENCE_S)) as events:
+        async for event, data in events:
+            if event == "answer":
+                return _answered(validate_answer(ASK_RESPONSE, data))
+            if event == "problem":
+                raise refusal(data)
+            count += 1
+            await progress(count, _progress_text(event, data))
+    raise CallError("The answer broke off; ask again.")
+
+
+def _answered(answer: AskResponse) -> Answered:
+    without_steps = answer.model_dump(exclude={"steps"})
+    return Answered.model_validate(without_steps | {"steps": len(answer.steps)})
+
+
+def _progress_text(event: str, data: Any) -> str:
+    """A step, or the answer so far, in one line."""
+    fields = data if isinstance(data, dict) else {}
+    if event == "text":
+        text = str(fields.get("text", ""))
+        return text if len(text) <= PROGRESS_CHARS else f"…{text[-PROGRESS_CHARS:]}"
+    words = [str(fields[key]) for key in ("kind", "step", "query", "stopped") if fields.get(key) is not None]
+    return f"{event} {' '.join(words)}".strip()[:PROGRESS_CHARS]
+
+
+async def add(client: DaemonClient, arguments: tool_arguments.Add, progress: Progress) -> Added:
+    document = arguments.model_dump(exclude_none=True, exclude={"metadata", "wait_s"})
+    response = await client.call(
+        AddResponse, "POST", Route.DOCUMENTS, {"documents": [{**(arguments.metadata or {}), **document}]}
+    )
+    uri = response.documents[0]
+    await _wait(client, arguments.wait_s, progress)
+    entry = await _document(client, uri)
+    searchable = entry is not None and entry.state is DocumentState.INDEXED
+    return Added(uri=uri, searchable=searchable, document=entry)
+
+
+async def forget(client: DaemonClient, arguments: tool_arguments.Forget, progress: Progress) -> Forgotten:
+    gone = await client.call(RemoveResponse, "DELETE", Route.DOCUMENTS, {"uris": arguments.uris})
+    done = await _wait(client, arguments.wait_s, progress)
+    return Forgotten(removed=gone.removed, missing=gone.missing, missing_uris=gone.missing_uris, done=done)
+
+
+async def _wait(client: DaemonClient, timeout_s: float, progress: Progress) -> bool:
+    """Waits until all that the memory was given is committed or failed; returns whether that is so."""
+    until, count = time.monotonic() + timeout_s, 0
+    while (left := until - time.monotonic()) > 0:
+        try:
+            await client.call(Status, "POST", Route.WAIT, {"timeout_s": min(WAIT_SLICE_S, left)})
+            return True
+        except CallError as error:
+            if error.type != ProblemType.TIMED_OUT:
+                raise
+        count += 1
+        status = await client.call(Status, "GET", Route.STATUS)
+        waited = math.ceil(timeout_s - (until - time.monotonic()))
+        await progress(count, f"{status.pending} documents are waiting to be committed, {waited} s so far")
+    return False
+
+
+async def _document(client: DaemonClient, uri: str) -> DocumentEntry | None:
+    try:
+        shown = await client.call(ShowDocument, "GET", document_path(uri), params={"limit": 1})
+    except CallError as error:
+        if error.type != ProblemType.NOT_FOUND:
+            raise
+        return None
+    return shown.document
+
+
+async def show(client: DaemonClient, arguments: tool_arguments.Show, _progress: Progress) -> Shown:
+    return parse_answer(
+        SHOW_RESPONSE, await client.fetch("GET", document_path(arguments.key), params={"limit": arguments.limit})
+    )
+
+
+async def status(client: DaemonClient, _arguments: tool_arguments.Status, _progress: Progress) -> Status:
+    return await client.call(Status, "GET", Route.STATUS)

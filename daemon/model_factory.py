@@ -1,0 +1,164 @@
+"""Makes what the configuration says about models: the client, the limiter, the OpenIE backend, the filter, the encoder."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+
+from daemon.config import Config, model_key
+from daemon.observe.logs import mask
+from daemon.observe.metrics import CALLS, DROPPED, FILTERED, TOKENS
+from daemon.pipeline.extraction_journal import ExtractionJournal
+from daemon.pipeline.extraction_queue import ExtractionQueue
+from daemon.pipeline.extractors import DeferredExtractor, PassageExtractor, PooledExtractor
+from daemon.workers.pool import WorkerPool
+from memory.encoder.registry import BACKENDS as ENCODERS
+from memory.encoder.registry import EmbeddingServer, make_encoder
+from memory.llm.client import ModelClient, ModelSettings
+from memory.llm.limiter import Limiter
+from memory.openie.registry import BACKENDS, WORKER_BACKENDS, BulkBackend, BulkExtractor, ServerBackend, WorkerBackend
+from memory.retrieval.recognition import ModelFilter
+from memory.types import Encoder
+from store.log.encoder_identity import made_with
+from store.store import Store
+from store.types import Extraction, PassageText
+
+log = structlog.get_logger()
+
+JOURNAL = "openie.jsonl"
+USABLE_OUTCOMES = frozenset({"ok", "surrounded", "repaired", "cut off"})
+PASSAGES_PER_CALL = 1.25
+"""Passages under way for each call that may be made at once, so that the next call is ready when one ends."""
+
+
+def count_tokens(purpose: str, prompt: int, completion: int) -> None:
+    TOKENS.labels(purpose, "prompt").inc(prompt)
+    TOKENS.labels(purpose, "completion").inc(completion)
+
+
+def count_dropped(reason: str, count: int) -> None:
+    DROPPED.labels(reason).inc(count)
+
+
+def model_settings(config: Config) -> ModelSettings | None:
+    """What the client needs, None where no model is configured. The key is masked in the log from here on."""
+    llm = config.llm
+    if llm.base_url is None or llm.model is None:
+        return None
+    key = model_key(llm)
+    if key is not None:
+        mask(key)
+    return ModelSettings(llm.base_url, llm.model, key, llm.timeout_s, llm.max_retries, llm.temperature)
+
+
+class Models:
+    """One daemon's models. On the event loop."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self.backend = BACKENDS[config.openie.backend]
+        self._listening_queues: list[ExtractionQueue] = []
+        settings = model_settings(config)
+        self.client = ModelClient(settings, self._count_call, count_tokens) if settings is not None else None
+        self.limiter = Limiter(config.openie.concurrency)
+        self.filter = (
+            ModelFilter(self.client, asyncio.get_running_loop(), lambda outcome: FILTERED.labels(outcome).inc())
+            if self.client is not None
+            else None
+        )
+
+    def _count_call(self, purpose: str, outcome: str) -> None:
+        CALLS.labels(purpose, outcome).inc()
+        if purpose in ("entities", "triples"):
+            for extraction_queue in self._listening_queues:
+                extraction_queue.note_call(outcome, good=outcome in USABLE_OUTCOMES)
+
+    @property
+    def extractor_name(self) -> str:
+        """The name under which the configured backend's extractions are kept."""
+        return self.backend.extractor_name(self._config.llm.model or "")
+
+    def extraction_queue(self, store: Store, before_commit: PassageExtractor | None) -> ExtractionQueue:
+        """The queue of committed passages for the configured backend."""
+        backend, name, openie = self.backend, self.extractor_name, self._config.openie
+        journal = ExtractionJournal(store.folder / JOURNAL, name)
+        match backend:
+            case WorkerBackend():
+                assert before_commit is not None
+
+                async def by_worker(passage: PassageText) -> Extraction:
+                    return (await before_commit.extract([passage]))[0]
+
+                return ExtractionQueue(store, name, by_worker, journal, self._config.parsing.workers)
+            case BulkBackend():
+
+                async def never(_passage: PassageText) -> Extraction:
+                    raise AssertionError("passages are read by `backfill` only")
+
+                return ExtractionQueue(store, name, never, journal, 1, bulk_only=True)
+            case ServerBackend():
+                assert self.client is not None
+                reader = backend.make(self.client, self.limiter, count_dropped)
+
+                async def by_model(passage: PassageText) -> Extraction:
+                    return await reader.read(passage, journal.entities, journal.found_entities)
+
+                at_once = max(2, round(openie.concurrency * PASSAGES_PER_CALL))
+                queue = ExtractionQueue(store, name, by_model, journal, at_once, probe=self.client.probe)
+                self._listening_queues.append(queue)
+                return queue
+
+    def worker_extractor(self, pool: WorkerPool) -> PooledExtractor | None:
+        """What reads passages in the worker processes: the backend, or the fallback until a model has read them."""
+        worker = self.backend if isinstance(self.backend, WorkerBackend) else None
+        worker = worker or WORKER_BACKENDS.get(self._config.openie.fallback)
+        return None if worker is None else PooledExtractor(pool, worker)
+
+    def commit_extractor(self, worker: PassageExtractor | None, queue: ExtractionQueue) -> PassageExtractor:
+        """What reads a passage before it is committed. For a backend that reads later: the fallback, and `queue` is told."""
+        if isinstance(self.backend, WorkerBackend):
+            assert worker is not None
+            return worker
+        return DeferredExtractor(self.extractor_name, worker, queue.announce)
+
+    def load_bulk_extractor(self) -> Callable[[], BulkExtractor] | None:
+        """Loads the model of a bulk backend into this process; None for another backend."""
+        backend, llm = self.backend, self._config.llm
+        if not isinstance(backend, BulkBackend):
+            return None
+        return partial(backend.make, llm.model or "", llm.temperature, count_dropped)
+
+    async def close(self) -> None:
+        if self.client is not None:
+            await self.client.close()
+
+
+def load_encoder(config: Config) -> Encoder:
+    """Loads the configured encoder; seconds, may run in any thread.
+
+    An embedding server says in its first answer how long its vectors are; while it is away, the store knows that.
+    """
+    section = config.encoder
+    if not ENCODERS[section.backend].needs_server:
+        return make_encoder(section.backend, section.model, section.batch_size, section.device)
+    server = _embedding_server(config)
+    encoder = make_encoder(section.backend, section.model, section.batch_size, section.device, server)
+    if (reason := getattr(encoder, "away", None)) is not None:
+        log.warning("encoder_away", encoder=encoder.identity.name, dim=encoder.identity.dim, error=reason)
+    return encoder
+
+
+def _embedding_server(config: Config) -> EmbeddingServer:
+    """`[encoder]` over `[llm]`. The key is masked in the log from here on."""
+    encoder, llm = config.encoder, config.llm
+    base_url = encoder.base_url or llm.base_url
+    assert base_url is not None
+    key = model_key(llm)
+    if key is not None:
+        mask(key)
+    made = made_with(config.store.path)
+    known_dim = made.dim if made is not None and made.name == f"{encoder.backend}/{encoder.model}" else None
+    return EmbeddingServer(
+        base_url, key, llm.timeout_s, llm.max_retries, encoder.query_prefix, encoder.passage_prefix, known_dim
+    )

@@ -1,0 +1,1 @@
+"""Logs, metrics, and what the service manager is shown."""

@@ -1,0 +1,213 @@
+"""Logging: one set-up for hippod's own events and for the libraries' records.
+
+A line goes to stderr: readable on a terminal, one JSON object otherwise, with `time`, `level`, `event` and `logger` first
+and the event's own fields after them. Modules log with `structlog.get_logger()`; an event's name is a constant, what
+varies goes into fields (`uri`, `passage`, `commit`, `took_ms`, `error`). `docs/logs.md` lists them all.
+
+Text of documents is logged at debug only. What is known to be such text is wrapped in `Content`. An exception's message may
+hold some without anybody's knowledge (`KeyError: 'a title'`), so an exception is given as it is (`error=error`, `exc_info`)
+and rendered here: unless the configured level is debug, a message is written out only where it is ours or the system's.
+An exception of ours that repeats what a server said keeps the rest of its message in `loggable`, which is then logged.
+"""
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+import structlog
+from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
+
+from daemon.observe.redaction import place, system_said
+
+OWN = ("daemon", "consumers", "memory", "store", "__main__")
+"""Loggers that follow the configured level. All others speak from `warning` up: some of them print what they parse."""
+
+_MASK = "***"
+_FIRST = ("time", "level", "event", "logger")
+JOURNAL_PRIORITY = {"critical": 2, "error": 3, "warning": 4, "info": 6, "debug": 7}
+_HANDLER = "hippod"
+_secrets: set[str] = set()
+_outspoken = False
+"""Whether messages of any exception are written out."""
+_OURS = ("daemon", "consumers", "memory", "store")
+
+
+class Content(str):
+    """Text that came from a document. Above debug level only its length is logged."""
+
+    __slots__ = ()
+
+
+def setup(level: str = "info", stream: TextIO | None = None, environ: Mapping[str, str] = os.environ) -> None:
+    """Send all logging to `stream` (stderr), in the form that suits it. May be called again."""
+    stream = sys.stderr if stream is None else stream
+    before: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+        structlog.processors.StackInfoRenderer(),
+        _errors,
+        structlog.processors.ExceptionRenderer(_traceback),
+        _withhold_content,
+        _mask_secrets,
+        _order,
+    ]
+    structlog.configure(
+        processors=[structlog.stdlib.filter_by_level, *before, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        # A cached logger would keep the set-up that its module met first.
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(stream)
+    handler.set_name(_HANDLER)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=before,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers(stream, environ)],
+        )
+    )
+    root = logging.getLogger()
+    for old in [each for each in root.handlers if each.get_name() == _HANDLER]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+        # Its own handlers would print a second, different line.
+        logging.getLogger(name).handlers.clear()
+        logging.getLogger(name).propagate = True
+    logging.captureWarnings(True)
+    set_level(level)
+
+
+def set_level(level: str) -> None:
+    """Log from `level` up ("debug", "info", "warning", "error"), from now on."""
+    global _outspoken
+    number = logging.getLevelNamesMapping()[level.upper()]
+    _outspoken = number <= logging.DEBUG
+    logging.getLogger().setLevel(max(number, logging.WARNING))
+    for name in OWN:
+        logging.getLogger(name).setLevel(number)
+
+
+def mask(secret: str) -> None:
+    """Replace `secret` wherever it occurs in a logged value, from now on."""
+    if secret:
+        _secrets.add(secret)
+
+
+def _errors(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Exceptions given as fields."""
+    for key, value in event.items():
+        if isinstance(value, BaseException) and key != "exc_info":
+            event[key] = told(value)
+    return event
+
+
+def told(error: BaseException) -> str:
+    """An exception as it may be logged: its message where we or the system wrote it, else its kind and where it arose."""
+    kind = type(error)
+    if kind.__module__.partition(".")[0] in _OURS:
+        return str(error) if _outspoken else str(getattr(error, "loggable", error))
+    numbered = isinstance(error, OSError) and error.errno is not None  # a library's OSError has no number
+    if _outspoken or numbered or isinstance(error, MemoryError | ImportError):
+        return f"{kind.__name__}: {error}"
+    said, at = system_said(error), place(error)
+    return (
+        kind.__name__
+        + (f": {said}" if said else "")
+        + (f" at {at}" if at else "")
+        + " (its message is shown at log_level debug)"
+    )
+
+
+def _traceback(exc_info: ExcInfo) -> str:
+    """As Python writes it, oldest cause first, with each exception's message as `told` gives it. No local variables."""
+    parts: list[str] = []
+    seen: set[int] = set()
+    error: BaseException | None = exc_info[1]
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        kind = type(error).__name__
+        said = told(error)
+        parts.append(
+            f"Traceback (most recent call last):\n{frames}{said if said.startswith(kind) else f'{kind}: {said}'}"
+        )
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return "\n\nwhich led to\n\n".join(reversed(parts))
+
+
+def _withhold_content(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    if event.get("level") != "debug":
+        for key, value in event.items():
+            if isinstance(value, Content):
+                event[key] = f"<{len(value)} characters>"
+    return event
+
+
+def _mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    if _secrets:
+        for key, value in event.items():
+            if not key.startswith("_"):  # structlog's own bookkeeping
+                event[key] = _masked(value)
+    return event
+
+
+def _masked(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {key: _masked(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_masked(inner) for inner in value]
+    text = value if isinstance(value, str) else repr(value)
+    # Longest first: one secret may contain another.
+    for secret in sorted(_secrets, key=len, reverse=True):
+        text = text.replace(secret, _MASK)
+    return text
+
+
+def _order(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    return {key: event[key] for key in _FIRST if key in event} | dict(event)
+
+
+def _renderers(stream: TextIO, environ: Mapping[str, str]) -> list[Processor]:
+    if stream.isatty():
+        console = structlog.dev.ConsoleRenderer(
+            timestamp_key="time",
+            colors="NO_COLOR" not in environ,
+            exception_formatter=structlog.dev.plain_traceback,
+        )
+        return [_printable, console]
+    json_line = structlog.processors.JSONRenderer()
+    if not is_journal(stream, environ):
+        return [json_line]
+
+    def with_priority(logger: WrappedLogger, method: str, event: EventDict) -> str:
+        return f"<{JOURNAL_PRIORITY.get(event['level'], 6)}>{json_line(logger, method, event)!s}"
+
+    return [with_priority]
+
+
+def _printable(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Control characters escaped: a file's name must not steer the terminal."""
+    for key, value in event.items():
+        if key not in ("exception", "stack"):
+            text = value if isinstance(value, str) else None if isinstance(value, bool | int | float) else repr(value)
+            if text is not None:
+                event[key] = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return event
+
+
+def is_journal(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether `stream` is the journal's socket: systemd names its device and inode in JOURNAL_STREAM."""
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return False
+    return environ.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"

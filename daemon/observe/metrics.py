@@ -1,0 +1,197 @@
+"""What Prometheus reads: counted where it happens, served at `/metrics`.
+
+Labels take few values: an outcome is a document's state, a stage one of `STAGES`, a reason a short fixed word
+(`consumers.failures`). `examples/grafana/README.md` lists what there is.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from time import perf_counter
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+
+from daemon.contract.status import BAD_SOURCE_STATES, DaemonState, Status
+
+disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each counter, which says when its label was first seen
+REGISTRY = CollectorRegistry()
+ProcessCollector(registry=REGISTRY)
+PlatformCollector(registry=REGISTRY)
+GCCollector(registry=REGISTRY)
+
+STAGES = ("parse", "split", "extract", "encode", "commit")
+FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.5, 10.0)
+SLOW = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+
+DOCUMENTS = Counter(
+    "hippod_documents", "Documents committed, by the state they came to.", ["outcome"], registry=REGISTRY
+)
+PASSAGES = Counter("hippod_passages", "Passages indexed for the first time.", registry=REGISTRY)
+COMMITS = Counter("hippod_commits", "Commits of the store.", registry=REGISTRY)
+FAILURES = Counter(
+    "hippod_failures",
+    "Documents that failed or were skipped, by reason.",
+    ["state", "reason"],
+    registry=REGISTRY,
+)
+STAGE = Histogram("hippod_stage_seconds", "Time in one step of a stage.", ["stage"], buckets=SLOW, registry=REGISTRY)
+QUERY = Histogram("hippod_query_seconds", "Time of one query, by mode.", ["mode"], buckets=FAST, registry=REGISTRY)
+QUERY_STAGE = Histogram(
+    "hippod_query_stage_seconds", "Time of one query in each of its steps.", ["stage"], buckets=FAST, registry=REGISTRY
+)
+QUEUE = Gauge(
+    "hippod_queue_depth", "What waits, by queue: documents, passages or messages.", ["queue"], registry=REGISTRY
+)
+QUEUE_BYTES = Gauge("hippod_queue_bytes", "What waits, in bytes, by queue.", ["queue"], registry=REGISTRY)
+QUEUE_MOST = Gauge("hippod_queue_limit", "How much may wait, by queue.", ["queue"], registry=REGISTRY)
+QUEUE_MOST_BYTES = Gauge(
+    "hippod_queue_limit_bytes", "How much may wait, in bytes, by queue.", ["queue"], registry=REGISTRY
+)
+
+REQUESTS = Counter(
+    "hippod_http_requests", "Requests, by route and status.", ["method", "route", "status"], registry=REGISTRY
+)
+REQUEST = Histogram(
+    "hippod_http_seconds", "Time until a request was answered.", ["route"], buckets=FAST, registry=REGISTRY
+)
+REFUSED = Counter(
+    "hippod_http_refused", "Requests turned away and connections cut off, by reason.", ["reason"], registry=REGISTRY
+)
+UNDER_WAY = Gauge("hippod_http_under_way", "Requests being served, by kind.", ["kind"], registry=REGISTRY)
+CONNECTIONS = Gauge("hippod_http_connections", "Open connections, by side.", ["side"], registry=REGISTRY)
+
+CALLS = Counter(
+    "hippod_model_calls", "Calls to the model, by purpose and outcome.", ["purpose", "outcome"], registry=REGISTRY
+)
+DROPPED = Counter(
+    "hippod_triples_dropped", "Triples of a model's that were dropped, by reason.", ["reason"], registry=REGISTRY
+)
+FILTERED = Counter(
+    "hippod_filter",
+    "Queries to recognition memory: kept some, emptied, remembered, skipped.",
+    ["outcome"],
+    registry=REGISTRY,
+)
+TOKENS = Counter(
+    "hippod_model_tokens",
+    "Tokens that the model was sent and gave, by purpose.",
+    ["purpose", "kind"],
+    registry=REGISTRY,
+)
+MODEL_DOWN = Gauge("hippod_model_down", "1 while extraction waits for the model's server.", registry=REGISTRY)
+WAITING = Gauge("hippod_passages_waiting", "Passages that wait for the extractor.", registry=REGISTRY)
+
+MEMORY = Gauge("hippod_memory_items", "What the memory holds, by kind.", ["kind"], registry=REGISTRY)
+COMMIT = Gauge("hippod_commit", "The last commit's number.", registry=REGISTRY)
+LAG = Gauge(
+    "hippod_source_lag", "Changes a source knows of that are not committed.", ["kind", "name"], registry=REGISTRY
+)
+PARTITION_LAG = Gauge(
+    "hippod_kafka_lag", "Offsets of a partition that are not committed.", ["topic", "partition"], registry=REGISTRY
+)
+LAST_SCAN = Gauge(
+    "hippod_source_last_scan_timestamp_seconds",
+    "When a folder was last compared with what is known of it, successfully.",
+    ["name"],
+    registry=REGISTRY,
+)
+SOURCE_UP = Gauge(
+    "hippod_source_up",
+    "1 while a source is followed; 0 while it is missing or in error.",
+    ["kind", "name"],
+    registry=REGISTRY,
+)
+STORE_BYTES = Gauge("hippod_store_bytes", "Size on disk, by table and other part.", ["part"], registry=REGISTRY)
+DISK_FREE = Gauge("hippod_disk_free_bytes", "Free on the store's file system.", registry=REGISTRY)
+SNAPSHOT_TIME = Gauge("hippod_snapshot_timestamp_seconds", "When the newest snapshot was written.", registry=REGISTRY)
+SNAPSHOT_COMMIT = Gauge("hippod_snapshot_commit", "The commit that the newest snapshot is of.", registry=REGISTRY)
+COMMIT_TROUBLE = Gauge(
+    "hippod_commit_trouble", "1 while the store refuses to commit (a full disk, say).", registry=REGISTRY
+)
+JOB = Histogram("hippod_job_seconds", "Time of one run of a scheduled job.", ["task"], buckets=SLOW, registry=REGISTRY)
+JOB_FAILED = Counter("hippod_job_failures", "Runs of a scheduled job that failed.", ["task"], registry=REGISTRY)
+JOB_DONE = Gauge(
+    "hippod_job_last_success_timestamp_seconds", "When a scheduled job last ended well.", ["task"], registry=REGISTRY
+)
+READY = Gauge("hippod_ready", "1 while queries are answered.", registry=REGISTRY)
+UPTIME = Gauge("hippod_uptime_seconds", "Seconds since the start.", registry=REGISTRY)
+
+
+@contextmanager
+def timed(stage: str) -> Iterator[None]:
+    """Counts the block's wall time under `stage`, whether it succeeds or not."""
+    began = perf_counter()
+    try:
+        yield
+    finally:
+        STAGE.labels(stage).observe(perf_counter() - began)
+
+
+for _stage in STAGES:  # there from the start, so that a rate over them is 0 and not absent
+    STAGE.labels(_stage)
+
+_looks: list[Callable[[], None]] = []
+_rendering = Lock()
+"""Two who ask at once would clear what the other has just set."""
+
+
+def at_scrape(look: Callable[[], None]) -> None:
+    """Has `look` called before each answer to Prometheus, to set gauges. It may be called in any thread."""
+    _looks.append(look)
+
+
+def observe_query(mode: str, seconds: float, stages_ms: Mapping[str, float]) -> None:
+    """One query's time, and its steps'."""
+    QUERY.labels(mode).observe(seconds)
+    for stage, took_ms in stages_ms.items():
+        QUERY_STAGE.labels(stage).observe(took_ms / 1000)
+
+
+def render(status: Status | None) -> bytes:
+    """The text exposition format, with the gauges that follow from `status` set first where there is one."""
+    with _rendering:
+        READY.set(status is not None and status.state is DaemonState.READY)
+        if status is not None:
+            _set(status)
+        for look in _looks:
+            look()
+        return generate_latest(REGISTRY)
+
+
+def _set(status: Status) -> None:
+    counts = {
+        "document": status.documents,
+        "pending": status.pending,
+        "failed": status.failed,
+        "passage": status.passages,
+        "phrase": status.phrases,
+        "triple": status.triples,
+        "relation edge": status.edges.relation,
+        "context edge": status.edges.context,
+        "synonym edge": status.edges.synonym,
+    }
+    for kind, count in counts.items():
+        MEMORY.labels(kind).set(count)
+    COMMIT.set(status.commit)
+    UPTIME.set(status.uptime_s)
+    LAG.clear()
+    PARTITION_LAG.clear()
+    for source in status.sources:
+        SOURCE_UP.labels(source.kind, source.name).set(source.state not in BAD_SOURCE_STATES)
+        scanned = getattr(source, "last_scan_at", None)
+        if scanned is not None:
+            LAST_SCAN.labels(source.name).set(scanned)
+        if source.lag is not None:
+            LAG.labels(source.kind, source.name).set(source.lag)
+        for each in getattr(source, "partitions", ()):
+            PARTITION_LAG.labels(each.topic, str(each.partition)).set(each.lag)

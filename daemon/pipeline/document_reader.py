@@ -1,0 +1,267 @@
+"""From a task to changes: parsing in the worker processes, and what it found put into the store's terms."""
+
+import asyncio
+import base64
+import json
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from pathlib import Path
+from typing import Any
+
+from consumers.failures import FailureCode
+from consumers.parsing import ParseSummary
+from consumers.splitting import SplitSettings
+from consumers.types import Document as Read
+from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, Passage
+from daemon.pipeline.store_documents import failed_document, to_store_document
+from daemon.pipeline.work import AddedDocument, DeliveredDocument, DocumentChange, RemoveDocument, Task, Work
+from daemon.workers.pool import WorkerPool
+from store.types import Document, PassageText
+
+NOWHERE = Fingerprint(0, 0, 0)
+"""The position of what is refused without a look at it. It equals nothing, and says after a restart that it was told of."""
+
+NOTHING = RemoveDocument("")
+"""What becomes of a task that cannot be done now: no document is called so, and none is replaced or removed."""
+
+NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderAccess:
+    """A folder that may be read: its root, and whether links may lead out of it."""
+
+    root: bytes
+    follow_symlinks: bool
+
+
+class DocumentReader:
+    """Reads tasks. A file is read only where a folder above it is followed."""
+
+    def __init__(self, pool: WorkerPool, settings: SplitSettings) -> None:
+        self._pool = pool
+        self._settings = settings
+        self._folders: dict[str, FolderAccess] = {}
+
+    def follow_folder(self, access: FolderAccess) -> None:
+        """Files below this folder may be read from now on."""
+        self._folders[os.fsdecode(access.root)] = access
+
+    async def read(self, work: Work) -> AsyncIterator[DocumentChange]:
+        """The changes of one task, the last one `final`. What cannot be read is a change too."""
+        task = work.task
+        if isinstance(task, FileChanged):
+            source, folder = self._above(task.path)
+            if folder is None:  # a retry of what an earlier configuration followed
+                refused = failed_document(
+                    task.uri, task.source, NOT_FOLLOWED, FailureCode.GONE, work.attempts, skipped=True
+                )
+                # Without a position: whoever follows the folder again finds the file new.
+                yield DocumentChange(work, [refused], positions={work.key: None})
+                return
+            work.source = source
+            if task.fingerprint.size < 0 and await asyncio.to_thread(_gone, task.path, folder.root):
+                # A retry that crossed the file's removal: nobody will tell of that once more.
+                yield DocumentChange(work, positions={work.key: None})
+                return
+            stream = self._pool.parse(
+                task.path,
+                task.uri,
+                self._settings,
+                follow_symlinks=folder.follow_symlinks,
+                root=folder.root,
+                checked_inode=task.fingerprint.inode,
+            )
+            async with aclosing(stream) as items:
+                async for change in self._outcomes(work, items, task.fingerprint, None, root=folder.root):
+                    yield change
+        elif isinstance(task, FileRefused):
+            refused = failed_document(task.uri, task.source, task.reason, task.code, work.attempts, not task.failed)
+            yield DocumentChange(work, [refused], positions={task.uri: (task.fingerprint or NOWHERE).to_json()})
+        elif isinstance(task, AddedDocument):
+            async for change in self._added(work, task):
+                yield change
+        elif isinstance(task, DeliveredDocument):
+            yield delivered_change(work, task)
+        elif isinstance(task, FileRemoved):
+            yield DocumentChange(work, positions={work.key: None})
+        else:
+            # Somebody asked to forget a file that is still there: its position stays, so that it is not read again
+            # before it changes.
+            yield DocumentChange(work)
+
+    def _above(self, path: bytes) -> tuple[str, FolderAccess | None]:
+        """The source and the folder that follow `path` now. A document may name a folder of an earlier configuration."""
+        for above in Path(os.fsdecode(path)).parents:
+            folder = self._folders.get(str(above))
+            if folder is not None:
+                return str(above), folder
+        return "", None
+
+    async def _added(self, work: Work, task: AddedDocument) -> AsyncIterator[DocumentChange]:
+        value = json.loads(task.text)
+        if task.whole:
+            yield _outcome(work, [_whole(task.uri, value)], task.text)
+        elif "content_base64" in value:
+            async for change in self._uploaded(work, task, value):
+                yield change
+        else:
+            stream = self._pool.parse_json(task.text, task.uri, self._settings, default_id="")
+            async with aclosing(stream) as items:
+                async for read in items:
+                    yield _outcome(work, [replace(read, uri=task.uri)], task.text)
+
+    async def _uploaded(self, work: Work, task: AddedDocument, value: dict[str, Any]) -> AsyncIterator[DocumentChange]:
+        try:
+            content = base64.b64decode(value["content_base64"], validate=True)
+        except (ValueError, TypeError) as error:
+            read = Read(
+                task.uri,
+                error=f'"content_base64" is not base64 ({error}); send the file\'s bytes encoded',
+                code=FailureCode.JSON,
+            )
+            yield _outcome(work, [read], None)
+            return
+        with tempfile.NamedTemporaryFile(prefix="hippod-") as file:
+            file.write(content)
+            file.flush()
+            name = os.fsencode(str(value.get("filename", "")))
+            stream = self._pool.parse(os.fsencode(file.name), task.uri, self._settings, name=name)
+            async with aclosing(stream) as items:
+                async for change in self._outcomes(work, items, None, task.text, value.get("title")):
+                    yield change
+
+    async def _outcomes(
+        self,
+        work: Work,
+        items: AsyncIterator[Read | ParseSummary],
+        position: Fingerprint | None,
+        payload: str | None,
+        title: Any = None,
+        root: bytes | None = None,
+    ) -> AsyncIterator[DocumentChange]:
+        """Outcomes of some dozens of passages each, so that a large file is not held whole.
+
+        The last one has the file's position, which is `position` where nothing is said of what was read. An error that comes
+        while the drive below the folder's `root` is away says nothing of the file: what the memory has of it stays, and the
+        folder's source, told that there is no position, tells of it again.
+        """
+        gathered: list[Read] = []
+        size = 0
+        away = False
+        async for item in items:
+            if isinstance(item, ParseSummary):
+                # Half old, half new, where it changed meanwhile: without a digest the next look reads it again.
+                digest = None if item.changed else item.digest
+                position = Fingerprint(item.size, item.mtime_ns, item.inode, digest)
+                continue
+            if isinstance(work.task, FileChanged) and root is not None and item.error is not None and not item.skipped:
+                lost = await asyncio.to_thread(_lost, work.task.path, root)
+                away = away or lost is Lost.AWAY
+                if lost is Lost.AWAY:
+                    continue
+                if lost is Lost.GONE and position is not None:
+                    position = replace(position, digest=None)  # it was not read, so it is looked at if it comes back
+            gathered.append(replace(item, title=title) if isinstance(title, str) and title else item)
+            size += len(item.passages)
+            if size >= CHUNK_PASSAGES:
+                yield _outcome(work, gathered, payload, final=False)
+                gathered, size = [], 0
+        last = _outcome(work, gathered, payload)
+        if away:
+            work.task = NOTHING
+            last.positions = {work.key: None}
+        elif isinstance(work.task, FileChanged) and position is not None:
+            last.positions = {work.key: position.to_json()}
+        yield last
+
+
+def _gone(path: bytes, root: bytes) -> bool:
+    """Whether the file is gone from a folder that is there. An empty one may be the mount point of a drive that is away."""
+    if os.path.lexists(path):
+        return False
+    try:
+        with os.scandir(root) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False
+
+
+class Lost(Enum):
+    """What became of a file that is not at its path."""
+
+    GONE = auto()
+    AWAY = auto()
+    """Or it was deleted with all that was beside it: that, too, the folder's source finds out."""
+
+
+def _lost(path: bytes, root: bytes) -> Lost | None:
+    """Whether the file is not there, and then whether the drive may be away that it is on.
+
+    It may where the nearest folder above the file that is there, up to `root`, is empty or cannot be listed: it is then as
+    likely a mount point, or a drive that fails.
+    """
+    if os.path.lexists(path):
+        return None
+    for above in Path(os.fsdecode(path)).parents:
+        try:
+            with os.scandir(above) as entries:
+                return Lost.AWAY if next(entries, None) is None else Lost.GONE
+        except (FileNotFoundError, NotADirectoryError):
+            if len(os.fsencode(above)) <= len(root):
+                break
+        except OSError:
+            break
+    return Lost.AWAY
+
+
+CHUNK_PASSAGES = 64
+"""Passages after which what was read so far goes on to be indexed."""
+
+
+def retry_payload(task: Task) -> str | None:
+    """What must be kept of a task that failed and has no file behind it, for another try."""
+    if isinstance(task, AddedDocument):
+        return task.text
+    if isinstance(task, DeliveredDocument) and task.payload is not None:
+        return task.payload()
+    return None
+
+
+def delivered_change(work: Work, task: DeliveredDocument) -> DocumentChange:
+    """The change of a document that came read."""
+    if task.document is None:
+        return DocumentChange(work)
+    failing = task.document.error is not None and not task.document.skipped
+    change = _outcome(work, [task.document], retry_payload(task) if failing else None)
+    if failing:
+        # Reading the same bytes again gives the same error: no try by itself, and the place stays with the failure.
+        change.documents = [
+            replace(
+                document, next_try=None, metadata=dict(task.document.metadata), modified_at=task.document.modified_at
+            )
+            for document in change.documents
+        ]
+    return change
+
+
+def _outcome(work: Work, read: list[Read], payload: str | None, final: bool = True) -> DocumentChange:
+    documents: list[Document] = []
+    texts: dict[str, PassageText] = {}
+    for item in read:
+        if item.deleted:
+            continue  # what is not seen again is removed
+        kept = payload if item.error is not None else None
+        document, passages = to_store_document(item, work.source, work.attempts, kept)
+        documents.append(document)
+        texts.update((passage.id, passage) for passage in passages)
+    return DocumentChange(work, documents, texts, final=final)
+
+
+def _whole(uri: str, value: dict[str, Any]) -> Read:
+    given = tuple((str(s), str(p), str(o)) for s, p, o in value["triples"])
+    return Read(uri, value["title"], (Passage(value["title"], value["text"], {}, given),))

@@ -1,0 +1,89 @@
+"""From what consumers deliver to what the store keeps."""
+
+import time
+from typing import Any
+
+from consumers.failures import FailureCode
+from consumers.types import Document as Read
+from consumers.types import Passage
+from memory.phrases import normalise_triple
+from store.passage_id import passage_id
+from store.types import Document, PassageRef, PassageText, State
+
+RETRIES_S = (60.0, 600.0, 3600.0)
+"""When a failed document is tried again by itself; after the last, `hippoctl retry` or a change of the file does it."""
+
+
+def clean(text: str) -> str:
+    """Text that UTF-8 can hold: lone surrogates become replacement characters."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def to_store_document(
+    read: Read, source: str, attempts: int = 0, payload: str | None = None
+) -> tuple[Document, list[PassageText]]:
+    """The store's record of a document and the texts of its passages."""
+    if read.error is not None:
+        return failed_document(
+            read.uri, source, read.error, read.code or FailureCode.OTHER, attempts, read.skipped, payload, read.title
+        ), []
+    texts: list[PassageText] = []
+    refs: list[PassageRef] = []
+    for passage in read.passages:
+        title, text = clean(passage.title), clean(passage.text)
+        id = passage_id(title, text)
+        texts.append(PassageText(id, title, text))
+        refs.append(PassageRef(id, dict(passage.location), _given(passage)))
+    document = Document(
+        uri=read.uri,
+        source=source,
+        title=clean(read.title),
+        state=State.INDEXED,
+        modified_at=read.modified_at,
+        metadata=dict(read.metadata),
+        passages=tuple(refs),
+    )
+    return document, texts
+
+
+def _given(passage: Passage) -> Any:
+    if passage.triples is None:
+        return None
+    triples = [normalise_triple(triple) for triple in passage.triples]
+    return tuple(dict.fromkeys(triple for triple in triples if triple is not None))
+
+
+def failed_document(
+    uri: str,
+    source: str,
+    reason: str,
+    code: FailureCode,
+    attempts: int,
+    skipped: bool,
+    payload: str | None = None,
+    title: str = "",
+) -> Document:
+    """A document that could not be read (`failed`) or is not to be (`skipped`), with when it is tried again."""
+    again = time.time() + RETRIES_S[attempts] if not skipped and attempts < len(RETRIES_S) else None
+    return Document(
+        uri=uri,
+        source=source,
+        title=clean(title),
+        state=State.SKIPPED if skipped else State.FAILED,
+        error=clean(reason),
+        code=code.value,
+        attempts=attempts + 1,
+        next_try=again,
+        payload=payload,
+    )
+
+
+def unchanged(old: Document | None, new: Document) -> bool:
+    """Whether writing `new` over `old` would change nothing but the time."""
+    return old is not None and (
+        old.state is new.state is State.INDEXED
+        and old.passages == new.passages
+        and old.title == new.title
+        and old.metadata == new.metadata
+        and old.source == new.source
+    )

@@ -1,0 +1,1 @@
+"""The process and its surroundings: systemd, watchdog, signals, memory, schedule, reload."""

@@ -1,0 +1,66 @@
+"""The limits that follow from the configuration and this process: on requests, on connections, on what waits, on open files."""
+
+import resource
+
+import structlog
+
+from daemon.api.settings import ApiLimits as ApiLimits
+from daemon.api.settings import ApiSettings
+from daemon.config import Config
+from daemon.pipeline.backpressure import QueueLimits
+
+RESERVED_FILES = 384
+"""Open files for all but connections: tables, watches, children's pipes, brokers, the model's server."""
+CONNECTIONS_MIN = 8
+OPEN_FILES_RECOMMENDED = 4096
+
+log = structlog.get_logger()
+
+
+def raise_open_files() -> int:
+    """Sets the soft limit on open files to the hard one; returns it. Python does not use `select`, so a high one is safe."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+        except (ValueError, OSError) as error:  # some systems name a hard limit that they do not grant
+            log.warning("open_files_not_raised", limit=soft, error=str(error))
+    return 1 << 30 if soft == resource.RLIM_INFINITY else soft
+
+
+def connections(wanted: int, sides: int, open_files: int) -> int:
+    """How many connections each of `sides` may hold, so that files can still be opened when all are there."""
+    return min(wanted, max((open_files - RESERVED_FILES) // sides, CONNECTIONS_MIN))
+
+
+def api_settings(config: Config) -> ApiSettings:
+    """Raises the process's limit on open files, too: it bounds the connections."""
+    api = config.api
+    open_files = raise_open_files()
+    most = connections(api.connections, 1 if api.tcp is None else 2, open_files)
+    if most < api.connections or open_files < OPEN_FILES_RECOMMENDED:
+        log.warning(
+            "open_files_few",
+            limit=open_files,
+            connections=most,
+            hint="raise the hard limit: LimitNOFILE= in the unit, or `ulimit -Hn`",
+        )
+    limits = ApiLimits(
+        json_bytes=api.request_bytes,
+        lines_bytes=max(api.request_bytes, api.lines_bytes),
+        documents_per_request=config.daemon.inbox_documents,
+        import_bytes=max(api.request_bytes, api.import_bytes),
+        connections=most,
+        queries=api.concurrent_queries,
+        asks=api.concurrent_asks,
+        exports=api.concurrent_exports,
+        subscribers=api.event_readers,
+        requests_per_s=api.requests_per_s,
+    )
+    return ApiSettings(api.socket, api.mode_bits, api.group, api.tcp_address, api.token_file, limits)
+
+
+def queue_limits(config: Config) -> QueueLimits:
+    daemon = config.daemon
+    return QueueLimits(daemon.inbox_documents, daemon.inbox_bytes, daemon.queue_passages, daemon.queue_bytes)

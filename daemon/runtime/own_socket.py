@@ -1,0 +1,60 @@
+"""Requests that hippod sends to its own Unix socket: the first query, and the health check of the watchdog."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from daemon.config import Config
+from daemon.contract.query import QueryRequest
+from daemon.contract.retrieval import MODES, Filter, Mode
+from daemon.contract.routes import Route
+from memory.encoder.registry import BACKENDS as ENCODERS
+
+HEALTH_REQUEST = f"GET {Route.HEALTH} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\n\r\n".encode()
+
+Send = Callable[[bytes], Awaitable[int | None]]
+"""`send_request` to hippod's own socket."""
+
+
+async def send_request(path: str, request: bytes, owned: bool) -> int | None:
+    """The HTTP status that answers `request` on the Unix socket at `path`. OSError or EOFError where there is no answer.
+
+    None where the outcome says nothing: the socket's mode shuts out the daemon's own user too, or its file is gone and is not
+    `owned` by this process but by the service manager, which would pass the same socket to another hippod.
+    """
+    try:
+        reader, writer = await asyncio.open_unix_connection(path)
+    except PermissionError:
+        return None
+    except (FileNotFoundError, ConnectionRefusedError):
+        if owned:
+            raise
+        return None
+    try:
+        writer.write(request)
+        line = await reader.readline()
+    finally:
+        writer.close()
+    if not line.startswith(b"HTTP/1.1 "):
+        raise EOFError("closed without an answer")
+    return int(line.split()[1])
+
+
+async def first_query(send: Send, config: Config, stop: asyncio.Task[bool]) -> None:
+    """Shows that the socket answers queries, and has the encoder do what only its first text makes it do.
+
+    A server's embeddings were asked for when the encoder was opened, and the server may be away: then the query
+    takes a mode that needs no embedding.
+    RuntimeError where the query fails.
+    """
+    remote = ENCODERS[config.encoder.backend].needs_server
+    mode = next(Mode(each.name) for each in MODES.values() if not each.needs_encoder) if remote else None
+    body = QueryRequest(query="what is there", k=1, mode=mode, filter=Filter.NONE).model_dump_json(exclude_none=True)
+    head = f"POST {Route.QUERY} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    request = f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+    while not stop.done():
+        status = await send(request)
+        if status in (200, None):
+            return
+        if status != 503:  # 503: requests that waited for the memory take all places, and are answered first
+            raise RuntimeError(f"the first query was answered with {status}; see the log")
+        await asyncio.wait([stop], timeout=0.1)

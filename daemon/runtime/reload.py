@@ -1,0 +1,133 @@
+"""The configuration in force, and what a reload (SIGHUP) does to it."""
+
+import asyncio
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from daemon.api.server import ApiServer
+from daemon.config import Config, ConfigError, load_config, read_token, unsupported
+from daemon.config.messages import dotted
+from daemon.observe.logs import mask, set_level
+from daemon.runtime.scheduler import Scheduler
+from daemon.runtime.sd_notify import Notifier
+from memory.retrieval.settings import RetrievalSettings
+
+log = structlog.get_logger()
+
+LIVE_SECTIONS = ("retrieval", "schedule")
+LIVE_KEYS = ("daemon.log_level", "daemon.stop_timeout_s", "api.token_file")
+
+LET_IN_BY = "api.token_file"
+"""The setting that is in force while there is TCP."""
+
+
+class ActiveConfig:
+    """The configuration in force; a reload replaces it."""
+
+    def __init__(self, config: Config, file: Path | None) -> None:
+        self.config = config
+        self._file = file
+
+    @property
+    def stop_timeout_s(self) -> float:
+        return self.config.daemon.stop_timeout_s
+
+    def retrieval(self) -> RetrievalSettings:
+        settings = self.config.retrieval
+        return RetrievalSettings(**{field.name: getattr(settings, field.name) for field in fields(RetrievalSettings)})
+
+    def mode(self) -> str:
+        return self.config.retrieval.mode
+
+    def filtering(self) -> tuple[str, float]:
+        """Which filter, and its time limit in seconds."""
+        return self.config.retrieval.filter, self.config.retrieval.filter_timeout_s
+
+    async def reload(self, scheduler: Scheduler, api: ApiServer) -> None:
+        """Takes over what can change; logs what cannot. A bad file changes nothing."""
+        try:
+            # In a thread: a file or folder on a drive that hangs must not hold the event loop.
+            new, token = await asyncio.to_thread(self._read)
+        except ConfigError as error:
+            log.error("reload_refused", error=str(error))
+            return
+        live, restart = diff_reload(self.config, new)
+        set_level(new.daemon.log_level)
+        scheduler.reload(new.schedule)
+        keys = set(LIVE_KEYS)
+        if new.api.token_file is not None and token is not None:
+            mask(token)
+            api.use_token_file(new.api.token_file)
+        else:
+            # TCP is to begin or to end, which takes a restart: until then the token of before is in force, or none.
+            keys.discard(LET_IN_BY)
+            restart = sorted([*restart, *(key for key in live if key == LET_IN_BY)])
+            live = [key for key in live if key != LET_IN_BY]
+        self.config = self._with_live(new, keys)
+        log.info("reloaded", changed=live, needs_restart=restart)
+
+    def _with_live(self, new: Config, keys: AbstractSet[str]) -> Config:
+        """What is in force, with what can change taken from `new`. The rest stays what hippod started with, so that the
+        next reload says again what needs a restart."""
+        taken: dict[str, Any] = {section: getattr(new, section) for section in LIVE_SECTIONS}
+        for path in keys:
+            section, _, key = path.partition(".")
+            table = taken.get(section, getattr(self.config, section))
+            taken[section] = table.model_copy(update={key: getattr(getattr(new, section), key)})
+        return self.config.model_copy(update=taken)
+
+    def _read(self) -> tuple[Config, str | None]:
+        """The file as it is now, and the token where TCP has one."""
+        new = load_config(self._file)
+        if problems := unsupported(new):
+            raise ConfigError(problems)
+        if new.api.token_file is None or self.config.api.token_file is None:
+            return new, None
+        try:
+            return new, read_token(new.api.token_file)
+        except ValueError as error:  # it was changed between the two readings
+            raise ConfigError([f"api.token_file: allowed is {error}"]) from None
+
+
+async def serve_reloads(
+    requested: asyncio.Event,
+    active: ActiveConfig,
+    scheduler: Scheduler,
+    api: ApiServer,
+    notifier: Notifier,
+    status_line: Callable[[], str],
+) -> None:
+    """Reloads the configuration each time `requested` is set, until cancelled. Requests that come together are one."""
+    while True:
+        await requested.wait()
+        requested.clear()
+        notifier.reloading()
+        try:
+            await active.reload(scheduler, api)
+        except Exception as error:  # whatever it was: the old configuration stays, and the next reload is served
+            log.error("reload_refused", error=error, exc_info=True)
+        finally:
+            notifier.ready(status_line())
+
+
+def diff_reload(old: Config, new: Config) -> tuple[list[str], list[str]]:
+    """Dotted keys that differ: those that take effect at once, and those that need a restart; each in order."""
+    before, after = _flat(old), _flat(new)
+    changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+    live = [key for key in changed if key in LIVE_KEYS or key.partition(".")[0] in LIVE_SECTIONS]
+    return live, [key for key in changed if key not in live]
+
+
+def _flat(config: Config) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name in Config.model_fields:
+        value = getattr(config, name)
+        for number, table in enumerate(value if isinstance(value, tuple) else (value,)):
+            path = (name, number) if isinstance(value, tuple) else (name,)
+            flat |= {dotted((*path, key)): getattr(table, key) for key in type(table).model_fields}
+    return flat

@@ -1,0 +1,224 @@
+"""Watches over the daemon while it serves: feeds the service manager's watchdog while every part makes progress.
+
+The parts are the event loop (which feeds the watchdog itself, so a loop that hangs feeds nothing), the pipeline's tasks, the
+thread that encodes and commits, the threads that answer queries, and the socket. Waiting for something outside that has a time
+limit of its own (a server's embeddings, a full disk that is tried again) counts as progress.
+"""
+
+import asyncio
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from daemon.pipeline.pipeline import Pipeline
+from daemon.runtime.sd_notify import Notifier
+
+CHECK_INTERVAL_S = 5.0
+STALL_LIMIT_S = 120.0
+"""How long a part may make no progress where no service manager says."""
+STALL_SHARE = 0.75
+"""The same as a share of the time that a service manager allows: one check later, that time is not over yet."""
+BUSY_STEP_LIMIT_S = 3_600.0
+"""No batch and no query takes an hour of the processor, on the slowest machine."""
+OPENING_STALL_S = 60.0
+"""How long opening may make no progress before the service manager is no longer asked for more time."""
+SLOW_COMMIT_S = 120.0
+"""A batch that takes longer is logged, once in `SLOW_COMMIT_REPEAT_S`."""
+SLOW_COMMIT_REPEAT_S = 60.0
+STACK_FRAMES = 8
+ROOT = Path(__file__).resolve().parents[2]
+
+log = structlog.get_logger()
+
+
+class PipelineEnded(RuntimeError):
+    """A task of the pipeline that runs for ever has ended: a bug. A supervisor starts hippod anew."""
+
+
+class ProgressCheck(Protocol):
+    """Says whether one part of the daemon makes progress."""
+
+    name: str
+
+    def last_progress(self, now: float) -> float:
+        """When the part last made progress, as far as is known at `now`; both in seconds of `time.monotonic`."""
+        ...
+
+    def stack(self) -> tuple[str, ...]:
+        """Where the part's thread is, innermost frame last; empty where it has none."""
+        ...
+
+
+class ThreadCheck:
+    """A thread that works step by step. Resting, beginning a step and using the processor are progress; a single step that has
+    used the processor for `BUSY_STEP_LIMIT_S` is an endless loop."""
+
+    def __init__(self, name: str, thread_prefix: str, step: Callable[[], object | None]) -> None:
+        """The thread is the first whose name begins with `thread_prefix`. `step` gives what it works at, another value for
+        each step, None while it rests."""
+        self.name = name
+        self._thread_prefix = thread_prefix
+        self._step = step
+        self._last_seen: tuple[object | None, int] = (None, -1)
+        self._last_progress = self._step_began = time.monotonic()
+
+    def last_progress(self, now: float) -> float:
+        step = self._step()
+        seen = (step, self._cpu_ticks())
+        if step is None or step != self._last_seen[0]:
+            self._last_progress = self._step_began = now
+        elif seen != self._last_seen and now - self._step_began < BUSY_STEP_LIMIT_S:
+            self._last_progress = now
+        self._last_seen = seen
+        return self._last_progress
+
+    def stack(self) -> tuple[str, ...]:
+        thread = self._thread()
+        frame = sys._current_frames().get(thread.ident or 0) if thread is not None else None
+        if frame is None:
+            return ()
+        # Places alone: a line of ours never holds what a document says.
+        frames = traceback.extract_stack(frame)[-STACK_FRAMES:]
+        return tuple(f"{_short_path(each.filename)}:{each.lineno} {each.name}" for each in frames)
+
+    def _thread(self) -> threading.Thread | None:
+        return next((each for each in threading.enumerate() if each.name.startswith(self._thread_prefix)), None)
+
+    def _cpu_ticks(self) -> int:
+        """Processor time of the thread so far, in clock ticks; -1 where the system does not say."""
+        thread = self._thread()
+        try:
+            stat = Path(f"/proc/self/task/{thread.native_id if thread else 0}/stat").read_text()
+        except OSError:
+            return -1
+        fields = stat.rpartition(")")[2].split()  # the thread's name, before it, may hold spaces
+        return int(fields[11]) + int(fields[12])
+
+
+class ProbeCheck:
+    """A part that is called again and again. Each answer is progress."""
+
+    def __init__(self, name: str, probe: Callable[[], Awaitable[object]], pause_s: float) -> None:
+        """`probe` returns when the part answers, and raises OSError or EOFError where it cannot be reached. It is called
+        `pause_s` after each answer."""
+        self.name = name
+        self._probe = probe
+        self._pause_s = pause_s
+        self._last_answer = time.monotonic()
+
+    def last_progress(self, now: float) -> float:  # noqa: ARG002 - the protocol's
+        return self._last_answer
+
+    def stack(self) -> tuple[str, ...]:
+        return ()
+
+    async def run(self) -> None:
+        """Probes until cancelled."""
+        while True:
+            with suppress(OSError, EOFError):
+                await self._probe()
+                self._last_answer = time.monotonic()
+            await asyncio.sleep(self._pause_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A part that has made no progress for `seconds`, and where its thread is."""
+
+    part: str
+    seconds: float
+    stack: tuple[str, ...] = ()
+
+
+def stalls(checks: Sequence[ProgressCheck], limit_s: float) -> list[Stall]:
+    """The parts that have made no progress for more than `limit_s` seconds."""
+    now = time.monotonic()
+    idle = [(check, now - check.last_progress(now)) for check in checks]
+    return [Stall(check.name, seconds, check.stack()) for check, seconds in idle if seconds > limit_s]
+
+
+def stall_limit_s(notifier: Notifier) -> float:
+    """How long a part may make no progress, in seconds."""
+    return STALL_LIMIT_S if notifier.watchdog_s is None else notifier.watchdog_s * STALL_SHARE
+
+
+def check_interval_s(notifier: Notifier) -> float:
+    """How often the parts are checked, in seconds."""
+    if notifier.watchdog_s is None:
+        return CHECK_INTERVAL_S
+    return min(CHECK_INTERVAL_S, notifier.watchdog_s * (1 - STALL_SHARE) / 2)
+
+
+async def watch(
+    stop: asyncio.Task[bool],
+    pipeline: Pipeline,
+    tasks_alive: Callable[[], bool],
+    checks: Sequence[ProgressCheck],
+    notifier: Notifier,
+    status_line: Callable[[], str],
+) -> None:
+    """Returns when `stop` is done. PipelineEnded when `tasks_alive` says that a task of the pipeline has ended.
+
+    Keeps the service manager's status line up to date, and logs parts that stall and go on.
+    """
+    last_status = ""
+    stalled: set[str] = set()
+    slow_commits = _SlowCommits(pipeline)
+    limit_s = stall_limit_s(notifier)
+    while not stop.done():
+        found = stalls(checks, limit_s)
+        if not tasks_alive():
+            log.critical("pipeline_ended", hint="this is a bug; hippod stops so that its supervisor starts it anew")
+            raise PipelineEnded("the pipeline ended by itself")
+        if not found:
+            notifier.watchdog()
+        for stall in found:
+            if stall.part not in stalled:
+                log.critical("stuck", part=stall.part, took_ms=round(stall.seconds * 1000), at=stall.stack)
+        for part in stalled - {stall.part for stall in found}:
+            log.warning("moves_again", part=part)
+        stalled = {stall.part for stall in found}
+        slow_commits.check()
+        status = status_line()
+        if stalled:
+            status = f"stuck: {', '.join(sorted(stalled))}; {status}"
+        if status != last_status:
+            notifier.status(status)
+            last_status = status
+        await asyncio.wait([stop], timeout=check_interval_s(notifier))
+
+
+async def extend_start(notifier: Notifier, opening: ProgressCheck) -> None:
+    """Asks the service manager, until cancelled, for more time to start, as long as `opening` makes progress."""
+    while True:
+        now = time.monotonic()
+        if now - opening.last_progress(now) < OPENING_STALL_S:
+            notifier.extend_timeout(2 * OPENING_STALL_S)
+        await asyncio.sleep(CHECK_INTERVAL_S)
+
+
+class _SlowCommits:
+    """Logs a batch that takes minutes: slow hardware or a fault, and in either case somebody should see it."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._logged_at = -SLOW_COMMIT_REPEAT_S
+
+    def check(self) -> None:
+        since, now = self._pipeline.committer.busy_since, time.monotonic()
+        if since is not None and now - since > SLOW_COMMIT_S and now - self._logged_at >= SLOW_COMMIT_REPEAT_S:
+            self._logged_at = now
+            log.warning("commit_slow", took_ms=round((now - since) * 1000), pending=len(self._pipeline.intake))
+
+
+def _short_path(file: str) -> str:
+    path = Path(file)
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else "/".join(path.parts[-2:])

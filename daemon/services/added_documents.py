@@ -1,0 +1,39 @@
+"""The URI of a document that is handed in, and what a document must have to be taken."""
+
+import json
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import quote
+
+ID_CHARS_MAX = 1024
+Problem = tuple[str, str]
+"""The field that is wrong, and what is allowed."""
+
+
+def check_document(document: dict[str, Any]) -> tuple[Problem | None, str]:
+    """What is wrong with the document, if anything, and its URI: `added:` and its id, else a digest of its content."""
+    identity = document.get("id")
+    if identity is None:
+        identity = document.get("idx")
+    if isinstance(identity, bool) or not isinstance(identity, str | int | None):
+        return ("id", "a string or a whole number"), ""
+    if isinstance(identity, str) and not 1 <= len(identity) <= ID_CHARS_MAX:
+        return ("id", f"1 to {ID_CHARS_MAX} characters"), ""
+    if document.get("deleted") is True:
+        return (None, added_uri(str(identity))) if identity is not None else (("id", "needed to delete a document"), "")
+    if "content_base64" in document:
+        if not isinstance(document["content_base64"], str):
+            return ("content_base64", "a file's bytes in base64"), ""
+        if not isinstance(document.get("filename"), str):
+            return ("filename", "the file's name, whose ending tells its format"), ""
+    elif not isinstance(document.get("text"), str):
+        return ("text", "a string; it is required"), ""
+    if identity is None:
+        text = json.dumps(document, sort_keys=True)
+        identity = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return None, added_uri(str(identity))
+
+
+def added_uri(identity: str) -> str:
+    """`added:` and the id, with what has a meaning in URIs percent-encoded."""
+    return "added:" + quote(identity.encode("utf-8", "surrogatepass"), safe="/:@!$&'()*+,;=~-._ ").replace(" ", "%20")

@@ -1,0 +1,1 @@
+"""Answers by the model: from retrieved passages, over several steps, over a working memory."""

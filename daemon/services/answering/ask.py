@@ -1,0 +1,78 @@
+"""`ask`: an answer by the model, from one retrieval or in several steps, with citations that are verified."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Protocol
+
+from daemon.api.errors import Invalid
+from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.problem import FieldError
+from daemon.contract.steps import StepEvent
+from daemon.services.answering.deep_answers import DeepAnswers
+from daemon.services.answering.iterative_answers import IterativeAnswers
+from daemon.services.answering.sessions import SessionService
+from daemon.services.query import QueryService
+from memory.llm.client import ModelClient
+from store.store import Store
+
+
+class Answerer(Protocol):
+    async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
+        """Reports each step as it happens and the answer's text as it grows. Raises an ApiError."""
+        ...
+
+
+class AskService:
+    """The `AskPort`."""
+
+    def __init__(self, store: Store, queries: QueryService, client: ModelClient, sessions: SessionService) -> None:
+        self._iterative = IterativeAnswers(store, queries, client)
+        self._deep = DeepAnswers(store, queries, client, sessions)
+
+    async def ask(self, request: AskRequest) -> AskResponse:
+        refuse_ineffective_options(request)
+        return await self._answerer(request).answer(request, lambda _progress: None)
+
+    async def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
+        """What happens in each step, all of the answer's text so far, each time longer, and last the answer itself.
+
+        Closing the stream cancels the work.
+        """
+        refuse_ineffective_options(request)
+        reports: asyncio.Queue[StepEvent | AskProgress | None] = asyncio.Queue()
+        answer = asyncio.create_task(self._answerer(request).answer(request, reports.put_nowait))
+        answer.add_done_callback(lambda _: reports.put_nowait(None))
+        try:
+            while (report := await reports.get()) is not None:
+                yield report
+            yield answer.result()
+        finally:
+            answer.cancel()
+            await asyncio.gather(answer, return_exceptions=True)
+
+    def _answerer(self, request: AskRequest) -> Answerer:
+        return self._deep if request.deep else self._iterative
+
+
+def refuse_ineffective_options(request: AskRequest) -> None:
+    """Invalid for an option that would have no effect: it must not be ignored in silence."""
+    if not request.deep:
+        deep_only = {
+            "session": request.session is not None,
+            "only": request.only is not None,
+            "update": not request.update,
+            "merge": not request.merge,
+        }
+        if wrong := [name for name, is_given in deep_only.items() if is_given]:
+            raise _invalid(wrong, 'is for "deep": true')
+        budgets = {
+            "max_calls": request.max_calls,
+            "max_tokens": request.max_tokens,
+            "timeout_s": request.timeout_s,
+        }
+        if request.steps is None and (wrong := [name for name, value in budgets.items() if value is not None]):
+            raise _invalid(wrong, 'is for questions of several steps: "deep": true, or "steps"')
+
+
+def _invalid(fields: list[str], message: str) -> Invalid:
+    return Invalid(f"{fields[0]} {message}.", errors=[FieldError(field=field, message=message) for field in fields])

@@ -1,0 +1,198 @@
+"""Deep answers: HGMem's steps over one commit, from the points of a session where one is named."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from daemon.api.errors import Conflict, Invalid, UpstreamFailed
+from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, AskSession, Tokens
+from daemon.contract.steps import StepEvent
+from daemon.services.answering.request_budget import budget_of, steps_of
+from daemon.services.answering.sessions import SessionService
+from daemon.services.query import QueryService
+from daemon.services.references import citation
+from memory.answering.working_memory.answer import DeepAnswer
+from memory.answering.working_memory.deep import ask_deep
+from memory.answering.working_memory.records.events import AnswerGrew, DeepEvent
+from memory.answering.working_memory.records.points import WorkingMemory
+from memory.answering.working_memory.records.serialization import (
+    event_to_json,
+    memory_from_json,
+    memory_to_json,
+    trace_to_json,
+)
+from memory.answering.working_memory.records.trace import DeepSettings
+from memory.llm.client import ModelClient
+from memory.llm.errors import BadAnswer, ModelError
+from store.document_snapshot import Pinned
+from store.sessions import Session
+from store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One question under way, on one commit. `session`: the one that it continues, None where it begins a new one."""
+
+    request: AskRequest
+    pinned: Pinned
+    earlier: WorkingMemory | None = None
+    session: Session | None = None
+
+
+class DeepAnswers:
+    def __init__(self, store: Store, queries: QueryService, client: ModelClient, sessions: SessionService) -> None:
+        self._store = store
+        self._queries = queries
+        self._client = client
+        self._sessions = sessions
+        self._busy: set[str] = set()
+        """Sessions with a question under way. A second question would not know what the first finds, and the points of the
+        later one would replace the other's."""
+
+    async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
+        name = self._sessions.name(request.session) if request.session is not None else None
+        if name in self._busy:
+            raise Conflict(f'The session "{name}" is at another question; ask again when that is answered.')
+        with self._marked_busy(name):
+            return await self._answer(request, name, report)
+
+    @contextmanager
+    def _marked_busy(self, name: str | None) -> Iterator[None]:
+        if name is None:
+            yield
+            return
+        self._busy.add(name)
+        try:
+            yield
+        finally:
+            self._busy.discard(name)
+
+    async def _answer(
+        self, request: AskRequest, name: str | None, report: Callable[[StepEvent | AskProgress], None]
+    ) -> AskResponse:
+        began = time.perf_counter()
+        session = await asyncio.to_thread(self._sessions.load, name) if name is not None else None
+        asked = _Question(
+            request,
+            await self._queries.in_thread(self._store.pinned),
+            memory_from_json(session.memory) if session is not None else None,
+            session,
+        )
+        answer = await self._ask(asked, lambda event: report(_progress(event)))
+        unsaved = await self._save_session(name, answer, session) if name is not None else None
+        seconds = time.perf_counter() - began
+        return await self._queries.in_thread(lambda: _response(asked, answer, name, seconds, unsaved))
+
+    async def _save_session(self, name: str, answer: DeepAnswer, before: Session | None) -> str | None:
+        """Why the session could not be saved, None where it was. The answer is given in either case."""
+        memory = memory_to_json(answer.trace.memory)
+        said = answer.short or answer.text
+        trace = answer.trace
+        try:
+            await asyncio.to_thread(self._sessions.save, name, memory, trace.commit, trace.question, said, before)
+        except OSError as error:
+            return f"session {name} could not be kept ({error.strerror or error}) and is as it was before this question"
+        return None
+
+    async def _ask(self, asked: _Question, tell: Callable[[DeepEvent], None]) -> DeepAnswer:
+        request = asked.request
+        settings = DeepSettings(
+            steps=steps_of(request),
+            only=None if request.only is None else request.only.value,
+            update=request.update,
+            merge=request.merge,
+            budget=budget_of(request),
+            passages=request.k,
+        )
+        try:
+            return await ask_deep(
+                request.question,
+                asked.pinned.snapshot,
+                self._queries.encoder,
+                self._client,
+                settings,
+                asked.earlier,
+                tell,
+                self._queries.in_thread,
+            )
+        except BadAnswer as error:
+            raise UpstreamFailed(f"{error}; ask again, or use a model that answers in JSON") from None
+        except ModelError as error:
+            raise UpstreamFailed(str(error)) from None
+        except ValueError as error:
+            raise Invalid(f"The question cannot be worked on so: {error}.") from None
+
+
+def _progress(event: DeepEvent) -> StepEvent | AskProgress:
+    if isinstance(event, AnswerGrew):
+        return AskProgress(text=event.text)
+    return StepEvent.model_validate(event_to_json(event))
+
+
+def _response(
+    asked: _Question, answer: DeepAnswer, name: str | None, seconds: float, unsaved: str | None
+) -> AskResponse:
+    pinned, request = asked.pinned, asked.request
+    trace = trace_to_json(answer.trace)
+    continued = _ask_session(asked, answer, name)
+    notes = [_lost_points_note(continued, asked.session.dropped if asked.session else 0), answer.note, unsaved]
+    return AskResponse(
+        question=request.question,
+        answer=answer.text,
+        citations=[
+            citation(pinned, c.rank, c.id, c.title, c.text, c.points)
+            for c in sorted(answer.citations, key=lambda each: each.rank)
+        ],
+        steps=trace["steps"],
+        tokens=Tokens(prompt=answer.tokens.prompt, completion=answer.tokens.completion),
+        took_ms=round(seconds * 1000, 3),
+        found=answer.found,
+        short=answer.short,
+        note="; ".join(note for note in notes if note) or None,
+        answerer=Answerer.DEEP,
+        commit=answer.trace.commit,
+        calls=answer.requests,
+        own_ms=round(answer.own_seconds * 1000, 3),
+        stopped=answer.stopped,
+        written=answer.written,
+        session=continued,
+        version=trace["version"],
+        settings=trace["settings"],
+        earlier=trace["earlier"],
+        forgotten=trace["forgotten"],
+        answered=trace["answered"],
+        entities_a_point=round(answer.trace.memory.entities_a_point, 4),
+    )
+
+
+def _ask_session(asked: _Question, answer: DeepAnswer, name: str | None) -> AskSession | None:
+    """What the session brought, and what of it this commit no longer vouches for."""
+    if name is None:
+        return None
+    before, dropped = asked.earlier or WorkingMemory(), asked.session.dropped if asked.session else 0
+    held = {point.id: set(point.passages) for point in answer.trace.earlier.points}
+    weakened = sum(bool(set(point.passages) - held[point.id]) for point in before.points if point.id in held)
+    return AskSession(
+        name=name,
+        commit=asked.session.commit if asked.session else None,
+        questions=len(asked.session.questions) if asked.session else 0,
+        points=len(before.points) + dropped,
+        forgotten=len(before.points) - len(held) + dropped,
+        weakened=weakened,
+    )
+
+
+def _lost_points_note(session: AskSession | None, dropped: int) -> str | None:
+    """What the answer's own note does not say of the session's points."""
+    if session is None or not (dropped or session.weakened):
+        return None
+    said = []
+    if dropped:
+        said.append(f"{dropped} were dropped when the last passage that checked_inode for them went")
+    if session.weakened:
+        said.append(f"{session.weakened} lost some of their passages")
+    return f"of {session.points} points that session {session.name} had at commit {session.commit}, " + " and ".join(
+        said
+    )

@@ -1,0 +1,186 @@
+"""Answers from retrieved passages: from one retrieval, or from several, each thought of the model being the next query."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from daemon.api.errors import TimedOut, UpstreamFailed
+from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, Tokens
+from daemon.contract.steps import StepEvent, StepRetrieved, StepsEnded, StepThought, Thought
+from daemon.services.answering.request_budget import budget_of, steps_of
+from daemon.services.query import QueryService
+from daemon.services.references import citation
+from memory.answering import reader
+from memory.answering.answer_stream import stream_answer
+from memory.answering.budget import Spending, fit_passages
+from memory.answering.iterative.answer import answer_from_thoughts, end_note, passage_titles
+from memory.answering.iterative.loop import answer_prompt, iterate
+from memory.answering.iterative.steps import Iterated, IterativeStep, RetrievalResult
+from memory.answering.reader import NO_ANSWER_WRITTEN
+from memory.llm.client import ModelClient
+from memory.llm.errors import BadAnswer, ModelDown, ModelError
+from memory.types import Hit
+from store.document_snapshot import Pinned
+from store.store import Store
+
+NEW_TITLES_MAX = 5
+"""How many titles of new passages a step reports."""
+BAD_ANSWER_HINT = "ask again, or use a model that answers in JSON"
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderAnswer:
+    """An answer over `passages`, numbered from 1. `written` is false where it is made of thoughts."""
+
+    answer: reader.Answer
+    passages: tuple[Hit, ...]
+    note: str | None = None
+    written: bool = True
+
+
+class IterativeAnswers:
+    """Answers one question on one commit: its passages, and the documents that hold them."""
+
+    def __init__(self, store: Store, queries: QueryService, client: ModelClient) -> None:
+        self._store = store
+        self._queries = queries
+        self._client = client
+
+    async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
+        """Reports the steps (none without `steps`) and the answer's text as it grows."""
+        began = time.perf_counter()
+        pinned = await self._queries.in_thread(self._store.pinned)
+        budget = budget_of(request)
+        spending = Spending(budget)
+        several = request.steps is not None
+
+        async def look(query: str) -> RetrievalResult:
+            try:
+                filtered = spending.calls + 2 <= budget.calls and spending.has_tokens_for()
+                return await self._queries.look(query, request.k, pinned.snapshot, filtered)
+            except UpstreamFailed as error:  # the encoder's server
+                raise ModelDown(error.detail) from None
+
+        def report_step(step: IterativeStep) -> None:
+            if several:
+                report(_step_event(step))
+
+        try:
+            iterated = await iterate(
+                request.question, look, self._client, steps_of(request), request.k, spending, report_step
+            )
+        except ModelError as error:
+            raise UpstreamFailed(str(error)) from None
+        if several:
+            report(StepsEnded(stopped=iterated.stopped))
+        found = iterated.passages
+        passages = found
+        if several:
+            passages = fit_passages(found, lambda some: answer_prompt(request.question, some), spending)
+        read = await self._read(
+            request.question, iterated, passages, spending, lambda text: report(AskProgress(text=text))
+        )
+        notes = [*dict.fromkeys(step.note for step in iterated.steps), end_note(iterated, budget), read.note]
+        return _response(request, pinned, iterated, read, spending, (time.perf_counter() - began) * 1000, notes)
+
+    async def _read(
+        self,
+        question: str,
+        iterated: Iterated,
+        passages: Sequence[Hit],
+        spending: Spending,
+        tell: Callable[[str], None],
+    ) -> ReaderAnswer:
+        """The answer from `passages`; `tell` gets its text as it grows. Where the model fails: what the thoughts say."""
+        allowed = f"no more than {spending.budget.tokens:,} tokens were allowed"
+        if len(passages) < len(iterated.passages) and not passages:
+            return _unwritten(iterated, f"the answer could not be written: {allowed}")
+        messages, limit_s = answer_prompt(question, passages), spending.seconds_left(final=True)
+        streamed = await stream_answer(self._client, messages, len(passages), limit_s, tell)
+        spending.charge(1, streamed.prompt_tokens, streamed.completion_tokens)
+        if streamed.answer is not None:
+            left_out = len(iterated.passages) - len(passages)
+            note = f"{left_out} of {len(iterated.passages)} passages were left out of the answer: {allowed}"
+            return ReaderAnswer(streamed.answer, tuple(passages), note if left_out else None)
+        failure: UpstreamFailed | TimedOut
+        if isinstance(streamed.error, TimeoutError):
+            failure = TimedOut(f"the answer was not written within the {spending.budget.seconds:g} s allowed")
+        elif isinstance(streamed.error, BadAnswer):
+            failure = UpstreamFailed(f"{streamed.error}; {BAD_ANSWER_HINT}")
+        else:
+            failure = UpstreamFailed(str(streamed.error))
+        if not iterated.thoughts:
+            raise failure
+        return _unwritten(iterated, f"the answer is made of the thoughts on the way to it: {failure.detail}")
+
+
+def _unwritten(iterated: Iterated, note: str) -> ReaderAnswer:
+    """What can be said without the model: the thoughts, else which passages were found."""
+    text, cited = answer_from_thoughts(iterated)
+    if not text:
+        cited = iterated.passages
+        text = f"{NO_ANSWER_WRITTEN} Found: {passage_titles(cited)}."
+    found = iterated.stopped == "answered"
+    return ReaderAnswer(reader.Answer(text, tuple(range(1, len(cited) + 1)), "", found), cited, note, written=False)
+
+
+def _step_event(step: IterativeStep) -> StepEvent:
+    if step.thought is not None:
+        return StepThought(step=step.number, thought=Thought.model_validate(asdict(step.thought)))
+    new = set(step.new)
+    titles = [hit.title or hit.text[:60] for hit in step.found if hit.id in new][:NEW_TITLES_MAX]
+    return StepRetrieved(step=step.number, query=step.query, passages=len(step.found), new=len(new), titles=titles)
+
+
+def _passage(hit: Hit, *, text: bool) -> dict[str, Any]:
+    whole = {"id": hit.id, "title": hit.title, "score": round(hit.score, 6)}
+    return whole | {"text": hit.text} if text else whole
+
+
+def _step(step: IterativeStep) -> dict[str, Any]:
+    """The step as JSON. A passage has its text where the step found it, and not in the list of the best."""
+    return {
+        "number": step.number,
+        "query": step.query,
+        "found": [_passage(hit, text=True) for hit in step.found],
+        "new": list(step.new),
+        "passages": [_passage(hit, text=False) for hit in step.passages],
+        "thought": asdict(step.thought) if step.thought else None,
+        "reply": step.reply,
+        "error": step.error,
+        "note": step.note,
+        "calls": step.calls,
+        "prompt_tokens": step.prompt_tokens,
+        "completion_tokens": step.completion_tokens,
+        "seconds": round(step.seconds, 6),
+    }
+
+
+def _response(
+    request: AskRequest,
+    pinned: Pinned,
+    iterated: Iterated,
+    read: ReaderAnswer,
+    spending: Spending,
+    took_ms: float,
+    notes: Sequence[str | None],
+) -> AskResponse:
+    cited = [(rank, hit) for rank, hit in enumerate(read.passages, 1) if rank in read.answer.cited]
+    several = request.steps is not None
+    return AskResponse(
+        question=request.question,
+        answer=read.answer.text,
+        citations=[citation(pinned, rank, hit.id, hit.title, hit.text) for rank, hit in cited],
+        steps=[_step(step) for step in iterated.steps] if several else [],
+        tokens=Tokens(prompt=spending.prompt_tokens, completion=spending.completion_tokens),
+        took_ms=round(took_ms, 3),
+        found=read.answer.found,
+        short=read.answer.short,
+        note="; ".join(note for note in notes if note) or None,
+        answerer=Answerer.ITERATIVE if several else Answerer.SINGLE,
+        commit=pinned.snapshot.commit,
+        calls=spending.calls,
+        stopped=iterated.stopped if several else None,
+        written=read.written,
+    )

@@ -1,0 +1,28 @@
+"""How many steps a request allows, and what they may cost."""
+
+from daemon.contract.ask import AskRequest
+from memory.answering.budget import Budget
+from memory.answering.working_memory.records.trace import DeepSettings
+
+DEEP_STEPS = DeepSettings().steps
+CALLS_PER_STEP = Budget().calls // DEEP_STEPS
+UNLIMITED_S = 7 * 86400.0
+"""As good as no limit."""
+
+
+def steps_of(request: AskRequest) -> int:
+    """How many steps at most."""
+    return request.steps or (DEEP_STEPS if request.deep else 1)
+
+
+def budget_of(request: AskRequest) -> Budget:
+    """Where the client sets no limit, as many calls a step as the default budget has for its steps, and no fewer than those.
+
+    A question of one step has no limit of time: the client's timeout says how long a model may be silent.
+    """
+    default = Budget() if request.deep or request.steps is not None else Budget(seconds=UNLIMITED_S)
+    return Budget(
+        calls=request.max_calls or CALLS_PER_STEP * max(steps_of(request), DEEP_STEPS),
+        tokens=request.max_tokens or default.tokens,
+        seconds=request.timeout_s or default.seconds,
+    )

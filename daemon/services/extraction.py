@@ -1,0 +1,149 @@
+"""`reextract` and `backfill`: what the extractor is asked to do beyond reading what is new."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from daemon.api.errors import NotConfigured
+from daemon.contract.base import utc_time
+from daemon.contract.status import ExtractionCost, ExtractionResponse, ExtractionStatus
+from daemon.observe.metrics import TOKENS
+from daemon.pipeline.extraction_queue import ExtractionQueue
+from memory.openie.registry import BACKENDS, BulkBackend, BulkExtractor
+from store.store import Store
+from store.types import Extraction
+
+BULK_BATCH_PASSAGES = 512
+"""Passages a bulk extractor gets at a time: enough to fill a card, and committed before the next are read."""
+
+log = structlog.get_logger()
+
+
+class ExtractionService:
+    """The `ExtractionPort`. `bulk` makes the extractor of `backfill` (it loads a model), None where there is none."""
+
+    def __init__(
+        self, store: Store, extraction_queue: ExtractionQueue, bulk: Callable[[], BulkExtractor] | None = None
+    ) -> None:
+        self._store = store
+        self._extraction_queue = extraction_queue
+        self._bulk = bulk
+        self._loaded: BulkExtractor | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._failed: str | None = None
+
+    async def reextract(self) -> ExtractionResponse:
+        return await self._answer(await self._extraction_queue.enqueue_all())
+
+    async def backfill(self) -> ExtractionResponse:
+        if self._bulk is None:
+            names = " or ".join(f'"{name}"' for name, backend in BACKENDS.items() if isinstance(backend, BulkBackend))
+            raise NotConfigured(
+                f"backfill is for [openie] backend = {names}; with others passages are read as they come"
+            )
+        started = 0
+        if self._running is None or self._running.done():
+            self._failed = None
+            started = len(self._extraction_queue)
+            self._running = asyncio.create_task(self._fill())
+        return await self._answer(started)
+
+    async def status(self) -> ExtractionResponse:
+        return await self._answer(0)
+
+    async def _answer(self, requeued: int) -> ExtractionResponse:
+        # First: where nothing runs any more, the costs are those of all that was read.
+        running = self._running is not None and not self._running.done()
+        spent = await asyncio.to_thread(self._store.spent)
+        costs = [
+            ExtractionCost(extractor=name, passages=count, prompt_tokens=prompt, completion_tokens=completion)
+            for name, (count, prompt, completion) in sorted(spent.items())
+        ]
+        return ExtractionResponse(
+            extractor=self._extraction_queue.name,
+            requeued=requeued,
+            waiting=len(self._extraction_queue),
+            failed=len(self._extraction_queue.failures()),
+            running=running,
+            error=self._failed,
+            waiting_for=self._extraction_queue.outage.reason if self._extraction_queue.outage else None,
+            spent=costs,
+        )
+
+    async def _fill(self) -> None:
+        """Over everything that waits, some hundred passages at a time: what is committed is not read again."""
+        assert self._bulk is not None
+        try:
+            if self._loaded is None:
+                self._loaded = await asyncio.to_thread(self._bulk)
+            while passages := self._extraction_queue.next_passages(BULK_BATCH_PASSAGES):
+                unread: dict[str, str] = {}
+                extractions = await asyncio.to_thread(self._loaded.extract, passages, unread.__setitem__)
+                count_tokens(extractions)
+                for extraction in extractions:
+                    self._extraction_queue.add_found(extraction)
+                for id, reason in unread.items():
+                    self._extraction_queue.add_failure(id, reason)
+                await self._extraction_queue.all_committed()
+        except Exception as error:  # whatever the library or the card raised: passages go on waiting, and it is told
+            log.error("backfill_failed", error=error, exc_info=True)
+            self._failed = f"{type(error).__name__}: {str(error)[:300]}"
+
+    async def stop(self) -> None:
+        if self._running is not None:
+            self._running.cancel()
+
+
+def extraction_states(store: Store, extraction_queue: ExtractionQueue) -> "ExtractionStates":
+    """On the event loop; `of` may be asked in a thread."""
+    return ExtractionStates(
+        store, extraction_queue.unfinished(), {id: f.reason for id, f in extraction_queue.failures().items()}
+    )
+
+
+class ExtractionStates:
+    """Which documents wait for the extractor, and which hold a passage that it could not read."""
+
+    def __init__(self, store: Store, open_: Iterable[str], failures: dict[str, str]) -> None:
+        self._store = store
+        self._open = list(open_)
+        self._failures = failures
+
+    def pending(self) -> set[str]:
+        return {uri for id in self._open for uri in self._store.users(id)}
+
+    def failed(self) -> dict[str, str]:
+        """Why, by URI."""
+        out: dict[str, list[str]] = {}
+        for id, reason in self._failures.items():
+            for uri in self._store.users(id):
+                out.setdefault(uri, []).append(reason)
+        return {
+            uri: f"{len(reasons)} of its passages could not be read by the model and are found without triples: {reasons[0]}"
+            for uri, reasons in out.items()
+        }
+
+
+def extraction_status(extraction_queue: ExtractionQueue) -> ExtractionStatus | None:
+    """What `status` says of extraction; None where nothing waits and nothing failed."""
+    outage, waiting, failed = extraction_queue.outage, len(extraction_queue), len(extraction_queue.failures())
+    if not (outage or waiting or failed):
+        return None
+    return ExtractionStatus(
+        waiting=waiting,
+        failed=failed,
+        waiting_for="hippoctl backfill"
+        if extraction_queue.bulk_only and waiting
+        else outage.reason
+        if outage
+        else None,
+        since=utc_time(outage.since) if outage else None,
+    )
+
+
+def count_tokens(extractions: Iterable[Extraction]) -> None:
+    """Of the model in this process; a server's are counted as its answers come (`daemon.model_factory`)."""
+    for extraction in extractions:
+        TOKENS.labels("backfill", "prompt").inc(extraction.prompt_tokens)
+        TOKENS.labels("backfill", "completion").inc(extraction.completion_tokens)

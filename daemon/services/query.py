@@ -1,0 +1,229 @@
+"""`query`: one snapshot, in a thread of its own, never behind indexing."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeVar
+
+from daemon.api.errors import Conflict, NotConfigured, UpstreamFailed
+from daemon.contract.graph import GraphRequest
+from daemon.contract.problem import FieldError
+from daemon.contract.query import Explanation, QueryRequest, QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
+from daemon.observe.metrics import observe_query
+from daemon.services.explanation import explanation
+from daemon.services.references import passage_source
+from memory.answering.iterative.steps import RetrievalResult
+from memory.encoder import EncoderUnavailable
+from memory.retrieval.recognition import ModelFilter, QueryFilter
+from memory.retrieval.retrieve import retrieve
+from memory.retrieval.settings import RetrievalSettings
+from memory.types import Encoder, Hit, Retrieved
+from store.document_snapshot import Naming
+from store.errors import StoreError
+from store.snapshot import Snapshot
+from store.store import Store
+
+MODEL_FILTER_THREADS = 64
+"""Queries that may wait for the model's filter at once."""
+
+RETRIES_AFTER_REMOVAL = 3
+"""How often a query is made once more because a commit meanwhile removed what it had found."""
+
+
+AnyRequest = TypeVar("AnyRequest", QueryRequest, GraphRequest)
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTerms:
+    """What one request is answered with. `began` is on the clock of `perf_counter`."""
+
+    began: float
+    snapshot: Snapshot
+    naming: Naming
+    encoder: Encoder
+    mode: str
+    settings: RetrievalSettings
+    recognition: QueryFilter | None
+
+    def noted(self, note: str | None) -> str | None:
+        """`note`, and what recognition memory has to say."""
+        return "; ".join(each for each in (self.recognition and self.recognition.note, note) if each) or None
+
+
+class QueryService:
+    """The `QueryPort`. `settings`, `mode` and `filtering` (which filter, and its time limit in seconds) are asked at
+    each query: they can change while the daemon runs."""
+
+    def __init__(
+        self,
+        store: Store,
+        encoder: Encoder,
+        settings: Callable[[], RetrievalSettings],
+        mode: Callable[[], str],
+        filter_: ModelFilter | None = None,
+        filtering: Callable[[], tuple[str, float]] = lambda: ("none", 0.0),
+        threads: int = 2,
+    ) -> None:
+        self._store = store
+        self._encoder = encoder
+        self._settings = settings
+        self._mode = mode
+        self._filter = filter_
+        self._filtering = filtering
+        # A query that waits for the model holds a thread, and lends its share of the processor.
+        self._threads = ThreadPoolExecutor(
+            threads if filter_ is None else MODEL_FILTER_THREADS, thread_name_prefix="query"
+        )
+        self._shares = threading.Semaphore(threads)
+
+    async def query(self, request: QueryRequest) -> QueryResponse:
+        return await self.run(request, self._answer)
+
+    async def run(self, request: AnyRequest, work: Callable[[AnyRequest, "QueryTerms"], Answer]) -> Answer:
+        """`work` in a thread of the queries, on the snapshot and the terms that `request` names."""
+        if request.filter == "llm" and self._filter is None:
+            raise NotConfigured("the filter needs a model; write [llm] base_url and model into the configuration")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._on_terms, request, work)
+
+    def _on_terms(self, request: AnyRequest, work: Callable[[AnyRequest, "QueryTerms"], Answer]) -> Answer:
+        began = time.perf_counter()
+        mode = str(request.mode or self._mode())
+        settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
+        recognition = self._recognition(request)
+        with self._shares:
+            try:
+                return work(
+                    request, QueryTerms(began, *self._memory(request.as_of), self._encoder, mode, settings, recognition)
+                )
+            except EncoderUnavailable as error:
+                raise UpstreamFailed(str(error)) from error
+
+    def _answer(self, request: QueryRequest, terms: "QueryTerms") -> QueryResponse:
+        answer = self._once(request, terms)
+        for _ in range(RETRIES_AFTER_REMOVAL):
+            # Only of the present: a commit meanwhile took the last document of a passage away. The next memory has others.
+            if all(passage.document for passage in answer.passages) or request.as_of is not None:
+                break
+            snapshot, naming = self._memory(None)
+            answer = self._once(request, replace(terms, snapshot=snapshot, naming=naming))
+        return answer
+
+    def _once(self, request: QueryRequest, terms: "QueryTerms") -> QueryResponse:
+        found = retrieve(
+            terms.snapshot,
+            terms.encoder,
+            request.query,
+            terms.mode,
+            request.k,
+            terms.settings,
+            terms.recognition,
+            explained=request.explain,
+        )
+        found = replace(found, note=terms.noted(found.note))
+        passages = [_passage(terms.naming, rank, hit) for rank, hit in enumerate(found.hits, 1)]
+        explained = explanation(terms.naming, terms.snapshot, found) if request.explain else None
+        took = time.perf_counter() - terms.began
+        observe_query(terms.mode, took, found.stages_ms)
+        return _response(found, passages, explained, took * 1000)
+
+    @property
+    def encoder(self) -> Encoder:
+        return self._encoder
+
+    async def look(self, query: str, k: int, snapshot: Snapshot, filtered: bool = True) -> RetrievalResult:
+        """The passages for `query` within `snapshot`, as configured; `filtered` false leaves recognition memory out."""
+        return await self.in_thread(lambda: self._look(query, k, snapshot, filtered))
+
+    def _look(self, query: str, k: int, snapshot: Snapshot, filtered: bool) -> RetrievalResult:
+        began, mode = time.perf_counter(), self._mode()
+        recognition = self._recognition(QueryRequest(query=query)) if filtered else None
+        found = retrieve(snapshot, self._encoder, query, mode, k, self._settings(), recognition)
+        observe_query(mode, time.perf_counter() - began, found.stages_ms)
+        if recognition is None:
+            return RetrievalResult(found.hits, found.note)
+        note = "; ".join(each for each in (recognition.note, found.note) if each) or None
+        return RetrievalResult(
+            found.hits, note, recognition.calls, recognition.prompt_tokens, recognition.completion_tokens
+        )
+
+    async def in_thread(self, work: Callable[[], Answer]) -> Answer:
+        """`work` in a thread of the queries, within their share of the processor."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._shared, work)
+
+    def _shared(self, work: Callable[[], Answer]) -> Answer:
+        with self._shares:
+            try:
+                return work()
+            except EncoderUnavailable as error:
+                raise UpstreamFailed(str(error)) from error
+
+    def _memory(self, as_of: datetime | int | None) -> tuple[Snapshot, Naming]:
+        """The present memory, or that of an earlier moment, for which a part of the store is read again."""
+        if as_of is None:
+            return self._store.snapshot(), self._store
+        try:
+            then = self._store.pinned_at(as_of if isinstance(as_of, int) else as_of.timestamp())
+            return then.snapshot, then
+        except StoreError as error:
+            detail = str(error)
+        raise Conflict(
+            f"There is no memory of that time: {detail}.", errors=[FieldError(field="as_of", message=detail)]
+        )
+
+    def _recognition(self, request: "QueryRequest | GraphRequest") -> QueryFilter | None:
+        """Recognition memory for one query, where it is configured or asked for."""
+        chosen, limit_s = self._filtering()
+        if self._filter is None or (request.filter or chosen) == "none":
+            return None
+        return QueryFilter(self._filter, limit_s, self._shares.release, self._shares.acquire)
+
+    async def moves(self) -> None:
+        """Returns once a thread of the queries has had its turn: what the watchdog asks."""
+        await asyncio.get_running_loop().run_in_executor(self._threads, self._turn)
+
+    def _turn(self) -> None:
+        with self._shares:
+            self._store.snapshot()
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _passage(naming: Naming, rank: int, hit: Hit) -> RankedPassage:
+    source = passage_source(naming, hit.id, hit.title)
+    passages = source.document.passages if source.document else ()
+    location = next((dict(ref.location) for ref in passages if ref.passage == hit.id), {})
+    return RankedPassage(
+        rank=rank,
+        score=hit.score,
+        id=hit.id,
+        title=source.title,
+        text=hit.text,
+        document=source.uri,
+        location=location,
+        also_in=list(source.uris[1:]),
+    )
+
+
+def _response(
+    found: Retrieved, passages: list[RankedPassage], explained: Explanation | None, took_ms: float
+) -> QueryResponse:
+    return QueryResponse(
+        query=found.query,
+        mode=found.mode,
+        commit=found.commit,
+        took_ms=round(took_ms, 3),
+        passages=passages,
+        triples=[
+            ScoredTriple(subject=t.subject, predicate=t.predicate, object=t.object, score=t.score, kept=t.kept)
+            for t in found.triples
+        ],
+        seeds=[SeedPhrase(phrase=seed.phrase, weight=seed.weight) for seed in found.seeds],
+        explain=explained,
+        note=found.note,
+    )

@@ -1,0 +1,51 @@
+"""How answers refer to documents and to the passages in them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from daemon.contract.ask import Citation
+from daemon.contract.base import utc_time
+from daemon.contract.documents import DocumentEntry, DocumentState
+from store.document_snapshot import Naming
+from store.types import Document
+
+
+@dataclass(frozen=True, slots=True)
+class PassageSource:
+    """The documents that hold a passage. `document` is the first by URI, None where a commit has just removed the last."""
+
+    title: str
+    uris: Sequence[str]
+    document: Document | None
+
+    @property
+    def uri(self) -> str:
+        """The first document's URI; empty where there is none."""
+        return self.uris[0] if self.uris else ""
+
+
+def passage_source(naming: Naming, id: str, title: str) -> PassageSource:
+    """Where the passage `id` stands as of `naming`. Its own `title` counts, else the document's."""
+    uris = naming.users(id)
+    document = naming.document(uris[0]) if uris else None
+    return PassageSource(title or (document.title if document else ""), uris, document)
+
+
+def citation(naming: Naming, rank: int, id: str, title: str, text: str, points: Sequence[str] = ()) -> Citation:
+    source = passage_source(naming, id, title)
+    return Citation(rank=rank, document=source.uri, title=source.title, text=text, id=id, points=list(points))
+
+
+def document_entry(document: Document) -> DocumentEntry:
+    """A document as `hippoctl ls` lists it."""
+    return DocumentEntry(
+        uri=document.uri,
+        title=document.title,
+        state=DocumentState(document.state.value),
+        error=document.error,
+        code=document.code,
+        passages=len(document.passages),
+        attempts=document.attempts,
+        modified_at=utc_time(document.modified_at),
+        committed_at=utc_time(document.committed_at),
+    )

@@ -1,0 +1,149 @@
+"""`status` and `wait`: where the daemon stands, and when it has caught up."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+import psutil
+
+from daemon.api.errors import NotReady, TimedOut
+from daemon.contract.status import BAD_SOURCE_STATES, DaemonState, Edges, Status, SynonymRecall
+from daemon.observe.languages import indistinct_phrases
+from daemon.pipeline.extraction_queue import ExtractionQueue
+from daemon.pipeline.pipeline import Pipeline
+from daemon.services.extraction import extraction_states, extraction_status
+from daemon.sources.base import Source
+from store.index.synonym_recall import Recall
+from store.store import Store
+from store.types import State
+
+
+class OpenMemory:
+    """What there is to report on once the memory is open."""
+
+    def __init__(
+        self,
+        store: Store,
+        pipeline: Pipeline,
+        sources: Sequence[Source],
+        encoder: str,
+        openie: str,
+        extraction_queue: ExtractionQueue,
+    ) -> None:
+        self.store = store
+        self.pipeline = pipeline
+        self.sources = sources
+        self.encoder = encoder
+        self.openie = openie
+        self.extraction_queue = extraction_queue
+
+
+def _synonym_recall(found: Recall | None) -> SynonymRecall | None:
+    if found is None:
+        return None
+    return SynonymRecall(commit=found.commit, phrases=found.phrases, pairs=found.pairs, recall=found.share)
+
+
+class StatusService:
+    """The `StatusPort`. The state is `starting` until `ready` is called, and `stopping` after `stop`."""
+
+    def __init__(self, encoder: str, openie: str) -> None:
+        self._began = time.monotonic()
+        self._names = (encoder, openie)
+        self._process = psutil.Process()
+        self._memory: OpenMemory | None = None
+        self._stopping = False
+        self._worker_pids: Callable[[], Sequence[int]] = lambda: ()
+
+    def ready(self, memory: OpenMemory, worker_pids: Callable[[], Sequence[int]]) -> None:
+        """From now on `memory` is reported on; the workers count as the daemon's in `rss_bytes`."""
+        self._worker_pids = worker_pids
+        self._memory = memory
+
+    def stop(self) -> None:
+        self._stopping = True
+
+    def state(self) -> DaemonState:
+        if self._stopping:
+            return DaemonState.STOPPING
+        return DaemonState.STARTING if self._memory is None else DaemonState.READY
+
+    async def status(self) -> Status:
+        memory = self._memory
+        if memory is None:
+            return Status(
+                state=self.state(),
+                commit=0,
+                pending=0,
+                failed=0,
+                documents=0,
+                passages=0,
+                phrases=0,
+                triples=0,
+                edges=Edges(relation=0, context=0, synonym=0),
+                encoder=self._names[0],
+                openie=self._names[1],
+                sources=[],
+                uptime_s=self._uptime(),
+                rss_bytes=self._rss(),
+            )
+        snapshot = memory.store.snapshot()
+        edges = await asyncio.to_thread(lambda: snapshot.edges)
+        indistinct = await asyncio.to_thread(indistinct_phrases, snapshot)
+        states = memory.store.states()
+        pending = memory.pipeline.intake.counts()
+        reading = extraction_states(memory.store, memory.extraction_queue)
+        unread, unreadable = await asyncio.to_thread(lambda: (len(reading.pending()), len(reading.failed())))
+        return Status(
+            state=self.state(),
+            commit=snapshot.commit,
+            pending=sum(pending.values()) + unread,
+            failed=states.get(State.FAILED, 0) + unreadable,
+            documents=states.get(State.INDEXED, 0),
+            passages=snapshot.living_passages,
+            phrases=snapshot.living_phrases,
+            triples=snapshot.living_triples,
+            edges=Edges(**edges),
+            encoder=memory.encoder,
+            openie=memory.openie,
+            sources=[source.status(pending.get(source.name, 0)) for source in memory.sources],
+            uptime_s=self._uptime(),
+            rss_bytes=self._rss(),
+            extraction=extraction_status(memory.extraction_queue),
+            trouble=memory.pipeline.committer.trouble,
+            synonym_recall=_synonym_recall(memory.store.recall),
+            indistinct_phrases=indistinct,
+        )
+
+    def _uptime(self) -> float:
+        return round(time.monotonic() - self._began, 3)
+
+    def _rss(self) -> int:
+        """Resident memory of the daemon and its workers, in bytes."""
+        total = int(self._process.memory_info().rss)
+        for pid in self._worker_pids():
+            try:
+                total += int(psutil.Process(pid).memory_info().rss)
+            except psutil.Error:
+                continue  # it ended between the two lines
+        return total
+
+    async def wait(self, timeout_s: float | None) -> Status:
+        if self._memory is None:
+            raise NotReady("hippod is starting; wait again in a moment")
+        try:
+            async with asyncio.timeout(timeout_s):
+                await asyncio.gather(*(source.delivered() for source in self._memory.sources))
+                await self._memory.pipeline.drained()
+                await self._memory.extraction_queue.drained()
+        except TimeoutError:
+            left, unread = len(self._memory.pipeline.intake), len(self._memory.extraction_queue)
+            outage = self._memory.extraction_queue.outage
+            why = f", and {unread} passages wait for the model" if unread else ""
+            why += f": {outage.reason}" if outage is not None else ""
+            for source in (each.status(0) for each in self._memory.sources):
+                if source.state in BAD_SOURCE_STATES:
+                    detail = getattr(source, "detail", None)
+                    why += f"; {source.name} is {source.state}" + (f" ({detail})" if detail else "")
+            raise TimedOut(f"after {timeout_s:g} s {left} documents are still being indexed{why}") from None
+        return await self.status()

@@ -1,0 +1,93 @@
+"""What a source of documents is to the daemon (`Source`), and the declaration of one kind of them (`SourceKind`)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from daemon.config.sections import Section
+from daemon.contract.status import SourceStatus
+
+if TYPE_CHECKING:  # the configuration imports this, and needs nothing of them
+    from consumers.splitting import SplitSettings
+    from daemon.contract.finding import Finding
+    from daemon.pipeline.pipeline import Pipeline
+    from daemon.workers.pool import WorkerPool
+    from store.store import Store
+
+S = TypeVar("S", bound=Section)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How much waits, and how much may: items, and bytes."""
+
+    items: int
+    bytes: int
+    max_items: int
+    max_bytes: int
+
+
+class Source(ABC):
+    """One configured source, from `start` to `close`. Made and called on the event loop."""
+
+    kind: ClassVar[str]
+    """The table of the configuration; `status` shows it."""
+    name: str
+    """What `status` calls it, and the `source` of its documents."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Begins to deliver documents to the pipeline; does not wait."""
+
+    async def stop(self) -> None:  # noqa: B027 - most have nothing to do
+        """Ends what must end while the pipeline still runs."""
+
+    async def close(self) -> None:  # noqa: B027
+        """Ends the rest: the pipeline has stopped, and nothing is committed any more."""
+
+    def rescan(self) -> None:  # noqa: B027
+        """Looks for what no event told of; does not wait. Called on `[schedule] rescan`, from the schedule's thread."""
+
+    @abstractmethod
+    def status(self, pending: int) -> SourceStatus:
+        """How it stands. `pending`: how many of its documents the pipeline has not committed."""
+
+    @abstractmethod
+    async def delivered(self) -> None:
+        """Returns once all that the source holds now has been handed to the pipeline: what `hippoctl wait` waits for."""
+
+    def usage(self) -> Usage | None:
+        """What it has fetched and not committed, where it limits that: shown among the queues of `/metrics`."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceParts:
+    """What a source is made with."""
+
+    store: "Store"
+    pipeline: "Pipeline"
+    pool: "WorkerPool"
+    split: "SplitSettings"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKind(Generic[S]):
+    """The declaration of a kind: all that configuration, daemon, doctor, API and docs know of it.
+
+    Importing it must be cheap. `make` and `inspect` import what they need when they are called.
+    """
+
+    table: str
+    """The table of the configuration, `[[table]]`, and the `kind` in `status`."""
+    section: type[S]
+    """The keys of the table."""
+    status: type[SourceStatus]
+    """The fields of its entry in `status`."""
+    make: Callable[[S, SourceParts], Source]
+    conflicts: Callable[[Sequence[S], Path], list[str]]
+    """What cannot stand together in these tables, or beside the store at this path: one sentence each, key first."""
+    inspect: "Callable[[Sequence[S]], Iterator[Finding]]"
+    """What `hippoctl doctor` finds out about these tables without a daemon."""

@@ -1,0 +1,145 @@
+"""Followed folders: `[[folder]]`."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from consumers.folder import FolderSettings, FolderWatcher, file_uri
+from consumers.types import Fingerprint
+from daemon.config.machine_checks import existing_directory
+from daemon.config.sections import MiB, Section
+from daemon.config.values import AnyPath, Globs
+from daemon.config.values import Size as Bytes
+from daemon.contract.status import SourceStatus
+from daemon.sources.base import Source, SourceKind, SourceParts
+
+if TYPE_CHECKING:
+    from daemon.contract.finding import Finding
+    from daemon.pipeline.pipeline import Pipeline
+
+UNREAD = Fingerprint(0, 0, 0)
+"""Stands for a file whose documents are in the memory without a position: it is read again, or removed if it is gone."""
+
+
+class FolderSection(Section):
+    path: Annotated[AnyPath, AfterValidator(existing_directory)]
+    """Directory that is followed, with everything below it."""
+    include: Annotated[Globs, Field(min_length=1)] = ("**",)
+    """Patterns as in a .gitignore file, relative to `path`: which files are read."""
+    exclude: Globs = ()
+    """Patterns of what is left out, whatever `include` says; `!` takes one back."""
+    settle_ms: Annotated[int, Field(ge=0, le=600_000)] = 200
+    """How long a file must have been quiet before it is read."""
+    polling: bool = False
+    """Look for changes instead of being told: for network drives, which tell nothing."""
+    poll_interval_s: Annotated[float, Field(ge=0.1, le=86400)] = 2.0
+    """How often to look."""
+    follow_symlinks: bool = False
+    max_bytes: Bytes = 64 * MiB
+    """Larger files are listed as skipped."""
+
+
+class FolderStatus(SourceStatus):
+    """`files`: how many are followed; `last_scan_at`: when the folder was last compared with the memory, in seconds."""
+
+    detail: str | None
+    files: int
+    last_scan_at: float | None
+
+
+class FolderSource(Source):
+    """One `[[folder]]`: the consumer that follows it, and what is known of its files."""
+
+    kind = "folder"
+
+    def __init__(self, folder: FolderSection, pipeline: "Pipeline", positions: Mapping[str, Any]) -> None:
+        settings = FolderSettings(
+            path=folder.path,
+            include=tuple(folder.include),
+            exclude=tuple(folder.exclude),
+            settle_ms=folder.settle_ms,
+            polling=folder.polling,
+            poll_interval_s=folder.poll_interval_s,
+            follow_symlinks=folder.follow_symlinks,
+            max_bytes=folder.max_bytes,
+        )
+        self.name = settings.source
+        prefix = file_uri(settings.root).rstrip("/") + "/"
+        known = dict.fromkeys((uri for uri in pipeline.documents_by_file if uri.startswith(prefix)), UNREAD)
+        known |= {uri: Fingerprint.from_json(at) for uri, at in positions.items() if uri.startswith(prefix)}
+        self._source = FolderWatcher(settings, known, pipeline.emit, touched=pipeline.touched)
+        pipeline.follow_folder(self.name, os.fsencode(folder.path), folder.follow_symlinks, self._source.committed)
+
+    def start(self) -> None:
+        self._source.start()
+
+    async def stop(self) -> None:
+        await asyncio.to_thread(self._source.stop)
+
+    def rescan(self) -> None:
+        self._source.rescan()
+
+    def status(self, pending: int) -> FolderStatus:
+        state = self._source.state
+        return FolderStatus(
+            kind=self.kind,
+            name=self.name,
+            state=state.state,
+            lag=pending + state.pending,
+            detail=state.detail or None,
+            files=state.files,
+            last_scan_at=state.last_scan_at,
+        )
+
+    async def delivered(self) -> None:
+        loop = asyncio.get_running_loop()
+        scanned = asyncio.Event()
+        # Not a thread that waits: a first scan takes minutes, and clients that give up would each leave one behind.
+        self._source.rescan(lambda _complete: _call_on(loop, scanned.set))
+        await scanned.wait()
+
+
+def _call_on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
+        loop.call_soon_threadsafe(call)
+
+
+def _make(folder: FolderSection, parts: SourceParts) -> FolderSource:
+    return FolderSource(folder, parts.pipeline, parts.store.positions)
+
+
+def _conflicts(folders: Sequence[FolderSection], store_path: Path) -> list[str]:
+    """A file that two folders deliver under one name would be removed by either; the store would read itself."""
+    problems = []
+    places = sorted((folder.path.resolve(), number) for number, folder in enumerate(folders))
+    for (outer, first), (inner, second) in pairwise(places):
+        if inner == outer:
+            problems.append(f'folder[{second}].path = "{inner}" is folder[{first}]\'s too; leave one of them out')
+        elif inner.is_relative_to(outer):
+            problems.append(
+                f'folder[{second}].path = "{inner}" lies inside folder[{first}] ("{outer}"); '
+                "follow the outer one only and choose its files with include and exclude"
+            )
+    store = store_path.resolve()
+    for place, number in places:
+        if store.is_relative_to(place):
+            problems.append(
+                f'store.path = "{store}" lies inside folder[{number}] ("{place}"), whose files are read as documents; '
+                "move the store out of it"
+            )
+    return problems
+
+
+def _inspect(folders: Sequence[FolderSection]) -> "Iterator[Finding]":
+    from daemon.doctor.folders import inspect_folders
+
+    return inspect_folders([(folder.path, folder.polling) for folder in folders])
+
+
+FOLDER = SourceKind("folder", FolderSection, FolderStatus, _make, _conflicts, _inspect)

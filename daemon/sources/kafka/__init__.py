@@ -1,0 +1,1 @@
+"""Followed Kafka topics: from messages to documents in the pipeline."""

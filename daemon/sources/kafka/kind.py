@@ -1,0 +1,129 @@
+"""Followed Kafka topics: `[[kafka]]`. kafka-python is imported only where topics are followed."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from consumers.kafka.settings import KafkaSettings
+from daemon.config.sections import MiB, Section
+from daemon.config.values import Count, Names, OptionalText
+from daemon.config.values import Size as Bytes
+from daemon.contract.status import SourceStatus
+from daemon.sources.base import Source, SourceKind, SourceParts
+
+if TYPE_CHECKING:
+    from daemon.contract.finding import Finding
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+class KafkaSection(Section):
+    brokers: Names = ("localhost:9092",)
+    topics: Names
+    group: Annotated[str, Field(min_length=1)] = "hippod"
+    format: Literal["json", "text"] = "json"
+    start: Literal["earliest", "latest"] = "earliest"
+    """Where to begin in a topic that the store has no position for."""
+    dead_letter: OptionalText = None
+    """Topic that takes the messages which cannot be read."""
+    buffer_messages: Count = 4000
+    """Messages that may be fetched and not committed; beyond, the partitions rest."""
+    buffer_bytes: Bytes = 64 * MiB
+    """The same in bytes."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Passed on to kafka-python."""
+
+    @property
+    def settings(self) -> KafkaSettings:
+        """The section in the consumer's terms."""
+        return KafkaSettings(
+            self.brokers, self.topics, self.group, self.format, self.start, self.dead_letter, self.options
+        )
+
+
+class PartitionStatus(BaseModel):
+    """`position`: the offset up to which the store holds its messages, None where it holds none yet."""
+
+    topic: str
+    partition: int
+    position: int | None
+    end: int
+    lag: int
+
+
+class KafkaStatus(SourceStatus):
+    """`paused`: nothing is fetched because too much waits to be committed; `rebalances`: how often the group had one."""
+
+    detail: str | None
+    group: str
+    brokers: list[str]
+    rebalances: int
+    paused: bool
+    partitions: list[PartitionStatus]
+
+
+def _make(section: KafkaSection, parts: SourceParts) -> Source:
+    from daemon.sources.kafka.source import KafkaSource
+
+    return KafkaSource(section, parts.store, parts.pipeline, parts.pool, parts.split)
+
+
+def _conflicts(sections: Sequence[KafkaSection], _store_path: Path) -> list[str]:
+    return [*_shared_topics(sections), *_refused_options(sections)]
+
+
+def _shared_topics(sections: Sequence[KafkaSection]) -> list[str]:
+    """A topic that two sections deliver would give its documents two owners, and its positions too."""
+    problems = []
+    owners: dict[str, int] = {}
+    for number, section in enumerate(sections):
+        for topic in section.topics:
+            if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+                problems.append(
+                    f'kafka[{number}].topics names "{topic}"; allowed are up to 249 letters, digits, ".", "_" and "-"'
+                )
+            elif topic in owners:
+                problems.append(f'kafka[{number}].topics names "{topic}" as kafka[{owners[topic]}] does; leave one out')
+            owners[topic] = number
+    for number, section in enumerate(sections):
+        if section.dead_letter in owners:
+            problems.append(
+                f'kafka[{number}].dead_letter = "{section.dead_letter}" is followed as a topic too; name another topic'
+            )
+    return problems
+
+
+def _refused_options(sections: Sequence[KafkaSection]) -> list[str]:
+    """What kafka-python would refuse, asked without connecting."""
+    if not sections:
+        return []
+    from consumers.kafka.validate import option_problems
+    from daemon.config.messages import value_text
+
+    found = []
+    for number, section in enumerate(sections):
+        for option, reason in option_problems(section.settings):
+            value = f" = {value_text(option, section.options[option])}" if option in section.options else ""
+            found.append(f"kafka[{number}].options.{option}{value}: {reason}")
+    return found
+
+
+def _inspect(sections: Sequence[KafkaSection]) -> "Iterator[Finding]":
+    if not sections:
+        return
+    from consumers.kafka.connect import reachable
+    from daemon.contract.finding import Finding
+
+    for settings in (section.settings for section in sections):
+        name = f"kafka {settings.name}"
+        if reachable(settings):
+            yield Finding(name, "ok", f"a broker of {', '.join(settings.brokers)} takes connections")
+        else:
+            hint = "start the broker, or mend brokers in its [[kafka]]; positions are kept meanwhile"
+            yield Finding(name, "fail", f"none of {', '.join(settings.brokers)} can be reached", hint)
+
+
+KAFKA = SourceKind("kafka", KafkaSection, KafkaStatus, _make, _conflicts, _inspect)

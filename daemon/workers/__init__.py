@@ -1,0 +1,1 @@
+"""The child processes that parse what comes from outside."""

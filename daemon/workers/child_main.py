@@ -1,0 +1,276 @@
+"""The child process in which everything from outside is parsed: `python -m daemon.workers.child_main`, one request at a time.
+
+Requests come on stdin and messages go to stdout, each a 4-byte big-endian length and that many bytes of JSON. The first
+message is `{"ready": true}`. An answer is any number of `{"documents": […]}` (a long document instead as `{"document",
+"more"}` and then `{"passages", "more"}`), a `{"summary": …}` of a file or the `{"counts": […]}` of documents that each
+Kafka message gave, and last `{"done": true, "rss": bytes, "took": {stage: seconds}}`, or else `{"error": reason}`, after
+which the child ends. Nothing here imports torch or the store's tables.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from time import perf_counter
+from typing import Any, BinaryIO
+
+from consumers.document_codec import document_to_json
+from consumers.failures import FailureCode
+from consumers.json_documents import parse_json, read_corpus, read_json_document, read_json_lines
+from consumers.kafka.decode import read_message
+from consumers.kafka.message import Message as Mail
+from consumers.parsing import Limits, ParseSummary, parse_file
+from consumers.splitting import SplitSettings
+from consumers.splitting.timing import SPLIT_TIMER
+from consumers.types import Document
+from daemon.observe.redaction import place
+
+_PARENT_DIES = 1  # PR_SET_PDEATHSIG
+_BATCH_PASSAGES = 64
+"""Passages that are gathered into one message of documents, so that a big file streams and a small one is one message."""
+_CPU_SLACK_S = 5
+_PAGE = resource.getpagesize()
+
+Message = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="daemon.workers.child_main")
+    parser.add_argument("--memory-bytes", type=int, required=True)
+    parser.add_argument("--cpu-seconds", type=int, required=True)
+    parser.add_argument("--parent", type=int, required=True)
+    options = parser.parse_args()
+    requests, answers = _take_pipes()
+    confine(options.memory_bytes, options.parent)
+    serve(requests, answers, options.cpu_seconds)
+
+
+def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """The two pipes under numbers of their own; what a library prints must not end up between the answers."""
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    return requests, answers
+
+
+def confine(memory_bytes: int, parent: int) -> None:
+    """Bound this process, and tie it to its parent: it stops when the parent says so or is gone, not at a terminal's wish."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with contextlib.suppress(OSError, AttributeError):  # Linux only; elsewhere the closed pipe ends the child
+        ctypes.CDLL(None, use_errno=True).prctl(_PARENT_DIES, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(0)  # it was gone before the signal was asked for
+    with contextlib.suppress(OSError):
+        os.nice(5)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("800")
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def serve(requests: BinaryIO, answers: BinaryIO, cpu_seconds: int) -> None:
+    warm()
+    _send(answers, {"ready": True})
+    while (request := _receive(requests)) is not None:
+        _grant_cpu(cpu_seconds)
+        try:
+            SPLIT_TIMER.reset()
+            worked = Stopwatch(answer(request))
+            for message in worked:
+                _send(answers, message)
+                _grant_cpu(cpu_seconds)
+            _send(answers, {"done": True, "rss": _rss(), "took": took(request["op"], worked.seconds)})
+        except MemoryError:
+            gc.collect()
+            _send(answers, {"error": "memory"})
+            return
+        except BrokenPipeError:
+            return
+        except Exception as error:  # noqa: BLE001 - a fault of the parser's must reach the parent as one, with its kind
+            # Without its message, which may quote the document: the parent logs this.
+            _send(answers, {"error": f"{type(error).__name__} at {place(error)}"})
+            return
+
+
+class Stopwatch:
+    """Passes messages on; `seconds` is what making them took, without what became of them in between."""
+
+    def __init__(self, messages: Iterator[Message]) -> None:
+        self._messages = messages
+        self.seconds = 0.0
+
+    def __iter__(self) -> "Stopwatch":
+        return self
+
+    def __next__(self) -> Message:
+        began = perf_counter()
+        try:
+            return next(self._messages)
+        finally:
+            self.seconds += perf_counter() - began
+
+
+def took(op: str, seconds: float) -> dict[str, float]:
+    """Seconds by stage. Extraction is measured by who waits for it, as that of a model is."""
+    if op == "extract":
+        return {}
+    split = SPLIT_TIMER.reset()
+    return {"parse": max(seconds - split, 0.0), "split": split}
+
+
+def warm() -> None:
+    """Import what the most common files need, before the first of them waits for it."""
+    import consumers.parsing.formats.markdown
+    import consumers.parsing.formats.text  # noqa: F401
+
+
+def answer(request: Mapping[str, Any]) -> Iterator[Message]:
+    """The messages that answer one request, its last one left to `serve`."""
+    match request["op"]:
+        case "parse":
+            found = parse_file(
+                os.fsencode(request["path"]),
+                request["uri"],
+                SplitSettings(**request["settings"]),
+                Limits(**request["limits"]),
+                follow_symlinks=request["follow_symlinks"],
+                name=None if request["name"] is None else os.fsencode(request["name"]),
+                root=None if request["root"] is None else os.fsencode(request["root"]),
+                checked_inode=request["checked_inode"],
+            )
+            yield from _batches(found)
+        case "json":
+            yield from _batches(_json_documents(request))
+        case "messages":
+            counts: list[int] = []
+            yield from _batches(_message_documents(request, counts))
+            yield {"counts": counts}
+        case "extract":
+            yield {"extractions": _extract(request["backend"], request["passages"])}
+        case unknown:
+            raise ValueError(f"no such request: {unknown!r}")
+
+
+def _json_documents(request: Mapping[str, Any]) -> Iterator[Document]:
+    text, base, settings = request["text"], request["base_uri"], SplitSettings(**request["settings"])
+    form, default_id = request["form"], request["default_id"]
+    if form == "lines":
+        yield from read_json_lines(text.encode("utf-8", "surrogatepass"), base, settings)
+        return
+    try:
+        value = parse_json(text)
+    except ValueError as error:
+        yield Document(base + (default_id or "unnamed"), error=str(error), code=FailureCode.JSON)
+        return
+    if form == "corpus" and isinstance(value, list):
+        yield from read_corpus(value, base, settings)
+    else:
+        yield read_json_document(value, base, default_id, settings)
+
+
+def _message_documents(request: Mapping[str, Any], counts: list[int]) -> Iterator[Document]:
+    """The documents of Kafka messages in their order; how many each message gave is appended to `counts`."""
+    settings = SplitSettings(**request["settings"])
+    for value in request["messages"]:
+        documents = read_message(Mail.from_json(value), request["form"], settings)
+        counts.append(len(documents))
+        yield from documents
+
+
+@cache
+def _extractor(backend: str) -> Any:
+    from memory.openie.registry import WORKER_BACKENDS
+
+    return WORKER_BACKENDS[backend].make()
+
+
+def _extract(backend: str, passages: Iterable[Mapping[str, str]]) -> list[Message]:
+    from store.types import PassageText
+
+    texts = [PassageText(item["id"], item["title"], item["text"]) for item in passages]
+    return [asdict(extraction) for extraction in _extractor(backend).extract(texts)]
+
+
+def _batches(found: Iterable[Document | ParseSummary]) -> Iterator[Message]:
+    batch: list[Message] = []
+    weight = 0
+    for item in found:
+        if isinstance(item, ParseSummary):
+            if batch:
+                yield {"documents": batch}
+                batch, weight = [], 0
+            yield {"summary": asdict(item)}
+            continue
+        if len(item.passages) > _BATCH_PASSAGES:
+            if batch:
+                yield {"documents": batch}
+                batch, weight = [], 0
+            yield from _in_parts(item)
+            continue
+        batch.append(document_to_json(item))
+        weight += 1 + len(item.passages)
+        if weight >= _BATCH_PASSAGES:
+            yield {"documents": batch}
+            batch, weight = [], 0
+    if batch:
+        yield {"documents": batch}
+
+
+def _in_parts(document: Document) -> Iterator[Message]:
+    """A long document in several messages: the parent reads each at once, and must not be held up by a large one."""
+    value = document_to_json(document)
+    passages = value.pop("passages")
+    yield {"document": {**value, "passages": []}, "more": True}
+    for start in range(0, len(passages), _BATCH_PASSAGES):
+        end = start + _BATCH_PASSAGES
+        yield {"passages": passages[start:end], "more": end < len(passages)}
+
+
+def _grant_cpu(seconds: int) -> None:
+    """A bound on processor time counted from now. The parent's clock ends a hang; this one also does when no parent looks."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    spent = int(used.ru_utime + used.ru_stime) + 1
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (spent + seconds + _CPU_SLACK_S, hard))
+
+
+def _rss() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _receive(pipe: BinaryIO) -> Message | None:
+    head = pipe.read(4)
+    if len(head) < 4:
+        return None
+    body = pipe.read(int.from_bytes(head))
+    message: Message = json.loads(body)
+    return message
+
+
+def _send(pipe: BinaryIO, message: Message) -> None:
+    body = json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
+    pipe.write(len(body).to_bytes(4) + body)
+    pipe.flush()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BrokenPipeError:
+        sys.exit(0)

@@ -1,0 +1,197 @@
+"""One child process of the pool, seen from the parent: its pipes, its clock, and what its end means."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from consumers.failures import FailureCode
+
+MIB = 1 << 20
+_LARGEST_MESSAGE = 512 * MIB
+_STDERR_KEPT = 4096
+_START_TIMEOUT_S = 60.0
+"""A start takes a tenth of a second, on a machine busy with other things far more; no document's clock runs meanwhile."""
+_ROOT = Path(__file__).resolve().parents[2]
+# One thread for numeric libraries, one arena for the allocator: each more costs tens of MiB of the address space allowed.
+_LEAN = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_TRIM_THRESHOLD_": "131072",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+_PASSED_ON = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "VIRTUAL_ENV",
+    "LD_LIBRARY_PATH",
+    "NLTK_DATA",
+)
+_NO_MEMORY = (b"MemoryError", b"bad_alloc", b"out of memory", b"Cannot allocate memory", b"can't allocate")
+
+Message = dict[str, Any]
+
+
+class ChildLost(Exception):
+    """The child cannot be used any more. The message continues a sentence: "parsing it …"."""
+
+    def __init__(self, message: str, code: FailureCode) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Child:
+    """A child and the request it serves. Made by `start`; not shared between requests."""
+
+    def __init__(self, process: asyncio.subprocess.Process, memory_bytes: int) -> None:
+        self._process = process
+        self._memory_bytes = memory_bytes
+        self._errors = b""
+        self._drain = asyncio.create_task(self._read_errors())
+        self.requests = 0
+        self.rss = 0
+        self.between_requests = True
+
+    @classmethod
+    async def start(cls, memory_bytes: int, timeout_s: float) -> "Child":
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | _LEAN
+        environment["PYTHONPATH"] = str(_ROOT)
+        try:
+            process = await cls._spawn(memory_bytes, timeout_s, environment)
+        except OSError as error:
+            raise ChildLost(
+                f"could not begin: no process for it ({error.strerror or error}); it is tried again",
+                FailureCode.CRASH,
+            ) from error
+        child = cls(process, memory_bytes)
+        try:
+            await child.receive(_START_TIMEOUT_S)
+        except BaseException:  # cancelled too: a child nobody knows must not stay
+            await asyncio.shield(child.kill())
+            raise
+        return child
+
+    @staticmethod
+    async def _spawn(memory_bytes: int, timeout_s: float, environment: dict[str, str]) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",  # nothing is imported from where the daemon happens to have been started
+            "-m",
+            "daemon.workers.child_main",
+            f"--memory-bytes={memory_bytes}",
+            f"--cpu-seconds={ceil(timeout_s)}",
+            f"--parent={os.getpid()}",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment,
+            limit=MIB,
+            start_new_session=True,  # a terminal's Ctrl-C reaches the parent alone
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs. The system is asked: the event loop learns of an end a little later."""
+        if self._process.returncode is not None:
+            return False
+        with contextlib.suppress(ChildProcessError):
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        return False
+
+    async def send(self, message: Message, timeout_s: float) -> None:
+        self.between_requests = False
+        body = json.dumps(message, separators=(",", ":")).encode()
+        pipe = self._process.stdin
+        assert pipe is not None
+        try:
+            pipe.write(len(body).to_bytes(4) + body)
+            await asyncio.wait_for(pipe.drain(), timeout_s)
+        except TimeoutError:
+            raise ChildLost(f"took longer than {timeout_s:g} s", FailureCode.TIME) from None
+        except (BrokenPipeError, ConnectionResetError):
+            raise await self._why_ended() from None
+
+    async def receive(self, timeout_s: float) -> Message:
+        """The next message. Raises ChildLost where none comes in time, or the child has ended."""
+        pipe = self._process.stdout
+        assert pipe is not None
+        try:
+            async with asyncio.timeout(timeout_s):
+                length = int.from_bytes(await pipe.readexactly(4))
+                if length > _LARGEST_MESSAGE:
+                    raise ChildLost("gave more text than fits into memory; split it up", FailureCode.MEMORY)
+                body = await pipe.readexactly(length)
+        except TimeoutError:
+            raise ChildLost(f"took longer than {timeout_s:g} s; split it up, or exclude it", FailureCode.TIME) from None
+        except (asyncio.IncompleteReadError, ConnectionResetError):
+            raise await self._why_ended() from None
+        message: Message = json.loads(body)
+        return message
+
+    def end_request(self, rss: int) -> None:
+        self.requests += 1
+        self.rss = rss
+        self.between_requests = True
+
+    def lost(self, reason: str) -> ChildLost:
+        """What the child's own last word means."""
+        if reason == "memory":
+            return self._too_much()
+        return ChildLost(f"failed: {reason}", FailureCode.INTERNAL)
+
+    async def kill(self) -> None:
+        """End the child now and wait until it is gone."""
+        if self.alive:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+        await self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        await self._drain
+
+    async def _why_ended(self) -> ChildLost:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), 5)
+        await self.kill()
+        code = self._process.returncode or 0
+        if any(sign in self._errors for sign in _NO_MEMORY):
+            return self._too_much()
+        if -code == signal.SIGXCPU:
+            return ChildLost("took more processor time than allowed; split it up, or exclude it", FailureCode.TIME)
+        if -code == signal.SIGKILL:
+            return ChildLost(
+                "was ended by the system, most likely for want of memory; free some, then retry it", FailureCode.MEMORY
+            )
+        how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+        return ChildLost(
+            f"failed: the parser crashed ({how}); the file may be damaged: save it anew, or exclude it",
+            FailureCode.CRASH,
+        )
+
+    def _too_much(self) -> ChildLost:
+        return ChildLost(
+            f"needed more than {self._memory_bytes // MIB:,} MiB of memory; split it up, or exclude it",
+            FailureCode.MEMORY,
+        )
+
+    async def _read_errors(self) -> None:
+        """Keep the end of what the child writes to stderr, so that it never waits for a reader."""
+        pipe = self._process.stderr
+        assert pipe is not None
+        while chunk := await pipe.read(_STDERR_KEPT):
+            self._errors = (self._errors + chunk)[-_STDERR_KEPT:]

@@ -1,0 +1,285 @@
+"""The pool of child processes that parse what comes from outside, and extract by rules.
+
+A document that crashes, hangs or bloats its parser costs one child and becomes a document with an error; the child is
+replaced. Children are started when they are needed and ended when they have grown or served long.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import asdict
+from itertools import islice
+from typing import Any, Literal
+
+from consumers.document_codec import document_from_json
+from consumers.failures import FailureCode
+from consumers.kafka.decode import Form
+from consumers.kafka.message import Message as Mail
+from consumers.parsing import Limits, ParseSummary
+from consumers.splitting import SplitSettings
+from consumers.types import Document
+from daemon.observe.metrics import STAGE
+from daemon.workers.child_process import Child, ChildLost
+
+MIB = 1 << 20
+Message = dict[str, Any]
+
+
+class PoolClosed(Exception):
+    """The pool was closed while the request was under way: nothing is known about its documents."""
+
+
+class WorkerFailed(Exception):
+    """A request without a document behind it failed; the message says why."""
+
+    def __init__(self, message: str, code: FailureCode) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class WorkerPool:
+    """At most `size` children that parse and `size` that extract, each bound to `memory_bytes` of address space and
+    `timeout_s` seconds a document.
+
+    Extraction has places of its own: whoever reads a long document holds a parser while its first passages are extracted.
+    `recycle_after` requests, or `recycle_rss_bytes` of resident memory, and a child is replaced by a fresh one.
+    """
+
+    def __init__(
+        self,
+        size: int = 2,
+        memory_bytes: int = 1024 * MIB,
+        timeout_s: float = 60.0,
+        *,
+        limits: Limits | None = None,
+        recycle_after: int = 2_000,
+        recycle_rss_bytes: int = 256 * MIB,
+        follow_symlinks: bool = False,
+    ) -> None:
+        self.size = size
+        self.memory_bytes = memory_bytes
+        self.timeout_s = timeout_s
+        self.limits = limits or Limits()
+        self.recycle_after = recycle_after
+        self.recycle_rss_bytes = recycle_rss_bytes
+        self.follow_symlinks = follow_symlinks
+        self._parsing = asyncio.Semaphore(size)
+        self._extracting = asyncio.Semaphore(size)
+        self._idle: list[Child] = []
+        self._all: set[Child] = set()
+        self._closed = False
+        self._first: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to start the first child; does not wait for it. The others start when the first is busy."""
+        self._first = asyncio.create_task(self._start_first())
+
+    async def close(self) -> None:
+        """End every child at once, whatever it does; requests under way fail."""
+        self._closed = True
+        if self._first is not None:
+            self._first.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._first
+        await asyncio.gather(*(child.kill() for child in tuple(self._all)))
+        self._idle.clear()
+        self._all.clear()
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The children alive now."""
+        return tuple(child.pid for child in self._all)
+
+    async def parse(
+        self,
+        path: bytes,
+        uri: str,
+        settings: SplitSettings,
+        *,
+        follow_symlinks: bool | None = None,
+        name: bytes | None = None,
+        root: bytes | None = None,
+        checked_inode: int | None = None,
+    ) -> AsyncGenerator[Document | ParseSummary, None]:
+        """The documents of a file as they are ready, and last the summary of what was read, if it could be opened.
+
+        `path` is absolute. A child that is lost gives one document with an error, under the file's URI, after those that
+        were ready; no summary follows it. A consumer that may stop early wraps this in `contextlib.aclosing`. `root` and
+        `checked_inode` keep what is opened within a folder, see `consumers.openat`.
+        """
+        request = {
+            "op": "parse",
+            "path": os.fsdecode(path),
+            "uri": uri,
+            "settings": asdict(settings),
+            "limits": asdict(self.limits),
+            "follow_symlinks": self.follow_symlinks if follow_symlinks is None else follow_symlinks,
+            "name": None if name is None else os.fsdecode(name),
+            "root": None if root is None else os.fsdecode(root),
+            "checked_inode": checked_inode,
+        }
+        async with aclosing(self._documents(request, uri)) as items:
+            async for item in items:
+                yield item
+
+    async def parse_json(
+        self,
+        text: str,
+        base_uri: str,
+        settings: SplitSettings,
+        *,
+        default_id: str | None = None,
+        form: Literal["document", "lines", "corpus"] = "document",
+    ) -> AsyncGenerator[Document, None]:
+        """The documents of a JSON text: one, one a line, or those of a HippoRAG corpus. URIs are `base_uri` + id."""
+        request = {
+            "op": "json",
+            "text": text,
+            "base_uri": base_uri,
+            "settings": asdict(settings),
+            "default_id": default_id,
+            "form": form,
+        }
+        async with aclosing(self._documents(request, base_uri + (default_id or "unnamed"))) as items:
+            async for item in items:
+                if isinstance(item, Document):
+                    yield item
+
+    async def parse_messages(
+        self, messages: Sequence[Mail], form: Form, settings: SplitSettings
+    ) -> list[list[Document]]:
+        """The documents of Kafka messages, a list for each. Raises WorkerFailed where the child was lost."""
+        request = {
+            "op": "messages",
+            "messages": [message.to_json() for message in messages],
+            "form": form,
+            "settings": asdict(settings),
+        }
+        documents: list[Document] = []
+        counts: list[int] = []
+        try:
+            async with aclosing(self._decoded(request)) as items:
+                async for item in items:
+                    if isinstance(item, Document):
+                        documents.append(item)
+                    elif isinstance(item, list):
+                        counts = item
+        except ChildLost as error:
+            if self._closed:
+                raise PoolClosed("the parsers were stopped") from error
+            raise WorkerFailed(f"parsing it {error}", error.code) from error
+        rest = iter(documents)
+        return [list(islice(rest, count)) for count in counts]
+
+    async def extract(self, backend: str, passages: Sequence[Mapping[str, str]]) -> list[Message]:
+        """Extractions of passages `{"id", "title", "text"}`, in order, each the fields of `store.types.Extraction`.
+
+        `backend` names a `WorkerBackend` of `memory.openie.registry`. Raises WorkerFailed where the child was lost; then none
+        of the passages has been extracted.
+        """
+        found: list[Message] = []
+        try:
+            async with aclosing(
+                self._messages({"op": "extract", "backend": backend, "passages": [dict(item) for item in passages]})
+            ) as messages:
+                async for message in messages:
+                    found.extend(message["extractions"])
+        except ChildLost as error:
+            if self._closed:
+                raise PoolClosed("the parsers were stopped") from error
+            raise WorkerFailed(f"extraction of {len(passages)} passages {error}", error.code) from error
+        return found
+
+    async def _documents(self, request: Message, uri: str) -> AsyncGenerator[Document | ParseSummary, None]:
+        try:
+            async with aclosing(self._decoded(request)) as items:
+                async for item in items:
+                    if not isinstance(item, list):
+                        yield item
+        except ChildLost as error:
+            if self._closed:
+                raise PoolClosed("the parsers were stopped") from error
+            title = os.fsencode(uri).rsplit(b"/", 1)[-1].decode("utf-8", "replace")
+            yield Document(uri, title, error=f"parsing it {error}", code=error.code)
+
+    async def _decoded(self, request: Message) -> AsyncGenerator[Document | ParseSummary | list[int], None]:
+        """An answer's documents, a file's summary, or how many documents each Kafka message gave. Raises ChildLost."""
+        async with aclosing(self._messages(request)) as messages:
+            whole: Message = {}
+            async for message in messages:
+                if "more" in message:  # a long document's passages come in parts
+                    whole = _assembled(whole, message)
+                    if not message["more"]:
+                        yield document_from_json(whole)
+                        whole = {}
+                for value in message.get("documents", ()):
+                    yield document_from_json(value)
+                if "summary" in message:
+                    yield ParseSummary(**message["summary"])
+                if "counts" in message:
+                    yield list(message["counts"])
+
+    async def _messages(self, request: Message) -> AsyncGenerator[Message, None]:
+        """The messages of one answer but its last. The clock runs only while a message is awaited."""
+        places = self._extracting if request["op"] == "extract" else self._parsing
+        async with self._child(places) as child:
+            await child.send(request, self.timeout_s)
+            while True:
+                message = await child.receive(self.timeout_s)
+                if "error" in message:
+                    raise child.lost(message["error"])
+                if "done" in message:
+                    child.end_request(message["rss"])
+                    for stage, seconds in message["took"].items():
+                        STAGE.labels(stage).observe(seconds)
+                    return
+                yield message
+
+    @asynccontextmanager
+    async def _child(self, places: asyncio.Semaphore) -> AsyncIterator[Child]:
+        """A child of one's own. It goes back to the pool only when its answer was read to the end."""
+        async with places:
+            child = await self._ready_child()
+            try:
+                yield child
+            finally:
+                keep = child.between_requests and not self._closed and not self._worn(child)
+                if keep:
+                    self._idle.append(child)
+                else:
+                    self._all.discard(child)
+                    await asyncio.shield(child.kill())
+
+    async def _ready_child(self) -> Child:
+        if self._first is not None and not self._first.done():
+            await asyncio.shield(self._first)
+        while self._idle:
+            child = self._idle.pop()
+            if child.alive:
+                return child
+            self._all.discard(child)
+            await child.kill()
+        return await self._start()
+
+    def _worn(self, child: Child) -> bool:
+        return child.requests >= self.recycle_after or child.rss >= self.recycle_rss_bytes
+
+    async def _start_first(self) -> None:
+        with contextlib.suppress(ChildLost):  # whoever needs one next tries again and is told
+            self._idle.append(await self._start())  # without taking a place: whoever has one may wait for this
+
+    async def _start(self) -> Child:
+        if self._closed:
+            raise ChildLost("was given up, as the parsers were stopped", FailureCode.OTHER)
+        child = await Child.start(self.memory_bytes, self.timeout_s)
+        self._all.add(child)
+        return child
+
+
+def _assembled(whole: Message, part: Message) -> Message:
+    if "document" in part:
+        return dict(part["document"])
+    whole["passages"] += part["passages"]
+    return whole

@@ -1,0 +1,64 @@
+"""The model's answer, shown as it is written. Every kind of question has its answer written here."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from memory.answering import reader
+from memory.llm.client import Message, ModelClient, Reply
+from memory.llm.errors import BadAnswer, ModelError
+from memory.llm.token_estimates import reply_tokens
+
+SHOWN_CHARS = 24
+"""The answer is shown again each time that the reply has grown by so many characters."""
+MAX_TOKENS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedAnswer:
+    """`answer` is None where the call failed, for the reason `error`. Tokens are those of what the model wrote until then."""
+
+    reply: Reply
+    prompt_tokens: int
+    completion_tokens: int
+    answer: reader.Answer | None = None
+    error: ModelError | TimeoutError | None = None
+
+
+async def stream_answer(
+    client: ModelClient, prompt: Sequence[Message], passages: int, limit_s: float, on_text: Callable[[str], None]
+) -> StreamedAnswer:
+    """Asks once for the answer over `passages` numbered passages, for `limit_s` seconds at most.
+
+    `on_text` is called with the text so far each time that it has grown. Never raises for what the model does.
+    """
+    reply, parsed_chars, shown = Reply(""), 0, ""
+    answer: reader.Answer | None = None
+    failure: ModelError | TimeoutError | None = None
+    try:
+        async with (
+            asyncio.timeout(limit_s),
+            aclosing(client.stream("answer", prompt, reader.ANSWER_SCHEMA, MAX_TOKENS)) as replies,
+        ):
+            async for reply in replies:
+                if len(reply.text) < parsed_chars + SHOWN_CHARS:
+                    continue
+                parsed_chars = len(reply.text)
+                text = reader.partial_answer(reply.text, passages)
+                if len(text) > len(shown):
+                    shown = text
+                    on_text(shown)
+        answer = reader.read_answer(reply.text, passages, reply.cut)
+        if answer.text != shown:
+            on_text(answer.text)
+    except BadAnswer as error:
+        client.count_call("answer", error.kind)
+        failure = error
+    except ModelError as error:
+        failure = error
+    except TimeoutError as error:
+        client.count_call("answer", "timeout")
+        failure = error
+    tokens = reply_tokens(prompt, reply) if reply.text else (0, 0)
+    return StreamedAnswer(reply, *tokens, answer, failure)

@@ -1,0 +1,124 @@
+"""What a question of several steps may cost, and what it has cost so far. A part of each budget is reserved for the answer."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from memory.llm.client import Message
+from memory.llm.token_estimates import prompt_tokens
+
+ANSWER_SHARE = 0.2
+"""Share of the tokens and of the seconds that the steps leave for the answer."""
+ANSWER_TOKENS = 500
+"""Completion tokens that are reserved for the answer."""
+
+BudgetLimit = Literal["calls", "tokens", "seconds"]
+PassageT = TypeVar("PassageT")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a question may cost at most. A budget that is reached ends the steps; the answer's call is kept in reserve."""
+
+    calls: int = 12
+    """Requests that the model took, repeated ones included."""
+    tokens: int = 100_000
+    """Of prompts and answers together, as the server counts them, else estimated at one for three characters."""
+    seconds: float = 300.0
+    """From question to answer."""
+
+
+class BudgetReached(Exception):
+    """A budget is reached. The message is for the user."""
+
+    def __init__(self, limit: BudgetLimit, message: str) -> None:
+        super().__init__(message)
+        self.limit: BudgetLimit = limit
+
+
+class Spending:
+    """What one question has cost so far, against its budget. Its time begins with this object. Used on one event loop."""
+
+    def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
+        self.budget = budget
+        self.calls = 0
+        self.prompt_tokens = 0
+        self.completion_tokens = 0
+        self.model_seconds = 0.0
+        """Time spent waiting for the model."""
+        self._clock = clock
+        self._began = clock()
+
+    @property
+    def seconds(self) -> float:
+        return self._clock() - self._began
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def tokens_left(self) -> int:
+        return max(self.budget.tokens - self.tokens, 0)
+
+    def seconds_left(self, final: bool) -> float:
+        """Seconds until the answer must be there (`final`), or until the steps must end; below 0 once they are over."""
+        return self.budget.seconds * (1.0 if final else 1.0 - ANSWER_SHARE) - self.seconds
+
+    def charge(self, calls: int, prompt_tokens: int, completion_tokens: int) -> None:
+        self.calls += calls
+        self.prompt_tokens += prompt_tokens
+        self.completion_tokens += completion_tokens
+
+    def reached(self, calls: int = 1) -> BudgetLimit | None:
+        """The budget that does not allow a step `calls` more calls and the answer's after them, if any."""
+        if self.calls + calls + 1 > self.budget.calls:
+            return "calls"
+        if self.tokens >= self.budget.tokens:
+            return "tokens"
+        return "seconds" if self.seconds_left(final=False) <= 0 else None
+
+    def has_tokens_for(self, prompt: Sequence[Message] = (), answer_prompt: Sequence[Message] = ()) -> bool:
+        """Whether a step may send `prompt` and leave the answer its share of the tokens, at least for `answer_prompt`."""
+        reserve = max(ANSWER_SHARE * self.budget.tokens, prompt_tokens(answer_prompt) + ANSWER_TOKENS)
+        return self.tokens + prompt_tokens(prompt) + reserve <= self.budget.tokens
+
+    def require_call(self, prompt: Sequence[Message], final: bool) -> float:
+        """Seconds that a call with `prompt` may take; `final` for the answer's call. Raises BudgetReached where none fits."""
+        share = 1.0 if final else 1.0 - ANSWER_SHARE
+        if self.tokens + prompt_tokens(prompt) > self.budget.tokens * share:
+            raise BudgetReached("tokens", f"the budget of {self.budget.tokens:,} tokens is used up")
+        left = self.require_seconds(final)
+        self._require_request(final)
+        return left
+
+    def take_request(self, final: bool) -> None:
+        """Counts one request to the model. Raises BudgetReached where none is left, or only the answer's."""
+        self._require_request(final)
+        self.calls += 1
+
+    def require_seconds(self, final: bool) -> float:
+        """`seconds_left`. Raises BudgetReached where none are left."""
+        left = self.seconds_left(final)
+        if left <= 0:
+            raise self.out_of_time()
+        return left
+
+    def out_of_time(self) -> BudgetReached:
+        return BudgetReached("seconds", f"the time of {self.budget.seconds:g} s is used up")
+
+    def _require_request(self, final: bool) -> None:
+        if self.calls >= self.budget.calls - (not final):
+            raise BudgetReached("calls", f"the budget of {self.budget.calls} model calls is used up")
+
+
+def fit_passages(
+    passages: Sequence[PassageT], prompt_of: Callable[[tuple[PassageT, ...]], Sequence[Message]], spending: Spending
+) -> tuple[PassageT, ...]:
+    """As many of the passages, from the first, as the answer's prompt can hold with the tokens that are left."""
+    limit = spending.tokens_left - ANSWER_TOKENS
+    fitting = tuple(passages)
+    while fitting and prompt_tokens(prompt_of(fitting)) > limit:
+        fitting = fitting[:-1]
+    return fitting

@@ -1,0 +1,124 @@
+"""The loop of iterative retrieval: a retrieval and a thought in each step."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from memory.answering import reader
+from memory.answering.budget import Spending
+from memory.answering.iterative.steps import (
+    Iterated,
+    IterativeStep,
+    IterativeStopReason,
+    RetrievalResult,
+    Thought,
+    retrieved_step,
+)
+from memory.answering.iterative.thoughts import THOUGHT_SCHEMA, prompt, read_thought
+from memory.llm.client import Message, ModelClient
+from memory.llm.errors import ModelError
+from memory.llm.json_answers import replace_surrogates
+from memory.llm.token_estimates import failed_call_tokens, prompt_tokens, reply_tokens
+from memory.types import Hit
+
+THOUGHT_TOKENS = 512
+
+
+def answer_prompt(question: str, passages: Sequence[Hit]) -> list[Message]:
+    return reader.prompt(question, [(hit.title, hit.text) for hit in passages])
+
+
+def next_query(step: IterativeStep, question: str, steps: Sequence[IterativeStep]) -> str | IterativeStopReason:
+    """What the step's thought leads to: the next query, or the reason to stop. `steps` are those before it."""
+    assert step.thought is not None
+    if step.thought.answers:
+        return "answered"
+    asked = {question, *(each.query for each in [*steps, step])}
+    return "nothing new" if step.thought.text in asked else step.thought.text
+
+
+async def iterate(
+    question: str,
+    retrieve: Callable[[str], Awaitable[RetrievalResult]],
+    client: ModelClient,
+    steps: int,
+    k: int,
+    spending: Spending,
+    on_step: Callable[[IterativeStep], None] = lambda _step: None,
+) -> Iterated:
+    """At most `steps` retrievals with a thought between each two; fewer where a thought answers or a budget is reached.
+
+    `retrieve` leaves recognition memory out by itself where only the answer's call is left. A model that fails ends the
+    steps, not the question: the answer is made of what was found by then. The same goes for a `retrieve` that raises
+    ModelError after the first step. `on_step` is called with a step once its passages are there, and again with its thought.
+    Raises what else `retrieve` raises, and its ModelError in the first step.
+    """
+    done: list[IterativeStep] = []
+    query = question
+    while True:
+        began = time.perf_counter()
+        try:
+            found = await retrieve(query)
+        except ModelError as error:
+            if not done:
+                raise
+            return Iterated(question, tuple(done), "model", str(error))
+        spending.charge(found.calls, found.prompt_tokens, found.completion_tokens)
+        step = retrieved_step(done, query, found, k)
+        on_step(step)
+        if step.number >= steps:
+            return _ended(question, done, step, began, "steps")
+        messages = prompt(question, step.passages, [each.thought for each in done if each.thought is not None])
+        fits = spending.has_tokens_for(messages, answer_prompt(question, step.passages[:1]))
+        if (limit := spending.reached() or (None if fits else "tokens")) is not None:
+            return _ended(question, done, step, began, limit)
+        try:
+            step = await _with_thought(step, messages, client, spending)
+        except TimeoutError:
+            return _ended(question, done, _charged(step, spending, 0, 0), began, "seconds")
+        except ModelError as error:
+            tokens = failed_call_tokens(error, prompt_tokens(messages), THOUGHT_TOKENS)
+            failed = replace(_charged(step, spending, *tokens), error=str(error))
+            return _ended(question, done, failed, began, "model")
+        on_step(step)
+        then = next_query(step, question, done)
+        if then in ("answered", "nothing new"):
+            return _ended(question, done, step, began, then)
+        done.append(replace(step, seconds=time.perf_counter() - began))
+        if (limit := spending.reached(0)) is not None:
+            return Iterated(question, tuple(done), limit)
+        query = then
+
+
+def _ended(question: str, done: Sequence[IterativeStep], last: IterativeStep, began: float, why: Any) -> Iterated:
+    steps = (*done, replace(last, seconds=time.perf_counter() - began))
+    return Iterated(question, steps, why, last.error)
+
+
+async def _with_thought(
+    step: IterativeStep, messages: Sequence[Message], client: ModelClient, spending: Spending
+) -> IterativeStep:
+    """The step with its thought. One try: a step that fails is not worth waiting for. Raises ModelError, TimeoutError."""
+
+    def read(value: Any) -> tuple[Thought, str]:
+        return read_thought(value, step.passages), replace_surrogates(json.dumps(value, ensure_ascii=False))
+
+    async with asyncio.timeout(spending.seconds_left(final=False)):
+        (thought, text), reply = await client.ask(
+            "thought", messages, THOUGHT_SCHEMA, read, retries=0, max_tokens=THOUGHT_TOKENS
+        )
+    return replace(_charged(step, spending, *reply_tokens(messages, reply)), thought=thought, reply=text)
+
+
+def _charged(step: IterativeStep, spending: Spending, prompt_tokens: int, completion_tokens: int) -> IterativeStep:
+    """The step with one more call in it, which `spending` counts too."""
+    spending.charge(1, prompt_tokens, completion_tokens)
+    return replace(
+        step,
+        calls=step.calls + 1,
+        prompt_tokens=step.prompt_tokens + prompt_tokens,
+        completion_tokens=step.completion_tokens + completion_tokens,
+    )

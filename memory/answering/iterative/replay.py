@@ -1,0 +1,26 @@
+"""A step made again from its record."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memory.answering.iterative.steps import IterativeStep, RetrievalResult, retrieved_step
+from memory.answering.iterative.thoughts import read_thought
+from memory.llm.json_answers import parse
+
+
+def replay(record: IterativeStep, before: Sequence[IterativeStep], k: int) -> IterativeStep:
+    """The step made once more from what was retrieved and what the model said; equal to its record."""
+    found = RetrievalResult(record.found, record.note)
+    step = retrieved_step(before, record.query, found, k)
+    spent = replace(
+        step,
+        reply=record.reply,
+        error=record.error,
+        calls=record.calls,
+        prompt_tokens=record.prompt_tokens,
+        completion_tokens=record.completion_tokens,
+        seconds=record.seconds,
+    )
+    if not record.reply or record.error is not None:
+        return spent
+    return replace(spent, thought=read_thought(parse(record.reply).value, step.passages))

@@ -1,0 +1,134 @@
+"""The answer to a deep question as plain data, the passages that it is written from, and answers made without the model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memory.answering import reader
+from memory.answering.working_memory.candidates import rows_of
+from memory.answering.working_memory.evidence import Vector, best_passages, found_passages, passages_with
+from memory.answering.working_memory.records.inquiries import FoundPassage
+from memory.answering.working_memory.records.points import WorkingMemory
+from memory.answering.working_memory.records.trace import DeepSettings, DeepStopReason, StepRecord, Trace
+from memory.retrieval.top_k import cosines
+from store.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class CitedPassage:
+    """A passage that the answer cites as [rank]. `points` are the ids of the points that rest on it."""
+
+    rank: int
+    id: str
+    title: str
+    text: str
+    points: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    prompt: int = 0
+    completion: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeepAnswer:
+    """The answer. `text` has its citations in it as [n], each the `rank` of one of `citations`.
+
+    `short` is the bare answer, "" where the memory does not hold it (`found` is false). `note` is a sentence for the user
+    where something went wrong or a budget was reached. `written` is false where the model could not be had for the answer:
+    then `text` is the points' descriptions, or names the passages that were found.
+    """
+
+    question: str
+    text: str
+    short: str
+    found: bool
+    citations: tuple[CitedPassage, ...]
+    trace: Trace
+    tokens: TokenCount
+    stopped: DeepStopReason
+    note: str | None = None
+    written: bool = True
+    requests: int = 0
+    """How often the model was asked in all."""
+    seconds: float = 0.0
+    own_seconds: float = 0.0
+    """Of those, what hippod itself spent: all but waiting for the model."""
+
+
+def answer_passages(
+    snapshot: Snapshot,
+    vector: Vector | None,
+    memory: WorkingMemory,
+    steps: Sequence[StepRecord],
+    settings: DeepSettings,
+) -> tuple[FoundPassage, ...]:
+    """At most `answer_passages` passages: first those that the points rest on, then those that contain their entities.
+
+    Of the first, each point in turn gives its passage nearest to the question; the second are those nearest to the
+    question. Without points, these are the passages that the steps found, then the nearest passages of all. `vector` is the
+    question's embedding. Where it is None (the encoder cannot be had) passages keep the order in which they were found.
+    """
+    k = settings.answer_passages
+    chosen: dict[int, None] = {}
+    if memory.points:
+        queues = [_nearest(snapshot, vector, point.passages, k) for point in memory.points]
+        for turn in range(max(len(queue) for queue in queues)):
+            chosen.update(dict.fromkeys(queue[turn] for queue in queues if turn < len(queue)))
+    else:
+        found = dict.fromkeys(
+            passage.id for step in steps for inquiry in step.inquiries for passage in inquiry.passages
+        )
+        chosen.update(dict.fromkeys(_nearest(snapshot, vector, list(found), k)))
+    if vector is not None and len(chosen) < k:
+        among = passages_with(snapshot, rows_of(snapshot, memory.vertices)) if memory.points else snapshot.passage_alive
+        chosen.update(dict.fromkeys(best_passages(snapshot, vector, among, k)[0]))
+    rows = list(chosen)[:k]
+    if vector is None or not rows:
+        return found_passages(snapshot, rows, [0.0] * len(rows))
+    return found_passages(
+        snapshot, rows, [float(score) for score in cosines(snapshot.passage_vectors, vector, np.array(rows))]
+    )
+
+
+def _nearest(snapshot: Snapshot, vector: Vector | None, ids: Sequence[str], k: int) -> list[int]:
+    rows = [row for id in ids if (row := snapshot.passage_row(id)) is not None]
+    if vector is None:
+        return rows[:k]
+    mask = np.zeros(snapshot.n_passages, np.bool_)
+    mask[rows] = True
+    return best_passages(snapshot, vector, mask, k)[0]
+
+
+def cited(answer: reader.Answer, memory: WorkingMemory, passages: Sequence[FoundPassage]) -> tuple[CitedPassage, ...]:
+    """The passages that the answer cites, with the points that rest on each."""
+    return tuple(_cited(rank, passages[rank - 1], memory) for rank in answer.cited)
+
+
+def _cited(rank: int, passage: FoundPassage, memory: WorkingMemory) -> CitedPassage:
+    points = tuple(point.id for point in memory.points if passage.id in point.passages)
+    return CitedPassage(rank, passage.id, passage.title, passage.text, points)
+
+
+def answer_from_points(memory: WorkingMemory, passages: Sequence[FoundPassage]) -> tuple[str, tuple[CitedPassage, ...]]:
+    """An answer without the model: the points' descriptions, each with the passages that it rests on."""
+    numbers = {passage.id: at for at, passage in enumerate(passages, 1)}
+    sentences, used = [], set()
+    for point in memory.points:
+        ranks = sorted(numbers[id] for id in point.passages if id in numbers)
+        used.update(ranks)
+        sentences.append(reader.without_markers(point.description).strip() + "".join(f" [{rank}]" for rank in ranks))
+    return " ".join(sentences), tuple(_cited(rank, passages[rank - 1], memory) for rank in sorted(used))
+
+
+def answer_from_passages(passages: Sequence[FoundPassage]) -> tuple[str, tuple[CitedPassage, ...]]:
+    """An answer without the model and without a point: the titles of the passages that were found."""
+    titles = "; ".join(f"{passage.title or passage.id} [{at}]" for at, passage in enumerate(passages, 1))
+    cites = tuple(_cited(at, passage, WorkingMemory()) for at, passage in enumerate(passages, 1))
+    return (f"{reader.NO_ANSWER_WRITTEN} Found: {titles}." if titles else reader.NO_ANSWER_WRITTEN), cites
+
+
+def halved(passages: tuple[FoundPassage, ...]) -> tuple[FoundPassage, ...]:
+    return passages[: (len(passages) + 1) // 2]

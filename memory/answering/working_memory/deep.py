@@ -1,0 +1,89 @@
+"""A deep question, from text to answer: HGMem's steps over one snapshot (arXiv 2512.23959, section 3)."""
+
+import asyncio
+from collections.abc import Callable
+
+from memory.answering.budget import Spending
+from memory.answering.working_memory.answer import DeepAnswer, TokenCount
+from memory.answering.working_memory.deep_context import DeepContext, RunInThread
+from memory.answering.working_memory.evidence import supported_points
+from memory.answering.working_memory.records.events import AnswerBegan, DeepEvent
+from memory.answering.working_memory.records.points import WorkingMemory
+from memory.answering.working_memory.records.trace import DeepSettings, StepRecord, Trace, check_settings
+from memory.answering.working_memory.step import StepsEnd, run_step
+from memory.answering.working_memory.write_answer import write_answer
+from memory.llm.client import ModelClient
+from memory.types import Encoder
+from store.snapshot import Snapshot
+
+
+async def ask_deep(
+    question: str,
+    snapshot: Snapshot,
+    encoder: Encoder,
+    client: ModelClient,
+    settings: DeepSettings | None = None,
+    earlier: WorkingMemory | None = None,
+    on_event: Callable[[DeepEvent], None] = lambda _event: None,
+    in_thread: RunInThread = asyncio.to_thread,
+) -> DeepAnswer:
+    """The answer to `question` from the memory as of `snapshot`, with the trace of how it came about.
+
+    `earlier` has the points of earlier questions. Points whose passages are gone from this commit are dropped, and the trace
+    names them. `on_event` is called on the event loop as things happen, and must return at once. `in_thread` runs work that
+    occupies the processor.
+
+    Where the model fails in a step, or a budget is reached, the answer is made from what there is, and `note` says so. Where
+    it fails for the answer too, the points' descriptions are the answer. Raises `memory.llm.errors.ModelError` when there
+    is nothing to answer from, which can only be while the memory has no point; `ValueError` for settings out of range.
+    """
+    settings = settings or DeepSettings()
+    check_settings(settings)
+    spending = Spending(settings.budget)
+    context = DeepContext(question, snapshot, encoder, client, settings, spending, on_event, in_thread)
+    before, forgotten = supported_points(earlier or WorkingMemory(), snapshot)
+    notes = (
+        [f"{len(forgotten)} earlier points rest on nothing that is still there and were left out"] if forgotten else []
+    )
+    memory, end = before, StepsEnd("steps")
+    asked: list[str] = []
+    steps: list[StepRecord] = []
+    for number in range(1, settings.steps + 1):
+        step = await run_step(context, number, memory, asked)
+        steps.append(step.record)
+        memory = step.record.after
+        asked += [concern.subquery for concern in step.record.concerns]
+        if step.note:
+            notes.append(step.note)
+        if step.end is not None:
+            end = step.end
+            notes += _end_notes(end, number)
+            break
+    on_event(AnswerBegan(end.stopped, len(memory.points), "; ".join(notes) or None))
+    written = await write_answer(context, memory, steps, end)
+    if written.note:
+        notes.append(written.note)
+    seconds = spending.seconds
+    return DeepAnswer(
+        question,
+        written.text,
+        written.short,
+        written.found,
+        written.citations,
+        Trace(question, snapshot.commit, settings, before, forgotten, tuple(steps), tuple(written.calls)),
+        TokenCount(spending.prompt_tokens, spending.completion_tokens),
+        end.stopped,
+        "; ".join(notes) or None,
+        written.written,
+        spending.calls,
+        round(seconds, 6),
+        round(max(seconds - spending.model_seconds, 0.0), 6),
+    )
+
+
+def _end_notes(end: StepsEnd, number: int) -> list[str]:
+    if end.failure is None:
+        return []
+    if end.stopped == "model":
+        return [f"step {number} failed ({end.failure.message}): answered from what was known by then"]
+    return [f"{end.failure.message}: answered from what was known in step {number}"]

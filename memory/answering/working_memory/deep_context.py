@@ -1,0 +1,31 @@
+"""What every part of one deep question works with."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory.answering.budget import Spending
+from memory.answering.working_memory.records.events import DeepEvent
+from memory.answering.working_memory.records.trace import DeepSettings
+from memory.llm.client import ModelClient
+from memory.types import Encoder
+from store.snapshot import Snapshot
+
+RunInThread = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Runs a function that occupies the processor for some milliseconds beside the event loop; `asyncio.to_thread` does."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeepContext:
+    """One deep question on one snapshot. `on_event` is called on the event loop and returns at once."""
+
+    question: str
+    snapshot: Snapshot
+    encoder: Encoder
+    client: ModelClient
+    settings: DeepSettings
+    spending: Spending
+    on_event: Callable[[DeepEvent], None]
+    in_thread: RunInThread
+    shown_passages: list[int] = field(default_factory=list)
+    """How many passages the model was shown after it had complained of more: later steps begin with so few."""

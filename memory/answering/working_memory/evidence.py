@@ -1,0 +1,163 @@
+"""What is retrieved for a subquery: entities among the candidates, then their triples and passages, all by cosine.
+
+Where the encoder knows nothing of the subquery: by words (`_by_words`).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from heapq import nsmallest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.answering.working_memory.candidates import Mask, global_candidates, local_candidates
+from memory.answering.working_memory.records.inquiries import Concern, FoundEntity, FoundPassage, FoundTriple, Inquiry
+from memory.answering.working_memory.records.points import WorkingMemory
+from memory.answering.working_memory.records.trace import DeepSettings
+from memory.retrieval.linking import link_known_entities, link_triples
+from memory.retrieval.query_context import QueryContext
+from memory.retrieval.query_entities import known_names
+from memory.retrieval.settings import RetrievalSettings
+from memory.retrieval.top_k import EQUAL_SCORES, cosines, top_k, top_k_by_cosine
+from memory.types import Encoder
+from store.index.adjacency import LEAST
+from store.index.arrays import VectorsView
+from store.snapshot import Snapshot
+
+CANDIDATE_SHARE = 8
+"""Where fewer than one row in so many is a candidate, cosines are computed for the candidates alone."""
+MAX_PASSAGE_PHRASES = 400
+"""Phrases that are listed with a retrieved passage."""
+
+Vector = NDArray[np.float32]
+
+
+def inquire(
+    snapshot: Snapshot, encoder: Encoder, memory: WorkingMemory, concern: Concern, settings: DeepSettings
+) -> Inquiry:
+    """Retrieves for the concern's subquery. A concern about a point that the memory lacks finds nothing."""
+    if concern.point is None:
+        among = global_candidates(snapshot, memory)
+    else:
+        point = memory.point(concern.point)
+        if point is None:
+            return Inquiry(concern, 0)
+        among = local_candidates(snapshot, memory, point)
+    candidates = int(among.sum())
+    if not candidates:
+        return Inquiry(concern, 0)
+    vector = encoder.encode_query(concern.subquery)
+    if not vector.any():
+        return _by_words(snapshot, encoder, concern, among, settings)
+    rows, scores = best_rows(snapshot.phrase_vectors, vector, among, settings.entities, snapshot.phrase)
+    return Inquiry(
+        concern,
+        candidates,
+        tuple(FoundEntity(snapshot.phrase(row), score) for row, score in zip(rows, scores, strict=True)),
+        _triples(snapshot, vector, rows, settings.triples),
+        passages_of(snapshot, vector, rows, settings.passages),
+    )
+
+
+def _by_words(snapshot: Snapshot, encoder: Encoder, concern: Concern, among: Mask, settings: DeepSettings) -> Inquiry:
+    """Entities that the subquery names, then those of the triples nearest to it by BM25; passages by BM25. A score is the share
+    of the best one's."""
+    context = QueryContext(snapshot, encoder, concern.subquery, RetrievalSettings(top_triples=settings.triples))
+    named = link_known_entities(snapshot, known_names(concern.subquery, snapshot))
+    triples = link_triples(context)
+    ends = [int(end) for triple in triples for end in snapshot.triple_ends[triple.row]]
+    entities = [row for row in dict.fromkeys([*(seed.row for seed in named), *ends]) if among[row]][: settings.entities]
+    chosen = set(entities)
+    scores = snapshot.bm25(concern.subquery)
+    inside = passages_with(snapshot, entities) & (scores > 0)
+    passages = top_k(scores, settings.passages, inside, lambda row: snapshot.passage(row).id)
+    most = float(scores.max(initial=0.0)) or 1.0
+    return Inquiry(
+        concern,
+        int(among.sum()),
+        tuple(FoundEntity(snapshot.phrase(row), 1.0) for row in entities),
+        tuple(
+            FoundTriple(triple.subject, triple.predicate, triple.object, triple.score)
+            for triple in triples
+            if not chosen.isdisjoint(snapshot.triple_ends[triple.row].tolist())
+        ),
+        found_passages(snapshot, passages, [float(scores[row]) / most for row in passages]),
+    )
+
+
+def _triples(snapshot: Snapshot, vector: Vector, entities: Sequence[int], k: int) -> tuple[FoundTriple, ...]:
+    """The `k` living triples nearest to the subquery whose subject or object is one of the entities."""
+    if not snapshot.n_triples:
+        return ()
+    chosen = np.zeros(snapshot.n_phrases, np.bool_)
+    chosen[entities] = True
+    among = chosen[snapshot.triple_ends].any(axis=1) & snapshot.triple_alive
+    rows, scores = best_rows(snapshot.triple_vectors, vector, among, k, lambda row: "\0".join(snapshot.triple(row)))
+    return tuple(FoundTriple(*snapshot.triple(row), score) for row, score in zip(rows, scores, strict=True))
+
+
+def passages_with(snapshot: Snapshot, entities: Sequence[int] | NDArray[np.int64]) -> Mask:
+    """The living passages that contain one of the phrases, a mask of shape (n_passages,)."""
+    chosen = np.zeros(snapshot.n_phrases)
+    chosen[entities] = 1.0
+    return (snapshot.context.matvec(chosen) > LEAST) & snapshot.passage_alive
+
+
+def passages_of(snapshot: Snapshot, vector: Vector, entities: Sequence[int], k: int) -> tuple[FoundPassage, ...]:
+    """The `k` passages nearest to `vector` among those that contain one of the entities."""
+    rows, scores = best_passages(snapshot, vector, passages_with(snapshot, entities), k)
+    return found_passages(snapshot, rows, scores)
+
+
+def best_passages(snapshot: Snapshot, vector: Vector, among: Mask, k: int) -> tuple[list[int], list[float]]:
+    """The `k` passages of `among` nearest to `vector`; equal ones by id."""
+    return best_rows(snapshot.passage_vectors, vector, among, k, lambda row: snapshot.passage(row).id)
+
+
+def found_passages(snapshot: Snapshot, rows: Sequence[int], scores: Iterable[float]) -> tuple[FoundPassage, ...]:
+    """Passages by row, with the phrases in them."""
+    if not len(rows):
+        return ()
+    of_passage, phrases, weights = snapshot.context.entries(np.asarray(rows))
+    stands = (weights > LEAST) & snapshot.phrase_alive[phrases]
+    of_passage, phrases = of_passage[stands], phrases[stands]
+    found = []
+    for row, score in zip(rows, scores, strict=True):
+        text = snapshot.passage(row)
+        inside = sorted(snapshot.phrase(int(phrase)) for phrase in phrases[of_passage == row])
+        found.append(FoundPassage(text.id, text.title, text.text, score, tuple(inside[:MAX_PASSAGE_PHRASES])))
+    return tuple(found)
+
+
+def best_rows(
+    vectors: VectorsView, vector: Vector, among: Mask, k: int, name: Callable[[int], str]
+) -> tuple[list[int], list[float]]:
+    """The `k` rows of `among` whose vectors are nearest to `vector`, best first, with their cosines; ties by `name`."""
+    candidates = np.flatnonzero(among)
+    if k < 1 or not len(candidates):
+        return [], []
+    if len(candidates) * CANDIDATE_SHARE >= len(among):
+        rows, exact = top_k_by_cosine(vectors, vector, vectors.scores(vector), k, among, name)
+        return rows, [float(score) for score in exact]
+    scores = cosines(vectors, vector, candidates)
+    if k < len(candidates):
+        least = np.partition(scores, len(candidates) - k)[len(candidates) - k]
+        kept = scores >= least - EQUAL_SCORES
+        candidates, scores = candidates[kept], scores[kept]
+    order = nsmallest(k, range(len(candidates)), key=lambda at: (-scores[at], name(int(candidates[at]))))
+    return [int(candidates[at]) for at in order], [float(scores[at]) for at in order]
+
+
+def supported_points(memory: WorkingMemory, snapshot: Snapshot) -> tuple[WorkingMemory, tuple[str, ...]]:
+    """Earlier points as far as this snapshot supports them, and the ids of those that it no longer supports.
+
+    Passages that are gone are left out. Entities that the graph lacks now are marked absent. A point without a passage, or
+    without an entity of the graph, is dropped.
+    """
+    kept = []
+    for point in memory.points:
+        passages = tuple(id for id in point.passages if snapshot.passage_row(id) is not None)
+        absent = tuple(entity for entity in point.entities if snapshot.phrase_row(entity) is None)
+        if passages and len(absent) < len(point.entities):
+            kept.append(type(point)(point.id, point.description, point.entities, passages, absent))
+    left = {point.id for point in kept}
+    return WorkingMemory(tuple(kept), memory.made), tuple(point.id for point in memory.points if point.id not in left)

@@ -1,0 +1,95 @@
+"""One call to the model within the budget: what it said, the record of it, or why there is nothing."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from memory.answering.budget import BudgetReached, Spending
+from memory.answering.working_memory.records.trace import DeepStopReason, ModelCall, Purpose
+from memory.llm.client import Message, ModelClient
+from memory.llm.errors import ModelError
+from memory.llm.json_answers import replace_surrogates
+from memory.llm.response_format import JsonSchema
+from memory.llm.token_estimates import failed_call_tokens, prompt_tokens, reply_tokens
+
+RETRIES = 1
+"""How often trouble, or an answer of no use, is tried again in a deep question."""
+MAX_TOKENS = {"judge": 1024, "evolve": 4096, "merge": 2048, "answer": 4096}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailure:
+    """Why a call came to nothing."""
+
+    stopped: DeepStopReason
+    message: str
+    too_long: bool = False
+    error: ModelError | None = None
+
+
+def failure_of(error: ModelError) -> CallFailure:
+    return CallFailure("model", str(error), bool(getattr(error, "too_long", False)), error)
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult(Generic[T]):
+    """Either `value` or `failure` is set."""
+
+    call: ModelCall
+    value: T | None = None
+    failure: CallFailure | None = None
+
+
+async def call_model(
+    client: ModelClient,
+    spending: Spending,
+    purpose: Purpose,
+    messages: tuple[Message, ...],
+    shape: JsonSchema,
+    read: Callable[[Any], T],
+    retries: int = RETRIES,
+) -> CallResult[T]:
+    """Asks, with a time limit; never raises for what the model or the budget does."""
+    final = purpose == "answer"
+    began, asked_before = time.monotonic(), spending.calls
+
+    def record(
+        reply: str | None, error: str | None, prompt: int = 0, completion: int = 0, cut: bool = False
+    ) -> ModelCall:
+        seconds = time.monotonic() - began
+        spending.model_seconds += seconds
+        spending.charge(0, prompt, completion)
+        asked = spending.calls - asked_before
+        return ModelCall(purpose, messages, reply, error, asked, prompt, completion, round(seconds, 6), cut)
+
+    try:
+        limit_s = spending.require_call(messages, final)
+    except BudgetReached as reached:
+        return CallResult(record(None, str(reached)), failure=CallFailure(reached.limit, str(reached)))
+    try:
+        async with asyncio.timeout(limit_s):
+            value, reply = await client.ask(
+                purpose,
+                messages,
+                shape,
+                read,
+                retries=retries,
+                max_tokens=MAX_TOKENS[purpose],
+                before_try=lambda: spending.take_request(final),
+            )
+    # Answers of no use were paid for, and the client does not say how much: every try counts, but not one that hangs.
+    except BudgetReached as reached:
+        spent = prompt_tokens(messages) * (spending.calls - asked_before)
+        return CallResult(record(None, str(reached), spent), failure=CallFailure(reached.limit, str(reached)))
+    except TimeoutError:
+        late, spent = spending.out_of_time(), prompt_tokens(messages) * max(spending.calls - asked_before - 1, 0)
+        return CallResult(record(None, str(late), spent), failure=CallFailure(late.limit, str(late)))
+    except ModelError as error:
+        lost = failed_call_tokens(error, prompt_tokens(messages) * (spending.calls - asked_before), MAX_TOKENS[purpose])
+        return CallResult(record(None, str(error), *lost), failure=failure_of(error))
+    tokens = reply_tokens(messages, reply)
+    return CallResult(record(replace_surrogates(reply.text), None, *tokens, reply.cut), value)

@@ -1,0 +1,268 @@
+"""How points change: update, insertion, merging (HGMem, section 3.4). Pure functions from memory to memory.
+
+A model proposes changes as JSON, which may hold anything. Each proposal is taken or refused, and every refusal has one of a few
+fixed reasons. Nothing here raises for what a model wrote, except `BadAnswer` for JSON without the wanted lists.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from memory.answering.working_memory.prompt_material import Material
+from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
+from memory.answering.working_memory.records.trace import DeepSettings, PointChange, Refusal
+from memory.answering.working_memory.refusals import (
+    ALONE,
+    NO_DESCRIPTION,
+    NO_ENTITY,
+    NO_ENTITY_NUMBER,
+    NO_PASSAGE,
+    NO_PASSAGE_NUMBER,
+    NO_POINT,
+    NOT_RETRIEVED,
+    SWITCHED_OFF,
+    TOO_MANY,
+    TWICE,
+    WRONG_FORM,
+    Refusals,
+    without_last,
+)
+from memory.llm.errors import BadAnswer
+from memory.llm.json_answers import replace_surrogates, whole_number
+from memory.phrases import normalise_phrase
+
+MAX_POINTS = 32
+"""Points of one working memory: every prompt holds all of them."""
+MAX_ENTITIES = 40
+"""Entities of an inserted point. A merged point has the union, however large."""
+MAX_DESCRIPTION_CHARS = 2_000
+"""Characters of a description; the rest is cut off."""
+MAX_NAME_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Evolution:
+    """The memory after some changes. `held`: names that the model gave, that the material lacks and that the graph has."""
+
+    memory: WorkingMemory
+    changes: tuple[PointChange, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    held: tuple[str, ...] = ()
+
+
+def lists(value: Any, *names: str) -> dict[str, list[Any]]:
+    """The lists under `names` in a model's object, a missing one as empty. Raises BadAnswer where none of them is there.
+
+    They stand in the order in which the model wrote them.
+    """
+    for candidate in [value, *(value if isinstance(value, list) else [])]:
+        if isinstance(candidate, dict) and any(isinstance(candidate.get(name), list) for name in names):
+            written = {name: list(each) for name, each in candidate.items() if name in names and isinstance(each, list)}
+            return {**{name: [] for name in names if name not in written}, **written}
+    raise BadAnswer("wrong schema", f'the model\'s answer has no list "{names[0]}"')
+
+
+def evolve(
+    memory: WorkingMemory,
+    material: Material,
+    value: Any,
+    settings: DeepSettings,
+    in_graph: Callable[[str], bool],
+    cut: bool = False,
+) -> Evolution:
+    """Updates and insertions that the model proposes over what was retrieved.
+
+    `in_graph` says whether the graph has a phrase. A name that the material lacks and the graph has is refused: the model
+    cannot know it from what it was shown. A name that the graph lacks joins the point as absent. `cut` says that the answer
+    ended at its length limit.
+    """
+    proposed = lists(value, "updates", "inserts")
+    refusals = Refusals("evolve")
+    if cut:
+        last = next(reversed(proposed))
+        proposed[last] = without_last(proposed[last], refusals)
+    points, changes = list(memory.points), []
+    updated: set[int] = set()
+    for proposal in proposed["updates"]:
+        if not settings.update:
+            refusals.add(SWITCHED_OFF, proposal)
+            continue
+        at = _position(proposal, len(memory.points), refusals)
+        if at is None:
+            continue
+        if at in updated:
+            refusals.add(TWICE, proposal)
+            continue
+        description = _description(proposal)
+        if not description:
+            refusals.add(NO_DESCRIPTION, proposal)
+            continue
+        before = points[at]
+        more = _passages(proposal, material, refusals)
+        after = replace(before, description=description, passages=_union(before.passages, more))
+        if after == before:
+            refusals.add(TWICE, proposal)
+            continue
+        updated.add(at)
+        points[at] = after
+        changes.append(PointChange("updated", after, (before,)))
+    names = _Names(memory, material, in_graph)
+    made = memory.made
+    for proposal in proposed["inserts"]:
+        if not isinstance(proposal, dict):
+            refusals.add(WRONG_FORM, proposal)
+            continue
+        description = _description(proposal)
+        entities, absent = names.of(proposal, refusals)
+        passages = _passages(proposal, material, refusals)
+        if not description:
+            refusals.add(NO_DESCRIPTION, proposal)
+        elif not entities:
+            refusals.add(NO_ENTITY, description)
+        elif not passages:
+            refusals.add(NO_PASSAGE, description)
+        elif len(points) >= MAX_POINTS:
+            refusals.add(TOO_MANY, description)
+        elif any(point.description == description for point in points):
+            refusals.add(TWICE, description)
+        else:
+            made += 1
+            both = tuple(sorted({*entities, *absent}))
+            point = MemoryPoint(f"p{made}", description, both, tuple(passages), tuple(sorted(absent)))
+            points.append(point)
+            changes.append(PointChange("inserted", point))
+    return Evolution(WorkingMemory(tuple(points), made), tuple(changes), tuple(refusals.all), tuple(names.held))
+
+
+def merge(memory: WorkingMemory, value: Any, cut: bool = False) -> Evolution:
+    """Mergings that the model proposes: entities and passages are the unions, the description is the model's.
+
+    The merged point takes the place of the first of its points; a point is merged at most once a step. `cut` says that the
+    answer ended at its length limit.
+    """
+    proposed = lists(value, "merges")["merges"]
+    refusals = Refusals("merge")
+    if cut:
+        proposed = without_last(proposed, refusals)
+    points: list[MemoryPoint | None] = list(memory.points)
+    changes, made = [], memory.made
+    for proposal in proposed:
+        description = _description(proposal)
+        wanted = _positions(proposal, len(points), refusals)
+        free = [at for at in wanted if points[at] is not None]
+        for at in wanted:
+            if points[at] is None:
+                refusals.add(TWICE, f"point {at + 1}")
+        if len(free) < 2:
+            refusals.add(ALONE, proposal)
+            continue
+        if not description:
+            refusals.add(NO_DESCRIPTION, proposal)
+            continue
+        before = tuple(point for at in free if (point := points[at]) is not None)
+        made += 1
+        merged = MemoryPoint(
+            f"p{made}",
+            description,
+            tuple(sorted({entity for point in before for entity in point.entities})),
+            _union(*(point.passages for point in before)),
+            tuple(sorted({entity for point in before for entity in point.absent})),
+        )
+        changes.append((min(free), PointChange("merged", merged, before)))
+        for at in free:
+            points[at] = None
+    at_place = {at: change.point for at, change in changes}
+    left = tuple(point for at, each in enumerate(points) if (point := at_place.get(at) or each) is not None)
+    return Evolution(WorkingMemory(left, made), tuple(change for _, change in changes), tuple(refusals.all))
+
+
+class _Names:
+    """Turns what the model says of a new point's entities into phrases of the graph and names that it lacks."""
+
+    def __init__(self, memory: WorkingMemory, material: Material, in_graph: Callable[[str], bool]) -> None:
+        self._material = material
+        absent = {entity for point in memory.points for entity in point.absent}
+        self._known = {*material.entities, *material.phrases, *memory.vertices} - absent
+        self._in_graph = in_graph
+        self.held: list[str] = []
+
+    def of(self, proposal: dict[str, Any], refusals: Refusals) -> tuple[list[str], list[str]]:
+        known: dict[str, None] = {}
+        absent: dict[str, None] = {}
+        for each in _list(proposal, "entities", refusals):
+            at = whole_number(each)
+            if at is None or not 1 <= at <= len(self._material.entities):
+                refusals.add(NO_ENTITY_NUMBER, each)
+            else:
+                known[self._material.entities[at - 1]] = None
+        for each in _list(proposal, "names", refusals):
+            name = normalise_phrase(each) if isinstance(each, str) and len(each) <= MAX_NAME_CHARS else ""
+            if not name:
+                refusals.add(WRONG_FORM, each)
+            elif name in self._known:
+                known[name] = None
+            elif name in self.held or self._in_graph(name):
+                if name not in self.held:
+                    self.held.append(name)
+                refusals.add(NOT_RETRIEVED, name)
+            else:
+                absent[name] = None
+        while len(known) + len(absent) > MAX_ENTITIES:
+            refusals.add(TOO_MANY, (absent or known).popitem()[0])
+        return list(known), list(absent)
+
+
+def _position(proposal: Any, points: int, refusals: Refusals) -> int | None:
+    """The index of the point that an update names, None (and refused) where there is no such point."""
+    at = whole_number(proposal.get("point")) if isinstance(proposal, dict) else None
+    if at is None:
+        refusals.add(WRONG_FORM, proposal)
+    elif not 1 <= at <= points:
+        refusals.add(NO_POINT, at)
+    else:
+        return at - 1
+    return None
+
+
+def _positions(proposal: Any, points: int, refusals: Refusals) -> list[int]:
+    if not isinstance(proposal, dict):
+        refusals.add(WRONG_FORM, proposal)
+        return []
+    found: dict[int, None] = {}
+    for each in _list(proposal, "points", refusals):
+        at = whole_number(each)
+        if at is None or not 1 <= at <= points:
+            refusals.add(NO_POINT, each)
+        else:
+            found[at - 1] = None
+    return list(found)
+
+
+def _description(proposal: Any) -> str:
+    text = proposal.get("description") if isinstance(proposal, dict) else None
+    return replace_surrogates(" ".join(text.split())[:MAX_DESCRIPTION_CHARS]) if isinstance(text, str) else ""
+
+
+def _passages(proposal: dict[str, Any], material: Material, refusals: Refusals) -> list[str]:
+    """Ids of the passages that the proposal rests on, each once; numbers that were not shown are refused."""
+    found: dict[str, None] = {}
+    for each in _list(proposal, "passages", refusals):
+        at = whole_number(each)
+        if at is None or not 1 <= at <= len(material.passages):
+            refusals.add(NO_PASSAGE_NUMBER, each)
+        else:
+            found[material.passages[at - 1].id] = None
+    return list(found)
+
+
+def _list(proposal: dict[str, Any], name: str, refusals: Refusals) -> list[Any]:
+    value = proposal.get(name)
+    if value is None or isinstance(value, list):
+        return value or []
+    refusals.add(WRONG_FORM, value)
+    return []
+
+
+def _union(*ids: Sequence[str]) -> tuple[str, ...]:
+    """Each once, in the order they come."""
+    return tuple(dict.fromkeys(id for each in ids for id in each))

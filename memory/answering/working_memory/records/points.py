@@ -1,0 +1,65 @@
+"""The working memory: a hypergraph of memory points over the entities of the graph (HGMem, section 3.1)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPoint:
+    """A memory point: a hyperedge that says what is known about several entities together.
+
+    `entities` are normalised phrases, each once, sorted; the graph has at least one of them. `absent` are those that the
+    model named and the graph lacks. `passages` are ids of the passages that the description rests on, at least one, each
+    once, in the order in which they were found.
+    """
+
+    id: str
+    description: str
+    entities: tuple[str, ...]
+    passages: tuple[str, ...]
+    absent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingMemory:
+    """The working memory: a hypergraph whose hyperedges are `points` and whose vertices are their entities.
+
+    `made` counts the points that were ever made in it: the next one gets the id `p<made + 1>`, so no id comes twice.
+    """
+
+    points: tuple[MemoryPoint, ...] = ()
+    made: int = 0
+
+    @property
+    def vertices(self) -> tuple[str, ...]:
+        """Every entity of every point, once, sorted."""
+        return tuple(sorted({entity for point in self.points for entity in point.entities}))
+
+    @property
+    def incidence(self) -> Mapping[str, tuple[str, ...]]:
+        """For each vertex, the ids of the points that it is in."""
+        found: dict[str, list[str]] = {vertex: [] for vertex in self.vertices}
+        for point in self.points:
+            for entity in point.entities:
+                found[entity].append(point.id)
+        return {vertex: tuple(ids) for vertex, ids in found.items()}
+
+    def neighbours(self, entities: Iterable[str]) -> frozenset[str]:
+        """Vertices that share a point with one of `entities`; each of those too where another of them shares its point."""
+        wanted = set(entities)
+        found: set[str] = set()
+        for point in self.points:
+            inside = wanted.intersection(point.entities)
+            if len(inside) > 1:
+                found.update(point.entities)
+            elif inside:
+                found.update(set(point.entities) - inside)
+        return frozenset(found)
+
+    def point(self, id: str) -> MemoryPoint | None:
+        return next((point for point in self.points if point.id == id), None)
+
+    @property
+    def entities_a_point(self) -> float:
+        """The paper's measure of complex relations: the average number of entities a point, 0.0 without points."""
+        return sum(len(point.entities) for point in self.points) / len(self.points) if self.points else 0.0

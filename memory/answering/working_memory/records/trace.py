@@ -1,0 +1,151 @@
+"""A deep question from beginning to end, as plain data: its settings, each step whole, every call to the model.
+
+Everything here is immutable and names texts and passage ids, never rows of a snapshot: a trace outlives its commit.
+`memory.answering.working_memory.records.serialization` turns these types into JSON and back.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from memory.answering.budget import Budget
+from memory.answering.working_memory.records.inquiries import Concern, Inquiry, InvestigationKind
+from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
+from memory.llm.client import Message
+
+TRACE_VERSION = 1
+"""Version of the JSON of traces and working memories."""
+
+Purpose = Literal["judge", "evolve", "merge", "answer"]
+DeepStopReason = Literal["enough", "steps", "nothing new", "calls", "tokens", "seconds", "model"]
+"""Why no further step was made: the judge had enough; all steps were made; no concern, or nothing found for any; a budget
+was reached (three kinds); a model call failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeepSettings:
+    """How a deep question is worked on. `only`, `update` and `merge` are the paper's ablations."""
+
+    steps: int = 3
+    only: InvestigationKind | None = None
+    update: bool = True
+    merge: bool = True
+    budget: Budget = field(default_factory=Budget)
+    concerns: int = 3
+    """Most concerns of one step."""
+    entities: int = 10
+    """Most entities retrieved for a concern."""
+    triples: int = 10
+    """Most triples of those entities."""
+    passages: int = 5
+    """Most passages of those entities."""
+    answer_passages: int = 12
+    """Most passages that the answer is written from."""
+
+
+def check_settings(settings: DeepSettings) -> None:
+    """Raises ValueError, with a sentence for the user, for settings out of range."""
+    least = {"steps": 1, "concerns": 1, "entities": 1, "triples": 0, "passages": 1, "answer_passages": 1}
+    for name, lowest in least.items():
+        if (value := getattr(settings, name)) < lowest:
+            raise ValueError(f"{name} is {value}; a deep question needs at least {lowest}")
+    for name, limit in (("calls", 1), ("tokens", 1), ("seconds", 0)):
+        if (value := getattr(settings.budget, name)) < limit or value == 0:
+            raise ValueError(f"the budget of {name} is {value}; it must be more than 0")
+    if settings.only not in (None, "local", "global"):
+        raise ValueError(f'only is "{settings.only}"; it must be "local" or "global"')
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One call to the model: its prompt and its reply. Either `reply` or `error` is set.
+
+    `requests` counts the requests that were sent (repeated after trouble or an answer of no use). Tokens are the server's
+    own count, else estimated. `cut` says that the reply ran into its length limit: its last entry may be half.
+    """
+
+    purpose: Purpose
+    messages: tuple[Message, ...]
+    reply: str | None = None
+    error: str | None = None
+    requests: int = 1
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Something in a model's output that was refused. `why` is one of a few fixed reasons, for counting."""
+
+    purpose: Purpose
+    why: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class PointChange:
+    """A point after a step, and the points that it came from (none: inserted; one: updated; several: merged)."""
+
+    kind: Literal["inserted", "updated", "merged"]
+    point: MemoryPoint
+    before: tuple[MemoryPoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One step, whole: `memory.answering.working_memory.replay.replay` makes the same `concerns`, `changes`,
+    `refused` and `after` of it.
+
+    `enough` says that the judge found the memory sufficient; then nothing was retrieved. `held` are names that the model gave
+    and that the graph has outside of what was retrieved (looked up in the snapshot, so part of the record). A call that was
+    not made is None: the first step of an empty memory needs no judge, a memory of one point no merging.
+    """
+
+    number: int
+    before: WorkingMemory
+    after: WorkingMemory
+    enough: bool = False
+    concerns: tuple[Concern, ...] = ()
+    inquiries: tuple[Inquiry, ...] = ()
+    changes: tuple[PointChange, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    held: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    """Subqueries of the steps before, which the judge is shown."""
+    judged: ModelCall | None = None
+    evolved: ModelCall | None = None
+    merged: ModelCall | None = None
+    own_seconds: float = 0.0
+    """Seconds of the step without those spent waiting for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A deep question from beginning to end, all on one commit.
+
+    `earlier` is the memory that it began with; `forgotten` are the ids of earlier points that this commit no longer supports.
+    """
+
+    question: str
+    commit: int
+    settings: DeepSettings
+    earlier: WorkingMemory = field(default_factory=WorkingMemory)
+    forgotten: tuple[str, ...] = ()
+    steps: tuple[StepRecord, ...] = ()
+    answered: tuple[ModelCall, ...] = ()
+    """The call for the answer; two where the first failed."""
+    version: int = TRACE_VERSION
+
+    @property
+    def memory(self) -> WorkingMemory:
+        """The memory at the end."""
+        return self.steps[-1].after if self.steps else self.earlier
+
+    @property
+    def calls(self) -> tuple[ModelCall, ...]:
+        """Every call, in order."""
+        of_steps = [
+            call for step in self.steps for call in (step.judged, step.evolved, step.merged) if call is not None
+        ]
+        return (*of_steps, *self.answered)

@@ -1,0 +1,50 @@
+"""What is not taken of a model's answer, and why. The reasons are fixed words, for counting."""
+
+from collections import Counter
+from typing import Any
+
+from memory.answering.working_memory.records.trace import Purpose, Refusal
+from memory.llm.json_answers import replace_surrogates
+
+MAX_LISTED_REFUSALS = 200
+"""Refusals of one call that are listed one by one; the others are only counted."""
+
+NO_POINT = "no such point"
+NO_ENTITY_NUMBER = "no such entity"
+NO_PASSAGE_NUMBER = "no such passage"
+NO_ENTITY = "no entity"
+NO_PASSAGE = "no passage"
+NO_DESCRIPTION = "no description"
+NOT_RETRIEVED = "not retrieved"
+WRONG_FORM = "wrong form"
+TOO_MANY = "too many"
+TWICE = "twice"
+ALONE = "alone"
+SWITCHED_OFF = "switched off"
+CUT_OFF = "cut off"
+
+
+class Refusals:
+    """Collects what is refused of one call's output: `MAX_LISTED_REFUSALS` one by one, the others as counts."""
+
+    def __init__(self, purpose: Purpose) -> None:
+        self._purpose: Purpose = purpose
+        self._listed: list[Refusal] = []
+        self._more: Counter[str] = Counter()
+
+    def add(self, why: str, what: Any) -> None:
+        if len(self._listed) < MAX_LISTED_REFUSALS:
+            self._listed.append(Refusal(self._purpose, why, replace_surrogates(" ".join(str(what).split())[:200])))
+        else:
+            self._more[why] += 1
+
+    @property
+    def all(self) -> list[Refusal]:
+        return self._listed + [Refusal(self._purpose, why, f"{count} more") for why, count in self._more.items()]
+
+
+def without_last(proposed: list[Any], refusals: Refusals) -> list[Any]:
+    """The last list of an answer that was cut off, without its last entry, which may be half a sentence."""
+    if proposed:
+        refusals.add(CUT_OFF, proposed[-1])
+    return proposed[:-1]

@@ -1,0 +1,73 @@
+"""A step again from its record: the same prompts, and from the same replies the same concerns, changes and memory."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from memory.answering.working_memory import prompts
+from memory.answering.working_memory.judgement import judgement
+from memory.answering.working_memory.point_updates import evolve, merge
+from memory.answering.working_memory.prompt_material import material_of
+from memory.answering.working_memory.records.inquiries import Concern, Inquiry
+from memory.answering.working_memory.records.points import WorkingMemory
+from memory.answering.working_memory.records.trace import DeepSettings, ModelCall, StepRecord
+from memory.answering.working_memory.step import evolve_messages, first, is_first, wants_merging, with_merging
+from memory.llm.json_answers import parse
+
+
+def replay(
+    record: StepRecord,
+    question: str,
+    settings: DeepSettings,
+    retrieve: Callable[[WorkingMemory, Concern], Inquiry] | None = None,
+) -> StepRecord:
+    """What the step comes to when it is worked out once more; equal to `record` where nothing is hidden.
+
+    The model's replies (and failures) are the recorded ones. `retrieve`, where given, retrieves again, on the same commit;
+    without it what was found is the recorded too. Raises BadAnswer where a recorded reply cannot be read.
+    """
+    again = StepRecord(record.number, record.before, record.before, asked=record.asked, own_seconds=record.own_seconds)
+    if is_first(record):
+        said = first(question)
+    else:
+        if record.judged is None:
+            return again
+        messages = prompts.judge(question, record.before, record.asked, settings)
+        again = replace(again, judged=replace(record.judged, messages=messages))
+        if record.judged.reply is None:
+            return again
+        said = judgement(_value(record.judged), record.before, record.asked, settings, record.judged.cut)
+    again = replace(again, enough=said.enough, concerns=said.concerns, refused=said.refused)
+    if said.enough or not said.concerns:
+        return again
+    inquiries = record.inquiries
+    if retrieve is not None:
+        withheld = {inquiry.concern: inquiry.withheld for inquiry in record.inquiries}
+        found = [retrieve(record.before, concern) for concern in said.concerns]
+        inquiries = tuple(replace(each, withheld=withheld.get(each.concern, ())) for each in found)
+    again = replace(again, inquiries=inquiries)
+    if record.evolved is None:
+        return again
+    again = replace(again, evolved=replace(record.evolved, messages=evolve_messages(question, again, settings)))
+    if record.evolved.reply is None:
+        return again
+    in_graph = set(record.held)
+    material, proposed = material_of(inquiries), _value(record.evolved)
+    evolution = evolve(record.before, material, proposed, settings, in_graph.__contains__, record.evolved.cut)
+    again = replace(
+        again,
+        after=evolution.memory,
+        changes=evolution.changes,
+        refused=(*again.refused, *evolution.refused),
+        held=evolution.held,
+    )
+    if record.merged is None or not wants_merging(again, settings):
+        return again
+    again = replace(again, merged=replace(record.merged, messages=prompts.merge(question, again.after)))
+    if record.merged.reply is None:
+        return again
+    return with_merging(again, merge(again.after, _value(record.merged), record.merged.cut))
+
+
+def _value(call: ModelCall) -> object:
+    assert call.reply is not None
+    return parse(call.reply).value

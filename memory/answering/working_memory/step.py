@@ -1,0 +1,240 @@
+"""One step of HGMem: judge, retrieve, update and insert, merge (sections 3.3 and 3.4).
+
+Calls and retrieval are made here. Pure functions turn their results into concerns and points, so that `replay` can do it again
+from the record.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from memory.answering.budget import BudgetReached
+from memory.answering.working_memory import prompts
+from memory.answering.working_memory.deep_context import DeepContext
+from memory.answering.working_memory.evidence import inquire
+from memory.answering.working_memory.judgement import Judgement, judgement
+from memory.answering.working_memory.model_call import CallFailure, CallResult, call_model
+from memory.answering.working_memory.point_updates import Evolution, evolve, lists, merge
+from memory.answering.working_memory.prompt_material import at_most, material_of, shortened
+from memory.answering.working_memory.records.events import EvidenceFound, MemoryJudged, PointsChanged, StepBegan
+from memory.answering.working_memory.records.inquiries import Concern, Inquiry
+from memory.answering.working_memory.records.points import WorkingMemory
+from memory.answering.working_memory.records.trace import DeepSettings, DeepStopReason, StepRecord
+from memory.encoder.errors import EncoderServerDown
+from memory.llm.client import Message
+from store.snapshot import Snapshot
+
+SHORTENINGS = 2
+"""How often in a step half of the passages are withheld from a model that finds the prompt too long."""
+CUT_JUDGEMENT = "the model's answer was cut off before it had named one thing that is missing"
+
+
+@dataclass(frozen=True, slots=True)
+class StepsEnd:
+    """Why the steps end with this one. `failure` is the failed call, where one ended them."""
+
+    stopped: DeepStopReason
+    failure: CallFailure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """A step that was made. `note` tells the user what went wrong where that did not end the steps."""
+
+    record: StepRecord
+    end: StepsEnd | None = None
+    note: str | None = None
+
+
+async def run_step(context: DeepContext, number: int, memory: WorkingMemory, asked: Sequence[str]) -> StepResult:
+    """The step after `memory`; `asked` are the subqueries before it. Never raises for what the model does."""
+    began, waited = time.monotonic(), context.spending.model_seconds
+    context.on_event(StepBegan(number, len(memory.points)))
+    made = await _run(context, StepRecord(number, memory, memory, asked=tuple(asked)))
+    own = time.monotonic() - began - (context.spending.model_seconds - waited)
+    return replace(made, record=replace(made.record, own_seconds=round(max(own, 0.0), 6)))
+
+
+async def _run(context: DeepContext, record: StepRecord) -> StepResult:
+    settings, memory, number = context.settings, record.before, record.number
+    if is_first(record):
+        said = first(context.question)
+    else:
+        judged = await call_model(
+            context.client,
+            context.spending,
+            "judge",
+            prompts.judge(context.question, memory, record.asked, settings),
+            prompts.JUDGE,
+            _judging(record, settings),
+        )
+        record = replace(record, judged=judged.call)
+        if judged.value is None:
+            return StepResult(record, _ended(judged))
+        said = judgement(judged.value, memory, record.asked, settings, judged.call.cut)
+    record = replace(record, enough=said.enough, concerns=said.concerns, refused=said.refused)
+    context.on_event(MemoryJudged(number, said.enough, said.concerns))
+    if said.enough:
+        return StepResult(record, StepsEnd("enough"))
+    if not said.concerns:
+        half = record.judged is not None and record.judged.cut
+        return StepResult(
+            record, StepsEnd("model", CallFailure("model", CUT_JUDGEMENT)) if half else StepsEnd("nothing new")
+        )
+
+    found = await _retrieval(context, memory, said.concerns)
+    if isinstance(found, CallFailure):
+        return StepResult(record, StepsEnd(found.stopped, found))
+    inquiries = found
+    record = replace(record, inquiries=inquiries)
+    for inquiry in inquiries:
+        context.on_event(EvidenceFound(number, inquiry))
+    if not any(inquiry.passages for inquiry in inquiries):
+        return StepResult(record, StepsEnd("nothing new") if is_first(record) else None)
+
+    record, evolving = await _evolving(context, record)
+    if evolving.value is None:
+        return StepResult(record, _ended(evolving))
+    evolution = evolve(
+        memory, material_of(record.inquiries), evolving.value, settings, _in_graph(context.snapshot), evolving.call.cut
+    )
+    record = replace(
+        record,
+        after=evolution.memory,
+        changes=evolution.changes,
+        refused=(*record.refused, *evolution.refused),
+        held=evolution.held,
+    )
+    context.on_event(PointsChanged(number, evolution.changes, evolution.refused))
+    if not wants_merging(record, settings):
+        return StepResult(record)
+    return await _merging(context, record)
+
+
+async def _evolving(context: DeepContext, record: StepRecord) -> tuple[StepRecord, CallResult[Any]]:
+    """Asks for updates and insertions; again with half of the passages where the model finds the prompt too long."""
+    if context.shown_passages:
+        record = replace(record, inquiries=at_most(record.inquiries, min(context.shown_passages)))
+    for tries_left in reversed(range(SHORTENINGS + 1)):
+        asked = await call_model(
+            context.client,
+            context.spending,
+            "evolve",
+            evolve_messages(context.question, record, context.settings),
+            prompts.evolve_shape(context.settings),
+            _shaped("inserts", "updates"),
+        )
+        record = replace(record, evolved=asked.call)
+        if asked.failure is None or not asked.failure.too_long or not tries_left:
+            break
+        shorter = shortened(record.inquiries)
+        if shorter is None:
+            break
+        record = replace(record, inquiries=shorter)
+        context.shown_passages.append(len(material_of(shorter).passages))
+    return record, asked
+
+
+async def _merging(context: DeepContext, record: StepRecord) -> StepResult:
+    memory = record.after
+    asked = await call_model(
+        context.client,
+        context.spending,
+        "merge",
+        prompts.merge(context.question, memory),
+        prompts.MERGE,
+        _shaped("merges"),
+    )
+    record = replace(record, merged=asked.call)
+    if asked.value is None:
+        ended = _ended(asked)
+        if ended.stopped != "model":
+            return StepResult(record, ended)
+        # Nothing is lost: the points stay apart. If the server is gone, the next call ends the steps.
+        return StepResult(
+            record, note=f"merging failed in step {record.number} ({asked.call.error}); the points stay apart"
+        )
+    evolution = merge(memory, asked.value, asked.call.cut)
+    record = with_merging(record, evolution)
+    context.on_event(PointsChanged(record.number, evolution.changes, evolution.refused))
+    return StepResult(record)
+
+
+def is_first(record: StepRecord) -> bool:
+    """Whether the step begins without a point: then there is nothing to judge, and the question itself is the subquery."""
+    return record.number == 1 and not record.before.points
+
+
+def first(question: str) -> Judgement:
+    """The judgement of an empty memory: the question is a concern beyond it."""
+    return Judgement(False, (Concern(question, question),))
+
+
+def evolve_messages(question: str, record: StepRecord, settings: DeepSettings) -> tuple[Message, ...]:
+    subqueries = [concern.subquery for concern in record.concerns]
+    return prompts.evolve(question, subqueries, record.before, material_of(record.inquiries), settings)
+
+
+def wants_merging(record: StepRecord, settings: DeepSettings) -> bool:
+    """Whether a call for merging can bring anything new: the step changed something, and there are two points."""
+    return settings.merge and len(record.after.points) > 1 and bool(record.changes)
+
+
+def with_merging(record: StepRecord, evolution: Evolution) -> StepRecord:
+    return replace(
+        record,
+        after=evolution.memory,
+        changes=(*record.changes, *evolution.changes),
+        refused=(*record.refused, *evolution.refused),
+    )
+
+
+def _shaped(*names: str) -> Callable[[Any], Any]:
+    """Accepts JSON with one of the lists; for any other the client asks again."""
+
+    def read(value: Any) -> Any:
+        lists(value, *names)
+        return value
+
+    return read
+
+
+def _judging(record: StepRecord, settings: DeepSettings) -> Callable[[Any], Any]:
+    """Accepts JSON that is a judgement; for any other the client asks again."""
+
+    def read(value: Any) -> Any:
+        judgement(value, record.before, record.asked, settings)
+        return value
+
+    return read
+
+
+def _in_graph(snapshot: Snapshot) -> Callable[[str], bool]:
+    return lambda phrase: snapshot.phrase_row(phrase) is not None
+
+
+async def _retrieval(
+    context: DeepContext, memory: WorkingMemory, concerns: Sequence[Concern]
+) -> tuple[Inquiry, ...] | CallFailure:
+    def all_of_them() -> tuple[Inquiry, ...]:
+        return tuple(
+            inquire(context.snapshot, context.encoder, memory, concern, context.settings) for concern in concerns
+        )
+
+    try:
+        async with asyncio.timeout(context.spending.require_seconds(final=False)):
+            inquiries: tuple[Inquiry, ...] = await context.in_thread(all_of_them)
+        return inquiries
+    except EncoderServerDown as error:
+        return CallFailure("model", str(error))
+    except BudgetReached as reached:
+        return CallFailure(reached.limit, str(reached))
+    except TimeoutError:
+        return CallFailure("seconds", str(context.spending.out_of_time()))
+
+
+def _ended(called: CallResult[Any]) -> StepsEnd:
+    assert called.failure is not None
+    return StepsEnd(called.failure.stopped, called.failure)

@@ -1,0 +1,156 @@
+"""Writes the answer to a deep question: by the model from points and passages, else from what is at hand without it."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory.answering import reader
+from memory.answering.answer_stream import stream_answer
+from memory.answering.budget import BudgetReached, fit_passages
+from memory.answering.working_memory import prompts
+from memory.answering.working_memory.answer import (
+    CitedPassage,
+    answer_from_passages,
+    answer_from_points,
+    answer_passages,
+    cited,
+    halved,
+)
+from memory.answering.working_memory.deep_context import DeepContext
+from memory.answering.working_memory.evidence import Vector
+from memory.answering.working_memory.model_call import CallFailure, CallResult, call_model, failure_of
+from memory.answering.working_memory.records.events import AnswerGrew
+from memory.answering.working_memory.records.inquiries import FoundPassage
+from memory.answering.working_memory.records.points import WorkingMemory
+from memory.answering.working_memory.records.trace import ModelCall, StepRecord
+from memory.answering.working_memory.step import StepsEnd
+from memory.encoder.errors import EncoderServerDown
+from memory.llm.errors import ModelDown
+from memory.llm.json_answers import replace_surrogates
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenAnswer:
+    """The answer, and the calls that were made for it. `written` is false where the model did not write it."""
+
+    text: str
+    citations: tuple[CitedPassage, ...]
+    calls: list[ModelCall]
+    short: str = ""
+    found: bool = False
+    written: bool = True
+    note: str | None = None
+
+
+async def write_answer(
+    context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord], end: StepsEnd
+) -> WrittenAnswer:
+    """Asks the model, and once more where it fails. Raises ModelError where it fails and the memory has no point."""
+    found = await _passages(context, memory, steps)
+    if not found and not memory.points:
+        if end.failure is not None and end.stopped == "model":
+            raise end.failure.error or ModelDown(end.failure.message)
+        text = reader.NOT_IN_MEMORY if end.failure is None else reader.NO_ANSWER_WRITTEN
+        return WrittenAnswer(text, (), [], written=end.failure is None)
+    shown = fit_passages(found, lambda some: prompts.answer(context.question, memory, some), context.spending)
+    result = await _streamed(context, memory, shown)
+    calls = [result.call]
+    if result.failure is not None and result.failure.stopped == "model":
+        if result.failure.too_long:
+            shown = halved(shown)
+        result = await _asked_again(context, memory, shown)
+        calls.append(result.call)
+    if result.value is not None:
+        answer = result.value
+        return WrittenAnswer(answer.text, cited(answer, memory, shown), calls, answer.short, answer.found)
+    assert result.failure is not None
+    if memory.points:
+        text, citations = answer_from_points(memory, found)
+        note = f"the answer could not be written ({result.failure.message}): these are the memory's points"
+    elif result.failure.error is not None:
+        raise result.failure.error
+    else:
+        text, citations = answer_from_passages(found)
+        note = f"the answer could not be written ({result.failure.message})"
+    context.on_event(AnswerGrew(text))
+    return WrittenAnswer(text, citations, calls, written=False, note=note)
+
+
+async def _passages(
+    context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord]
+) -> tuple[FoundPassage, ...]:
+    """The passages for the answer; in the order they came where the encoder cannot be had in time."""
+
+    def select(vector: Vector | None) -> tuple[FoundPassage, ...]:
+        known = (
+            vector if vector is not None and vector.any() else None
+        )  # a zero vector: the encoder knows nothing of it
+        return answer_passages(context.snapshot, known, memory, steps, context.settings)
+
+    try:
+        async with asyncio.timeout(context.spending.require_seconds(final=True)):
+            found: tuple[FoundPassage, ...] = await context.in_thread(
+                lambda: select(context.encoder.encode_query(context.question))
+            )
+        return found
+    except (EncoderServerDown, BudgetReached, TimeoutError):
+        return select(None)
+
+
+async def _streamed(
+    context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...]
+) -> CallResult[reader.Answer]:
+    """Asks for the answer once and shows it as it is written."""
+    messages, spending = prompts.answer(context.question, memory, passages), context.spending
+    began = time.monotonic()
+    try:
+        limit_s = spending.require_call(messages, final=True)
+        spending.take_request(final=True)
+    except BudgetReached as reached:
+        error = str(reached)
+        return CallResult(ModelCall("answer", messages, None, error, 0), None, CallFailure(reached.limit, error))
+    streamed = await stream_answer(
+        context.client, messages, len(passages), limit_s, lambda text: context.on_event(AnswerGrew(text))
+    )
+    seconds = time.monotonic() - began
+    spending.model_seconds += seconds
+    spending.charge(0, streamed.prompt_tokens, streamed.completion_tokens)
+    failure = None
+    if isinstance(streamed.error, TimeoutError):
+        failure = CallFailure("seconds", str(spending.out_of_time()))
+    elif streamed.error is not None:
+        failure = failure_of(streamed.error)
+    call = ModelCall(
+        "answer",
+        messages,
+        replace_surrogates(streamed.reply.text) if failure is None else None,
+        failure.message if failure is not None else None,
+        1,
+        streamed.prompt_tokens,
+        streamed.completion_tokens,
+        round(seconds, 6),
+        failure is None and streamed.reply.cut,
+    )
+    return CallResult(call, streamed.answer, failure)
+
+
+async def _asked_again(
+    context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...]
+) -> CallResult[reader.Answer]:
+    """Asks for the answer once more, without showing it before it is whole."""
+    count = len(passages)
+    again = await call_model(
+        context.client,
+        context.spending,
+        "answer",
+        prompts.answer(context.question, memory, passages),
+        reader.ANSWER_SCHEMA,
+        lambda value: (value, reader.answer_from_json(value, count)),
+        retries=0,
+    )
+    if again.value is None:
+        return CallResult(again.call, None, again.failure)
+    answer = reader.answer_from_json(again.value[0], count, again.call.cut)
+    context.on_event(AnswerGrew(answer.text))
+    return CallResult(again.call, answer)

@@ -1,0 +1,48 @@
+"""Queries go first: indexing steps aside while one is being encoded."""
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_PATIENCE_S = 0.05
+"""How long indexing steps aside at most, each time it is asked: an endless stream of queries slows it, never stops it."""
+_NICER = 5
+"""A query gets three times the processor time of an indexing thread where they compete."""
+
+
+class QueryPriority:
+    """Shared by the threads that encode. Queries never wait here; indexing does, between two pieces of its work."""
+
+    def __init__(self, patience_s: float = _PATIENCE_S) -> None:
+        self._patience_s = patience_s
+        self._lock = threading.Lock()
+        self._queries = 0
+        self._clear = threading.Event()
+        self._clear.set()
+
+    @contextmanager
+    def query_under_way(self) -> Iterator[None]:
+        """Indexing steps aside while the body runs."""
+        with self._lock:
+            self._queries += 1
+            self._clear.clear()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._queries -= 1
+                if not self._queries:
+                    self._clear.set()
+
+    def yield_to_queries(self) -> None:
+        """Called by indexing: returns once no query is being encoded, or its patience is over."""
+        self._clear.wait(self._patience_s)
+
+
+def lower_thread_priority() -> None:
+    """Lowers the calling thread's priority, where threads have one of their own (Linux), so that queries are served first."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _NICER))

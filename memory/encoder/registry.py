@@ -1,0 +1,173 @@
+"""The encoder backends, each declared once: configuration, cross checks, the daemon, `doctor` and the docs derive from here.
+
+A backend's code stands in its own file and is imported when the encoder is made, so this module imports nothing heavy.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.encoder import packaged_model
+
+if TYPE_CHECKING:
+    from memory.types import Encoder
+    from store.types import EncoderIdentity
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EmbeddingServer:
+    """Where the embeddings come from, for a backend that asks a server. `key` is the secret itself."""
+
+    base_url: str
+    key: str | None = None
+    timeout_s: float = 60.0
+    max_retries: int = 5
+    query_prefix: str | None = None
+    """None: as the model's makers document it."""
+    passage_prefix: str | None = None
+    known_dim: int | None = None
+    """Length of the vectors, where an earlier run learnt it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderSettings:
+    """`[encoder]`. `batch_size`: most texts that go through a model at once."""
+
+    model: str
+    batch_size: int
+    device: str
+    server: EmbeddingServer | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderBackend:
+    name: str
+    """As `[encoder] backend` has it."""
+    summary: str
+    """One sentence for docs and `doctor`."""
+    make: "Callable[[EncoderSettings], Encoder]"
+    identity: "Callable[[str], EncoderIdentity | None]" = lambda _model: None
+    """The identity that an encoder of this model will have, None where only loading it tells."""
+    needs_server: bool = False
+    loads_model_files: bool = False
+    """Whether `[encoder] model` names files on this machine, which `doctor` looks for."""
+    memory_bytes: int
+    """What an empty hippod with this encoder takes: its libraries, the model, two parsers at work."""
+
+
+def _hash(settings: EncoderSettings) -> "Encoder":
+    from memory.encoder.hashing import HashEncoder
+
+    return HashEncoder(_hash_dim(settings.model))
+
+
+def _hash_identity(model: str) -> "EncoderIdentity":
+    from memory.encoder.hashing import NAME
+    from store.types import EncoderIdentity
+
+    return EncoderIdentity(NAME, _hash_dim(model))
+
+
+def _hash_dim(model: str) -> int:
+    from memory.encoder.hashing import DEFAULT_DIM
+
+    return int(model) if model.isascii() and model.isdigit() else DEFAULT_DIM
+
+
+def _sentence_transformers(settings: EncoderSettings) -> "Encoder":
+    model, batch_size, device = settings.model, settings.batch_size, _torch_device(settings.device)
+    if not packaged_model.is_packaged(model):
+        from memory.encoder.sentence_transformer import SentenceTransformerEncoder
+
+        return SentenceTransformerEncoder(model, model, batch_size, device)
+    folder = packaged_model.model_dir()
+    if device == "cpu":
+        from memory.encoder.minilm import MiniLMEncoder
+
+        return MiniLMEncoder(folder, batch_size)
+    from memory.encoder.sentence_transformer import SentenceTransformerEncoder
+
+    return SentenceTransformerEncoder(str(folder), packaged_model.NAME, batch_size, device)
+
+
+def _sentence_transformers_identity(model: str) -> "EncoderIdentity | None":
+    from store.types import EncoderIdentity
+
+    if not packaged_model.is_packaged(model):
+        return None
+    return EncoderIdentity(packaged_model.NAME, packaged_model.DIM)
+
+
+def _torch_device(device: str) -> str:
+    """`device` for torch: "auto" becomes an accelerator if torch finds one, else "cpu"."""
+    if device != "auto":
+        return device
+    import torch
+
+    return str(torch.accelerator.current_accelerator()) if torch.accelerator.is_available() else "cpu"
+
+
+def _openai(settings: EncoderSettings) -> "Encoder":
+    from memory.encoder.openai import OpenAIEncoder
+
+    if settings.server is None:
+        raise ValueError('[encoder] backend = "openai" needs a server.')
+    return OpenAIEncoder(settings.model, settings.batch_size, settings.server)
+
+
+BACKENDS = {
+    backend.name: backend
+    for backend in (
+        EncoderBackend(
+            name="sentence-transformers",
+            summary="A sentence-transformers model runs here; all-MiniLM-L6-v2 is installed with hippod and needs no network.",
+            make=_sentence_transformers,
+            identity=_sentence_transformers_identity,
+            loads_model_files=True,
+            memory_bytes=3 * GIB // 2,
+        ),
+        EncoderBackend(
+            name="openai",
+            summary="A server that speaks OpenAI's protocol makes the vectors.",
+            make=_openai,
+            needs_server=True,
+            memory_bytes=GIB // 2,
+        ),
+        EncoderBackend(
+            name="hash",
+            summary="Feature hashing without a model finds little but equal words: for tests and very small machines.",
+            make=_hash,
+            identity=_hash_identity,
+            memory_bytes=GIB // 2,
+        ),
+    )
+}
+"""By name, in the order in which they are offered."""
+
+
+def make_encoder(
+    backend: str, model: str, batch_size: int, device: str, server: EmbeddingServer | None = None
+) -> "Encoder":
+    """Loads the encoder that the configuration names. Takes up to seconds; may run in any thread.
+
+    `backend`: a name in `BACKENDS`. `model`: for "sentence-transformers" a model's name or folder ("all-MiniLM-L6-v2" is
+    installed with hippod and never touches the network); for "hash" the dimension in digits, any other text meaning 256.
+    `batch_size`: most texts that go through a model at once. `device`: "cpu", "cuda", "cuda:1", "mps", or "auto" for the
+    best there is; "hash" and "openai" have none.
+
+    Raises `ValueError` for a backend, batch size or dimension that cannot be, `EncoderUnavailable` when the model cannot be
+    loaded.
+    """
+    if batch_size < 1:
+        raise ValueError(f"[encoder] batch_size is {batch_size}; it must be at least 1.")
+    if backend not in BACKENDS:
+        *names, last = (f'"{name}"' for name in BACKENDS)
+        raise ValueError(f'[encoder] backend is "{backend}"; it must be {", ".join(names)} or {last}.')
+    return BACKENDS[backend].make(EncoderSettings(model, batch_size, device, server))
+
+
+def identity_before_loading(backend: str, model: str) -> "EncoderIdentity | None":
+    """The identity that the encoder will have, where it is known without loading a model; else `None`."""
+    return BACKENDS[backend].identity(model) if backend in BACKENDS else None

@@ -1,0 +1,113 @@
+"""Any other model that sentence-transformers can load, and the packaged one on an accelerator."""
+
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.encoder.errors import EncoderUnavailable
+from memory.encoder.priority import QueryPriority
+from memory.encoder.text_preparation import tokenizable
+from memory.encoder.vocabulary import Vocabulary
+from memory.types import Matrix
+from store.types import EncoderIdentity
+
+QUERIES_REMEMBERED = 64
+_CHARACTERS_A_TOKEN = 32
+"""A text is cut to this many characters for each token the model takes, before it is tokenised."""
+_WINDOW_TEXTS = 1024
+
+
+class SentenceTransformerEncoder:
+    """`memory.types.Encoder` through `SentenceTransformer`, with the model's own prompts for documents and queries.
+
+    Texts of one token length go through the model together, so nothing is padded. What the processor's or accelerator's
+    kernels do with other batch sizes is theirs: a text's vector repeats to some 1e-6. Texts beyond the model's maximum
+    are cut there. A text of which the tokeniser knows nothing (`memory.encoder.vocabulary`) has the zero vector.
+    """
+
+    def __init__(self, model: str, name: str, batch_size: int, device: str | None) -> None:
+        """Loads `model` (a folder, or a name on the Hugging Face hub or in its cache); seconds, may run in any thread."""
+        self._model = _load(model, name, device)
+        self._limit = _CHARACTERS_A_TOKEN * (self._model.max_seq_length or 512)
+        tokenizer = self._model.tokenizer
+        self._vocabulary = Vocabulary(tokenizer.get_vocab(), tokenizer.unk_token, tokenizer.all_special_ids)
+        self._batch_size = batch_size
+        self._priority = QueryPriority()
+        # The library's tokenisers refuse to be used by two threads at once.
+        self._one_at_a_time = threading.Lock()
+        self._remembered = lru_cache(QUERIES_REMEMBERED)(self._encode_query)
+        self.identity = EncoderIdentity(name, int(self._model.get_embedding_dimension()))
+
+    def encode(self, texts: Sequence[str]) -> Matrix:
+        vectors = np.zeros((len(texts), self.identity.dim), dtype=np.float32)
+        for start in range(0, len(texts), _WINDOW_TEXTS):
+            window = [tokenizable(text, self._limit) for text in texts[start : start + _WINDOW_TEXTS]]
+            for rows in self._batches(window):
+                self._priority.yield_to_queries()
+                with self._one_at_a_time:
+                    found = self._model.encode_document(
+                        [window[row] for row in rows],
+                        batch_size=len(rows),
+                        normalize_embeddings=True,
+                        show_progress_bar=False,
+                    )
+                vectors[[start + row for row in rows]] = found
+        return vectors
+
+    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
+        return self.encode(texts)
+
+    def encode_query(self, text: str) -> NDArray[np.float32]:
+        return self._remembered(tokenizable(text, self._limit))
+
+    def _encode_query(self, text: str) -> NDArray[np.float32]:
+        if self._tokens([text])[0] is None:
+            vector = np.zeros(self.identity.dim, np.float32)
+        else:
+            with self._priority.query_under_way(), self._one_at_a_time:
+                found = self._model.encode_query(text, normalize_embeddings=True, show_progress_bar=False)
+            vector = np.asarray(found, dtype=np.float32)
+        vector.setflags(write=False)
+        return vector
+
+    def _tokens(self, texts: list[str]) -> list[list[int] | None]:
+        """The tokens of each text, None where they say nothing of it."""
+        with self._one_at_a_time:
+            ids = self._model.tokenizer(texts, truncation=True, max_length=self._model.max_seq_length)["input_ids"]
+        return [tokens if self._vocabulary.knows(tokens) else None for tokens in ids]
+
+    def _batches(self, texts: list[str]) -> list[list[int]]:
+        """Rows of known texts of equal token length, at most `batch_size` together, shortest first."""
+        by_length: dict[int, list[int]] = {}
+        for row, tokens in enumerate(self._tokens(texts)):
+            if tokens is not None:
+                by_length.setdefault(len(tokens), []).append(row)
+        return [
+            rows[i : i + self._batch_size]
+            for _, rows in sorted(by_length.items())
+            for i in range(0, len(rows), self._batch_size)
+        ]
+
+
+def _load(model: str, name: str, device: str | None) -> Any:
+    # Imported here, as it takes seconds that the packaged model and the hash encoder do not need.
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        # Safetensors only: the older weight files are pickles, which run code when they are read.
+        return SentenceTransformer(
+            model, device=device, trust_remote_code=False, model_kwargs={"use_safetensors": True}
+        )
+    except Exception as error:
+        # Whatever the library, the hub or the accelerator raised: the reader needs to know which model, and what to do.
+        reason = str(error).strip().splitlines()
+        raise EncoderUnavailable(
+            f"The encoder {name} cannot be loaded on {device or 'the default device'} "
+            f"({type(error).__name__}: {reason[0] if reason else 'no reason given'}); give [encoder] model the name of a "
+            "sentence-transformers model with safetensors weights that this machine has in its Hugging Face cache or can "
+            "download, a folder that holds one, or all-MiniLM-L6-v2, which is installed with hippod."
+        ) from error

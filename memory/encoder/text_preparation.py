@@ -1,0 +1,41 @@
+"""A text before it is encoded: cut and made valid Unicode, and the prefix that its model asks for."""
+
+_TASK = "Given a question, retrieve passages that answer it"
+
+MODEL_PREFIXES: tuple[tuple[str, str, str], ...] = (
+    ("e5-mistral", f"Instruct: {_TASK}\nQuery: ", ""),
+    ("multilingual-e5-large-instruct", f"Instruct: {_TASK}\nQuery: ", ""),
+    ("e5-", "query: ", "passage: "),
+    ("nv-embed", f"Instruct: {_TASK}\nQuery: ", ""),
+    ("gritlm", f"<|user|>\n{_TASK}\n<|embed|>\n", "<|embed|>\n"),
+    ("gte-qwen2", f"Instruct: {_TASK}\nQuery: ", ""),
+    ("qwen3-embedding", f"Instruct: {_TASK}\nQuery:", ""),
+    ("nomic-embed", "search_query: ", "search_document: "),
+    ("snowflake-arctic-embed", "Represent this sentence for searching relevant passages: ", ""),
+    ("mxbai-embed", "Represent this sentence for searching relevant passages: ", ""),
+    ("bge-m3", "", ""),
+    ("bge-", "Represent this sentence for searching relevant passages: ", ""),
+    ("embeddinggemma", "task: search result | query: ", "title: none | text: "),
+)
+"""(part of the model's name in lower case, prefix of a query, prefix of a text), as the model's makers document them. The first
+row that fits counts."""
+
+
+def prefixes_of(model: str) -> tuple[str, str]:
+    """(prefix of a query, prefix of a text) for `model`, two empty strings for a model that is not known."""
+    name = model.lower()
+    return next(((query, text) for part, query, text in MODEL_PREFIXES if part in name), ("", ""))
+
+
+def tokenizable(text: str, limit: int) -> str:
+    """The first `limit` characters of `text`, valid Unicode.
+
+    Cut before tokenising, because a tokeniser reads all of a megabyte before it throws all but a page away. Surrogates
+    that stand as a pair become the character they mean, lone ones U+FFFD (a tokeniser refuses either).
+    """
+    text = text[:limit]
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text

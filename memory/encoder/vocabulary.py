@@ -1,0 +1,70 @@
+"""Whether a model's tokeniser knows anything of a text. Where it does not, the text's vector would say nothing: it is zero.
+
+A model that never saw a language still gives its texts vectors. Its tokeniser makes most characters the unknown token, or cuts
+words into single letters, and nearly all such texts come out alike. Cosines between them mean nothing, however high.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+LEAST_WORD_PIECES = 100
+"""Pieces of two letters or more that the vocabulary has of a script that the model was made for. That of the packaged model has
+26,587 of Latin letters, 8 of Cyrillic ones, 4 of Greek ones and none of any other script."""
+
+LEAST_PIECES = 2_000
+"""Pieces of any length that do as well, for a script in which a character is a word or half of one. The packaged model's
+vocabulary has 488 Chinese characters, models for many languages have thousands."""
+
+UNKNOWN_SHARE = 0.5
+"""Beyond this share of tokens that say nothing, a text is unknown."""
+
+_SAYS_NOTHING, _SAYS_SOMETHING, _NOT_COUNTED = 0, 1, 2
+
+
+class Vocabulary:
+    """What each token of a tokeniser says of a text. Immutable, so thread-safe."""
+
+    def __init__(self, pieces: Mapping[str, int], unknown: str | None, special: Iterable[int]) -> None:
+        """`pieces`: the vocabulary with its numbers; `unknown`: the piece that stands for what is in none of them; `special`:
+        numbers that stand for no text."""
+        scripts = {piece: _script(piece) for piece in pieces}
+        every = Counter(script for script in scripts.values() if script is not None)
+        words = Counter(script for piece, script in scripts.items() if script is not None and len(_letters(piece)) > 1)
+        self._says = bytearray([_NOT_COUNTED]) * (max(pieces.values(), default=0) + 1)
+        for piece, number in pieces.items():
+            script = scripts[piece]
+            if script is not None:
+                known = words[script] >= LEAST_WORD_PIECES or every[script] >= LEAST_PIECES
+                self._says[number] = _SAYS_SOMETHING if known else _SAYS_NOTHING
+            elif any(character.isdigit() for character in piece):
+                self._says[number] = _SAYS_SOMETHING
+        for number in special:
+            self._says[number] = _NOT_COUNTED
+        if unknown is not None and unknown in pieces:
+            self._says[pieces[unknown]] = _SAYS_NOTHING
+
+    def knows(self, tokens: Iterable[int]) -> bool:
+        """Whether at most half of the tokens that stand for words, letters or digits say nothing. True where there are none."""
+        counts = [0, 0, 0]
+        for token in tokens:
+            counts[self._says[token]] += 1
+        nothing, something, _ = counts
+        return nothing <= UNKNOWN_SHARE * (nothing + something)
+
+
+def _letters(piece: str) -> str:
+    return "".join(filter(str.isalpha, piece))
+
+
+def _script(piece: str) -> str | None:
+    """The script of a piece's first letter, None where it has no letter."""
+    letters = _letters(piece)
+    return _script_of(letters[0]) if letters else None
+
+
+@cache
+def _script_of(letter: str) -> str:
+    """As Unicode's names begin: "LATIN", "CJK", "HANGUL"."""
+    return unicodedata.name(letter, "?").split(maxsplit=1)[0]

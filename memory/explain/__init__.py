@@ -1,0 +1,1 @@
+"""Why a passage was found, and the part of the graph around a query."""

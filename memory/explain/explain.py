@@ -1,0 +1,122 @@
+"""Why a passage was found: the seeds that its PageRank comes from, and the strongest path that leads to it.
+
+PageRank is linear in the reset weights r: score(p) = Σₛ r(s) z(s), where z(s) is what one unit at s adds to p. All of z
+comes from one further walk, from p: with A symmetric and M = (1 - d)(I - d A D⁻¹)⁻¹, the matrix M D is symmetric, hence
+Mᵀ c = D⁻¹ M (D c).
+
+A score is also a sum over paths from a seed, each worth (1 - d) r(s) times the product of d A(u, v) / D(u) over its edges;
+`memory.explain.strongest_path` finds the strongest.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.explain.explanation import PassageExplanation, PathNode, SeedShare, StrongestPath
+from memory.explain.provenance import context_edge, phrase_edge
+from memory.explain.strongest_path import StrongestPathSearch
+from memory.retrieval.ppr import pagerank_reordered
+from memory.retrieval.query_context import Floats, QueryContext
+from memory.retrieval.ranking import PageRankResult, Ranking
+from memory.retrieval.top_k import cosines
+from store.snapshot import Snapshot
+
+NAMED_PASSAGES = 5
+"""How many other passages are named as seeds of a score."""
+
+
+def explain(context: QueryContext, ranking: Ranking, rows: Sequence[int]) -> tuple[PassageExplanation, ...]:
+    """One explanation for each of the passages `rows`. Costs a walk a passage and a search over the nodes of most PageRank."""
+    chosen = np.array(rows, np.int64)
+    if context.passages_by_words:
+        similarities = context.similarities[chosen].astype(np.float64).tolist()
+    else:
+        similarities = cosines(context.snapshot.passage_vectors, context.vector, chosen).tolist()
+    if ranking.pagerank is None:
+        return tuple(PassageExplanation(row, similarity) for row, similarity in zip(rows, similarities, strict=True))
+    search = StrongestPathSearch(context.snapshot, ranking.pagerank)
+    return tuple(
+        _explanation(context.snapshot, ranking.pagerank, search, row, similarity)
+        for row, similarity in zip(rows, similarities, strict=True)
+    )
+
+
+def _explanation(
+    snapshot: Snapshot, pagerank: PageRankResult, search: StrongestPathSearch, row: int, similarity: float
+) -> PassageExplanation:
+    first = snapshot.n_phrases
+    target = passage_target(snapshot, pagerank, row)
+    contributions = pagerank.reset * influence(pagerank, target)
+    score = float(contributions.sum())
+    if score <= 0.0:
+        return PassageExplanation(row, similarity, 0.0, other_share=0.0)
+    shares = contributions / score
+    from_phrases, from_passages = shares[:first], shares[first:].copy()
+    own = float(from_passages[row])
+    from_passages[row] = 0.0
+    return PassageExplanation(
+        row,
+        similarity,
+        own,
+        _largest(from_phrases, len(from_phrases)),
+        _largest(from_passages, NAMED_PASSAGES),
+        float(from_passages.sum()),
+        _path(snapshot, pagerank, search.to(target, score), row),
+    )
+
+
+def passage_target(snapshot: Snapshot, pagerank: PageRankResult, row: int) -> Floats:
+    """The weights, shape (nodes,), with which the nodes' ranks sum to the passage's score."""
+    target: Floats = np.zeros(pagerank.walk.nodes)
+    if not pagerank.through_phrases:
+        target[snapshot.n_phrases + row] = 1.0
+        return target
+    _, triples, _ = snapshot.incidence.entries(np.array([row]))
+    subjects, objects = snapshot.triple_ends[triples].T
+    np.add.at(target, subjects, 1.0)
+    np.add.at(target, objects[objects != subjects], 1.0)
+    return target
+
+
+def influence(pagerank: PageRankResult, target: Floats) -> Floats:
+    """What a unit of reset weight at each node adds to Σ target · rank, shape (nodes,)."""
+    degrees = pagerank.walk.degrees
+    mass = target * degrees
+    out: Floats = (1.0 - pagerank.damping) * target
+    if mass.any():
+        linked = degrees > 0
+        ranks = pagerank_reordered(pagerank.walk.inside, mass, pagerank.damping)
+        out[linked] = mass.sum() * ranks[linked] / degrees[linked]
+    return out
+
+
+def _largest(shares: NDArray[np.float64], count: int) -> tuple[SeedShare, ...]:
+    rows = np.flatnonzero(shares > 0)
+    rows = rows[np.argsort(-shares[rows], kind="stable")][:count]
+    return tuple(SeedShare(int(row), float(shares[row])) for row in rows)
+
+
+def _path(
+    snapshot: Snapshot, pagerank: PageRankResult, found: tuple[float, list[int]] | None, row: int
+) -> StrongestPath | None:
+    """The path that `StrongestPathSearch.to` found for a passage, with the edges along it."""
+    if found is None:
+        return None
+    share, nodes = found
+    path = [_path_node(snapshot, node, before) for node, before in zip(nodes, [None, *nodes[:-1]], strict=True)]
+    if pagerank.through_phrases:
+        path.append(PathNode(row, True, context_edge(snapshot, nodes[-1], row)))
+    return StrongestPath(share, tuple(path))
+
+
+def _path_node(snapshot: Snapshot, node: int, before: int | None) -> PathNode:
+    first = snapshot.n_phrases
+    row, is_passage = (node - first, True) if node >= first else (node, False)
+    if before is None:
+        return PathNode(row, is_passage)
+    if is_passage:
+        return PathNode(row, True, context_edge(snapshot, before, row))
+    if before >= first:
+        return PathNode(row, False, context_edge(snapshot, node, before - first))
+    return PathNode(row, False, phrase_edge(snapshot, before, node))

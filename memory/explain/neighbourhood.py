@@ -1,0 +1,283 @@
+"""The part of the graph that a query is about, within a set number of nodes however large the memory is.
+
+Nodes are chosen by their PageRank from the query's seeds, edges by how much of it passes along them in a step: d (r(u) /
+D(u) + r(v) / D(v)) times the edge's weight. The parts of the answer come first: its passages, the strongest path to each,
+and the phrases where the walk starts. All steps are a handful of array operations; loops go over chosen nodes and edges only.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.explain.explain import passage_target
+from memory.explain.strongest_path import StrongestPathSearch
+from memory.retrieval.modes import MODES
+from memory.retrieval.query_context import Floats, QueryContext
+from memory.retrieval.random_walk import HIPPORAG2_WEIGHTS, rank_by_pagerank
+from memory.retrieval.ranking import PageRankResult, Ranking
+from memory.retrieval.retrieve import top_hits
+from memory.types import Hit, Seed
+from store.index.matrix import MatrixView
+from store.snapshot import Snapshot, column_entries
+from store.types import Triple
+
+EDGES_PER_NODE = 4
+"""A neighbourhood has at most so many times as many edges as nodes."""
+TRIPLES_PER_EDGE = 3
+"""How many of the triples behind a relation edge are named."""
+MIN_PATH_SHARE = 0.01
+"""A path that carried a smaller share of a passage's score explains nothing; finding it means searching the whole graph."""
+EDGE_KINDS: tuple[Literal["relation", "synonym", "context"], ...] = ("relation", "synonym", "context")
+WALK_FACTORS = np.array([HIPPORAG2_WEIGHTS.relation, HIPPORAG2_WEIGHTS.synonym, HIPPORAG2_WEIGHTS.context])
+"""The factor of each of `EDGE_KINDS` in a walk."""
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourhoodEdges:
+    """Edges, each once. `sources` and `targets` index the nodes, `kinds` index `EDGE_KINDS`; all have shape (edges,)."""
+
+    sources: Rows
+    targets: Rows
+    kinds: Rows
+    weights: Floats
+    triples: tuple[tuple[Triple, ...], ...]
+    """For each edge, some of the triples that a relation edge stands for, in order of text."""
+    edges_between: int
+    """How many edges there are between the nodes in all; these are the ones that most PageRank passes along."""
+    degrees: Rows
+    """How many edges each node has in the whole memory, shape (nodes,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassagePath:
+    """The strongest path to a passage: `nodes` of the graph from the seed on, and the share of its score that came along."""
+
+    passage: int
+    share: float
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """`nodes` number the snapshot's phrases first, then its passages. `mass` is their PageRank and `reset` their share of the
+    reset probability, shapes (nodes,); None where there is no query."""
+
+    snapshot: Snapshot
+    nodes: Rows
+    edges: NeighbourhoodEdges
+    mass: Floats | None = None
+    reset: Floats | None = None
+    hits: tuple[Hit, ...] = ()
+    seeds: tuple[Seed, ...] = ()
+    paths: tuple[PassagePath, ...] = ()
+    note: str | None = None
+    neighbours: int | None = None
+    """How many neighbours the first node has in all, where a node was expanded."""
+
+
+def query_neighbourhood(context: QueryContext, mode: str, max_nodes: int) -> Neighbourhood:
+    """At most `max_nodes` nodes that matter to the query. Its passages are those that `retrieve` finds in `mode`."""
+    ranking = MODES[mode].rank(context)
+    snapshot, hits = context.snapshot, top_hits(context, ranking, context.k)
+    pagerank, note = _pagerank(context, ranking, hits)
+    if pagerank is None:
+        return Neighbourhood(snapshot, np.empty(0, np.int64), _no_edges(), note=note)
+    first = snapshot.n_phrases
+    paths = _paths(snapshot, pagerank, ranking, hits)
+    seeds = np.flatnonzero(pagerank.reset[:first] > 0)
+    seeds = seeds[np.argsort(-pagerank.reset[seeds], kind="stable")]
+    nodes = _first_nodes(
+        [first + hit.row for hit in hits],
+        (node for path in paths for node in path.nodes),
+        seeds.tolist(),
+        _heaviest(pagerank.ranks, max_nodes).tolist(),
+        max_nodes=max_nodes,
+    )
+    paths = tuple(path for path in paths if set(path.nodes) <= set(nodes.tolist()))
+    edges = _edges(snapshot, nodes, pagerank, paths)
+    shares = pagerank.ranks[nodes], _reset_probabilities(pagerank)[nodes]
+    return Neighbourhood(snapshot, nodes, edges, *shares, hits, ranking.seeds, paths, note)
+
+
+def node_neighbourhood(
+    context: QueryContext | None, mode: str, snapshot: Snapshot, centre: int, max_nodes: int
+) -> Neighbourhood:
+    """Node `centre` and its neighbours, those of the heaviest edges first; with a query, equal edges in order of PageRank."""
+    pagerank: PageRankResult | None = None
+    note = None
+    if context is not None:
+        ranking = MODES[mode].rank(context)
+        pagerank, note = _pagerank(context, ranking, top_hits(context, ranking, context.k))
+    rows, weights = _adjacent(snapshot, centre)
+    mass = np.zeros(len(rows)) if pagerank is None else pagerank.ranks[rows]
+    order = np.lexsort((rows, -mass, -weights))
+    nodes = np.concatenate([[centre], rows[order][: max_nodes - 1]]).astype(np.int64)
+    edges = _edges(snapshot, nodes, pagerank, centre=True)
+    shares = (None, None) if pagerank is None else (pagerank.ranks[nodes], _reset_probabilities(pagerank)[nodes])
+    return Neighbourhood(snapshot, nodes, edges, shares[0], shares[1], note=note, neighbours=len(rows))
+
+
+def _pagerank(context: QueryContext, ranking: Ranking, hits: Sequence[Hit]) -> tuple[PageRankResult | None, str | None]:
+    """The walk that ranked the passages, else one that starts from the passages found; and a note for the user."""
+    if ranking.pagerank is not None or not hits:
+        return ranking.pagerank, ranking.note
+    reset = np.zeros(context.snapshot.n_passages)
+    reset[[hit.row for hit in hits]] = 1.0
+    pagerank = rank_by_pagerank(context, (), reset, HIPPORAG2_WEIGHTS).pagerank
+    note = "the passages were ranked without a walk: the graph is what one from them reaches"
+    return pagerank, f"{ranking.note}; {note}" if ranking.note else note
+
+
+def _paths(
+    snapshot: Snapshot, pagerank: PageRankResult, ranking: Ranking, hits: Sequence[Hit]
+) -> tuple[PassagePath, ...]:
+    if ranking.pagerank is None:
+        return ()
+    search, first = StrongestPathSearch(snapshot, pagerank), snapshot.n_phrases
+    # PageRank was scaled to sum to 1. Nodes without edges pass nothing on, so the scale follows from their reset (see ppr).
+    isolated = float(pagerank.reset[pagerank.walk.degrees <= 0].sum())
+    total = float(pagerank.reset.sum()) - pagerank.damping * isolated
+    paths = []
+    for hit in hits:
+        score = float(ranking.scores[hit.row]) * total
+        found = search.to(passage_target(snapshot, pagerank, hit.row), score, MIN_PATH_SHARE) if score > 0 else None
+        if found is not None:
+            share, nodes = found
+            last = [first + hit.row] if pagerank.through_phrases else []
+            paths.append(PassagePath(hit.row, min(share, 1.0), (*nodes, *last)))
+    return tuple(paths)
+
+
+def _heaviest(ranks: Floats, count: int) -> Rows:
+    """At most `count` nodes of most PageRank, heaviest first; nodes without any are left out."""
+    rows = np.argpartition(ranks, -count)[-count:] if len(ranks) > count else np.arange(len(ranks))
+    rows = rows[ranks[rows] > 0]
+    found: Rows = rows[np.lexsort((rows, -ranks[rows]))]
+    return found
+
+
+def _first_nodes(*parts: Iterable[int], max_nodes: int) -> Rows:
+    """The first `max_nodes` nodes of all parts in order, each once."""
+    nodes = dict.fromkeys(int(node) for part in parts for node in part)
+    return np.array(list(nodes)[:max_nodes], np.int64)
+
+
+def _reset_probabilities(pagerank: PageRankResult) -> Floats:
+    """Reset probabilities, shape (all nodes,), summing to 1."""
+    scaled: Floats = pagerank.reset / pagerank.reset.sum()
+    return scaled
+
+
+def _no_edges() -> NeighbourhoodEdges:
+    empty = np.empty(0, np.int64)
+    return NeighbourhoodEdges(empty, empty, empty, np.empty(0), (), 0, empty)
+
+
+def _edges(
+    snapshot: Snapshot,
+    nodes: Rows,
+    pagerank: PageRankResult | None,
+    paths: Sequence[PassagePath] = (),
+    *,
+    centre: bool = False,
+) -> NeighbourhoodEdges:
+    """The edges between `nodes`, at most `EDGES_PER_NODE` times as many.
+
+    Edges on `paths` come first, and with `centre` those of the first node; then those that most PageRank passes along.
+    """
+    first = snapshot.n_phrases
+    place = np.full(first + snapshot.n_passages, -1, np.int64)
+    place[nodes] = np.arange(len(nodes))
+    phrases, passages = nodes[nodes < first], nodes[nodes >= first] - first
+    degrees = np.zeros(len(place), np.int64)
+    degrees[phrases] = snapshot.phrase_passages[phrases]
+    parts = []
+    for kind, view, rows, shift in (
+        (0, snapshot.relation, phrases, 0),
+        (1, snapshot.synonym, phrases, 0),
+        (2, snapshot.context, passages, first),
+    ):
+        at, to, values = view.entries(rows)
+        begins, ends = place[at.astype(np.int64) + shift], place[to]
+        np.add.at(degrees, at.astype(np.int64) + shift, 1)
+        both = (ends >= 0) & ((begins < ends) | (kind == 2))
+        parts.append((begins[both], ends[both], np.full(int(both.sum()), kind), values[both]))
+    sources, targets, kinds, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+    passing = weights * WALK_FACTORS[kinds]
+    if pagerank is not None:
+        rates = np.divide(
+            pagerank.ranks, pagerank.walk.degrees, out=np.zeros(len(place)), where=pagerank.walk.degrees > 0
+        )
+        passing *= rates[nodes[sources]] + rates[nodes[targets]]
+    wanted = _on_paths(paths, place, sources, targets) | (centre & ((sources == 0) | (targets == 0)))
+    order = np.lexsort((targets, sources, kinds, -passing, ~wanted))[: EDGES_PER_NODE * len(nodes)]
+    kept = np.sort(order)
+    sources, targets, kinds = sources[kept], targets[kept], kinds[kept]
+    triples = _triples(snapshot, nodes, sources, targets, kinds)
+    return NeighbourhoodEdges(sources, targets, kinds, weights[kept], triples, len(passing), degrees[nodes])
+
+
+def _on_paths(paths: Sequence[PassagePath], place: Rows, sources: Rows, targets: Rows) -> NDArray[np.bool_]:
+    """Which edges lie on a path, shape (edges,)."""
+    width = len(place)
+    steps = [(place[a], place[b]) for path in paths for a, b in zip(path.nodes, path.nodes[1:], strict=False)]
+    keys = {int(min(pair)) * width + int(max(pair)) for pair in steps}
+    return np.isin(np.minimum(sources, targets) * width + np.maximum(sources, targets), list(keys))
+
+
+def _triples(
+    snapshot: Snapshot, nodes: Rows, sources: Rows, targets: Rows, kinds: Rows
+) -> tuple[tuple[Triple, ...], ...]:
+    """For each edge, some of its triples where it is a relation edge, else none."""
+    first = snapshot.n_phrases
+    found: list[list[Triple]] = [[] for _ in sources]
+    relations = np.flatnonzero(kinds == 0)
+    width = first + 1
+
+    def key(a: NDArray[Any], b: NDArray[Any]) -> Rows:
+        pairs: Rows = np.minimum(a, b).astype(np.int64) * width + np.maximum(a, b)
+        return pairs
+
+    wanted = key(nodes[sources[relations]], nodes[targets[relations]])
+    chosen = np.zeros(first, np.bool_)
+    chosen[nodes[nodes < first]] = True
+    ends = snapshot.triple_ends
+    rows = np.flatnonzero(chosen[ends[:, 0]] & chosen[ends[:, 1]] & snapshot.triple_alive)
+    order = np.argsort(wanted)
+    keys = key(*ends[rows].T)
+    at = np.searchsorted(wanted, keys, sorter=order)
+    there = (at < len(wanted)) & (wanted[order[np.minimum(at, len(wanted) - 1)]] == keys) if len(wanted) else keys < 0
+    for row, edge in zip(rows[there].tolist(), relations[order[at[there]]].tolist(), strict=True):
+        found[edge].append(snapshot.triple(row))
+    return tuple(tuple(sorted(each)[:TRIPLES_PER_EDGE]) for each in found)
+
+
+def _adjacent(snapshot: Snapshot, centre: int) -> tuple[Rows, Floats]:
+    """The neighbours of `centre`, each once, and the weight of the heaviest edge to each."""
+    first = snapshot.n_phrases
+    if centre >= first:
+        columns, values = snapshot.context.row(centre - first)
+        return columns.astype(np.int64), values
+    parts: list[tuple[NDArray[Any], Floats]]
+    parts = [
+        snapshot.relation.row(centre),
+        snapshot.synonym.row(centre),
+        _passages_with(snapshot.context, centre, first),
+    ]
+    rows = np.concatenate([np.asarray(part[0], np.int64) for part in parts])
+    values = np.concatenate([part[1] for part in parts])
+    unique, inverse = np.unique(rows, return_inverse=True)
+    heaviest: Floats = np.zeros(len(unique))
+    np.maximum.at(heaviest, inverse, values)
+    kept = unique != centre
+    return unique[kept], heaviest[kept]
+
+
+def _passages_with(context: MatrixView, phrase: int, first: int) -> tuple[NDArray[Any], Floats]:
+    _, passages = column_entries(context, np.array([phrase]))
+    return passages.astype(np.int64) + first, np.ones(len(passages))

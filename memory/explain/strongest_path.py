@@ -1,0 +1,105 @@
+"""The strongest path from a phrase seed to a passage: a shortest path, with -log(d A(u, v) / D(u)) as an edge's length.
+
+A node's PageRank is a sum over all paths to it, and no factor of a path is above 1. So no node on a path has less PageRank
+than the whole path is worth, and a path that is worth more than any node left out of the search is the strongest of all.
+Nearly always a few thousand nodes are enough, whatever the size of the graph.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import dijkstra
+
+from memory.retrieval.ppr import EARLY_STOP_ERROR
+from memory.retrieval.query_context import Floats
+from memory.retrieval.ranking import PageRankResult
+from store.snapshot import Snapshot
+
+FIRST_SEARCH_NODES = 2_048
+"""The first search is among so many nodes, those of most PageRank."""
+SEARCH_GROWTH_FACTOR = 64
+"""Each further search is among so many times as many."""
+
+
+class StrongestPathSearch:
+    """Finds the strongest path from any phrase seed to each passage of an answer."""
+
+    def __init__(self, snapshot: Snapshot, pagerank: PageRankResult) -> None:
+        self._phrases = snapshot.n_phrases
+        self._pagerank = pagerank
+        self._seeds = np.flatnonzero(pagerank.reset[: snapshot.n_phrases] > 0)
+        self._whole = float(pagerank.reset.sum())
+        self._searched = 0
+        self._beyond = np.inf
+        """No node that was left out has more PageRank than this."""
+        self._nodes: NDArray[np.int64] = np.empty(0, np.int64)
+        self._lengths: Floats = np.empty(0)
+        self._before: NDArray[Any] = np.empty(0, np.int64)
+
+    def to(self, target: Floats, score: float, least: float = 0.0) -> tuple[float, list[int]] | None:
+        """The share of a passage's score that came along its strongest path, and the nodes of the path, seed first.
+
+        `target`, shape (nodes,), has the weights with which the nodes' ranks sum to the score; `score` is Σ reset · influence.
+        Where the walk has no passages, the path ends at the phrase before the passage. None where no phrase seed leads there,
+        or where the share is below `least`: that is known sooner than the path itself.
+        """
+        ends = np.flatnonzero(target)
+        if not len(ends) or not len(self._seeds):
+            return None
+        while True:
+            best, length = self._best(ends, target)
+            worth = (1.0 - self._pagerank.damping) * np.exp(-length)
+            beyond = self._beyond * self._whole * target.max()
+            if worth >= beyond or beyond < least * score:
+                break
+            self._search(self._searched * SEARCH_GROWTH_FACTOR or FIRST_SEARCH_NODES)
+        if best is None or worth < least * score:
+            return None
+        return float(worth / score), self._back(best)
+
+    def _best(self, ends: NDArray[Any], target: Floats) -> tuple[int | None, float]:
+        """Index of the node where the strongest path ends, and the path's length with the end's weight in the score."""
+        if not len(self._nodes):
+            return None, np.inf
+        at = np.searchsorted(self._nodes, ends)
+        present = (at < len(self._nodes)) & (self._nodes[np.minimum(at, len(self._nodes) - 1)] == ends)
+        if not present.any():
+            return None, np.inf
+        lengths = self._lengths[at[present]] - np.log(target[ends[present]])
+        best = int(np.argmin(lengths))
+        return (int(at[present][best]), float(lengths[best])) if np.isfinite(lengths[best]) else (None, np.inf)
+
+    def _search(self, count: int) -> None:
+        pagerank, ranks = self._pagerank, self._pagerank.ranks
+        if count < len(ranks):
+            nodes = np.union1d(np.argpartition(ranks, -count)[-count:], self._seeds)
+            # A query that stopped early has ranks that are off by this at most.
+            self._beyond = float(np.partition(ranks, -count)[-count]) + EARLY_STOP_ERROR
+            edges = pagerank.walk.among(nodes).tocoo()
+        else:
+            nodes = np.arange(len(ranks))
+            self._beyond = 0.0
+            edges = pagerank.walk.merged().tocoo()
+        seeds = np.searchsorted(nodes, self._seeds)
+        resets = pagerank.reset[self._seeds]
+        # An extra node leads to all seeds. A length of 0 would be no edge, so 1 is added.
+        begin = -np.log(resets / resets.max()) + 1.0
+        lengths = np.concatenate(
+            [-np.log(pagerank.damping * edges.data / pagerank.walk.degrees[nodes[edges.row]]), begin]
+        )
+        first = len(nodes)
+        rows = np.concatenate([edges.row, np.full(len(seeds), first)])
+        cols = np.concatenate([edges.col, seeds])
+        graph = sparse.csr_array((lengths, (rows, cols)), shape=(first + 1, first + 1))
+        found, before = dijkstra(graph, indices=first, return_predecessors=True)
+        self._searched, self._nodes = count, nodes
+        self._lengths = found[:-1] - 1.0 - np.log(resets.max())
+        self._before = np.where(before[:-1] == first, -1, before[:-1])
+
+    def _back(self, end: int) -> list[int]:
+        at = [end]
+        while (before := int(self._before[at[-1]])) >= 0:
+            at.append(before)
+        return [int(self._nodes[each]) for each in reversed(at)]

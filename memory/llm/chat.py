@@ -1,0 +1,138 @@
+"""One chat completion over OpenAI's own client: what is sent, and what of the answer is used."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from memory.llm.errors import ModelError
+from memory.llm.failures import PROTOCOL_ERRORS, Failures, TransientError
+from memory.llm.max_tokens import AnswerLengths
+from memory.llm.rate_headers import RateLimit, rate_limit_of
+from memory.llm.response_format import JsonSchema, ServerCapabilities
+
+Message = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """`[llm]`. `key` is the secret itself."""
+
+    base_url: str
+    model: str
+    key: str | None = None
+    timeout_s: float = 60.0
+    max_retries: int = 5
+    temperature: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"ModelSettings({self.base_url!r}, {self.model!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer. `cut`: it ran into its length limit. Tokens are as the server counts them, 0 where it does not."""
+
+    text: str
+    cut: bool = False
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    rate_limit: RateLimit | None = None
+    """What the server's headers said about how much more it takes."""
+
+
+class Chat:
+    """One server and model. Each call is one request, repeated at once only without an option that the server refused."""
+
+    def __init__(self, settings: ModelSettings, capabilities: ServerCapabilities) -> None:
+        import openai  # half a second of imports, which only those with a model have to wait for
+
+        self._settings = settings
+        self._capabilities = capabilities
+        self._answer_lengths = AnswerLengths()
+        self._failures = Failures(settings.base_url, settings.key, settings.timeout_s, capabilities)
+        self._openai = openai.AsyncOpenAI(
+            base_url=settings.base_url, api_key=settings.key or "none", timeout=settings.timeout_s, max_retries=0
+        )
+
+    async def close(self) -> None:
+        await self._openai.close()
+
+    async def complete(
+        self, messages: Sequence[Message], schema: JsonSchema | None, json_mode: str, max_tokens: int
+    ) -> Reply:
+        """Raises TransientError or ModelRefused."""
+        import openai
+
+        while True:
+            options, asked = self._options(messages, schema, json_mode, max_tokens)
+            try:
+                async with asyncio.timeout(self._settings.timeout_s):
+                    raw: Any = await self._openai.chat.completions.with_raw_response.create(**options)
+                return _reply(raw.parse(), rate_limit_of(raw.headers))
+            except (openai.OpenAIError, TimeoutError, *PROTOCOL_ERRORS) as error:
+                reduce = partial(self._answer_lengths.reduce, _chars(messages), max_tokens, asked)
+                self._failures.raise_unless_repeatable(error, reduce)
+
+    async def stream(
+        self, messages: Sequence[Message], schema: JsonSchema, json_mode: str, max_tokens: int
+    ) -> AsyncGenerator[Reply, None]:
+        """The answer as it is written: each Reply holds the whole text so far. Raises TransientError or ModelRefused."""
+        import openai
+
+        while True:
+            options, asked = self._options(messages, schema, json_mode, max_tokens)
+            if "stream_options" not in self._capabilities.dropped:
+                options["stream_options"] = {"include_usage": True}
+            try:
+                pieces: Any = await self._openai.chat.completions.create(stream=True, **options)
+                break
+            except (openai.OpenAIError, *PROTOCOL_ERRORS) as error:
+                reduce = partial(self._answer_lengths.reduce, _chars(messages), max_tokens, asked)
+                self._failures.raise_unless_repeatable(error, reduce)
+        reply, finished = Reply(""), False
+        try:
+            async with pieces:
+                async for piece in pieces:
+                    for choice in (piece.choices or [])[:1]:
+                        finished = finished or choice.finish_reason is not None
+                        more = getattr(choice.delta, "content", None) or ""
+                        reply = replace(reply, text=reply.text + more, cut=choice.finish_reason == "length")
+                    if piece.usage is not None:
+                        reply = replace(
+                            reply,
+                            prompt_tokens=piece.usage.prompt_tokens or 0,
+                            completion_tokens=piece.usage.completion_tokens or 0,
+                        )
+                    yield reply
+        except Exception as error:
+            # The client lets the transport's own errors through once a stream has begun.
+            if isinstance(error, ModelError):
+                raise
+            raise self._failures.broken_stream(error) from None
+        if not finished:
+            raise self._failures.unfinished_stream()
+
+    def _options(
+        self, messages: Sequence[Message], schema: JsonSchema | None, json_mode: str, max_tokens: int
+    ) -> tuple[dict[str, Any], int]:
+        """The request, and how many tokens of answer it asks for."""
+        asked = self._answer_lengths.tokens_to_ask(_chars(messages), max_tokens)
+        options = self._capabilities.options(schema, json_mode, self._settings.temperature, asked)
+        return {"model": self._settings.model, "messages": list(messages), **options}, asked
+
+
+def _chars(messages: Sequence[Message]) -> int:
+    return sum(len(message["content"]) for message in messages)
+
+
+def _reply(answer: Any, rate_limit: RateLimit | None) -> Reply:
+    """The parts of a completion that are used; a server may leave any of them out."""
+    choices = getattr(answer, "choices", None)
+    if not choices:
+        raise TransientError("protocol", "the model server's answer holds no message")
+    message, usage = choices[0].message, getattr(answer, "usage", None)
+    text = getattr(message, "content", None) or ""
+    prompt, completion = (getattr(usage, name, 0) or 0 for name in ("prompt_tokens", "completion_tokens"))
+    return Reply(str(text), choices[0].finish_reason == "length", int(prompt), int(completion), rate_limit)

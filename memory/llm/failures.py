@@ -1,0 +1,116 @@
+"""What a failed request means: worth another try, a refusal of this very request, or worth repeating without an option."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from memory.llm.errors import ModelError, ModelRefused
+from memory.llm.rate_headers import retry_after_s
+from memory.llm.response_format import ServerCapabilities, is_too_long
+
+if TYPE_CHECKING:
+    import openai
+
+CONFIGURATION_ERRORS = {
+    401: "the key is missing or refused",
+    403: "the key may not do this",
+    404: "no such address or model",
+    405: "no such address",
+}
+"""What a server means by these statuses, whatever else it says."""
+REFUSED_STATUSES = (400, 413, 422, 501)
+PROTOCOL_ERRORS = (ValueError, TypeError, AttributeError, LookupError)
+"""What OpenAI's client, or reading its answer, raises for a body that is no answer in the protocol."""
+MAX_MESSAGE_CHARS = 400
+
+
+class TransientError(ModelError):
+    """One try failed in a way that another try may not. `outcome` is a fixed word for counting."""
+
+    def __init__(
+        self, outcome: str, message: str, retry_after_s: float | None = None, loggable: str | None = None
+    ) -> None:
+        super().__init__(message, loggable)
+        self.outcome = outcome
+        self.retry_after_s = retry_after_s
+
+    @property
+    def rate_limited(self) -> bool:
+        return self.outcome == "429"
+
+
+class Failures:
+    """The failures of one server, told without its key."""
+
+    def __init__(self, base_url: str, key: str | None, timeout_s: float, capabilities: ServerCapabilities) -> None:
+        self._host = base_url.split("://", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1]
+        self._key = key
+        self._timeout_s = timeout_s
+        self._capabilities = capabilities
+
+    def raise_unless_repeatable(self, error: Exception, reduce: Callable[[], bool]) -> None:
+        """Returns where the same request is worth repeating at once, without an option that was refused.
+
+        Else raises TransientError or ModelRefused. `reduce` is called where the request was too long, and returns whether
+        it is to be repeated with fewer tokens for the answer.
+        """
+        import openai
+
+        if isinstance(error, openai.APITimeoutError | TimeoutError):
+            raise self._transient("timeout", f"no answer within {self._timeout_s:g} s") from None
+        said, kind = f" ({_cause(error)})", f" ({_cause_without_content(error)})"
+        if isinstance(error, openai.APIConnectionError):
+            raise self._transient("connection", "cannot be reached", said, kind) from None
+        if not isinstance(error, openai.APIStatusError):
+            raise self._transient("protocol", "did not answer in the protocol", said, kind) from None
+        self._raise_for_status(error, reduce)
+
+    def _raise_for_status(self, error: "openai.APIStatusError", reduce: Callable[[], bool]) -> None:
+        status, complaint = error.status_code, str(error)
+        after = retry_after_s(error.response.headers)
+        if status == 429:
+            raise self._transient("429", "takes no more calls (429)", f": {complaint}", after=after) from None
+        if status in CONFIGURATION_ERRORS:
+            what, hint = f"refuses the configuration ({status})", f": {CONFIGURATION_ERRORS[status]}"
+            raise self._transient(str(status), what, f": {complaint}", hint, after) from None
+        if status in REFUSED_STATUSES:
+            too_long = is_too_long(complaint)
+            if status != 413 and (reduce() if too_long else self._capabilities.drop_option(complaint)):
+                return
+            what = f"refuses the request ({status})"
+            message = self._message(f"{what}: {complaint}")
+            raise ModelRefused(message, status == 413 or too_long, self._message(what)) from None
+        outcome = "5xx" if status >= 500 else str(status)
+        raise self._transient(outcome, f"failed ({status})", f": {complaint}", after=after) from None
+
+    def broken_stream(self, error: Exception) -> TransientError:
+        kind = type(error).__name__
+        return self._transient("connection", "the connection broke", f": {error or kind}", f" ({kind})")
+
+    def unfinished_stream(self) -> TransientError:
+        return TransientError("connection", self._message("the answer broke off"))
+
+    def _transient(
+        self, outcome: str, what: str, said: str = "", instead: str = "", after: float | None = None
+    ) -> TransientError:
+        """`said` is the server's own text, for the message alone; `instead` takes its place in the log."""
+        return TransientError(outcome, self._message(what + said), after, self._message(what + instead))
+
+    def _message(self, what: str) -> str:
+        """One line without the key."""
+        line = " ".join(f"the model server {self._host} {what}".split())
+        if self._key:
+            line = line.replace(self._key, "***")
+        return line[:MAX_MESSAGE_CHARS]
+
+
+def _cause(error: Exception) -> str:
+    inner: BaseException = error.__cause__ or error
+    return str(inner) or type(inner).__name__
+
+
+def _cause_without_content(error: Exception) -> str:
+    """The cause without what a server wrote. In full where no connection was made: nothing had been sent by then."""
+    import httpx
+
+    inner: BaseException = error.__cause__ or error
+    return (str(inner) if isinstance(inner, httpx.ConnectError) else "") or type(inner).__name__

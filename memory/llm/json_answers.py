@@ -1,0 +1,142 @@
+"""From a model's text to a JSON value: as it stands, else out of what surrounds it, else repaired by a library."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import json_repair
+
+from memory.llm.errors import BadAnswer
+
+MAX_CHARS = 2_000_000
+MAX_DEPTH = 40
+MAX_REPAIRED_CHARS = 16_384
+"""Repairing takes time that grows with the square of some broken texts (16 KiB: about a second); the rest is cut off."""
+_THINKING_BEGINS, _THINKING_ENDS = "<think>", "</think>"
+"""What stands around a reasoning model's thinking."""
+_JSON_ERRORS = (ValueError, RecursionError)
+"""What reading JSON raises for a text that is none, and for one that opens more brackets than the stack is deep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A value, and how it was had: "ok", "surrounded" (prose or a code fence around it) or "repaired"."""
+
+    value: Any
+    how: str
+
+
+def parse(text: str) -> Parsed:
+    """The JSON in `text`. Raises BadAnswer where there is none, or where it is a bomb. May take a second for a long text."""
+    if len(text) > MAX_CHARS:
+        raise BadAnswer("bomb", f"the model wrote {len(text):,} characters")
+    text = _without_thinking(text)
+    start = _opening(text)
+    if _THINKING_BEGINS in (text if start < 0 else text[:start]):
+        raise BadAnswer("no JSON", "the model's answer ended before its thinking did")
+    if _depth(text[max(start, 0) :]) > MAX_DEPTH:
+        raise BadAnswer("bomb", f"the model nested its answer more than {MAX_DEPTH} deep")
+    try:
+        return Parsed(json.loads(text), "ok")
+    except _JSON_ERRORS:
+        pass
+    if start < 0:
+        raise BadAnswer("no JSON", "the model answered without JSON")
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text, start)
+        if isinstance(value, dict):
+            return Parsed(value, "surrounded")
+    except _JSON_ERRORS:
+        pass
+    try:
+        value = json_repair.loads(text[start : start + MAX_REPAIRED_CHARS], skip_json_loads=True)
+    except _JSON_ERRORS as error:
+        raise BadAnswer("no JSON", "the model's answer cannot be repaired into JSON") from error
+    if not isinstance(value, dict | list):
+        raise BadAnswer("no JSON", "the model's answer cannot be repaired into JSON")
+    return Parsed(value, "repaired")
+
+
+def get_field(value: Any, *names: str) -> Any:
+    """What stands under one of `names` in an object, or in the first of a list's objects that has it; else BadAnswer."""
+    for candidate in [value, *(value if isinstance(value, list) else [])]:
+        if isinstance(candidate, dict):
+            for name in names:
+                if name in candidate:
+                    return candidate[name]
+    raise BadAnswer("wrong schema", f'the model\'s answer has no "{names[0]}"')
+
+
+def replace_surrogates(text: str) -> str:
+    """`text` without halves of surrogate pairs, which have no UTF-8: what is left of an emoji that was cut in the middle."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def whole_number(value: Any) -> int | None:
+    """A whole number, also one written as text; None for anything else."""
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def parse_partial(text: str) -> Any:
+    """What of an unfinished JSON text is certain; `None` where nothing is. For showing an answer while it is written."""
+    text = text.rpartition(_THINKING_ENDS)[2]
+    start = text.find("{")
+    if (
+        start < 0
+        or len(text) > MAX_REPAIRED_CHARS
+        or _THINKING_BEGINS in text[:start]
+        or _depth(text[start:]) > MAX_DEPTH
+    ):
+        return None
+    try:
+        return json_repair.loads(text[start:], stream_stable=True)
+    except _JSON_ERRORS:
+        return None
+
+
+def _opening(text: str) -> int:
+    """Where the first bracket of JSON stands, -1 where there is none."""
+    return min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
+
+
+def _without_thinking(text: str) -> str:
+    """What follows a reasoning model's thinking, where the server leaves that in the answer, drafts of JSON and all.
+
+    An answer may quote the mark that ends thinking: what is JSON as a whole is taken as it is.
+    """
+    if _THINKING_ENDS not in text:
+        return text
+    for whole in (text, text.partition(_THINKING_ENDS)[2]):
+        try:
+            json.loads(whole)
+        except _JSON_ERRORS:
+            continue
+        return whole
+    return text.rpartition(_THINKING_ENDS)[2]
+
+
+def _depth(text: str) -> int:
+    """How deep brackets stand in each other outside of strings, no more than one beyond `MAX_DEPTH`."""
+    depth = deepest = 0
+    inside = escaped = False
+    for char in text:
+        if inside:
+            if escaped:
+                escaped = False
+            elif char == "\\":
+                escaped = True
+            elif char == '"':
+                inside = False
+        elif char == '"':
+            inside = True
+        elif char in "[{":
+            depth += 1
+            if depth > deepest:
+                deepest = depth
+                if deepest > MAX_DEPTH:
+                    break
+        elif char in "]}":
+            depth = max(depth - 1, 0)
+    return deepest

@@ -1,0 +1,105 @@
+"""OpenIE results as HippoRAG keeps them: what its users have already paid for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memory.openie.json_stream import JsonStream, ValueTooLong
+from memory.phrases import normalise_phrase, normalise_triple
+from store.types import Triple
+
+
+class HippoRAGFormatError(ValueError):
+    """The file is not a HippoRAG OpenIE results file; the message says what it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class HippoRAGPassage:
+    """One doc of the file. `skipped` counts its malformed triples; `problem` says why a doc is unusable, else `None`."""
+
+    title: str
+    text: str
+    entities: tuple[str, ...] = ()
+    triples: tuple[Triple, ...] = ()
+    skipped: int = 0
+    problem: str | None = None
+
+
+def read_hipporag_file(path: Path) -> Iterator[HippoRAGPassage]:
+    """The passages of a file `{"docs": [{"passage", "extracted_entities", "extracted_triples"}]}`, in its order.
+
+    A passage's first line is its title; a passage of one line has none. Triples keep their order and repetitions. A doc
+    of the wrong shape is yielded with its `problem` and costs no other doc. Raises `OSError` when the file cannot be
+    read and `HippoRAGFormatError` when it is something else, both before the first passage: the file is read twice, once
+    to its end and once for the passages, so that nobody has to hold it.
+    """
+    try:
+        member = _docs_member(path)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, error) from error
+    if member is None:
+        raise HippoRAGFormatError(
+            f'{path} is not a HippoRAG OpenIE results file: give a JSON object with a list "docs" of objects that hold '
+            '"passage", "extracted_entities" and "extracted_triples".'
+        )
+    return _passages(path, member)
+
+
+def _unreadable(path: Path, error: Exception) -> HippoRAGFormatError:
+    what = str(error) if isinstance(error, ValueTooLong) else f"it is not valid JSON ({error})"
+    return HippoRAGFormatError(f"{path} is not a HippoRAG OpenIE results file: {what}.")
+
+
+def _docs_member(path: Path) -> int | None:
+    """Which of the object's members holds the docs: the last of that name, as wherever JSON is read whole. None without."""
+    found = None
+    with path.open("rb") as file:
+        text = JsonStream(file)
+        if text.peek() == "{":
+            for number, name in enumerate(text.members()):
+                if name == "docs":
+                    found = number if text.peek() == "[" else None
+                text.skip()
+        else:
+            text.skip()
+        text.end()
+    return found
+
+
+def _passages(path: Path, member: int) -> Iterator[HippoRAGPassage]:
+    try:
+        with path.open("rb") as file:
+            text = JsonStream(file)
+            for number, _ in enumerate(text.members()):
+                if number == member:
+                    yield from (_passage(at, doc) for at, doc in enumerate(text.elements()))
+                    return
+                text.skip()
+    except (ValueError, RecursionError) as error:  # somebody wrote to the file meanwhile
+        raise _unreadable(path, error) from error
+
+
+def _passage(number: int, doc: Any) -> HippoRAGPassage:
+    where = f"docs[{number}]"
+    if not isinstance(doc, dict):
+        return HippoRAGPassage("", "", problem=f"{where} is not an object.")
+    passage = doc.get("passage")
+    if not isinstance(passage, str) or not passage.strip():
+        return HippoRAGPassage("", "", problem=f'{where} has no text in "passage".')
+    entities, triples = doc.get("extracted_entities") or [], doc.get("extracted_triples") or []
+    if not isinstance(entities, list) or not isinstance(triples, list):
+        return HippoRAGPassage(
+            "", "", problem=f'{where} has "extracted_entities" or "extracted_triples" that is not a list.'
+        )
+    first, newline, rest = passage.partition("\n")
+    title, text = (first, rest) if newline and rest.strip() else ("", passage)
+    kept = [normalise_triple(triple) for triple in triples]
+    names = (normalise_phrase(entity) for entity in entities if isinstance(entity, str))
+    return HippoRAGPassage(
+        title=title,
+        text=text,
+        entities=tuple(dict.fromkeys(name for name in names if name)),
+        triples=tuple(triple for triple in kept if triple),
+        skipped=sum(triple is None for triple in kept),
+    )

@@ -1,0 +1,233 @@
+"""OpenIE by a language model, in two calls a passage (HippoRAG 2, section 3.1 and appendix on prompts)."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory.llm.client import ModelClient, Reply
+from memory.llm.errors import BadAnswer, ModelError, ModelRefused
+from memory.llm.json_answers import get_field, replace_surrogates
+from memory.llm.limiter import Limiter
+from memory.openie.llm.prompts import ENTITIES, TRIPLES, entity_messages, fingerprint, triple_messages
+from memory.openie.registry import CountDropped
+from memory.phrases import normalise_phrase, normalise_triple
+from store.types import Extraction, PassageText, Triple
+
+MAX_ENTITIES = 200
+MAX_TRIPLES = 400
+MAX_PART_CHARS = 400
+"""More, or longer, than a passage can mean: a model that repeats itself. What is beyond is dropped and counted."""
+PIECE_CHARS = 12_000
+"""A longer passage is read in pieces: models lose sight of the middle of long texts, and their answers are cut off."""
+MIN_PIECE_CHARS = 200
+MAX_HALVINGS = 4
+ANSWER_CUT_OFF = "the model's answer was cut off"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedEntities:
+    """What the first call found, with what it cost: kept apart so that it is not paid for again when the second fails."""
+
+    names: tuple[str, ...]
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    took_ms: float = 0.0
+
+
+LoadEntities = Callable[[str], NamedEntities | None]
+SaveEntities = Callable[[str, NamedEntities], None]
+
+
+@dataclass(slots=True)
+class _Spent:
+    prompt: int = 0
+    completion: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+    def add(self, reply: Reply) -> None:
+        self.prompt += reply.prompt_tokens
+        self.completion += reply.completion_tokens
+
+    def add_lost(self, error: ModelError) -> None:
+        """Answers that were of no use were paid for, too."""
+        self.prompt += error.prompt_tokens
+        self.completion += error.completion_tokens
+
+    @property
+    def ms(self) -> float:
+        return (time.perf_counter() - self.began) * 1000
+
+
+def extractor_name(model: str) -> str:
+    """What extractions are kept under: the model and the prompts' fingerprint, whichever way the model is run."""
+    return f"llm/{model}/{fingerprint()}"
+
+
+class LLMExtractor:
+    """Reads one passage at a time; many at once, as the limiter allows."""
+
+    def __init__(
+        self, client: ModelClient, limiter: Limiter, count_dropped: CountDropped = lambda _why, _count: None
+    ) -> None:
+        self.name = extractor_name(client.settings.model)
+        self._client = client
+        self._limiter = limiter
+        self._count_dropped = count_dropped
+
+    async def read(
+        self,
+        passage: PassageText,
+        known: LoadEntities = lambda _passage: None,
+        found: SaveEntities = lambda _passage, _entities: None,
+    ) -> Extraction:
+        """One extraction, whatever the passage says. `known` and `found` remember the first call's result.
+
+        Raises ModelDown when the server is at fault, ModelRefused or BadAnswer when this passage is.
+        """
+        first = known(passage.id)
+        if first is None:
+            spent = _Spent()
+            names = await self._entities(passage, spent, 0)
+            first = NamedEntities(tuple(dict.fromkeys(names))[:MAX_ENTITIES], spent.prompt, spent.completion, spent.ms)
+            found(passage.id, first)
+        spent = _Spent(first.prompt_tokens, first.completion_tokens)
+        triples = await self._triples(passage, first.names, spent, 0)
+        return build_extraction(
+            passage.id,
+            self.name,
+            first.names,
+            triples,
+            self._count_dropped,
+            spent.prompt,
+            spent.completion,
+            first.took_ms + spent.ms,
+        )
+
+    async def _entities(self, passage: PassageText, spent: _Spent, depth: int) -> list[str]:
+        if pieces := split_passage(passage):
+            return [name for piece in pieces for name in await self._entities(piece, spent, depth)]
+        try:
+            names, reply = await self._client.ask(
+                "entities", entity_messages(passage), ENTITIES, parse_entities, self._limiter
+            )
+        except ModelRefused as error:
+            spent.add_lost(error)
+            return [
+                name
+                for piece in halve_passage(passage, error, depth)
+                for name in await self._entities(piece, spent, depth + 1)
+            ]
+        spent.add(reply)
+        return names[:-1] if reply.cut else names
+
+    async def _triples(self, passage: PassageText, names: tuple[str, ...], spent: _Spent, depth: int) -> list[Any]:
+        if pieces := split_passage(passage):
+            return [triple for piece in pieces for triple in await self._triples(piece, names, spent, depth)]
+        try:
+            triples, reply = await self._client.ask(
+                "triples", triple_messages(passage, names_within(passage, names)), TRIPLES, parse_triples, self._limiter
+            )
+        except ModelRefused as error:
+            spent.add_lost(error)
+            halves = halve_passage(passage, error, depth)
+            return [triple for piece in halves for triple in await self._triples(piece, names, spent, depth + 1)]
+        spent.add(reply)
+        if not reply.cut:
+            return triples
+        try:
+            halves = halve_passage(passage, ModelRefused(ANSWER_CUT_OFF, too_long=True), depth)
+        except ModelRefused:
+            return triples[:-1]  # the last one may be half of what it was to be
+        return [triple for piece in halves for triple in await self._triples(piece, names, spent, depth + 1)]
+
+
+def names_within(passage: PassageText, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of a whole passage's names that stand in this piece of it; all where none does."""
+    return tuple(name for name in names if name in passage.full) or names
+
+
+def parse_entities(value: Any) -> list[str]:
+    """The names in a model's answer; what is no text is passed over."""
+    names = get_field(value, "named_entities", "entities")
+    if not isinstance(names, list):
+        raise BadAnswer("wrong schema", '"named_entities" is not a list')
+    return [replace_surrogates(name) for name in names if isinstance(name, str) and 0 < len(name) <= MAX_PART_CHARS]
+
+
+def parse_triples(value: Any) -> list[Any]:
+    """The triples in a model's answer as they stand, objects with subject, predicate and object turned into lists."""
+    triples = get_field(value, "triples")
+    if not isinstance(triples, list):
+        raise BadAnswer("wrong schema", '"triples" is not a list')
+    return [_parts(triple) for triple in triples]
+
+
+def _parts(triple: Any) -> Any:
+    if isinstance(triple, dict) and {"subject", "predicate", "object"} <= triple.keys():
+        return [triple["subject"], triple["predicate"], triple["object"]]
+    return triple
+
+
+def build_extraction(
+    passage: str,
+    name: str,
+    names: tuple[str, ...],
+    triples: list[Any],
+    count_dropped: CountDropped,
+    prompt_tokens: int,
+    completion_tokens: int,
+    took_ms: float,
+) -> Extraction:
+    """An extraction of normalised phrases; malformed triples are dropped and counted."""
+    kept: dict[Triple, None] = {}
+    why: dict[str, int] = {}
+    for raw in triples:
+        reason = None
+        if not isinstance(raw, list) or len(raw) != 3 or not all(isinstance(part, str) for part in raw):
+            reason = "parts"
+        elif any(len(part) > MAX_PART_CHARS for part in raw):
+            reason = "long"
+        elif (triple := normalise_triple(raw)) is None:
+            reason = "empty"
+        elif triple not in kept and len(kept) >= MAX_TRIPLES:
+            reason = "excess"
+        else:
+            kept[triple] = None
+        if reason is not None:
+            why[reason] = why.get(reason, 0) + 1
+    for reason, count in why.items():
+        count_dropped(reason, count)
+    entities = dict.fromkeys(phrase for phrase in map(normalise_phrase, names) if phrase)
+    return Extraction(passage, name, tuple(entities), tuple(kept), prompt_tokens, completion_tokens, took_ms)
+
+
+def split_passage(passage: PassageText) -> list[PassageText]:
+    """Nothing for a passage that can be read at once, else its pieces."""
+    if len(passage.text) <= PIECE_CHARS:
+        return []
+    out, rest = [], passage.text
+    while len(rest) > PIECE_CHARS:
+        at = _boundary(rest, PIECE_CHARS // 2, PIECE_CHARS)
+        out.append(rest[:at])
+        rest = rest[at:]
+    return [PassageText(passage.id, passage.title, text) for text in [*out, rest]]
+
+
+def halve_passage(passage: PassageText, error: ModelRefused, depth: int) -> list[PassageText]:
+    """The passage in two, where its length is the trouble and it can be divided; else the error again."""
+    length = len(passage.text)
+    if not error.too_long or depth >= MAX_HALVINGS or length < 2 * MIN_PIECE_CHARS:
+        raise error
+    at = _boundary(passage.text, length // 4, length * 3 // 4, length // 2)
+    return [PassageText(passage.id, passage.title, text) for text in (passage.text[:at], passage.text[at:])]
+
+
+def _boundary(text: str, low: int, high: int, near: int | None = None) -> int:
+    """Where to cut: after the last line, sentence or word that ends between `low` and `near` (`high` by default)."""
+    end = near or high
+    for mark in ("\n\n", "\n", ". ", "。", " "):
+        at = text.rfind(mark, low, end)
+        if at >= 0:
+            return at + len(mark)
+    return end

@@ -1,0 +1,178 @@
+"""OpenIE by vLLM's offline batch inference in this process: for the first load of a large drive, on a machine with a GPU.
+
+The same prompts, schemas, pieces and reading of answers as `memory.openie.llm.extractor`, in two passes over a batch
+of passages.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from memory.llm.client import MAX_TOKENS, Message
+from memory.llm.errors import BadAnswer, ModelRefused
+from memory.llm.json_answers import parse
+from memory.llm.response_format import JsonSchema
+from memory.llm.retry import BAD_ANSWER_RETRIES
+from memory.openie.llm.extractor import (
+    ANSWER_CUT_OFF,
+    MAX_ENTITIES,
+    build_extraction,
+    extractor_name,
+    halve_passage,
+    names_within,
+    parse_entities,
+    parse_triples,
+    split_passage,
+)
+from memory.openie.llm.prompts import ENTITIES, TRIPLES, entity_messages, triple_messages
+from memory.openie.registry import CountDropped, ReportUnread
+from store.types import Extraction, PassageText
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A passage, or a piece of one. `place`: its passage's in the batch, then its own among the passage's pieces."""
+
+    place: tuple[int, ...]
+    text: PassageText
+    depth: int = 0
+    tries: int = 0
+
+    @property
+    def passage(self) -> int:
+        return self.place[0]
+
+
+class VLLMExtractor:
+    """Holds the model on the card for as long as it lives. One thread at a time."""
+
+    def __init__(self, model: str, temperature: float, count_dropped: CountDropped = lambda _why, _count: None) -> None:
+        """Loads the model: minutes. Raises ImportError where vLLM is not installed, and whatever vLLM raises."""
+        from vllm import LLM
+
+        self.name = extractor_name(model)
+        self._temperature = temperature
+        self._count_dropped = count_dropped
+        self._llm = LLM(model=model, enable_prefix_caching=True)
+
+    def extract(self, passages: Sequence[PassageText], unread: ReportUnread | None = None) -> list[Extraction]:
+        """One extraction a passage, in order, but for those that `unread` is told of: all answers to them were of no use.
+
+        Without `unread` such a passage comes back without triples, since it would else be asked for again without end.
+        """
+        began = time.perf_counter()
+        batch = _Batch(len(passages))
+        parts = [
+            _Part((at, number), piece)
+            for at, passage in enumerate(passages)
+            for number, piece in enumerate(split_passage(passage) or [passage])
+        ]
+        found = self._read(parts, ENTITIES, lambda part: entity_messages(part.text), parse_entities, batch)
+        names = [tuple(dict.fromkeys(each))[:MAX_ENTITIES] for each in found]
+        parts = [part for part in parts if part.passage not in batch.failed]
+        triples = self._read(
+            parts,
+            TRIPLES,
+            lambda part: triple_messages(part.text, names_within(part.text, names[part.passage])),
+            parse_triples,
+            batch,
+        )
+        took_ms = (time.perf_counter() - began) * 1000 / max(len(passages), 1)
+        out = []
+        for at, passage in enumerate(passages):
+            if at in batch.failed and unread is not None:
+                unread(passage.id, batch.failed[at])
+                continue
+            said = triples[at] if at not in batch.failed else []
+            spent = batch.prompt[at], batch.completion[at]
+            out.append(build_extraction(passage.id, self.name, names[at], said, self._count_dropped, *spent, took_ms))
+        return out
+
+    def _read(
+        self,
+        parts: Sequence[_Part],
+        shape: JsonSchema,
+        asked: Callable[[_Part], list[Message]],
+        read: Callable[[Any], list[Any]],
+        batch: "_Batch",
+    ) -> list[list[Any]]:
+        """What the model says of each passage's parts, in the order of the text; asked again where that may help."""
+        said: dict[tuple[int, ...], list[Any]] = {}
+        while parts:
+            again: list[_Part] = []
+            for part, answer in zip(parts, self._chat([asked(part) for part in parts], shape), strict=True):
+                batch.spend(part.passage, answer)
+                value, useless = _value(answer.text, read)
+                # A list of names that was cut off is long enough; triples would be missing.
+                divided = _divided(part) if answer.cut and (useless or shape is TRIPLES) else []
+                if divided:
+                    again += divided
+                elif useless is None:
+                    # The last one may be half of what it was to be.
+                    said[part.place] = value[:-1] if answer.cut else value
+                elif part.tries < BAD_ANSWER_RETRIES and not answer.cut:
+                    again.append(replace(part, tries=part.tries + 1))
+                else:
+                    batch.failed.setdefault(part.passage, useless)
+            parts = [part for part in again if part.passage not in batch.failed]
+        out: list[list[Any]] = [[] for _ in batch.prompt]
+        for place in sorted(said):
+            out[place[0]] += said[place]
+        return out
+
+    def _chat(self, conversations: list[list[Message]], shape: JsonSchema) -> list["_Answer"]:
+        from vllm import SamplingParams
+
+        options: dict[str, Any] = {"temperature": self._temperature, "max_tokens": MAX_TOKENS}
+        answers = self._llm.chat(conversations, SamplingParams(**options, **_guided(shape)), use_tqdm=False)
+        return [_Answer(answer) for answer in answers]
+
+
+class _Batch:
+    """What a batch's passages took, by their place in it, and why some cannot be read."""
+
+    def __init__(self, passages: int) -> None:
+        self.prompt = [0] * passages
+        self.completion = [0] * passages
+        self.failed: dict[int, str] = {}
+
+    def spend(self, passage: int, answer: "_Answer") -> None:
+        self.prompt[passage] += answer.prompt_tokens
+        self.completion[passage] += answer.completion_tokens
+
+
+class _Answer:
+    """What is used of vLLM's answer to one conversation. `cut`: it ran into its length limit."""
+
+    def __init__(self, answer: Any) -> None:
+        self.text: str = answer.outputs[0].text
+        self.cut = answer.outputs[0].finish_reason == "length"
+        self.prompt_tokens = len(answer.prompt_token_ids or ())
+        self.completion_tokens = len(answer.outputs[0].token_ids)
+
+
+def _value(text: str, read: Callable[[Any], list[Any]]) -> tuple[list[Any], str | None]:
+    """What an answer says, or why it is of no use."""
+    try:
+        return read(parse(text).value), None
+    except BadAnswer as error:
+        return [], str(error)
+
+
+def _divided(part: _Part) -> list[_Part]:
+    """The part in two, nothing where it is too short for that or was divided often enough."""
+    try:
+        halves = halve_passage(part.text, ModelRefused(ANSWER_CUT_OFF, too_long=True), part.depth)
+    except ModelRefused:
+        return []
+    return [_Part((*part.place, at), half, part.depth + 1) for at, half in enumerate(halves)]
+
+
+def _guided(shape: JsonSchema) -> dict[str, Any]:
+    """Decoding held to the schema, as this version of vLLM names it."""
+    from vllm import sampling_params
+
+    if hasattr(sampling_params, "StructuredOutputsParams"):
+        return {"structured_outputs": sampling_params.StructuredOutputsParams(json=dict(shape.schema))}
+    return {"guided_decoding": sampling_params.GuidedDecodingParams(json=dict(shape.schema))}

@@ -1,0 +1,146 @@
+"""The OpenIE backends, each declared once: configuration, cross checks, the daemon, `doctor` and the docs derive from here.
+
+A backend's code stands in its own file and is imported when the backend is made, so this module imports nothing heavy.
+The three kinds differ in where and when a passage is read:
+
+- `WorkerBackend`: in the worker processes, before the passage is committed. For code that computes.
+- `ServerBackend`: by calls to the model server, after the commit. For code that waits.
+- `BulkBackend`: in the daemon's process, hundreds of passages a call, when `hippoctl backfill` asks for it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from memory.llm.client import ModelClient
+    from memory.llm.limiter import Limiter
+    from memory.openie.llm.extractor import LoadEntities, SaveEntities
+    from memory.types import Extractor
+    from store.types import Extraction, PassageText
+
+CountDropped = Callable[[str, int], None]
+"""Called with the reason why triples were dropped and their number: "parts" (not three), "empty", "long" or "excess"."""
+ReportUnread = Callable[[str, str], None]
+"""Called with the id of a passage that the model could not handle, and why."""
+
+
+class PassageReader(Protocol):
+    """Reads one passage a call, many calls at once."""
+
+    async def read(self, passage: "PassageText", load: "LoadEntities", save: "SaveEntities") -> "Extraction":
+        """Raises ModelDown when the server is at fault, ModelRefused or BadAnswer when this passage is."""
+        ...
+
+
+class BulkExtractor(Protocol):
+    """Reads many passages a call and holds its thread meanwhile."""
+
+    def extract(self, passages: "Sequence[PassageText]", unread: ReportUnread | None = None) -> "list[Extraction]":
+        """One extraction a passage, in order, but for those reported to `unread`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenIEBackend:
+    """`extractor_name(llm_model)` is the name under which the store keeps the backend's extractions."""
+
+    name: str
+    """As `[openie] backend` has it."""
+    summary: str
+    """One sentence for docs and `doctor`."""
+    extractor_name: Callable[[str], str]
+    needs: tuple[str, ...] = ()
+    """Configuration keys that must be set."""
+    needs_text: str = ""
+    """What the backend needs, as the error about a missing key says it."""
+    package: str | None = None
+    """Python package that must be installed beside hippod's own requirements."""
+    install_text: str = ""
+    """What the error about a missing package says: how to install it, or what to use instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerBackend(OpenIEBackend):
+    make: "Callable[[], Extractor]"
+    """Called once in each worker process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerBackend(OpenIEBackend):
+    make: "Callable[[ModelClient, Limiter, CountDropped], PassageReader]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkBackend(OpenIEBackend):
+    make: Callable[[str, float, CountDropped], BulkExtractor]
+    """Called with the model and the temperature; may take minutes."""
+
+
+def _rules() -> "Extractor":
+    from memory.openie.rules.extractor import RulesExtractor
+
+    return RulesExtractor()
+
+
+def _rules_name(_model: str) -> str:
+    from memory.openie.rules.extractor import RulesExtractor
+
+    return RulesExtractor.name
+
+
+def _llm(client: "ModelClient", limiter: "Limiter", count_dropped: CountDropped) -> PassageReader:
+    from memory.openie.llm.extractor import LLMExtractor
+
+    return LLMExtractor(client, limiter, count_dropped)
+
+
+def _llm_name(model: str) -> str:
+    from memory.openie.llm.extractor import extractor_name
+
+    return extractor_name(model)
+
+
+def _vllm(model: str, temperature: float, count_dropped: CountDropped) -> BulkExtractor:
+    from memory.openie.llm.vllm import VLLMExtractor
+
+    return VLLMExtractor(model, temperature, count_dropped)
+
+
+_REGISTERED: tuple[WorkerBackend | ServerBackend | BulkBackend, ...] = (
+    WorkerBackend(
+        name="rules",
+        summary="Triples by grammar, without a model: English first, names and keywords in other languages.",
+        extractor_name=_rules_name,
+        make=_rules,
+    ),
+    ServerBackend(
+        name="llm",
+        summary="The model behind [llm] base_url reads each passage in two calls, `concurrency` calls at a time.",
+        extractor_name=_llm_name,
+        needs=("llm.base_url", "llm.model"),
+        needs_text=(
+            'needs a model: set llm.base_url and llm.model, such as base_url = "http://localhost:8000/v1"; '
+            'or write "rules", which needs none'
+        ),
+        make=_llm,
+    ),
+    BulkBackend(
+        name="vllm",
+        summary="vLLM runs the model in hippod's own process on a GPU when `hippoctl backfill` asks for it.",
+        extractor_name=_llm_name,
+        needs=("llm.model",),
+        needs_text="needs llm.model: the name or folder of the model that vLLM is to load",
+        package="vllm",
+        install_text=(
+            'vLLM is not installed; install hippod with the extra "vllm" on a machine with a GPU, '
+            'or write "llm" and let `vllm serve` run beside hippod'
+        ),
+        make=_vllm,
+    ),
+)
+
+BACKENDS = {backend.name: backend for backend in _REGISTERED}
+"""By name, in the order in which they are offered."""
+WORKER_BACKENDS = {backend.name: backend for backend in _REGISTERED if isinstance(backend, WorkerBackend)}
+"""Those that may also stand in until a model has read a passage (`[openie] fallback`)."""

@@ -1,0 +1,1 @@
+"""OpenIE without a model: triples by grammar."""

@@ -1,0 +1,198 @@
+"""What a passage is about, and which mentions mean it: its title, pronouns, "the journal", a surname alone."""
+
+from memory.openie.rules.grammar.chunk import Chunk
+from memory.openie.rules.grammar.pos_tagger import tagger
+from memory.openie.rules.grammar.tokenizer import tokenize, word_set
+from memory.phrases import normalise_phrase
+
+_PRONOUNS = word_set("he she it they him her them his hers its their theirs i we me us my our this these that")
+_DEFINITE = frozenset({"the", "this", "that", "these", "those", "its", "their", "his", "her", "our", "my"})
+_GENERIC_HEADINGS = word_set(
+    "introduction overview summary notes note background contents content details description abstract conclusion "
+    "conclusions references history general about information info misc other links appendix discussion results "
+    "untitled document readme index main page sheet sheet1 section todo agenda attendees minutes"
+)
+_REFLEXIVE = word_set("himself herself itself themselves myself ourselves other others such")
+_NUMBERS = frozenset({"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "many", "several"})
+_FIRST_PERSON = word_set("i we me us my our")
+_NEUTRAL = frozenset({"it", "its"})
+_PERSONAL = frozenset({"he", "she", "him", "her", "his", "hers"})
+_REPLIES = ("re:", "fw:", "fwd:", "aw:", "wg:")
+_OPENING = 2_000
+"""Characters of a text that are searched for its heading."""
+_JOIN = " › "
+
+
+def _last_named(title: str, text: str) -> str:
+    """The last part of a title that means something outside its document; the first where none does."""
+    parts = [part.strip() for part in title.split(_JOIN) if part.strip()]
+    opening = f" {normalise_phrase(text[:_OPENING])} " if len(parts) > 1 else ""
+    while len(parts) > 1 and not _is_name(parts[-1], opening):
+        parts.pop()
+    last = parts[-1] if parts else ""
+    while last[:5].lower().startswith(_REPLIES) and last.partition(":")[2].strip():
+        last = last.partition(":")[2].strip()
+    return last
+
+
+def subject_of(title: str, text: str) -> tuple[str, str]:
+    """The part of a title that names its subject, without a bracketed qualifier, and that qualifier or "".
+
+    Headings follow a document's title after " › ". The last says most, unless it means nothing outside its document
+    ("The tour", "Results"): then the one before it.
+    """
+    last = _last_named(title, text)
+    if last.endswith(")"):
+        head, bracket, inside = last[:-1].rpartition("(")
+        if bracket and head.strip():
+            return head.strip(), inside.strip()
+    return last, ""
+
+
+def _is_name(heading: str, opening: str) -> bool:
+    """Whether a heading names a thing: a word is capitalised that need not be, or the text speaks of it by that name."""
+    words = [word for word in tokenize(heading) if word[0].isalpha()]
+    phrase = normalise_phrase(heading)
+    if phrase in _GENERIC_HEADINGS or not words:
+        return False
+    if " " in phrase and f" {phrase} " in opening:
+        return True
+    lexicon = tagger().lexicon
+    return any(
+        (word[0].isupper() and (i > 0 or word not in lexicon) and word.lower() not in lexicon)
+        or (word[0].isupper() and i > 0 and not all(w[0].isupper() for w in words))
+        or not word.isascii()
+        for i, word in enumerate(words)
+    )
+
+
+def _common(word: str) -> bool:
+    """Whether English has the word in lower case: then it does not stand for a name by itself."""
+    return tagger().is_common(word)
+
+
+def opens_with(text: str, name: str) -> bool:
+    """Whether the text's first words are the name, an article aside."""
+    opening = normalise_phrase(text[: len(name) + 40])
+    for article in ("the ", "a ", "an "):
+        opening = opening.removeprefix(article)
+    return opening.startswith(normalise_phrase(name) + " ")
+
+
+class Coreference:
+    """The subject of one passage, and the names met so far. Made afresh for each passage: nothing carries over."""
+
+    def __init__(self, title: str, text: str) -> None:
+        self.name, self.qualifier = subject_of(title, text)
+        full = _last_named(title, text)
+        if self.qualifier and opens_with(text, full):
+            self.name, self.qualifier = full, ""
+        base, comma, _ = self.name.partition(", ")
+        if comma and opens_with(text, base) and not opens_with(text, self.name):
+            self.name = base
+        self.full_title = normalise_phrase(full)
+        self.title = normalise_phrase(self.name)
+        self.document_title = normalise_phrase(title.split(_JOIN)[0]) if _JOIN in title else ""
+        self.title_words = [token.lower() for token in tokenize(self.name)]
+        parts = self.title.split()
+        self._title_word_set = frozenset(parts)
+        self._first = parts[0] if parts else ""
+        self._last = parts[-1] if parts else ""
+        self.kinds: set[str] = {word for word in parts if len(word) > 3 and not word.isdigit()}
+        self.kinds.update(normalise_phrase(self.qualifier).split())
+        self._names: dict[str, str] = {}
+        # "Solomon" is not the Song of Solomon, nor "Texas" the Austin in it: only names in one piece are shortened.
+        self._plain = (
+            2 <= len(self.title_words) <= 3 and all(word[0].isalpha() for word in self.title_words) and self._capitals()
+        )
+        self.last_subject = self.title
+        self.last_named_subject = ""
+        self._personal = self._plain and not any(_common(word) for word in (self._last, self._first))
+        self.title_was_subject = False
+        self.title_mentioned = False
+        self.past_first_sentence = False
+
+    def _shortens(self, words: list[str]) -> bool:
+        """Whether the name is the title's surname, or its first name where that is no common word."""
+        if len(words) >= len(self._title_word_set) or not self._title_word_set.issuperset(words):
+            return False
+        return words[-1] == self._last or (words == [self._first] and not _common(self._last))
+
+    def _lengthens(self, words: list[str]) -> bool:
+        """Whether the name is the title's in full: "Kevin Wayne Durant", or what opens the text of "Bob Frost"."""
+        if len(words) <= len(self._title_word_set) or words[-1] != self._last:
+            return False
+        opening = not self.past_first_sentence and len(words) <= 5 and all(word.isalpha() for word in words)
+        return words[0] == self._first or opening
+
+    def _capitals(self) -> bool:
+        return all(word[:1].isupper() for word in tokenize(self.name))
+
+    def resolve_pronoun(self, pronoun: str = "it") -> str:
+        """What a pronoun means: the title once it has been a subject here, the last subject otherwise.
+
+        "she" is nobody's meter or mountain: unless the title can be a person's name, it is the last named subject.
+        """
+        if pronoun in _PERSONAL and not self._personal and self.last_named_subject:
+            return self.last_named_subject
+        if pronoun in _NEUTRAL and not self._personal and self.title_mentioned:
+            return self.title
+        return self.title if self.title_was_subject or not self.last_subject else self.last_subject
+
+    def note_subject(self, subject: str, name: bool) -> None:
+        """Note the subject of a sentence, and whether it is a name."""
+        self.last_subject = subject
+        if subject == self.title:
+            self.title_was_subject = True
+        elif name:
+            self.last_named_subject = subject
+
+    def resolve(self, chunk: Chunk) -> str:
+        """The phrase a mention stands for; "" when it stands for nothing that can be named."""
+        phrase = self._resolve(chunk)
+        self.title_mentioned = self.title_mentioned or phrase == self.title
+        return phrase
+
+    def _resolve(self, chunk: Chunk) -> str:
+        if chunk.title:
+            return self.title
+        if chunk.words[-1].lower() in _REFLEXIVE:
+            return ""
+        if chunk.pronoun:
+            word = chunk.words[0].lower()
+            if word in _FIRST_PERSON:
+                return self.title
+            return self.resolve_pronoun(word) if word in _PRONOUNS else ""
+        phrase = normalise_phrase(chunk.text)
+        if not phrase or phrase in _NUMBERS:
+            return ""
+        words = phrase.split()
+        definite = chunk.det in _DEFINITE and not chunk.owner and not chunk.name
+        if definite and words[-1] in self.kinds and self.kinds.issuperset(words):
+            return self.title
+        if chunk.name:
+            return self._named(phrase, words)
+        return phrase
+
+    def _named(self, phrase: str, words: list[str]) -> str:
+        if self._plain and (self._shortens(words) or self._lengthens(words)):
+            return self.title
+        if len(words) == 1:
+            return self._names.get(phrase, phrase)
+        self.note_name(phrase)
+        return phrase
+
+    def note_name(self, phrase: str) -> None:
+        """Note a name of several words: its first or last stands for it from now on, unless that is a common word."""
+        words = phrase.split()
+        # "Norway" is not the Bank of Norway.
+        for word in (words[-1], words[0]) if 2 <= len(words) <= 4 and "of" not in words else ():
+            if not word.isdigit() and not _common(word):
+                self._names.setdefault(word, phrase)
+
+    def note_kind(self, words: list[str]) -> None:
+        """The title is a `words`: "the `words`" means it from now on."""
+        if words:
+            head = words[-1].lower()
+            if head.isalpha():
+                self.kinds.add(head)

@@ -1,0 +1,59 @@
+"""OpenIE without a model: triples by grammar, English first. Other languages give the title and what it mentions."""
+
+import time
+from collections.abc import Sequence
+
+from memory.openie.rules.coreference import Coreference
+from memory.openie.rules.grammar.clause_parser import parse_sentences
+from memory.openie.rules.grammar.pos_tagger import tagger
+from memory.openie.rules.grammar.tokenizer import split_sentences
+from memory.openie.rules.line_blocks import line_blocks
+from memory.openie.rules.names_and_keywords import is_english, names_and_keywords
+from memory.openie.rules.table_records import read_record
+from memory.openie.rules.triple_collector import TripleCollector
+from memory.phrases import normalise_phrase
+from store.types import Extraction, PassageText
+
+VERSION = 1
+MAX_CHARS = 40_000
+"""Of a passage, read from its beginning: many times what a splitter makes, so that nothing costs more than a moment."""
+MAX_TRIPLES = 400
+
+
+class RulesExtractor:
+    """Deterministic: an extraction depends on the passage's title and text alone. Holds no state; threads may share it."""
+
+    name = f"rules/{VERSION}"
+
+    def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
+        """One extraction a passage, in order; never raises for a passage's content. Linear in the length of the text."""
+        return [self._extract(passage) for passage in passages]
+
+    def _extract(self, passage: PassageText) -> Extraction:
+        started = time.perf_counter()
+        text = passage.text[:MAX_CHARS]
+        found = TripleCollector(Coreference(passage.title[:1000], text))
+        for block in line_blocks(text):
+            if block.kind == "record":
+                read_record(block.fields, found)
+            else:
+                _read_prose(block.text, found)
+        found.link_names_to_title()
+        return Extraction(
+            passage=passage.id,
+            extractor=self.name,
+            entities=tuple(found.entities()),
+            triples=tuple(found.triples)[:MAX_TRIPLES],
+            took_ms=(time.perf_counter() - started) * 1000,
+        )
+
+
+def _read_prose(text: str, found: TripleCollector) -> None:
+    read = split_sentences(text)
+    # A title may be in any language: "Ven mi corazón is a 1942 film" is English all the same.
+    title = set(found.coref.title_words)
+    if is_english([word for words in read for word in words if word.lower() not in title], tagger().lexicon):
+        parse_sentences(read, found)
+    else:
+        for name in names_and_keywords(text, read):
+            found.add_name(normalise_phrase(name))

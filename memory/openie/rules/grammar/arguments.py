@@ -1,0 +1,197 @@
+"""What a noun phrase is to its sentence: subject, object, what a preposition adds, or another name for the one before."""
+
+from memory.openie.rules.grammar.chunk import AND, COMMA, NOUN, PREP, VERB, WHICH, Chunk
+from memory.openie.rules.grammar.clause_state import POSSESSIVE, ClauseState, short
+from memory.phrases import normalise_phrase
+
+_PLACE = frozenset({"in", "at", "from", "near", "to", "of", "around", "outside"})
+
+
+def place_noun(clause: ClauseState, c: Chunk, i: int) -> None:
+    """Take the noun phrase that is chunk `i` into the clause."""
+    phrase = clause.mention(c)
+    following = clause.following(i)
+    plain = not c.name and not c.date and not c.pronoun and phrase != clause.coref.title
+    if following is not None and plain and following.kind == NOUN and following.name and following.start <= c.end + 1:
+        _described(clause, c, following)
+        return
+    if not phrase:
+        _weak(clause, c)
+        return
+    if clause.relative and not clause.verb and WHICH in clause.since and following and following.kind == VERB:
+        _object_relative(clause, phrase, following)
+        return
+    if clause.prep:
+        _prepositional(clause, c, phrase)
+    elif clause.verb and (COMMA in clause.since or AND in clause.since) and not clause.is_direct():
+        _coordinated(clause, c, phrase, i)
+    elif clause.verb:
+        _object(clause, c, phrase)
+    elif clause.subjects and clause.left is not None and (COMMA in clause.since or AND in clause.since):
+        _beside_subject(clause, c, phrase, i)
+    else:
+        _subject(clause, c, phrase)
+    clause.left, clause.left_phrase = c, phrase
+
+
+def _subject(clause: ClauseState, c: Chunk, phrase: str) -> None:
+    clause.subjects, clause.lead = [phrase], ""
+    owner = clause.whose or clause.owner(c)
+    clause.whose = ""
+    if owner:
+        clause.subjects, clause.lead = [owner], c.text
+    elif c.det == "the" and not c.name and not c.date and clause.coref.title and phrase != clause.coref.title:
+        clause.subjects, clause.lead = [clause.coref.resolve_pronoun()], c.text
+
+
+def _beside_subject(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
+    if AND not in clause.since and c.pronoun:
+        # "A physicist by training, he ...": what opens the sentence describes the one it is about.
+        clause.found.add_triple(phrase, "is", clause.subjects[0])
+        clause.subjects, clause.lead = [phrase], ""
+    elif AND in clause.since or clause.is_listed(i):
+        clause.subjects = [*clause.subjects, phrase]
+    elif not _appose(clause, c, phrase) and not c.date:
+        # "Richard Wesley, 1st Baron Mornington, was": no list follows, so it is the same one again.
+        clause.found.add_triple(clause.subjects[0], "is", phrase)
+        if not c.name:
+            clause.appositive = (clause.subjects[0], c.text)
+
+
+def _object(clause: ClauseState, c: Chunk, phrase: str) -> None:
+    owner = clause.owner(c)
+    predicate = clause.predicate(tail=False)
+    if c.tag not in ("JJ", "JJR", "JJS") or c.name:
+        clause.say(predicate, phrase)
+    if owner:
+        clause.say(f"{predicate} {c.text} of", owner)
+    clause.last_predicate, clause.by_prep = predicate, False
+    clause.objects += 1
+    clause.tail = short(c)
+    if clause.copula and not c.name and clause.subjects[:1] == [clause.coref.title]:
+        clause.coref.note_kind(c.words)
+
+
+def _prepositional(clause: ClauseState, c: Chunk, phrase: str) -> None:
+    prep, clause.prep = clause.prep, ""
+    owner = clause.owner(c)
+    if clause.appositive:
+        subject, description = clause.appositive
+        clause.found.add_triple(subject, f"is {description} {prep}", phrase)
+        if prep == "of" and " " not in phrase and not c.name:
+            clause.found.add_triple(subject, "is", normalise_phrase(f"{description} of {phrase}"))
+        clause.last_predicate = f"is {description} {prep}"
+        return
+    if clause.verb:
+        left = clause.left
+        nested = clause.by_prep and clause.since == [PREP]
+        role = clause.last_predicate.endswith(" as")
+        if nested and left is not None and not left.date and (role or (not left.name and prep in ("of", "in"))):
+            predicate = f"{clause.last_predicate} {left.text} {prep}"
+        else:
+            predicate = f"{clause.predicate()} {prep}"
+        clause.say(predicate, phrase)
+        if owner:
+            clause.say(f"{predicate} {c.text} of", owner)
+        clause.last_predicate, clause.by_prep = predicate, True
+        clause.objects += 1
+        if (
+            clause.left is not None
+            and clause.left.name
+            and c.name
+            and prep in ("of", "in", "at", "from")
+            and clause.since == [PREP]
+        ):
+            clause.found.add_triple(clause.left_phrase, prep, phrase)
+    elif clause.left is not None and clause.subjects:
+        if not clause.left.name and prep == "of" and not clause.left.pronoun:
+            clause.subjects, clause.lead = [phrase], clause.left.text
+        elif clause.left_phrase:
+            clause.found.add_triple(clause.left_phrase, f"{prep}" if clause.left.name else f"is {prep}", phrase)
+    else:
+        clause.adverbials.append((prep, phrase))
+
+
+def _coordinated(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
+    if clause.starts_clause(i):
+        _subject(clause, c, phrase)
+        clause.verb = clause.tail = ""
+        clause.main = ([], "")
+    elif AND not in clause.since and (_appose(clause, c, phrase) or (clause.left and clause.left.date and not c.date)):
+        return
+    elif AND not in clause.since and _contains(clause, c, i):
+        clause.found.add_triple(clause.left_phrase, "is in", phrase)
+        clause.say(clause.last_predicate, phrase)
+    else:
+        if clause.copula and clause.by_prep and c.det in ("a", "an"):
+            # "a prince of Hesse and a Prussian general": the article begins again at the verb.
+            clause.last_predicate, clause.by_prep = clause.predicate(tail=False), False
+        clause.say(clause.last_predicate or clause.predicate(tail=False), phrase)
+        if not clause.by_prep:
+            clause.tail = short(c)
+
+
+def _appose(clause: ClauseState, c: Chunk, phrase: str) -> bool:
+    """Whether the phrase says what the one before the comma is, or who."""
+    left = clause.left
+    if left is None or not clause.left_phrase or c.date or left.date:
+        return False
+    if (
+        (left.name or left.title or left.pronoun)
+        and not c.name
+        and (c.det in ("a", "an", "the") or c.owner or c.det in POSSESSIVE)
+    ):
+        clause.found.add_triple(clause.left_phrase, "is", phrase)
+        owner = clause.owner(c)
+        if owner:
+            clause.found.add_triple(clause.left_phrase, f"is {c.text} of", owner)
+        clause.appositive = (clause.left_phrase, c.text)
+        return True
+    if c.name and not left.name and (left.det in ("the", "a", "an") or left.owner or left.det in POSSESSIVE):
+        owner = clause.owner(left)
+        if owner:
+            clause.found.add_triple(owner, left.text, phrase)
+        else:
+            clause.found.add_triple(phrase, "is", clause.left_phrase)
+        if clause.subjects and clause.subjects[-1] == clause.left_phrase:
+            clause.subjects = [*clause.subjects[:-1], phrase]
+        elif owner and not clause.verb:
+            # "Her brother, Emil Strand, plays": it is he who plays.
+            clause.subjects, clause.lead = [phrase], ""
+        return True
+    return False
+
+
+def _contains(clause: ClauseState, c: Chunk, i: int) -> bool:
+    """Whether this is the larger place after a comma ("Austin, Texas") and not the next of a list."""
+    prep = clause.last_predicate.rpartition(" ")[2]
+    if not (clause.left is not None and clause.left.name and c.name and prep in _PLACE):
+        return False
+    following = clause.chunks[i + 1 : i + 4]
+    return not any(f.kind == AND for f in following[:2])
+
+
+def _described(clause: ClauseState, description: Chunk, name: Chunk) -> None:
+    """ "psychologist Carl Rogers": the name's own chunk follows and takes its place in the sentence."""
+    phrase = clause.coref.resolve(name)
+    owner = clause.owner(description)
+    if owner:
+        clause.found.add_triple(owner, description.text, phrase)
+    else:
+        clause.found.add_triple(phrase, "is", normalise_phrase(description.text))
+
+
+def _object_relative(clause: ClauseState, phrase: str, verb: Chunk) -> None:
+    """ "the book that Ann wrote": the noun before the pronoun is the object."""
+    clause.found.add_triple(phrase, " ".join(verb.words), clause.relative)
+    clause.subjects, clause.lead = [phrase], ""
+
+
+def _weak(clause: ClauseState, c: Chunk) -> None:
+    """A pronoun that names nothing: it may be a subject, but nothing is said of it."""
+    clause.prep = ""
+    if not clause.verb:
+        clause.subjects, clause.lead = [""], ""
+    elif c.words[0].lower() in ("one", "some", "many", "two", "three", "several"):
+        # "one of the earliest poets": it says nothing, what follows does.
+        clause.tail, clause.objects = c.text, clause.objects + 1

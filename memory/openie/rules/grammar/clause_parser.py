@@ -1,0 +1,127 @@
+"""From sentences to triples: who does what to whom, read once from left to right."""
+
+from collections.abc import Iterable, Sequence
+
+from memory.openie.rules.grammar.arguments import place_noun
+from memory.openie.rules.grammar.brackets import read_bracket
+from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, CLOSE, COMMA, NOUN, OPEN, PREP, VERB, WHICH, Chunk
+from memory.openie.rules.grammar.chunker import chunk_sentence
+from memory.openie.rules.grammar.clause_state import FINITE, ClauseState
+from memory.openie.rules.grammar.pos_tagger import tagger
+from memory.openie.rules.grammar.tokenizer import word_set
+from memory.openie.rules.triple_collector import TripleCollector
+
+_SUBORDINATE = word_set(
+    "because while although though when if as until unless since whereas that than whether once after before"
+)
+
+
+def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) -> None:
+    """Read the tokens of each sentence of English prose into `found`."""
+    tag = tagger().tag
+    for words in sentences:
+        before = len(found.triples)
+        _read(ClauseState(found, chunk_sentence(words, tag(words), found.coref.title_words)))
+        found.drop_vague_triples(before)
+        found.coref.past_first_sentence = True
+
+
+def _read(clause: ClauseState) -> None:
+    chunks, i = clause.chunks, 0
+    while i < len(chunks):
+        c = chunks[i]
+        if c.kind == OPEN:
+            end = next((k for k in range(i + 1, len(chunks)) if chunks[k].kind == CLOSE), len(chunks))
+            if clause.left is not None and end - i < 24:
+                read_bracket(clause, chunks[i + 1 : end])
+                i = end + 1
+                continue
+        elif c.kind == NOUN:
+            place_noun(clause, c, i)
+            clause.since = []
+        else:
+            if c.kind == VERB:
+                _verb(clause, c, i)
+            elif c.kind == PREP:
+                _prep(clause, c, i)
+            elif c.kind == WHICH:
+                _which(clause, c, i)
+            elif c.kind == COMMA:
+                clause.appositive = None
+            elif c.kind == BREAK and c.words != [":"]:
+                clause.close()
+            # After a colon stands what the words before it announced: "three engineers: Ann Lee, Bo Ek".
+            clause.since.append(COMMA if c.words == [":"] else c.kind)
+        i += 1
+
+
+def _verb(clause: ClauseState, c: Chunk, i: int) -> None:
+    text = " ".join(c.words)
+    before = clause.chunks[i - 1].kind if i else ""
+    listed = clause.verb and clause.objects == 0 and not clause.prep and before in (COMMA, AND)
+    clause.peers = [*clause.peers, clause.verb][-4:] if listed else []
+    if clause.prep:
+        clause.verb = f"{clause.verb} {clause.tail} {clause.prep} {text}".strip()
+        clause.prep = clause.tail = ""
+        if not clause.subjects:
+            clause.subjects = [clause.coref.resolve_pronoun()]
+    elif clause.relative and WHICH in clause.since:
+        clause.subjects, clause.lead, clause.verb, clause.relative = [clause.relative], "", text, ""
+        clause.tail = ""
+    elif c.words[0] == "to" and clause.verb:
+        clause.verb, clause.tail = f"{clause.verb} {clause.tail} {text}".strip(), ""
+    elif clause.verb and before == NOUN and c.tag not in FINITE:
+        # "a film directed by Ann Lee based on a novel": the second participle is about the film too.
+        agent = clause.last_predicate.endswith(" by")
+        if not clause.copula and not agent and clause.left is not None and not clause.left.date:
+            clause.subjects, clause.lead = [clause.left_phrase], ""
+        clause.verb, clause.tail = text, ""
+    elif clause.verb and (COMMA in clause.since or AND in clause.since or before == ADVERB):
+        if clause.main[0]:
+            clause.subjects, clause.lead = clause.main
+        clause.verb, clause.tail = text, ""
+    elif clause.verb and before == NOUN and clause.left and not clause.left.date and not clause.copula:
+        clause.subjects, clause.lead, clause.verb, clause.tail = [clause.left_phrase], "", text, ""
+    elif clause.verb and c.tag in FINITE and clause.main[0]:
+        (clause.subjects, clause.lead), clause.verb, clause.tail = clause.main, text, ""
+    elif clause.verb:
+        clause.verb, clause.tail = f"{clause.verb} {text}", ""
+    else:
+        clause.verb, clause.tail = text, ""
+    _begin(clause, c)
+
+
+def _begin(clause: ClauseState, c: Chunk) -> None:
+    if not clause.subjects:
+        clause.subjects = [clause.coref.resolve_pronoun()]
+    if not clause.main[0]:
+        clause.main = (clause.subjects, clause.lead)
+        if clause.subjects[0]:
+            clause.coref.note_subject(clause.subjects[0], clause.subjects[0] in clause.found.names)
+    clause.copula = c.tag == "be"
+    clause.objects = 0
+    clause.appositive = None
+    for prep, phrase in clause.adverbials:
+        clause.say(f"{clause.predicate()} {prep}", phrase)
+    clause.adverbials = []
+
+
+def _prep(clause: ClauseState, c: Chunk, i: int) -> None:
+    word = " ".join(c.words)
+    following = clause.following(i)
+    if word in _SUBORDINATE and following is not None and clause.clause_ahead(i + 1):
+        clause.close()
+        return
+    clause.prep = word if not clause.prep else f"{clause.prep} {word}"
+
+
+def _which(clause: ClauseState, c: Chunk, i: int) -> None:
+    clause.prep = ""
+    if c.tag == "WRB" or clause.left is None:
+        clause.verb, clause.tail, clause.subjects, clause.lead = "", "", [], ""
+        return
+    clause.relative = clause.subjects[0] if clause.copula and clause.subjects and clause.objects else clause.left_phrase
+    if c.words[0].lower() == "whose":
+        clause.whose, clause.subjects, clause.verb, clause.relative = clause.relative, [], "", ""
+    elif clause.following(i) is not None and clause.chunks[i + 1].kind == NOUN:
+        clause.verb = ""

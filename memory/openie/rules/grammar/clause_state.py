@@ -1,0 +1,90 @@
+"""The state of reading one sentence, and what every step of it needs."""
+
+from collections.abc import Sequence
+
+from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, NOUN, VERB, WHICH, Chunk
+from memory.openie.rules.triple_collector import TripleCollector
+
+POSSESSIVE = frozenset({"his", "her", "its", "their", "my", "our"})
+FINITE = frozenset({"finite", "be", "passive"})
+_MOST_SUBJECTS = 6
+_LONGEST_VERB = 200
+"""Characters of a verb that keeps growing ("to go to go to go"); its end is what counts."""
+
+
+def short(c: Chunk) -> str:
+    """The phrase as part of a predicate."""
+    return c.text if len(c.words) <= 6 else " ".join(c.words[-4:])
+
+
+class ClauseState:
+    """Who acts (`subjects`), how (`verb`), and what was read last (`left`, `since`)."""
+
+    def __init__(self, found: TripleCollector, chunks: Sequence[Chunk]) -> None:
+        self.found, self.coref, self.chunks = found, found.coref, chunks
+        self.subjects: list[str] = []
+        self.main: tuple[list[str], str] = ([], "")
+        self.lead = self.verb = self.tail = self.prep = self.last_predicate = ""
+        self.copula = False
+        self.left: Chunk | None = None
+        self.left_phrase = ""
+        self.objects = 0
+        self.by_prep = False
+        self.whose = ""
+        self.peers: list[str] = []
+        self.since: list[str] = []
+        self.adverbials: list[tuple[str, str]] = []
+        self.appositive: tuple[str, str] | None = None
+        self.relative = ""
+
+    def mention(self, c: Chunk) -> str:
+        phrase = self.coref.resolve(c)
+        if c.name and phrase and not c.date:
+            self.found.names.setdefault(phrase)
+        return phrase
+
+    def owner(self, c: Chunk) -> str:
+        if c.owner is not None:
+            return self.mention(c.owner)
+        return self.coref.resolve_pronoun(c.det) if c.det in POSSESSIVE else ""
+
+    def predicate(self, tail: bool = True) -> str:
+        return f"{self.lead} {self.verb[-_LONGEST_VERB:]} {self.tail if tail else ''}"
+
+    def say(self, predicate: str, object_: str) -> None:
+        for subject in self.subjects[:_MOST_SUBJECTS]:
+            self.found.add_triple(subject, predicate, object_)
+            for peer in self.peers:
+                self.found.add_triple(subject, predicate.replace(self.verb, peer, 1), object_)
+
+    def is_direct(self) -> bool:
+        """Whether the verb still waits for its first object."""
+        return self.objects == 0 and bool(self.since) and self.since[-1] == VERB
+
+    def following(self, i: int) -> Chunk | None:
+        return self.chunks[i + 1] if i + 1 < len(self.chunks) else None
+
+    def starts_clause(self, i: int) -> bool:
+        """Whether the noun phrase at `i` is the subject of a verb of its own."""
+        following = self.following(i)
+        if following is not None and following.kind == ADVERB:
+            following = self.following(i + 1)
+        return following is not None and following.kind == VERB and following.tag in FINITE
+
+    def is_listed(self, i: int) -> bool:
+        """Whether the commas here part the items of a list: an "and" comes before the verb."""
+        for c in self.chunks[i + 1 :]:
+            if c.kind in (VERB, WHICH, BREAK):
+                return False
+            if c.kind == AND:
+                return True
+        return False
+
+    def clause_ahead(self, i: int) -> bool:
+        if i + 1 < len(self.chunks) and self.chunks[i].kind == self.chunks[i + 1].kind == NOUN:
+            i += 1
+        return self.chunks[i].kind == NOUN and self.starts_clause(i)
+
+    def close(self) -> None:
+        self.verb = self.tail = self.prep = self.lead = self.relative = ""
+        self.subjects, self.left, self.left_phrase, self.appositive, self.copula = [], None, "", None, False

@@ -1,0 +1,90 @@
+"""Words and sentences. Every pattern here has one way to match, so time is linear in the text."""
+
+import re
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list that is written as text."""
+    return frozenset(text.split())
+
+
+# Python's \w leaves out combining marks, which would cut the words of Indic scripts, Thai and pointed Arabic to pieces.
+_WORD = (
+    r"[\w\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0970-\u0dff"
+    r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u200c\u200d]"
+)
+# Numbers with their separators; dotted abbreviations; a possessive set apart; words joined by hyphens, apostrophes and the
+# like; or one character.
+_TOKEN = re.compile(
+    rf"\d+(?:[.,]\d+)+(?:%|\w+)?|[^\W\d_](?:\.[^\W\d_])+\b\.?|['’]s\b|{_WORD}+(?:[-–&/@+'’.]{_WORD}+)*|``|''|--+|[^\w\s]"
+)
+_POSSESSIVE = ("'s", "’s", "'S")
+_CONTRACTED = ("'re", "'ve", "'ll", "'d", "'m", "’re", "’ve", "’ll", "’d", "’m", "n't", "n’t")
+_LOOSE_HYPHEN = re.compile(r"(?<=[^\W\d])(?:- | -)(?=\w)")
+_SPACED_HYPHEN = re.compile(r"(?<=\w) - (?=\w)")
+_ENDS = frozenset(".!?…。！？।؟۔")
+_CLOSERS = frozenset({'"', "”", "''", "'", "’", ")", "]", "»"})
+_OPENERS = frozenset({'"', "“", "``", "'", "‘", "(", "[", "«"})
+_ABBREVIATIONS = word_set(
+    "c b bf d r fl p mr mrs ms dr prof st sr jr rev hon gen col lt sgt capt maj cmdr adm gov sen rep pres mt ft no nos vs "
+    "etc al inc ltd co corp bros dept univ approx est fig vol ed eds pp ca cf eg ie viz jan feb mar apr jun jul aug sep "
+    "sept oct nov dec"
+)
+MAX_SENTENCE = 120
+"""Tokens; a longer one is cut. Prose stays below it, and nothing that reads a sentence can be made slow."""
+
+
+def tokenize(text: str) -> list[str]:
+    """Words, numbers and single marks in order; a possessive ending is a token of its own."""
+    found: list[str] = []
+    if "- " in text or " -" in text:
+        # Corpora that went through a tokeniser write "half- brother" or "half - brother"; in other prose " - " is a dash.
+        text = _LOOSE_HYPHEN.sub("-", text)
+        if "``" in text or " ''" in text or " 's " in text:
+            text = _SPACED_HYPHEN.sub("-", text)
+    for token in _TOKEN.findall(text):
+        if token[-2:] in _POSSESSIVE:
+            found += [token[:-2], "'s"] if len(token) > 2 else ["'s"]
+        elif token.endswith(_CONTRACTED) and len(token) > 3:
+            end = next(ending for ending in _CONTRACTED if token.endswith(ending))
+            found += [token[: -len(end)] or token, end.replace("’", "'")]
+        else:
+            found.append(token)
+    return found
+
+
+def split_sentences(text: str) -> list[list[str]]:
+    """The tokens of each sentence of one block of prose, without the mark that ends it."""
+    found: list[list[str]] = []
+    current: list[str] = []
+    words = tokenize(text)
+    last = len(words) - 1
+    for i, word in enumerate(words):
+        if word in _ENDS:
+            if i == last or word != "." or _ends(current, words, i):
+                if current:
+                    found.append(current)
+                current = []
+            continue
+        if not current and word in _CLOSERS and word not in _OPENERS:
+            continue
+        current.append(word)
+        if len(current) >= MAX_SENTENCE:
+            found.append(current)
+            current = []
+    if current:
+        found.append(current)
+    return found
+
+
+def _ends(current: list[str], words: list[str], i: int) -> bool:
+    """Whether the full stop at `i` ends its sentence rather than an abbreviation."""
+    following = words[i + 1]
+    if following in _CLOSERS and i + 2 < len(words):
+        following = words[i + 2] if following not in _OPENERS or words[i + 2][0].isupper() else following
+    if following[0].islower() or following in (",", ";", ":"):
+        return False
+    if not current:
+        return True
+    before = current[-1]
+    return not (before.lower() in _ABBREVIATIONS or (len(before) == 1 and before.isupper()))

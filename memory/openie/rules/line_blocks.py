@@ -1,0 +1,128 @@
+"""What a passage's lines are: prose, headings, or records of named values."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_BULLET = re.compile(r"(?:[-*+•‣▪◦–—]|\(?\d{1,3}[.)]|\[[ xX]\])\s+")
+_HEADING = re.compile(r"#{1,6}\s+")
+_RULE = re.compile(r"[-=_*|:+ ]{3,}$")
+_MARKS = re.compile(r"\*\*|__|`(?!`)|~~|<[^<>\n]{1,200}>")
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\n]{0,500}\)")
+_SHORT = 60
+"""Characters; a line shorter than this that ends without punctuation was not broken by wrapping."""
+_LONG_LINE = 20_000
+"""Characters; what no person would call a line is prose, whatever marks are in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One piece of text that no sentence crosses: "prose" or "heading" (`text`), or a "record" (`fields`).
+
+    A record is what belongs together: a row of a table, or "key: value" lines that stand under one another. Its fields
+    are (name, value); a name is "" where the table gives none.
+    """
+
+    kind: str
+    text: str = ""
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+def line_blocks(text: str) -> list[Block]:
+    """The passage's blocks in order."""
+    found: list[Block] = []
+    prose: list[str] = []
+    pairs: list[tuple[str, str]] = []
+    header: tuple[str, ...] = ()
+
+    def flush() -> None:
+        nonlocal header
+        if pairs:
+            found.append(Block("record", fields=tuple(pairs)))
+            pairs.clear()
+        if prose:
+            found.append(Block("prose", " ".join(prose)))
+            prose.clear()
+        header = ()
+
+    for raw in text.splitlines():
+        line = _plain(raw.strip())
+        if not line:
+            flush()
+        elif len(line) > _LONG_LINE:
+            flush()
+            found.append(Block("prose", line))
+        elif _RULE.match(line):
+            continue
+        elif heading := _HEADING.match(line):
+            flush()
+            found.append(Block("heading", line[heading.end() :].strip("# ")))
+        elif line[0] == "|" and line.count("|") > 1:
+            cells = tuple(cell.strip() for cell in line[1:].removesuffix("|").split("|"))
+            if not header:
+                flush()
+                header = cells
+            elif fields := tuple((k, v) for k, v in zip(header, cells, strict=False) if v):
+                found.append(Block("record", fields=fields))
+        elif row := _row(line):
+            flush()
+            found.append(Block("record", fields=row))
+        else:
+            _take(line, prose, pairs, flush)
+    flush()
+    return found
+
+
+def _take(line: str, prose: list[str], pairs: list[tuple[str, str]], flush: Callable[[], None]) -> None:
+    """Add a line to the record or the prose under way."""
+    bullet = _BULLET.match(line)
+    item = line[bullet.end() :] if bullet else line
+    pair = _pair(item)
+    if pair:
+        if prose or (bullet and not pairs):
+            flush()
+        pairs.append(pair)
+        return
+    wrapped = prose and not (len(prose[-1]) < _SHORT and prose[-1][-1].isalnum() and item[:1].isupper())
+    if bullet or pairs or not wrapped:
+        flush()
+    if item:
+        prose.append(item)
+
+
+def _plain(line: str) -> str:
+    """The line without Markdown's marks for emphasis, code, links and quotations, and without HTML tags."""
+    line = line.lstrip("> ") if line.startswith(">") else line
+    if len(line) > _LONG_LINE:
+        return line
+    if "](" in line:
+        line = _LINK.sub(r"\1", line)
+    if "*" in line or "_" in line or "`" in line or "~" in line or "<" in line:
+        line = _MARKS.sub("", line)
+    return line.strip()
+
+
+def _row(line: str) -> tuple[tuple[str, str], ...]:
+    """The fields of "column: value; column: value"; none when the line is anything else."""
+    if ": " not in line or "; " not in line:
+        return ()
+    parts = line.split("; ")
+    pairs = [_pair(part) for part in parts]
+    named = [pair for pair in pairs if pair]
+    if len(named) < 2 or len(named) * 2 < len(parts):
+        return ()
+    return tuple(pair or ("", part.strip()) for pair, part in zip(pairs, parts, strict=True) if pair or part.strip())
+
+
+def _pair(line: str) -> tuple[str, str] | None:
+    """Key and value of "key: value", when the key names something and is not a clause."""
+    key, colon, _ = line[:64].partition(": ")
+    if not colon:
+        return None
+    value = line[len(key) + 2 :].strip()
+    words = key.split()
+    if not value or not words or len(words) > 4 or any(mark in key for mark in '.,;()"“') or not words[0][0].isalnum():
+        return None
+    if value[-1] in ".!?" and value.count(" ") > 5:
+        return None
+    return key.strip(), value

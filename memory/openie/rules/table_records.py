@@ -1,0 +1,53 @@
+"""Triples from records: the rows of a table and "key: value" lines. A column's name is the predicate."""
+
+from collections.abc import Sequence
+
+from memory.openie.rules.grammar.clause_parser import parse_sentences
+from memory.openie.rules.grammar.tokenizer import split_sentences, tokenize, word_set
+from memory.openie.rules.triple_collector import TripleCollector
+from memory.phrases import normalise_phrase
+
+_NAMING = word_set(
+    "name title id person instrument item product project place site company organisation organization employee member "
+    "customer author book film country city species part model device event course station"
+)
+_MAX_VALUE = 10
+"""Words; a longer value is prose and is read as such."""
+
+
+def read_record(fields: Sequence[tuple[str, str]], found: TripleCollector) -> None:
+    """(subject, column, value) for each field.
+
+    The subject of a row is its first value, of other fields under one another the title, unless the first is a name.
+    """
+    coref = found.coref
+    subject = coref.title
+    rest = list(fields)
+    first_key, first_value = fields[0]
+    keys = set(normalise_phrase(first_key).split())
+    if len(fields) > 1 and (keys & _NAMING or not subject or not first_key):
+        named = normalise_phrase(first_value)
+        if named and named.count(" ") < _MAX_VALUE and not named.isdigit():
+            subject, rest = named, rest[1:]
+            found.add_name(subject)
+            if first_key:
+                found.add_triple(coref.title, first_key, subject)
+    for key, value in rest:
+        words = tokenize(value[:2000])
+        if len(words) > _MAX_VALUE + 4:
+            parse_sentences(split_sentences(value), found)
+            continue
+        for part in _parts(value):
+            phrase = normalise_phrase(part)
+            if phrase and any(char.isupper() for char in part):
+                found.add_name(phrase)
+            found.add_triple(subject, key or "has", phrase)
+
+
+def _parts(value: str) -> list[str]:
+    """The values of a list of names ("Ann Lee, Bo Ek"); one with other commas stays whole."""
+    parts = [part.split("<")[0].strip() for part in value.replace(";", ",").split(",")]
+    parts = [part for part in parts if part]
+    if 1 < len(parts) <= 12 and all(part[0].isupper() and len(part.split()) <= 4 for part in parts):
+        return parts
+    return [value.split("<")[0].strip() or value]

@@ -1,0 +1,71 @@
+"""The retrieval modes: each is registered here once, and its file in this folder ranks the passages.
+
+The configuration, the contract, `hippoctl --mode` and its completion, the page and the table in `docs/retrieval.md` derive from
+this registry or are tested against it. A mode's file, and numpy with it, is imported when the mode is first used: clients
+read the registry too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memory.retrieval.query_context import QueryContext
+    from memory.retrieval.ranking import Ranking
+
+DEFAULT_MODE = "fused"
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How a query finds passages. `module` is the file in this folder whose function `rank` does it."""
+
+    name: str
+    module: str
+    summary: str
+    """One sentence for the user."""
+    needs_encoder: bool = True
+    """Whether the query is embedded."""
+    walks_graph: bool = True
+    """Whether passages are ranked by Personalized PageRank, as long as something in the query can be linked."""
+
+    def rank(self, context: "QueryContext") -> "Ranking":
+        """Scores every passage for the query. Answers every query, also on an empty memory."""
+        ranking: Ranking = import_module(f"{__name__}.{self.module}").rank(context)
+        return ranking
+
+
+_REGISTERED = (
+    Mode(
+        "fused",
+        "fused",
+        "Walks from the phrases of the nearest triples, the phrases that the query names and the nearest passages.",
+    ),
+    Mode(
+        "hipporag2",
+        "hipporag2",
+        "HippoRAG 2: walks from the heaviest phrases of the nearest triples and from every passage.",
+    ),
+    Mode("query-to-node", "query_to_node", "Walks from the phrases nearest to the query and from every passage."),
+    Mode(
+        "ner-to-node",
+        "ner_to_node",
+        "Walks from the phrase nearest to each name in the query and from every passage.",
+    ),
+    Mode(
+        "hipporag",
+        "hipporag",
+        "HippoRAG 1: walks over phrases alone, from the phrase nearest to each name in the query.",
+    ),
+    Mode("dense", "dense", "Ranks passages by their cosine with the query.", walks_graph=False),
+    Mode(
+        "bm25",
+        "bm25",
+        "Ranks the passages that share a word with the query, by BM25.",
+        needs_encoder=False,
+        walks_graph=False,
+    ),
+)
+MODES: Mapping[str, Mode] = {mode.name: mode for mode in _REGISTERED}
+"""Every mode by its name, in the order in which lists show them."""

@@ -1,0 +1,13 @@
+"""HippoRAG, version 1 (section 2): names to phrases, a walk over phrases alone, passages by the phrases in them."""
+
+from memory.retrieval.linking import link_query_entities
+from memory.retrieval.query_context import QueryContext
+from memory.retrieval.random_walk import rank_by_pagerank
+from memory.retrieval.ranking import Ranking, dense_ranking
+
+
+def rank(context: QueryContext) -> Ranking:
+    seeds = link_query_entities(context)
+    if not seeds:
+        return dense_ranking(context, note="no name in the query: dense retrieval")
+    return rank_by_pagerank(context, seeds, None)

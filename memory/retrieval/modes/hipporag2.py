@@ -1,0 +1,15 @@
+"""HippoRAG 2 (paper, section 3), query to triple: seeds are the phrases of those nearest triples that the filter keeps."""
+
+from memory.retrieval.linking import link_triples
+from memory.retrieval.query_context import QueryContext
+from memory.retrieval.random_walk import rank_as_hipporag2
+from memory.retrieval.ranking import Ranking, dense_ranking
+from memory.retrieval.seeds import phrase_seeds
+
+
+def rank(context: QueryContext) -> Ranking:
+    triples = link_triples(context)
+    if not any(triple.kept for triple in triples):
+        why = "recognition memory kept no triple" if triples else "the memory holds no triples"
+        return dense_ranking(context, triples, f"{why}: dense retrieval")
+    return rank_as_hipporag2(context, phrase_seeds(context.snapshot, triples, context.settings.seed_phrases), triples)

@@ -1,0 +1,13 @@
+"""Query to node: HippoRAG 2 with the phrases nearest to the query as seeds (paper, Table 4)."""
+
+from memory.retrieval.linking import link_phrases
+from memory.retrieval.query_context import QueryContext
+from memory.retrieval.random_walk import rank_as_hipporag2
+from memory.retrieval.ranking import Ranking, dense_ranking
+
+
+def rank(context: QueryContext) -> Ranking:
+    seeds = link_phrases(context)
+    if not seeds:
+        return dense_ranking(context, note="the memory holds no phrases: dense retrieval")
+    return rank_as_hipporag2(context, seeds)

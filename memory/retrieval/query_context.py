@@ -1,0 +1,104 @@
+"""One query on one snapshot: what every mode is given to rank the passages with."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.retrieval.settings import RetrievalSettings
+from memory.types import Encoder
+from store.snapshot import Snapshot
+from store.types import Triple
+
+Floats = NDArray[np.float64]
+
+ALL_PASSAGES = 1_000_000_000
+"""A `k` that no memory reaches."""
+
+
+class RecognitionMemory(Protocol):
+    """The filter over the linked triples: it says which of them matter to the query (HippoRAG 2, section 3.3)."""
+
+    def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
+        """Indices into `triples` of those to keep, possibly none."""
+        ...
+
+
+class QueryContext:
+    """One query on one snapshot. What several steps need is computed once, when a step first reads it."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        encoder: Encoder,
+        query: str,
+        settings: RetrievalSettings,
+        recognition: RecognitionMemory | None = None,
+        k: int = ALL_PASSAGES,
+    ) -> None:
+        self.snapshot = snapshot
+        self.encoder = encoder
+        self.query = query
+        self.settings = settings
+        self.recognition = recognition
+        self.k = k
+        """How many passages the client wants: the passages behind them need no exact order."""
+        self.stages_ms: dict[str, float] = {}
+
+    @cached_property
+    def vector(self) -> NDArray[np.float32]:
+        """The query's embedding, shape (dim,)."""
+        with self.stage("encode"):
+            return self.encoder.encode_query(self.query)
+
+    @cached_property
+    def is_known(self) -> bool:
+        """Whether the encoder knows anything of the query: else its vector is zero, and all cosines with it are."""
+        return bool(self.vector.any())
+
+    @cached_property
+    def passages_by_words(self) -> bool:
+        """Whether passages are compared with the query by words: the encoder knows nothing of it, or of no living passage."""
+        return not self.is_known or not (self.snapshot.passage_alive & self.snapshot.passage_vectors.known).any()
+
+    @cached_property
+    def triples_by_words(self) -> bool:
+        """The same for triples."""
+        return not self.is_known or not (self.snapshot.triple_alive & self.snapshot.triple_vectors.known).any()
+
+    @cached_property
+    def passages_compared(self) -> NDArray[np.bool_]:
+        """Which passages `similarities` say something of, shape (n_passages,): the living, and by cosine only those of which
+        the encoder knows anything. The others take no part, as if they were not there."""
+        snapshot = self.snapshot
+        known = snapshot.passage_vectors.known
+        return snapshot.passage_alive if self.passages_by_words or known.all() else snapshot.passage_alive & known
+
+    @cached_property
+    def triples_compared(self) -> NDArray[np.bool_]:
+        """The same for triples, shape (n_triples,)."""
+        snapshot = self.snapshot
+        known = snapshot.triple_vectors.known
+        return snapshot.triple_alive if self.triples_by_words or known.all() else snapshot.triple_alive & known
+
+    @cached_property
+    def similarities(self) -> NDArray[np.float32]:
+        """Cosine of every passage with the query, or BM25 where they are compared by words; shape (n_passages,)."""
+        vector = self.vector
+        with self.stage("passages"):
+            if self.passages_by_words:
+                return self.snapshot.bm25(self.query)
+            return self.snapshot.passage_vectors.scores(vector)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Adds the time spent inside to the stage `name`, in milliseconds."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.stages_ms[name] = self.stages_ms.get(name, 0.0) + (time.perf_counter() - began) * 1000

@@ -1,0 +1,116 @@
+"""The names in a query, found without a model: quoted text, capitalised words, else phrases that the memory knows."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from memory.phrases import normalise_phrase
+from store.snapshot import Snapshot
+
+MAX_NAMES = 16
+"""Names that are taken from one query; each may cost a call of the encoder."""
+MAX_QUERY_CHARS = 4_000
+"""Characters of a query that are searched for names: more than any encoder reads of it."""
+MAX_PHRASE_WORDS = 8
+"""Words of the longest phrase that is looked up; in scripts without spaces, twice as many characters."""
+
+_QUOTED = re.compile(r"[\"“«「『《]([^\"“”«»「」『』《》\n]{2,100})[\"”»」』》]")
+_WORD = re.compile(r"[^\W_]+(?:[.'’&\-–][^\W_]+)*\.?")
+_POSSESSIVE = re.compile(r"['’]s?$|\.$")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
+# Between two capitalised words these belong to the name; "in" and "and" more often part two names.
+_JOINTS = frozenset(re.findall(r"\w+", "of the de la le du des del della di da von van der den zu al el bin ibn for"))
+_OPENERS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a an the who whom whose what when where which why how in on at of for from to by with as is are was were be been
+        do does did has have had can could will would shall should may might must if and or but not no so it its he she
+        they his her their this that these those there here i we you my our your name list give tell describe explain
+        during after before under between
+        """,
+    )
+)
+
+
+def query_entities(query: str, snapshot: Snapshot) -> list[str]:
+    """The names in order of appearance, each once, at most `MAX_NAMES`.
+
+    In a query without a quoted or capitalised name, the longest phrases that the memory knows are the names.
+    """
+    text = query[:MAX_QUERY_CHARS]
+    names = [*_QUOTED.findall(text), *_capitalised(_QUOTED.sub(" , ", text))]
+    found = _unique(names)
+    return found or _unique(_known(text, snapshot))
+
+
+def known_names(query: str, snapshot: Snapshot) -> list[str]:
+    """The names in the query, and the longest phrases that the memory knows in it, each once: all that can be said of a query
+    without an encoder."""
+    text = query[:MAX_QUERY_CHARS]
+    names = [*_QUOTED.findall(text), *_capitalised(_QUOTED.sub(" , ", text))]
+    return _unique([*names, *_known(text, snapshot)])
+
+
+def _unique(names: Sequence[str] | Iterator[str]) -> list[str]:
+    by_phrase = {normalise_phrase(name): name for name in reversed(list(names))}
+    by_phrase.pop("", None)
+    return list(reversed(by_phrase.values()))[:MAX_NAMES]
+
+
+def _capitalised(text: str) -> Iterator[str]:
+    """Runs of capitalised words and numbers between them; a question's opening word is no name."""
+    for sentence in re.split(r"[?!;,:()\[\]\n]+|\.\s", text):
+        words = _WORD.findall(sentence)
+        at = 0
+        while at < len(words):
+            if not _is_name(words[at]) or (at == 0 and words[at].lower() in _OPENERS):
+                at += 1
+                continue
+            end = at + 1
+            while end < len(words):
+                if _is_name(words[end]) or words[end][0].isdigit():
+                    end += 1
+                    continue
+                joint = end
+                while joint < len(words) and joint - end < 2 and words[joint] in _JOINTS:
+                    joint += 1
+                if joint == end or joint >= len(words) or not _is_name(words[joint]):
+                    break
+                end = joint + 1
+            yield _POSSESSIVE.sub("", " ".join(words[at:end]))
+            at = end
+
+
+def _is_name(word: str) -> bool:
+    return word[0].isupper() and not (len(word) == 1 and word in "AI")
+
+
+def _known(text: str, snapshot: Snapshot) -> Iterator[str]:
+    """The longest living phrases in the text, from left to right, none overlapping another."""
+    words = normalise_phrase(text).split()
+    at = 0
+    while at < len(words):
+        if _UNSPACED.search(words[at]):
+            yield from _known_within(words[at], snapshot)
+            at += 1
+            continue
+        for length in range(min(MAX_PHRASE_WORDS, len(words) - at), 0, -1):
+            phrase = " ".join(words[at : at + length])
+            if (length > 1 or (len(phrase) > 2 and phrase not in _OPENERS)) and snapshot.phrase_row(phrase) is not None:
+                yield phrase
+                at += length
+                break
+        else:
+            at += 1
+
+
+def _known_within(run: str, snapshot: Snapshot) -> Iterator[str]:
+    at = 0
+    while at < len(run):
+        for length in range(min(2 * MAX_PHRASE_WORDS, len(run) - at), 1, -1):
+            if snapshot.phrase_row(run[at : at + length]) is not None:
+                yield run[at : at + length]
+                at += length
+                break
+        else:
+            at += 1

@@ -1,0 +1,73 @@
+"""From seeds to scores of passages: Personalized PageRank with passages as nodes of the graph, or without."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.retrieval.ppr import IsPreciseEnough, pagerank_reordered
+from memory.retrieval.query_context import Floats, QueryContext
+from memory.retrieval.ranking import PageRankResult, Ranking, dense_ranking
+from memory.retrieval.scaling import MinMax
+from memory.retrieval.top_k import is_top_k_certain
+from memory.types import LinkedTriple, Seed
+from store.index.adjacency import EdgeWeights
+from store.snapshot import Snapshot
+
+HIPPORAG2_WEIGHTS = EdgeWeights(relation=2.0, synonym=2.0, context=1.0)
+"""HippoRAG 2's code adds an edge between phrases in both directions to an undirected graph, where the two become parallel,
+and a context edge once. Its recall follows from that."""
+PHRASE_GRAPH_WEIGHTS = EdgeWeights(relation=1.0, synonym=1.0)
+
+
+def rank_by_pagerank(
+    context: QueryContext,
+    seeds: Sequence[Seed],
+    passage_reset: Floats | None,
+    weights: EdgeWeights = HIPPORAG2_WEIGHTS,
+    triples: Sequence[LinkedTriple] = (),
+) -> Ranking:
+    """Passages by PageRank from `seeds` and from `passage_reset`, reset weights of shape (n_passages,).
+
+    Without `passage_reset`, passages are no nodes of the graph: a passage's score is the sum of its phrases' PageRank, each as
+    often as it occurs in the passage's triples (HippoRAG, section 2.3). Where all reset weights are zero: dense retrieval.
+    """
+    snapshot = context.snapshot
+    reset: Floats = np.zeros(snapshot.n_phrases + snapshot.n_passages)
+    for seed in seeds:
+        reset[seed.row] = seed.weight
+    if passage_reset is not None:
+        reset[snapshot.n_phrases :] = passage_reset
+    if not reset.any():
+        return dense_ranking(context, triples, "no seed has any weight: dense retrieval")
+    with context.stage("graph"):
+        graph = snapshot.walk(weights if passage_reset is not None else PHRASE_GRAPH_WEIGHTS)
+    with context.stage("walk"):
+        stop_early = _top_passages_certain(context) if passage_reset is not None else None
+        ranks = pagerank_reordered(graph.inside, reset, context.settings.damping, stop_early)
+        scores = ranks[snapshot.n_phrases :] if passage_reset is not None else scores_by_phrases(snapshot, ranks)
+    result = PageRankResult(graph, reset, ranks, context.settings.damping, passage_reset is None)
+    return Ranking(scores, triples=tuple(triples), seeds=tuple(seeds), pagerank=result)
+
+
+def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Sequence[LinkedTriple] = ()) -> Ranking:
+    """Passages by PageRank from `seeds` and from every passage, at `passage_weight` times its min-max-scaled cosine."""
+    if not context.settings.passage_nodes:
+        return rank_by_pagerank(context, seeds, None, triples=triples)
+    compared = context.passages_compared
+    scaled = np.where(compared, MinMax.of(context.similarities, compared)(context.similarities), 0.0)
+    return rank_by_pagerank(context, seeds, scaled * context.settings.passage_weight, triples=triples)
+
+
+def _top_passages_certain(context: QueryContext) -> IsPreciseEnough:
+    """Whether the best passages and their order are certain. Two scores together are off by the L1 error at most."""
+    alive, first = np.flatnonzero(context.snapshot.passage_alive), context.snapshot.n_phrases
+    return lambda ranks, error: is_top_k_certain(ranks[first:][alive], context.k, error)
+
+
+def scores_by_phrases(snapshot: Snapshot, ranks: NDArray[np.float64]) -> Floats:
+    """Each passage's sum, over its triples, of the ranks of their phrases, shape (n_passages,)."""
+    subjects, objects = snapshot.triple_ends.T
+    per_triple = ranks[subjects] + np.where(subjects != objects, ranks[objects], 0.0)
+    # Rounding may leave a trace of the triples of a passage that was removed.
+    return np.maximum(snapshot.incidence.matvec(per_triple), 0.0)

@@ -1,0 +1,72 @@
+"""One query, from text to ranked passages, on one snapshot."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.explain.explain import explain
+from memory.explain.explanation import PassageExplanation
+from memory.retrieval.modes import MODES
+from memory.retrieval.query_context import QueryContext, RecognitionMemory
+from memory.retrieval.ranking import Ranking
+from memory.retrieval.settings import RetrievalSettings
+from memory.retrieval.top_k import RANKING_DECIMALS, top_k, top_k_by_cosine
+from memory.types import Encoder, Hit, Retrieved
+from store.snapshot import Snapshot
+
+
+def retrieve(
+    snapshot: Snapshot,
+    encoder: Encoder,
+    query: str,
+    mode: str,
+    k: int,
+    settings: RetrievalSettings,
+    recognition: RecognitionMemory | None = None,
+    *,
+    explained: bool = False,
+) -> Retrieved:
+    """The `k` best passages for `query` in `mode`, the name of one of `MODES`.
+
+    Every mode answers every query; an empty memory has no passages to answer with. `explained` adds an explanation of each
+    passage, at the cost of one more walk a passage. Raises `ValueError` for an unknown mode.
+    """
+    if mode not in MODES:
+        raise ValueError(f'"{mode}" is no retrieval mode; there are {", ".join(MODES)}.')
+    context = QueryContext(snapshot, encoder, query, settings, recognition, k)
+    ranking = MODES[mode].rank(context)
+    with context.stage("rank"):
+        hits = top_hits(context, ranking, k)
+    explanations: tuple[PassageExplanation, ...] = ()
+    if explained:
+        with context.stage("explain"):
+            explanations = explain(context, ranking, [hit.row for hit in hits])
+    return Retrieved(
+        query,
+        mode,
+        snapshot.commit,
+        hits,
+        ranking.triples,
+        ranking.seeds,
+        ranking.note,
+        stages_ms=context.stages_ms,
+        explanations=explanations,
+    )
+
+
+def top_hits(context: QueryContext, ranking: Ranking, k: int) -> tuple[Hit, ...]:
+    """The `k` best living passages of a ranking; equal scores by passage id."""
+    snapshot = context.snapshot
+    candidates: NDArray[np.bool_] = snapshot.passage_alive
+    if ranking.candidates is not None:
+        candidates = candidates & ranking.candidates
+
+    def id_of(row: int) -> str:
+        return snapshot.passage(row).id
+
+    if ranking.is_dense:
+        rows, scores = top_k_by_cosine(snapshot.passage_vectors, context.vector, ranking.scores, k, candidates, id_of)
+    else:
+        rows = top_k(np.round(ranking.scores, RANKING_DECIMALS), k, candidates, id_of)
+        scores = ranking.scores[rows].astype(np.float64)
+    found = [(row, snapshot.passage(row), float(score)) for row, score in zip(rows, scores, strict=True)]
+    return tuple(Hit(row, p.id, p.title, p.text, score) for row, p, score in found)

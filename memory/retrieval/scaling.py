@@ -1,0 +1,54 @@
+"""From cosines to comparable scores: min-max scaling as in the papers, standard scores for `fused`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.retrieval.top_k import EQUAL_SCORES, Scores
+
+Scale = Callable[[NDArray[Any]], Scores]
+"""Turns cosines into comparable scores of the same shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class MinMax:
+    """Scales the scores between `low` and `high` to [0, 1]; all to 1 where every score is the same."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, scores: NDArray[Any], alive: NDArray[np.bool_]) -> "MinMax":
+        """The scale of the scores of living rows."""
+        living = scores[alive]
+        return cls(float(living.min()), float(living.max())) if len(living) else cls(0.0, 0.0)
+
+    def __call__(self, scores: NDArray[Any]) -> Scores:
+        if self.high - self.low <= EQUAL_SCORES:
+            return np.ones(len(scores), np.float64)
+        out: Scores = (scores.astype(np.float64) - self.low) / (self.high - self.low)
+        # The ends were found in float32; a cosine in float64 may lie just outside.
+        return np.clip(out, 0.0, 1.0, out)
+
+
+@dataclass(frozen=True, slots=True)
+class StandardScore:
+    """Scales scores to standard deviations above the mean; all to 0 where every score is the same."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, scores: NDArray[Any], alive: NDArray[np.bool_]) -> "StandardScore":
+        """The scale of the scores of living rows."""
+        living = scores[alive].astype(np.float64)
+        return cls(float(living.mean()), float(living.std())) if len(living) else cls(0.0, 0.0)
+
+    def __call__(self, scores: NDArray[Any]) -> Scores:
+        if self.deviation <= EQUAL_SCORES:
+            return np.zeros(len(scores), np.float64)
+        out: Scores = (scores.astype(np.float64) - self.mean) / self.deviation
+        return out

@@ -1,0 +1,79 @@
+"""The best rows of a score, in an order that depends on content alone: equal memories answer equally."""
+
+from collections.abc import Callable
+from heapq import nsmallest
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.arrays import VectorsView
+
+Scores = NDArray[np.float64]
+
+RANKING_DECIMALS = 9
+"""Decimals of a walk's score that order passages: what lies beyond is rounding, which depends on the order of arrival."""
+
+COMPARED_ROWS = 4_096
+"""Vectors that are compared with a query at a time: 12 MB. With equal vectors all are as near as the nearest."""
+
+EQUAL_SCORES = 1e-6
+"""Scores closer than this count as equal: a float32 cosine depends so much on the place of its row in the matrix."""
+
+
+def top_k(scores: NDArray[Any], k: int, alive: NDArray[np.bool_], name: Callable[[int], str]) -> list[int]:
+    """The `k` best rows among the living, best first; equal scores in order of `name`.
+
+    Rows are numbered as they arrive, so a tie decided by row would make the answer depend on the order of arrival.
+    """
+    rows = np.flatnonzero(alive)
+    if k < len(rows):
+        values = scores[rows]
+        least = np.partition(values, len(rows) - k)[len(rows) - k]
+        rows = rows[values >= least]
+    return nsmallest(k, rows.tolist(), key=lambda row: (-scores[row], name(row)))
+
+
+def is_top_k_certain(scores: NDArray[Any], k: int, error: float) -> bool:
+    """Whether the `k` best of `scores` and their order are certain where any two scores together are off by at most `error`."""
+    if k < len(scores):
+        scores = np.partition(scores, len(scores) - k - 1)[-k - 1 :]
+    gaps = np.diff(np.sort(scores))
+    return bool(gaps.min(initial=np.inf) > error + 4 * 10.0**-RANKING_DECIMALS)
+
+
+def top_k_by_cosine(
+    vectors: VectorsView,
+    query: NDArray[np.float32],
+    scores: NDArray[Any],
+    k: int,
+    alive: NDArray[np.bool_],
+    name: Callable[[int], str],
+) -> tuple[list[int], Scores]:
+    """The `k` living rows whose vectors are nearest to `query`, best first, and their cosines in float64.
+
+    `scores`, the float32 cosines of all rows, pick the candidates. Equal vectors get equal cosines here, wherever their rows
+    are; ties are in order of `name`.
+    """
+    rows = np.flatnonzero(alive)
+    if k < len(rows):
+        values = scores[rows]
+        least = np.partition(values, len(rows) - k)[len(rows) - k]
+        rows = rows[values >= least - EQUAL_SCORES]
+    exact = cosines(vectors, query, rows)
+    if len(rows) > k:
+        # However many are equal, only those that can be among the best are ordered by name.
+        least = -np.partition(-exact, k - 1)[k - 1] if k else np.inf
+        can_be_best = exact >= least
+        rows, exact = rows[can_be_best], exact[can_be_best]
+    order = nsmallest(k, range(len(rows)), key=lambda at: (-exact[at], name(int(rows[at]))))
+    return [int(rows[at]) for at in order], exact[order]
+
+
+def cosines(vectors: VectorsView, query: NDArray[np.float32], rows: NDArray[Any]) -> Scores:
+    """Cosines of some rows with `query`, shape (len(rows),), in float64, each summed in the same order."""
+    summed: Scores = np.empty(len(rows))
+    for start in range(0, len(rows), COMPARED_ROWS):
+        part = vectors.rows(rows[start : start + COMPARED_ROWS])
+        summed[start : start + len(part)] = np.multiply(part, query, dtype=np.float64).sum(axis=1)
+    return summed

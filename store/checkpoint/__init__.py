@@ -1,0 +1,1 @@
+"""Writes the index down and starts from it."""

@@ -1,0 +1,40 @@
+"""Files that are whole after a power loss, or not there: written beside their place, synced, renamed, the folder synced."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+PART = ".part"
+"""Ends the name of a file that is being written; what a crash leaves of it may be deleted."""
+
+
+def sync(path: Path) -> None:
+    """Flushes a file, or a folder's names, to the disk. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def durable_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` when the block ends, and is on the disk when this returns.
+
+    Where it fails, `path` is what it was and no part of the new file is left; only where the last step fails (the folder
+    cannot be synced) may the new file stand there already. Raises OSError.
+    """
+    part = path.with_name(path.name + PART)
+    try:
+        with part.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
+    sync(path.parent)

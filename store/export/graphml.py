@@ -1,0 +1,108 @@
+"""The graph for other programs: as GraphML, which igraph, networkx and Gephi read, and as an `igraph.Graph` in this process.
+
+Nodes are the passages, then the phrases; edges the context, relation and synonym edges, in the order of
+`store.export.json_lines`. A
+node has `kind`, `text` and `title`, an edge `type` and `weight`, and a passage's `name` is its id, a phrase's its text.
+igraph's other formats are no use for it: its pickles run code when they are opened, NCOL and LGL hold no texts and no kinds,
+GML no control characters and no line ends. Packed, GraphML is as small as any.
+"""
+
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Any
+from xml.sax.saxutils import escape
+
+from store.export.canonical_order import EDGE_TYPES, Ordered
+from store.snapshot import Snapshot
+
+ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 has no way to write, not even escaped; it becomes U+FFFD."""
+
+HEAD = (
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+    *(
+        f'  <key id="{name}" for="{of}" attr.name="{name}" attr.type="{type_}"/>'
+        for name, of, type_ in (
+            ("name", "node", "string"),
+            ("kind", "node", "string"),
+            ("title", "node", "string"),
+            ("text", "node", "string"),
+            ("type", "edge", "string"),
+            ("weight", "edge", "double"),
+        )
+    ),
+    '  <graph id="memory" edgedefault="undirected">',
+)
+TAIL = ("  </graph>", "</graphml>")
+
+
+def graphml_lines(snapshot: Snapshot) -> Iterator[str]:
+    """Lines of a GraphML file without line ends, made as they are asked for."""
+    ordered = Ordered(snapshot)
+    yield from HEAD
+    number = 0
+    for row in ordered.passages.tolist():
+        passage = snapshot.passage(row)
+        yield _node(number, passage.id, "passage", passage.title, passage.text)
+        number += 1
+    for row in ordered.phrases.tolist():
+        phrase = snapshot.phrase(row)
+        yield _node(number, phrase, "phrase", "", phrase)
+        number += 1
+    passages = len(ordered.passages)
+    for kind in EDGE_TYPES:
+        first = 0 if kind == "context" else passages
+        for source, target, weight in zip(*ordered.edges(kind), strict=True):
+            yield (
+                f'    <edge source="n{source + first}" target="n{target + passages}">'
+                f'<data key="type">{kind}</data><data key="weight">{float(weight)!r}</data></edge>'
+            )
+    yield from TAIL
+
+
+def packed(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The chunks as one gzip file, which igraph reads as `graphmlz`. The same input gives the same bytes."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+    for chunk in chunks:
+        if part := packer.compress(chunk):
+            yield part
+    yield packer.flush()
+
+
+def to_igraph(snapshot: Snapshot) -> Any:
+    """The same graph as an `igraph.Graph`. O(everything), some 1 GB a million edges: for analysis, not for answers."""
+    import igraph  # loaded where it is needed
+
+    ordered = Ordered(snapshot)
+    passages = [snapshot.passage(row) for row in ordered.passages.tolist()]
+    phrases = [snapshot.phrase(row) for row in ordered.phrases.tolist()]
+    edges: list[tuple[int, int]] = []
+    types: list[str] = []
+    weights: list[float] = []
+    for kind in EDGE_TYPES:
+        sources, targets, found = ordered.edges(kind)
+        first = 0 if kind == "context" else len(passages)
+        edges += zip((sources + first).tolist(), (targets + len(passages)).tolist(), strict=True)
+        types += [kind] * len(found)
+        weights += found.tolist()
+    vertices = {
+        "name": [*(passage.id for passage in passages), *phrases],
+        "kind": ["passage"] * len(passages) + ["phrase"] * len(phrases),
+        "title": [*(passage.title for passage in passages), *("" for _ in phrases)],
+        "text": [*(passage.text for passage in passages), *phrases],
+    }
+    count = len(passages) + len(phrases)
+    return igraph.Graph(n=count, edges=edges, vertex_attrs=vertices, edge_attrs={"type": types, "weight": weights})
+
+
+def _node(number: int, name: str, kind: str, title: str, text: str) -> str:
+    values = {"name": name, "kind": kind, "title": title, "text": text}
+    data = "".join(f'<data key="{key}">{_text(value)}</data>' for key, value in values.items())
+    return f'    <node id="n{number}">{data}</node>'
+
+
+def _text(value: str) -> str:
+    # A parser turns a bare carriage return into a line feed.
+    return escape(ILLEGAL.sub("\ufffd", value), {"\r": "&#13;"})

@@ -1,0 +1,39 @@
+"""The whole memory as lines that depend on its content alone: equal memories export equally, however they came about."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from store.export.canonical_order import EDGE_TYPES, Ordered
+from store.snapshot import Snapshot
+
+
+def export_lines(snapshot: Snapshot) -> Iterator[str]:
+    """JSON lines without line ends: passages by id, phrases and triples by text, edges by type and ends."""
+    ordered = Ordered(snapshot)
+    for row in ordered.passages.tolist():
+        passage = snapshot.passage(row)
+        yield _line({"kind": "passage", "title": passage.title, "text": passage.text})
+    for row in ordered.phrases.tolist():
+        yield _line({"kind": "phrase", "text": snapshot.phrase(row)})
+    for row in ordered.triples():
+        subject, predicate, object_ = snapshot.triple(int(row))
+        yield _line({"kind": "triple", "subject": subject, "predicate": predicate, "object": object_})
+    for kind in EDGE_TYPES:
+        for source, target, weight in zip(*ordered.edges(kind), strict=True):
+            end = (
+                snapshot.passage(int(ordered.passages[source])).id
+                if kind == "context"
+                else snapshot.phrase(int(ordered.phrases[source]))
+            )
+            other = snapshot.phrase(int(ordered.phrases[target]))
+            yield _line({"kind": "edge", "type": kind, "source": end, "target": other, "weight": float(weight)})
+
+
+_ACTS = re.compile("[\x7f-\x9f\u2028\u2029]")
+"""What JSON does not ask to be escaped, and acts on a terminal, or ends a line for readers that know Unicode."""
+
+
+def _line(value: dict[str, Any]) -> str:
+    return _ACTS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))

@@ -1,0 +1,1 @@
+"""The memory in memory: arrays, graph, vectors, postings and synonym search."""

@@ -1,0 +1,228 @@
+"""Arrays that one writer lengthens while readers hold views of their beginning.
+
+A reader's view never changes: what is appended lies behind it, and where values inside it change (`Counts`), the chunk
+is copied before the first change after a view was taken. So a snapshot costs what changed, not what is there.
+"""
+
+from collections.abc import Sequence
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+CHUNK = 4096
+"""Entries a chunk of `Counts`: 16 kB copied for each chunk that a commit touches."""
+
+BLOCK = 16384
+"""Vectors a block of `Vectors`: 25 MB at 384 float32, small enough to allocate without a pause."""
+
+
+class Growing(Generic[Scalar]):
+    """An append-only array, shape (n,) or (n, width). Capacity doubles, so appending costs O(1) amortised."""
+
+    def __init__(self, dtype: type[Scalar], width: int | None = None) -> None:
+        self._width = width
+        self._data: NDArray[Scalar] = np.empty((64,) if width is None else (64, width), dtype)
+        self.n = 0
+
+    def extend(self, values: NDArray[Any] | Sequence[Any]) -> None:
+        added = np.asarray(values, dtype=self._data.dtype)
+        if self._width is not None:
+            added = added.reshape(-1, self._width)
+        end = self.n + len(added)
+        if end > len(self._data):
+            # Views keep the old buffer alive; they are never written through.
+            grown = np.empty((max(end, 2 * len(self._data)), *self._data.shape[1:]), self._data.dtype)
+            grown[: self.n] = self._data[: self.n]
+            self._data = grown
+        self._data[self.n : end] = added
+        self.n = end
+
+    def put(self, rows: NDArray[Any], values: NDArray[Any]) -> None:
+        """Changes what is there: for arrays of which nobody holds a view."""
+        self._data[rows] = values
+
+    def view(self) -> NDArray[Scalar]:
+        """The array as it is now, read-only."""
+        seen = self._data[: self.n]
+        seen.flags.writeable = False
+        return seen
+
+    def frozen(self) -> "Growing[Scalar]":
+        """The array as it is now, which does not grow along; nothing is copied, and nothing may be appended."""
+        still = Growing(self._data.dtype.type, self._width)
+        still._data, still.n = self._data[: self.n], self.n
+        return still
+
+
+class CountsView:
+    """Integer counts as of one commit. `array()` is built at first use and kept."""
+
+    __slots__ = ("_array", "_chunks", "n")
+
+    def __init__(self, chunks: tuple[NDArray[np.int32], ...], n: int) -> None:
+        self._chunks = chunks
+        self.n = n
+        self._array: NDArray[np.int32] | None = None
+
+    def array(self) -> NDArray[np.int32]:
+        """All counts, shape (n,), int32, read-only."""
+        if self._array is None:
+            whole = np.concatenate(self._chunks)[: self.n] if self._chunks else np.empty(0, np.int32)
+            whole.flags.writeable = False
+            self._array = whole
+        return self._array
+
+    def __getitem__(self, index: int) -> int:
+        return int(self._chunks[index // CHUNK][index % CHUNK])
+
+
+class Counts:
+    """Integer counts that grow and change; copy-on-write by chunk."""
+
+    def __init__(self) -> None:
+        self._chunks: list[NDArray[np.int32]] = []
+        self._shared: list[bool] = []
+        self.n = 0
+
+    def grow(self, n: int) -> None:
+        """Lengthens to `n` entries, the new ones zero."""
+        while len(self._chunks) * CHUNK < n:
+            self._chunks.append(np.zeros(CHUNK, np.int32))
+            self._shared.append(False)
+        self.n = max(self.n, n)
+
+    def add(self, index: int, change: int) -> int:
+        """Adds `change` to one count and returns the new value."""
+        chunk, offset = divmod(index, CHUNK)
+        if self._shared[chunk]:
+            self._chunks[chunk] = self._chunks[chunk].copy()
+            self._shared[chunk] = False
+        self._chunks[chunk][offset] += change
+        return int(self._chunks[chunk][offset])
+
+    def load(self, values: NDArray[np.int32]) -> None:
+        """Takes over whole counts at opening."""
+        self.grow(len(values))
+        for chunk, start in enumerate(range(0, len(values), CHUNK)):
+            part = values[start : start + CHUNK]
+            self._chunks[chunk][: len(part)] = part
+
+    def __getitem__(self, index: int) -> int:
+        return int(self._chunks[index // CHUNK][index % CHUNK])
+
+    def view(self) -> CountsView:
+        self._shared = [True] * len(self._chunks)
+        return CountsView(tuple(self._chunks), self.n)
+
+
+def _block(dim: int) -> NDArray[np.float32]:
+    """Room for `BLOCK` vectors in pages of its own, which take no memory before they are written to, and none once the last
+    view of them is gone. The C library gives the first such blocks so, and later ones from a heap that keeps them."""
+    pages = mmap(-1, BLOCK * dim * np.dtype(np.float32).itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+    return np.frombuffer(pages, np.float32).reshape(BLOCK, dim)
+
+
+def _not_zero(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which rows have a component that is not zero, shape (len(vectors),)."""
+    found: NDArray[np.bool_] = (vectors != 0).any(axis=1)
+    return found
+
+
+class VectorsView:
+    """Vectors as of one commit, rows L2-normalised or zero."""
+
+    __slots__ = ("_blocks", "dim", "known", "n")
+
+    def __init__(self, blocks: tuple[NDArray[np.float32], ...], known: NDArray[np.bool_], dim: int) -> None:
+        self._blocks = blocks
+        self.n = len(known)
+        self.dim = dim
+        self.known = known
+        """Which rows are not zero, shape (n,): the encoder knows something of their text."""
+
+    def blocks(self) -> list[tuple[int, NDArray[np.float32]]]:
+        """(first row, vectors) for each block, in row order."""
+        starts = range(0, self.n, BLOCK)
+        return [(start, block[: self.n - start]) for start, block in zip(starts, self._blocks, strict=False)]
+
+    def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Cosine of every row with `query` (shape (dim,)), shape (n,)."""
+        out = np.empty(self.n, np.float32)
+        for start, block in self.blocks():
+            np.dot(block, query, out=out[start : start + len(block)])
+        return out
+
+    def rows(self, rows: NDArray[np.integer[Any]] | Sequence[int]) -> NDArray[np.float32]:
+        """The vectors of `rows`, shape (len(rows), dim), copied."""
+        wanted = np.asarray(rows, dtype=np.int64)
+        out = np.empty((len(wanted), self.dim), np.float32)
+        block_of = wanted // BLOCK
+        for block in np.unique(block_of):
+            here = block_of == block
+            out[here] = self._blocks[block][wanted[here] % BLOCK]
+        return out
+
+
+class Vectors:
+    """An append-only matrix of vectors in blocks: growing never copies what is there."""
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+        self._blocks: list[NDArray[np.float32]] = []
+        self._known = Growing(np.bool_)
+
+    @property
+    def n(self) -> int:
+        return self._known.n
+
+    def extend(self, vectors: NDArray[np.float32]) -> None:
+        done = 0
+        while done < len(vectors):
+            offset = self.n % BLOCK
+            if offset == 0:
+                self._blocks.append(_block(self.dim))
+            part = vectors[done : done + BLOCK - offset]
+            self._blocks[-1][offset : offset + len(part)] = part
+            self._known.extend(_not_zero(part))
+            done += len(part)
+
+    def put(self, rows: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> None:
+        """Writes `vectors` at `rows`, which may lie behind the end: for filling at opening, in whatever order they come.
+
+        What lies between and is never written is undefined.
+        """
+        if not len(rows):
+            return
+        self._known.extend(np.zeros(max(int(rows.max()) + 1 - self.n, 0)))
+        self._known.put(rows, _not_zero(vectors))
+        while len(self._blocks) * BLOCK < self.n:
+            self._blocks.append(_block(self.dim))
+        block_of = rows // BLOCK
+        for block in np.unique(block_of):
+            here = block_of == block
+            self._blocks[block][rows[here] % BLOCK] = vectors[here]
+
+    def load(self, blocks: Sequence[NDArray[np.float32]], known: NDArray[np.bool_]) -> None:
+        """Takes over saved rows in blocks of `BLOCK` rows (the last may be shorter); they are never written to.
+
+        `known`: `VectorsView.known` of each, shape (n,); so the vectors need not be read.
+        """
+        self._blocks, self._known, n = list(blocks), Growing(np.bool_), len(known)
+        self._known.extend(known)
+        if n % BLOCK:
+            last = _block(self.dim)
+            last[: n % BLOCK] = blocks[-1][: n % BLOCK]
+            self._blocks[-1] = last
+
+    def frozen(self) -> "Vectors":
+        """The vectors as they are now, which do not grow along; nothing is copied, and nothing may be appended."""
+        still = Vectors(self.dim)
+        still._blocks, still._known = list(self._blocks), self._known.frozen()
+        return still
+
+    def view(self) -> VectorsView:
+        return VectorsView(tuple(self._blocks), self._known.view(), self.dim)

@@ -1,0 +1,177 @@
+"""The inverted index behind BM25: which passages hold a term, and how often.
+
+Postings are facts about a passage's text, so they are only ever appended; which passages live is asked at query time,
+and document frequency and mean length are counted over the living alone. A ranking is therefore what a fresh build gives.
+
+BM25 with k1 = 1.2 and b = 0.75: Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), section 3.4, with
+the idf that stays positive, ln(1 + (N - df + 0.5) / (df + 0.5)).
+"""
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from unicodedata import normalize
+
+import numpy as np
+import snowballstemmer
+from numpy.typing import NDArray
+
+from store.index.arrays import Growing
+
+K1 = 1.2
+B = 0.75
+LONGEST_TERM = 64
+"""Longer runs of letters are cut: they are base64 or noise, and must not become a million terms of a kilobyte each."""
+
+_WORD = re.compile(r"[^\W_]+")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
+_stem = snowballstemmer.stemmer("english")
+_stems: dict[str, str] = {}
+
+
+def terms(text: str) -> list[str]:
+    """The index terms of a text: lower-cased stemmed words; pairs of characters where a script has no spaces.
+
+    A letter with its accent is one character or two, as it was written on one system or another: here it is one.
+    """
+    found: list[str] = []
+    for word in _WORD.findall(normalize("NFC", text).casefold()):
+        if _UNSPACED.search(word):
+            found.extend(word[i : i + 2] for i in range(max(len(word) - 1, 1)))
+        else:
+            found.append(_stemmed(word[:LONGEST_TERM]))
+    return found
+
+
+def _stemmed(word: str) -> str:
+    stem = _stems.get(word)
+    if stem is None:
+        if len(_stems) > 200_000:
+            _stems.clear()
+        stem = _stems[word] = str(_stem.stemWord(word))
+    return stem
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPostings:
+    """Postings as arrays: term `i` of `terms` has entries `starts[i]:starts[i + 1]` of `rows` and `counts`."""
+
+    terms: list[str]
+    starts: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+
+
+class Postings:
+    """Append-only postings of all passages, by row: those that were saved, as arrays, and those that came since."""
+
+    def __init__(self, saved: SavedPostings | None = None) -> None:
+        self._saved = saved
+        self._places = {term: i for i, term in enumerate(saved.terms)} if saved else {}
+        self._later: dict[str, array[int]] = {}
+        """By term: a row and how often the term occurs in it, then the next row, and so on."""
+        self._lengths = Growing(np.int32)
+        if saved:
+            self._lengths.extend(saved.lengths)
+
+    def extend(self, row: int, text: str) -> int:
+        """Indexes the next passage, which has number `row`; returns its length in terms."""
+        counted = Counter(terms(text))
+        length = sum(counted.values())
+        self._lengths.extend([length])
+        for term, count in counted.items():
+            held = self._later.get(term)
+            if held is None:
+                held = self._later[term] = array("i")
+            held.extend((row, count))
+        return length
+
+    def saved(self, n: int) -> SavedPostings:
+        """The postings of the first `n` passages as arrays. May run while the writer goes on. O(everything)."""
+        names = list(dict.fromkeys([*self._places, *self._later.copy()]))
+        found = [self._of(term) for term in names]
+        found = [(rows[rows < n], counts[rows < n]) for rows, counts in found]
+        kept = [i for i, (rows, _) in enumerate(found) if len(rows)]
+        starts = np.zeros(len(kept) + 1, np.int64)
+        np.cumsum([len(found[i][0]) for i in kept], out=starts[1:])
+        nothing = [np.empty(0, np.int32)]
+        return SavedPostings(
+            [names[i] for i in kept],
+            starts,
+            np.concatenate([found[i][0] for i in kept] or nothing),
+            np.concatenate([found[i][1] for i in kept] or nothing),
+            self._lengths.view()[:n],
+        )
+
+    def prints(self, n: int, of: Callable[[str], int]) -> NDArray[np.uint64]:
+        """For each of the first `n` passages a number that stands for its terms and how often each occurs, shape (n,).
+
+        `of` gives 64 bits for a term; equal passages have equal numbers whatever order their terms came in. May run while
+        the writer goes on. O(everything).
+        """
+        out = np.zeros(n, np.uint64)
+        for term in dict.fromkeys([*self._places, *self._later.copy()]):
+            rows, counts = self._of(term)
+            inside = rows < n
+            # Unsigned numbers wrap around. A row stands in a term's list once.
+            out[rows[inside]] += np.uint64(of(term)) * counts[inside].astype(np.uint64)
+        return out
+
+    def length(self, row: int) -> int:
+        return int(self._lengths.view()[row])
+
+    def scores(self, query: str, alive: NDArray[np.bool_], total_length: int) -> NDArray[np.float32]:
+        """BM25 of every passage for `query`, shape (n,), n = len(alive); 0 where no term occurs or the passage is dead.
+
+        `alive` and `total_length` (terms in all living passages) are those of the snapshot that asks.
+        """
+        n = len(alive)
+        out = np.zeros(n, np.float64)
+        living = int(alive.sum())
+        if not living:
+            return out.astype(np.float32)
+        norms = K1 * (1 - B + B * self._lengths.view()[:n] / max(total_length / living, 1e-9))
+        for term, repeats in Counter(terms(query)).items():
+            rows, counts = self._of(term)
+            inside = rows < n
+            rows, counts = rows[inside], counts[inside]
+            held = alive[rows]
+            rows, counts = rows[held], counts[held]
+            out[rows] += repeats * _idf(living, len(rows)) * counts * (K1 + 1) / (counts + norms[rows])
+        return out.astype(np.float32)
+
+    def scores_of(self, query: str, texts: Sequence[str], alive: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """BM25 of `texts` for `query`, shape (len(texts),), with the passages' inverse document frequencies."""
+        counted = [Counter(terms(text)) for text in texts]
+        lengths = np.array([sum(counts.values()) for counts in counted], np.float64)
+        norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1e-9)) if len(texts) else lengths
+        out = np.zeros(len(texts))
+        living = int(alive.sum())
+        for term, repeats in sorted(Counter(terms(query)).items()):
+            counts = np.array([counts[term] for counts in counted], np.float64)
+            if counts.any():
+                rows = self._of(term)[0]
+                holding = int(alive[rows[rows < len(alive)]].sum())
+                out += repeats * _idf(living, holding) * counts * (K1 + 1) / (counts + norms)
+        return out
+
+    def _of(self, term: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        held = self._later.get(term)
+        # The writer goes on meanwhile. A copy as bytes is one step for the interpreter; numpy, given the array itself, would
+        # let other threads run while it reads, and an array that is being read cannot grow.
+        pairs = np.frombuffer(held.tobytes() if held is not None else b"", np.int32)
+        found, counts = pairs[: len(pairs) // 2 * 2].reshape(-1, 2).T
+        place = self._places.get(term)
+        if place is None or self._saved is None:
+            return found, counts
+        part = slice(self._saved.starts[place], self._saved.starts[place + 1])
+        return np.concatenate([self._saved.rows[part], found]), np.concatenate([self._saved.counts[part], counts])
+
+
+def _idf(living: int, holding: int) -> float:
+    """How much a term says that `holding` of `living` passages hold."""
+    return float(np.log1p((living - holding + 0.5) / (holding + 0.5)))

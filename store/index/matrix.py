@@ -1,0 +1,142 @@
+"""A sparse matrix that takes changes without being rebuilt: an immutable CSR base plus a log of additions.
+
+An entry's value is the sum of its base value and of all log entries for it, so removing is adding the negative. Weights
+are float32 values held in float64: sums of the same weights cancel to exactly zero. `MatrixView` is the matrix at one
+commit; it stays what it is while the log grows and while a folded base takes the old one's place.
+"""
+
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from store.index.arrays import Growing
+
+Rows = NDArray[np.int32]
+Values = NDArray[np.float64]
+
+
+class MatrixView:
+    """The matrix as of one commit, shape `shape`; the base may be smaller (rows and columns were added since)."""
+
+    def __init__(self, base: Any, rows: Rows, cols: Rows, values: Values, shape: tuple[int, int]) -> None:
+        self.base = base
+        self.shape = shape
+        self._log = (rows, cols, values)
+        self._delta: Any = None
+        self._sums: Values | None = None
+        self._lock = Lock()
+
+    @property
+    def delta(self) -> Any:
+        """The log as a CSR of the full shape, equal positions summed; built at first use."""
+        with self._lock:
+            if self._delta is None:
+                rows, cols, values = self._log
+                self._delta = sparse.csr_array((values, (rows, cols)), shape=self.shape)
+                self._delta.sum_duplicates()
+            return self._delta
+
+    def matvec(self, x: Values) -> Values:
+        """A @ x; x has shape (columns,), the result (rows,)."""
+        rows, cols = self.base.shape
+        if not self.log_length and self.base.shape == self.shape:
+            whole: Values = self.base @ x
+            return whole
+        y: Values = self.delta @ x
+        y[:rows] += self.base @ x[:cols]
+        return y
+
+    def rmatvec(self, x: Values) -> Values:
+        """A.T @ x; x has shape (rows,), the result (columns,)."""
+        rows, cols = self.base.shape
+        if not self.log_length and self.base.shape == self.shape:
+            whole: Values = self.base.T @ x
+            return whole
+        y: Values = self.delta.T @ x
+        y[:cols] += self.base.T @ x[:rows]
+        return y
+
+    def row_sums(self) -> Values:
+        """Sum of each row, shape (rows,)."""
+        if self._sums is None:
+            self._sums = self.matvec(np.ones(self.shape[1]))
+        return self._sums
+
+    def row(self, index: int) -> tuple[Rows, Values]:
+        """Columns and values of one row's entries that are not zero, by column."""
+        _, cols, values = self.entries(np.array([index]))
+        return cols, values
+
+    def entries(self, rows: NDArray[Any]) -> tuple[Rows, Rows, Values]:
+        """(row, column, value) of every entry of `rows` that is not zero, by row and column. O(their entries + log)."""
+        wanted = np.unique(rows)
+        inside = wanted[wanted < self.base.shape[0]]
+        part = sparse.coo_array(self.base[inside]) if len(inside) else None
+        log_rows, log_cols, log_values = self._log
+        here = np.isin(log_rows, wanted)
+        found_rows = np.concatenate([inside[part.row] if part is not None else inside[:0], log_rows[here]])
+        found_cols = np.concatenate([part.col if part is not None else log_cols[:0], log_cols[here]])
+        found_values = np.concatenate([part.data if part is not None else log_values[:0], log_values[here]])
+        keys = found_rows.astype(np.int64) * max(self.shape[1], 1) + found_cols
+        unique, inverse = np.unique(keys, return_inverse=True)
+        sums = np.bincount(inverse, weights=found_values, minlength=len(unique))
+        kept = sums != 0
+        unique = unique[kept]
+        width = max(self.shape[1], 1)
+        return (unique // width).astype(np.int32), (unique % width).astype(np.int32), sums[kept]
+
+    def merged(self) -> Any:
+        """The whole matrix as one CSR of shape `shape`, without explicit zeros. O(everything): for folding and export."""
+        base = sparse.csr_array(self.base, copy=False)
+        if base.shape != self.shape:
+            grown = np.concatenate([base.indptr, np.full(self.shape[0] - base.shape[0], base.indptr[-1])])
+            base = sparse.csr_array((base.data, base.indices, grown.astype(base.indptr.dtype)), shape=self.shape)
+        whole = sparse.csr_array(base + self.delta)
+        whole.eliminate_zeros()
+        whole.sort_indices()
+        return whole
+
+    @property
+    def log(self) -> tuple[Rows, Rows, Values]:
+        """(row, column, weight added) of every change since the base, in the order they came."""
+        return self._log
+
+    @property
+    def log_length(self) -> int:
+        return len(self._log[0])
+
+
+class LiveMatrix:
+    """The writer's side: `add` changes, `view` what readers hold, `adopt` a folded base."""
+
+    def __init__(self, base: Any | None = None) -> None:
+        self._base = base if base is not None else sparse.csr_array((0, 0), dtype=np.float64)
+        self._rows, self._cols, self._values = Growing(np.int32), Growing(np.int32), Growing(np.float64)
+        self._start = 0
+
+    def add(self, rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> None:
+        """Adds `values` to the entries at (rows, cols); all three have shape (k,)."""
+        self._rows.extend(rows)
+        self._cols.extend(cols)
+        self._values.extend(values)
+
+    def view(self, shape: tuple[int, int]) -> MatrixView:
+        return MatrixView(self._base, self._rows.view(), self._cols.view(), self._values.view(), shape)
+
+    def adopt(self, folded: Any, length: int) -> None:
+        """Takes `folded`, which holds the base and the first `length` log entries, as the new base."""
+        rows, cols, values = self._rows.view()[length:], self._cols.view()[length:], self._values.view()[length:]
+        self._base = folded
+        self._rows, self._cols, self._values = Growing(np.int32), Growing(np.int32), Growing(np.float64)
+        self.add(rows, cols, values)
+
+    @property
+    def base_entries(self) -> int:
+        return int(self._base.nnz)
+
+    @property
+    def log_length(self) -> int:
+        return self._rows.n

@@ -1,0 +1,49 @@
+"""How many of the synonym edges that there should be there are: measured on the graph, by comparing a sample exactly."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from store.index.lsh import meet, sketch
+from store.index.synonyms import Nearest, linkable, similar
+from store.log.plan import SynonymRule
+from store.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Of `phrases` sampled phrases, `pairs` edges should exist and `found` do; `missing` lack of those that the rule asks for,
+    which is that two phrases are similar and their sketches meet."""
+
+    commit: int
+    phrases: int
+    pairs: int
+    found: int
+    missing: int
+
+    @property
+    def share(self) -> float:
+        return self.found / self.pairs if self.pairs else 1.0
+
+
+def synonym_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> Recall:
+    """Compares `sample` living phrases with all others. O(sample x phrases); the sample is the same for equal commits."""
+    alive = snapshot.phrase_alive & snapshot.phrase_vectors.known & ~snapshot.phrase_crowded
+    living = np.flatnonzero(alive)
+    rows = np.sort(np.random.default_rng(snapshot.commit).permutation(living)[:sample])
+    rows = np.array([row for row in rows.tolist() if linkable(snapshot.phrase(row))], np.int64)
+    none = np.empty((0, snapshot.dim), np.float32)
+    vectors = snapshot.phrase_vectors
+    true, due = Nearest(rule.cap, snapshot.phrase), Nearest(rule.cap, snapshot.phrase)
+    for a, b, scores in similar(vectors, none, alive, rows, rule.threshold, by_rule=False):
+        long_enough = np.array([linkable(snapshot.phrase(other)) for other in b.tolist()], np.bool_)
+        met = long_enough & meet(sketch(vectors.rows(a)), sketch(vectors.rows(b)), rule.threshold)
+        true.add(a[long_enough], b[long_enough], scores[long_enough])
+        due.add(a[met], b[met], scores[met])
+    n = snapshot.n_phrases
+    there = snapshot.synonym.entries(rows)
+    edges = there[0].astype(np.int64) * n + there[1]
+    wanted = [found[0] * n + found[1] for found in (true.pairs(), due.pairs())]
+    found = int(np.isin(wanted[0], edges).sum())
+    missing = len(wanted[1]) - int(np.isin(wanted[1], edges).sum())
+    return Recall(snapshot.commit, len(rows), len(wanted[0]), found, missing)

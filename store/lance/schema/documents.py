@@ -1,0 +1,82 @@
+"""The table `documents`: a row is a document as of a commit. A later row of the URI replaces it; state `removed` ends it."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from store.lance.schema.vectors import Columns
+from store.types import Document, PassageRef, State
+
+SCHEMA = pa.schema(
+    [
+        ("uri", pa.string()),
+        ("source", pa.string()),
+        ("state", pa.string()),
+        ("title", pa.string()),
+        ("error", pa.string()),
+        ("attempts", pa.int32()),
+        ("next_try", pa.float64()),
+        ("modified_at", pa.float64()),
+        ("committed_at", pa.float64()),
+        ("metadata", pa.string()),
+        ("passages", pa.string()),
+        ("payload", pa.string()),
+        ("commit", pa.int64()),
+        ("code", pa.string()),
+    ]
+)
+
+
+def to_columns(documents: Sequence[Document], commit: int) -> Columns:
+    return {
+        "uri": [d.uri for d in documents],
+        "source": [d.source for d in documents],
+        "state": [d.state.value for d in documents],
+        "title": [d.title for d in documents],
+        "error": [d.error for d in documents],
+        "code": [d.code for d in documents],
+        "attempts": [d.attempts for d in documents],
+        "next_try": [d.next_try for d in documents],
+        "modified_at": [d.modified_at for d in documents],
+        "committed_at": [d.committed_at for d in documents],
+        "metadata": [json.dumps(dict(d.metadata)) for d in documents],
+        "passages": [
+            json.dumps([[ref.passage, dict(ref.location), ref.given] for ref in d.passages]) for d in documents
+        ],
+        "payload": [d.payload for d in documents],
+        "commit": [commit] * len(documents),
+    }
+
+
+def removes(row: Mapping[str, Any]) -> bool:
+    """Whether the row says that the document is gone."""
+    return bool(row["state"] == State.REMOVED.value)
+
+
+def from_row(row: Mapping[str, Any], known: Callable[[str], str] = str) -> Document:
+    """A row as it was committed. `known` gives the copy of a text that is in memory already (`Image.copies`)."""
+    refs = tuple(
+        PassageRef(
+            known(passage),
+            location,
+            None if given is None else tuple((known(s), known(p), known(o)) for s, p, o in given),
+        )
+        for passage, location, given in json.loads(row["passages"])
+    )
+    return Document(
+        uri=row["uri"],
+        source=row["source"],
+        title=row["title"],
+        state=State(row["state"]),
+        error=row["error"],
+        code=row["code"],
+        attempts=row["attempts"],
+        next_try=row["next_try"],
+        modified_at=row["modified_at"],
+        committed_at=row["committed_at"],
+        metadata=json.loads(row["metadata"]),
+        passages=refs,
+        payload=row["payload"],
+    )

@@ -1,0 +1,65 @@
+"""The table `extractions`: a row is what an extractor found in a passage. A later row of the passage replaces it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from store.lance.schema.vectors import Columns
+from store.types import Extraction, ExtractionState, ExtractionStatus, Triple, extraction_state
+
+_STRINGS = pa.list_(pa.string())
+SCHEMA = pa.schema(
+    [
+        ("passage", pa.string()),
+        ("extractor", pa.string()),
+        ("entities", _STRINGS),
+        ("triples", pa.list_(_STRINGS)),
+        ("prompt_tokens", pa.int32()),
+        ("completion_tokens", pa.int32()),
+        ("took_ms", pa.float32()),
+        ("commit", pa.int64()),
+        ("status", pa.string()),
+        ("attempts", pa.int32()),
+        ("error", pa.string()),
+    ]
+)
+
+
+def to_columns(extractions: Sequence[Extraction], commit: int) -> Columns:
+    return {
+        "passage": [e.passage for e in extractions],
+        "extractor": [e.extractor for e in extractions],
+        "entities": [list(e.entities) for e in extractions],
+        "triples": [[list(triple) for triple in e.triples] for e in extractions],
+        "prompt_tokens": [e.prompt_tokens for e in extractions],
+        "completion_tokens": [e.completion_tokens for e in extractions],
+        "took_ms": [e.took_ms for e in extractions],
+        "status": [e.status.value for e in extractions],
+        "attempts": [e.attempts for e in extractions],
+        "error": [e.error for e in extractions],
+        "commit": [commit] * len(extractions),
+    }
+
+
+def from_row(row: Mapping[str, Any]) -> Extraction:
+    """A row as it was committed."""
+    return Extraction(
+        row["passage"],
+        row["extractor"],
+        tuple(row["entities"] or ()),
+        tuple((s, p, o) for s, p, o in row["triples"] or ()),
+        row["prompt_tokens"],
+        row["completion_tokens"],
+        row["took_ms"],
+        ExtractionStatus(row["status"]),
+        row["attempts"],
+        row["error"],
+    )
+
+
+def states_and_triples(batch: pa.RecordBatch) -> Iterator[tuple[str, ExtractionState, Sequence[Triple]]]:
+    """Of each row: the passage's id, its state and the triples. Loading a store needs no more of it."""
+    names = ("passage", "triples", "extractor", "status", "attempts", "error")
+    for passage, triples, *state in zip(*(batch[name].to_pylist() for name in names), strict=True):
+        yield passage, extraction_state(*state), triples

@@ -1,0 +1,33 @@
+"""The table `passages`: a row is a passage's text and vector. A row is never replaced."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from store.lance.schema.vectors import Columns, Rows, vector_column, vector_field
+from store.types import PassageText, Vector
+
+TEXT_COLUMNS = ("row", "id", "title", "text")
+"""All columns but the vector."""
+
+
+def schema(dim: int) -> pa.Schema:
+    return pa.schema(
+        [("row", pa.int32()), ("id", pa.string()), ("title", pa.string()), ("text", pa.string()), vector_field(dim)]
+    )
+
+
+def to_columns(rows: Rows, passages: Sequence[PassageText], vectors: Sequence[Vector], dim: int) -> Columns:
+    return {
+        "row": rows,
+        "id": [passage.id for passage in passages],
+        "title": [passage.title for passage in passages],
+        "text": [passage.text for passage in passages],
+        "vector": vector_column(vectors, dim),
+    }
+
+
+def from_table(table: pa.Table) -> list[PassageText]:
+    """The passages of a table with `TEXT_COLUMNS`, in its order."""
+    columns = zip(*(table[name].to_pylist() for name in ("id", "title", "text")), strict=True)
+    return [PassageText(*column) for column in columns]

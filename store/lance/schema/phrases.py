@@ -1,0 +1,25 @@
+"""The table `phrases`: a row is a normalised phrase and its vector. A row is never replaced."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from store.lance.schema.vectors import Columns, Rows, vector_column, vector_field
+from store.types import Vector
+
+TEXT_COLUMNS = ("row", "text")
+"""All columns but the vector."""
+
+
+def schema(dim: int) -> pa.Schema:
+    return pa.schema([("row", pa.int32()), ("text", pa.string()), vector_field(dim)])
+
+
+def to_columns(rows: Rows, phrases: Sequence[str], vectors: Sequence[Vector], dim: int) -> Columns:
+    return {"row": rows, "text": list(phrases), "vector": vector_column(vectors, dim)}
+
+
+def from_table(table: pa.Table) -> list[str]:
+    """The phrases of a table with `TEXT_COLUMNS`, in its order."""
+    phrases: list[str] = table["text"].to_pylist()
+    return phrases

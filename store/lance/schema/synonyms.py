@@ -1,0 +1,25 @@
+"""The table `synonyms`: a row is an edge between two phrases, a < b. A later row of the pair wins; score 0 removes it."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from store.lance.schema.vectors import Columns
+
+SCHEMA = pa.schema([("a", pa.int32()), ("b", pa.int32()), ("score", pa.float32()), ("commit", pa.int64())])
+
+
+def to_columns(a: NDArray[np.int32], b: NDArray[np.int32], scores: NDArray[np.floating], commit: int) -> Columns:
+    """The edges between `a` and `b`, which are numbers of the column `row` of the table `phrases`."""
+    return {"a": a, "b": b, "score": scores.astype(np.float32), "commit": np.full(len(a), commit)}
+
+
+def from_table(
+    table: pa.Table, phrase_ids: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Both ends of each row and its score, in the table's order.
+
+    The ends are indices into `phrase_ids`, the sorted column `row` of the table `phrases`.
+    """
+    a, b = (np.searchsorted(phrase_ids, table[name].to_numpy()).astype(np.int64) for name in ("a", "b"))
+    return a, b, table["score"].to_numpy().astype(np.float64)

@@ -1,0 +1,47 @@
+"""The table `triples`: a row is a triple, its ends as numbers of phrases, and its vector. A row is never replaced."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from store.lance.schema.vectors import Columns, Rows, vector_column, vector_field
+from store.types import Vector
+
+TEXT_COLUMNS = ("row", "subject", "predicate", "object")
+"""All columns but the vector."""
+
+
+def schema(dim: int) -> pa.Schema:
+    return pa.schema(
+        [
+            ("row", pa.int32()),
+            ("subject", pa.int32()),
+            ("predicate", pa.string()),
+            ("object", pa.int32()),
+            vector_field(dim),
+        ]
+    )
+
+
+def to_columns(rows: Rows, triples: Sequence[tuple[int, str, int]], vectors: Sequence[Vector], dim: int) -> Columns:
+    """`triples` are (subject, predicate, object), the ends as the column `row` of the table `phrases` has them."""
+    return {
+        "row": rows,
+        "subject": [subject for subject, _, _ in triples],
+        "predicate": [predicate for _, predicate, _ in triples],
+        "object": [object_ for _, _, object_ in triples],
+        "vector": vector_column(vectors, dim),
+    }
+
+
+def from_table(table: pa.Table, phrase_ids: NDArray[np.int32]) -> tuple[NDArray[np.int32], list[str]]:
+    """Of a table with `TEXT_COLUMNS`, in its order: both ends, shape (rows, 2), and the predicates, one object a text.
+
+    The ends are indices into `phrase_ids`, the sorted column `row` of the table `phrases`.
+    """
+    ends = [np.searchsorted(phrase_ids, table[name].to_numpy()) for name in ("subject", "object")]
+    shared: dict[str, str] = {}
+    predicates = [shared.setdefault(text, text) for text in table["predicate"].to_pylist()]
+    return np.stack(ends, axis=1).astype(np.int32), predicates

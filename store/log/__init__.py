@@ -1,0 +1,1 @@
+"""What makes a commit one atomic step: the commit log, the plan of a change, migrations and locks."""

@@ -1,0 +1,236 @@
+"""The commit log: what makes one step of the whole store all or nothing.
+
+LanceDB is atomic a table. A commit appends to the tables, syncs them, and only then appends a row to `commits` that
+names each table's version; that row is the commit. On opening, a table that is ahead of the last row (the process ended
+between the two) is brought back to it.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from store.errors import EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged
+from store.lance.schema import FORMAT, commits
+from store.lance.schema.commits import LogRow
+from store.lance.tables import Tables
+from store.log import migrations
+from store.types import EncoderIdentity
+
+HEAD = "head"
+"""A file with the last commit's number, written after its row: when the log ends before it, the log has lost something.
+It is not synced, so after a power loss it may name an earlier commit; that says nothing."""
+
+
+LASTING = ("create", "migrate")
+"""Kinds of commits that say of what the store is."""
+
+
+Costs = Mapping[str, tuple[int, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One row of the log. `time` is in Unix seconds.
+
+    `bygone` is, by extractor, what those extractions cost whose rows were purged: how many, prompt and completion tokens.
+    """
+
+    seq: int
+    time: float
+    versions: Mapping[str, int] = field(default_factory=dict)
+    bygone: Costs = field(default_factory=dict)
+
+
+class CommitLog:
+    """Reads the log at opening and appends to it."""
+
+    def __init__(self, tables: Tables, encoder: EncoderIdentity) -> None:
+        self._tables = tables
+        self.positions: dict[str, Any] = {}
+        self.times: dict[int, float] = {}
+        """When each commit was made, Unix seconds, in order."""
+        self.counts: dict[int, tuple[int, int, int]] = {}
+        """Living passages, phrases and triples as of the commits that a change followed."""
+        self.horizon = 0
+        """The earliest commit that is kept whole: later ones can be looked at, earlier ones were purged."""
+        self.format = FORMAT
+        """The store's format as it was found; opening made it this version's."""
+        rows = commits.from_table(tables.read("commits"))
+        all_facts = [row.facts for row in rows]
+        for row in rows:
+            self.times[row.seq] = row.time
+            self.horizon = max(self.horizon, row.facts.get("horizon", 0))
+            self._count(row.seq, row.facts)
+            for key, value in row.positions.items():
+                if value is None:
+                    self.positions.pop(key, None)
+                else:
+                    self.positions[key] = value
+        if rows:
+            self.format = migrations.format_of(all_facts)
+            self._check(all_facts[0], encoder)
+            last = rows[-1]
+            bygone: Mapping[str, Any] = next((each["bygone"] for each in reversed(all_facts) if "bygone" in each), {})
+            self.last = Commit(
+                last.seq,
+                last.time,
+                last.versions,
+                {
+                    extractor: (count, prompt, completion)
+                    for extractor, (count, prompt, completion) in bygone.items()
+                    if not extractor.startswith(migrations.FAILED_PREFIX)  # format 1 counted failures as an extractor
+                },
+            )
+            self._check_head()
+            self.recovered = self._roll_back()
+            self._migrate()
+        else:
+            self.recovered = []
+            self.last = Commit(0, time.time())
+            facts = {"format": FORMAT, "encoder": encoder.name, "dim": encoder.dim}
+            self.append("create", {}, facts)
+
+    def _check(self, facts: Mapping[str, Any], encoder: EncoderIdentity) -> None:
+        if self.format > FORMAT:
+            raise NewerFormat(
+                f"the store {self._tables.folder} has format {self.format}, this hippod reads up to {FORMAT}; "
+                "upgrade hippod, or give another [store] path"
+            )
+        if missing := [step for step in range(self.format, FORMAT) if step not in migrations.STEPS]:
+            raise OlderFormat(
+                f"the store {self._tables.folder} has format {self.format}, and this hippod has no step from format "
+                f"{missing[0]} to {missing[0] + 1}; open it once with a version that has, which the changelog names"
+            )
+        made_by = EncoderIdentity(facts["encoder"], facts["dim"])
+        if made_by != encoder:
+            raise EncoderMismatch(
+                f"the store {self._tables.folder} was made with the encoder {made_by.name} ({made_by.dim} dimensions), "
+                f"the configuration asks for {encoder.name} ({encoder.dim}); set [encoder] back, or start a new store "
+                "with another [store] path"
+            )
+
+    def _check_head(self) -> None:
+        head = self._tables.folder / HEAD
+        said = head.read_text() if head.exists() else ""
+        if said.isdigit() and int(said) > self.last.seq:
+            raise StoreDamaged(
+                f"the store {self._tables.folder} made commit {said} and its log ends with {self.last.seq}; "
+                "restore it from a backup with `hippod --restore DIR`, or, to go on from the older commit, delete the "
+                f"file {head}"
+            )
+
+    def _roll_back(self) -> list[str]:
+        behind: list[str] = []
+        ahead: list[str] = []
+        for name, version in self.last.versions.items():
+            now = self._tables.version(name)
+            if now > version:
+                ahead.append(name)
+            elif now < version:
+                behind.append(f"{name} (version {now}, committed {version})")
+        if behind:
+            raise StoreDamaged(
+                f"the store {self._tables.folder} lacks what its last commit {self.last.seq} holds in: "
+                f"{', '.join(behind)}; restore it from a backup"
+            )
+        for name in ahead:
+            self._tables.bring_back(name, self.last.versions[name], self.last.seq)
+        if ahead:
+            self.append("recover", {})
+        return ahead
+
+    def _count(self, seq: int, facts: Mapping[str, Any]) -> None:
+        """A commit says what there was before it: what there is after it is known only once it stands."""
+        if "before" in facts:
+            passages, phrases, triples = facts["before"]
+            self.counts[seq - 1] = (passages, phrases, triples)
+
+    def _migrate(self) -> None:
+        """Makes the steps to this version's format, each a commit."""
+        for step in range(self.format, FORMAT):
+            # What was derived from the old tables does not follow from the new ones.
+            for derived in self._tables.folder.glob("snapshot-*"):
+                shutil.rmtree(derived)
+            migrations.STEPS[step](self._tables)
+            # Earlier commits are in a format that nothing reads any more: they cannot be looked back at.
+            self.horizon = self.last.seq + 1
+            self.append("migrate", {}, {"format": step + 1, "horizon": self.horizon})
+
+    def before(self, moment: float) -> int | None:
+        """The last commit made at or before `moment` (Unix seconds), None when there was none."""
+        found = None
+        # A copy: a commit may be added meanwhile.
+        for seq, at in self.times.copy().items():
+            if at > moment:
+                break
+            found = seq
+        return found
+
+    def spent(self, horizon: int) -> list[int]:
+        """Ids of the log's rows that say nothing any more once nobody looks at a commit before `horizon`.
+
+        What a commit says of a source's position counts until a later one says otherwise; the store's making and its
+        migrations always do. Runs beside commits.
+        """
+        table = self._tables.read_with_ids("commits", ("seq", "kind", "positions"))
+        rows = sorted(zip(*(table[name].to_pylist() for name in ("seq", "kind", "positions", "_rowid")), strict=True))
+        said: dict[str, list[int]] = {}
+        gone: set[str] = set()
+        for seq, _, positions, _ in rows:
+            for key, value in json.loads(positions).items():
+                said.setdefault(key, []).append(seq)
+                (gone.discard if value is not None else gone.add)(key)
+        kept = {seq for seq, kind, _, _ in rows if seq >= horizon or kind in LASTING}
+        kept |= {seqs[-1] for key, seqs in said.items() if key not in gone}
+        # That a position was forgotten has to be known for as long as a row stays, for another's sake, that has it.
+        while more := {said[key][-1] for key in gone if said[key][-1] not in kept and not kept.isdisjoint(said[key])}:
+            kept |= more
+        return [id for seq, _, _, id in rows if seq not in kept]
+
+    def forget(self, horizon: int) -> None:
+        """Leaves out what is known of commits before `horizon`; for the writer to call."""
+        self.horizon = max(self.horizon, horizon)
+        self.times = {seq: at for seq, at in self.times.items() if seq >= self.horizon}
+        self.counts = {seq: held for seq, held in self.counts.items() if seq >= self.horizon}
+
+    def append(
+        self,
+        kind: str,
+        positions: Mapping[str, Any],
+        facts: Mapping[str, Any] | None = None,
+        bygone: Costs | None = None,
+    ) -> Commit:
+        """Makes what the tables hold now a commit; once it returns, power loss does not undo it.
+
+        `bygone`: written down as the commit's, for one that changes it or outlives the row that said it.
+        """
+        facts = {**(facts or {}), **({} if bygone is None else {"bygone": bygone})}
+        versions = self._tables.versions()
+        changed = [name for name, version in versions.items() if self.last.versions.get(name) != version]
+        self._tables.sync(changed)
+        commit = Commit(self.last.seq + 1, time.time(), versions, self.last.bygone if bygone is None else bygone)
+        row = LogRow(commit.seq, commit.time, kind, versions, positions, facts)
+        before = self._tables.version("commits")
+        try:
+            self._tables.append("commits", commits.to_columns(row))
+            self._tables.sync(["commits"])
+        except BaseException:
+            # Not acknowledged, so it must not stand: the next commit has its number.
+            if self._tables.version("commits") != before:
+                self._tables.bring_back("commits", before, self.last.seq)
+            raise
+        with suppress(OSError):  # the commit stands; a full disk leaves the number of an earlier one, or none
+            (self._tables.folder / HEAD).write_text(str(commit.seq))
+        self.last = commit
+        self.times[commit.seq] = commit.time
+        self._count(commit.seq, facts)
+        for key, value in positions.items():
+            if value is None:
+                self.positions.pop(key, None)
+            else:
+                self.positions[key] = value
+        return commit

@@ -1,0 +1,1 @@
+"""Upkeep beside commits: compaction, retention, verification, backups, rebuilds."""

@@ -1,0 +1,283 @@
+"""Retention: which rows no commit within the retention time needs any more, and in which steps they leave the store.
+
+A purge marks and sweeps, as a garbage collector does. `Purge.mark` is the one definition of what is needed. The roots are
+the rows of `documents` that are in effect at the horizon or came after it. They lead to passages, passages lead to their
+readings (rows of `extractions`), documents and readings to triples, and triples to phrases. Everything else goes.
+
+What goes leaves in slices, and each slice is a commit: its rows leave the tables and the image in one step. So the image
+knows what the tables hold after every commit, wherever a purge ends. The slices come in an order in which every beginning
+of them leaves a whole store:
+
+1. rows that a newer row replaced, oldest first: the row that removed a document goes after the rows which it replaced;
+2. passages, each with its reading;
+3. triples, which no document and no reading states any more;
+4. phrases, which no triple names any more.
+
+Commits go on beside a purge, and may use a row that is about to go: a paragraph comes back, say. Each commit shows its
+change to the purge (`Purge.spare`), which leaves alone what that refers to. So does each batch that is being completed
+(`Purge.reserve`): what the store has said it knows is there when the batch is committed, unless the purge began in between.
+"""
+
+import json
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from store.index.load import AT_A_TIME, until
+from store.index.state import Delta, Image
+from store.lance.tables import Tables
+from store.log.commits import Costs
+from store.log.extraction_costs import COSTS, costs_of
+from store.types import Batch, State
+
+PURGE_SLICE_ROWS = 2_000
+"""Rows that one commit of a purge takes from a table: some 20 ms."""
+
+NO_ROW = -1
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What one commit of a purge takes away.
+
+    `tables` are, by name, the rows to delete: their `_rowid`, and `owner`, the image's row of the passage, phrase or triple
+    that they belong to, or -1. `contents` says which of these three the image forgets, None where it knows nothing of such
+    rows.
+    """
+
+    contents: str | None
+    tables: Mapping[str, Any]
+
+    def without(self, spared: set[int]) -> "Slice":
+        """The slice without what belongs to the image's rows `spared`."""
+        among = np.array(sorted(spared), np.int64)
+        tables = {
+            name: rows.filter(pa.array(~np.isin(rows["owner"].to_numpy(), among))) for name, rows in self.tables.items()
+        }
+        return Slice(self.contents, tables)
+
+    def ids(self) -> dict[str, list[int]]:
+        """Row ids by table, of tables from which something goes."""
+        return {name: rows["_rowid"].to_pylist() for name, rows in self.tables.items() if rows.num_rows}
+
+    def forgotten(self) -> list[int]:
+        """The image's rows of `contents` that go."""
+        return self.tables[self.contents]["owner"].to_pylist() if self.contents is not None else []
+
+    def costs(self) -> Costs:
+        """What the readings that go had cost."""
+        return costs_of(self.tables["extractions"]) if "extractions" in self.tables else {}
+
+    def __len__(self) -> int:
+        return sum(rows.num_rows for rows in self.tables.values())
+
+
+class Purge:
+    """One purge, from its beginning until its last slice."""
+
+    def __init__(self, image: Image, horizon: int, commit: int) -> None:
+        """`commit` is the last one, whose rows are all that the purge looks at. For the writer to call, between two commits.
+
+        Rows of the image are meant throughout: a purge ends where another image takes this one's place.
+        """
+        self.image = image
+        self.horizon = horizon
+        self._commit = commit
+        self._ids = {name: numbers.view() for name, numbers in image.ids.items()}
+        self._ends = image.triple_ends.view()
+        self._extracted = list(image.extracted)
+        self._spared: dict[str, set[int]] = {name: set() for name in self._ids}
+        self._sparing = threading.Lock()
+
+    def spare(self, delta: Delta) -> None:
+        """Leaves alone what a commit refers to. For the writer to call, before the change is applied."""
+        image = self.image
+        passages = {*delta.users, *delta.extracted}
+        triples = {row for rows in (*delta.effective.values(), *delta.extracted.values()) for row in rows.tolist()}
+        known = sorted(row for row in triples if row < len(image.predicates))
+        phrases = set(image.triple_ends.view()[known].ravel().tolist())
+        phrases.update(end for subject, _, object_ in delta.triples for end in (subject, object_))
+        self._spare(passages, triples, phrases)
+
+    def reserve(self, batch: Batch) -> None:
+        """Leaves alone what `batch` needs not bring because it is known, so that it can be committed beside the purge."""
+        image = self.image
+        refs = [ref for document in batch.documents for ref in document.passages]
+        ids = {*(ref.passage for ref in refs), *(extraction.passage for extraction in batch.extractions)}
+        stated = [triple for ref in refs for triple in ref.given or ()]
+        stated += [triple for extraction in batch.extractions for triple in extraction.triples]
+        phrases = {image.phrase_rows.get(end, NO_ROW) for subject, _, object_ in stated for end in (subject, object_)}
+        triples = {
+            image.triple_rows.get(
+                (image.phrase_rows.get(subject, NO_ROW), predicate, image.phrase_rows.get(object_, NO_ROW)), NO_ROW
+            )
+            for subject, predicate, object_ in stated
+        }
+        self._spare({image.passage_rows.get(id, NO_ROW) for id in ids}, triples, phrases)
+
+    def _spare(self, passages: set[int], triples: set[int], phrases: set[int]) -> None:
+        """Rows of the image, among them such as the purge does not know."""
+        found = [self._extracted[row] for row in passages if 0 <= row < len(self._extracted)]
+        # A passage that is used again keeps its reading, and with that all that this found.
+        read = {row for rows in found if rows is not None for row in rows.tolist()}
+        ends = self._ends[sorted(read)].ravel().tolist()
+        with self._sparing:
+            self._spared["passages"] |= passages
+            self._spared["triples"] |= triples | read
+            self._spared["phrases"] |= phrases.union(ends)
+
+    def still(self, part: Slice) -> Slice:
+        """What of `part` may go now. For the writer to call."""
+        if part.contents is None:
+            return part
+        with self._sparing:
+            return part.without(self._spared[part.contents])
+
+    def mark(self, tables: Tables) -> list[Slice]:
+        """What is to go. Runs beside commits. O(all rows of the tables)."""
+        documents = self._read(tables, "documents", ("uri", "state", "commit", "passages"))
+        removed = pc.equal(documents["state"], State.REMOVED.value)
+        old_documents = self._replaced(documents, _codes(documents["uri"]), removed)
+        synonyms = self._read(tables, "synonyms", ("a", "b", "score", "commit"))
+        pairs = synonyms["a"].to_numpy().astype(np.int64) << 32 | synonyms["b"].to_numpy()
+        old_synonyms = self._replaced(synonyms, pairs, pc.equal(synonyms["score"], 0.0))
+        in_effect = np.setdiff1d(np.arange(documents.num_rows), old_documents)
+        passages, triples = self._referenced(documents["passages"].take(in_effect))
+        readings = self._read(tables, "extractions", ("passage", "commit", *COSTS))
+        readers = self._rows_of_passages(readings["passage"].to_pylist())
+        old_readings, last = self._readings(readings, readers, passages)
+        self._mark_triples(tables, triples, passages, readings, old_readings, last)
+        phrases = np.zeros(len(self._ids["phrases"]), np.bool_)
+        phrases[self._ends[triples].ravel()] = True
+
+        slices = [
+            *_cut({"documents": _unowned(documents, old_documents)}),
+            *_cut({"synonyms": _unowned(synonyms, old_synonyms)}),
+            *_cut({"extractions": _unowned(readings, old_readings)}),
+        ]
+        leaving = last[~passages[readers[last]]]
+        unread = readings.select(["_rowid", *COSTS]).take(leaving).append_column("owner", pa.array(readers[leaving]))
+        slices += _cut({"passages": self._unneeded(tables, "passages", passages), "extractions": unread}, "passages")
+        slices += _cut({"triples": self._unneeded(tables, "triples", triples)}, "triples")
+        slices += _cut({"phrases": self._unneeded(tables, "phrases", phrases)}, "phrases")
+        return slices
+
+    def _read(self, tables: Tables, name: str, columns: Sequence[str]) -> Any:
+        """Columns of the rows up to the purge's commit, in the order of their commits, with their ids."""
+        return until(tables.read_with_ids(name, columns), self._commit)
+
+    def _replaced(self, table: Any, keys: Rows, ended: Any = None) -> Rows:
+        """Indices of the rows up to the horizon but the last of each key, and of that too where the key has `ended` with it."""
+        past = np.searchsorted(table["commit"].to_numpy(), self.horizon, "right")
+        _, from_the_end = np.unique(keys[:past][::-1], return_index=True)
+        last = past - 1 - from_the_end
+        stay = last if ended is None else last[~ended.to_numpy()[last]]
+        return np.setdiff1d(np.arange(past), stay)
+
+    def _readings(self, readings: Any, readers: Rows, passages: NDArray[np.bool_]) -> tuple[Rows, Rows]:
+        """Indices of readings that nobody can look back at any more, and of each known passage's last one.
+
+        Of a passage that nobody needs only the last reading counts: it goes with the passage, or stays with it where a
+        commit uses the passage again.
+        """
+        old = set(self._replaced(readings, _codes(readings["passage"])).tolist())
+        last: dict[int, int] = {}
+        for i, reader in enumerate(readers.tolist()):
+            before = last.get(reader)
+            if reader == NO_ROW:
+                old.add(i)
+                continue
+            if before is not None and not passages[reader]:
+                old.add(before)
+            last[reader] = i
+        return np.array(sorted(old), np.int64), np.array(sorted(last.values()), np.int64)
+
+    def _rows_of_passages(self, ids: Iterable[str]) -> Rows:
+        """The image's rows of passages, -1 for one that it did not know when the purge began."""
+        known, count = self.image.passage_rows, len(self._extracted)
+        rows = np.array([known.get(id, NO_ROW) for id in ids], np.int64)
+        rows[rows >= count] = NO_ROW
+        return rows
+
+    def _referenced(self, references: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which passages these rows of `documents` refer to, and which triples they give."""
+        passages = np.zeros(len(self._ids["passages"]), np.bool_)
+        triples = np.zeros(len(self._ids["triples"]), np.bool_)
+        for start in range(0, len(references), AT_A_TIME):
+            for text in references.slice(start, AT_A_TIME).to_pylist():
+                for passage, _, given in json.loads(text):
+                    row = self.image.passage_rows.get(passage)
+                    if row is not None and row < len(passages):
+                        passages[row] = True
+                    self._mark(triples, given or ())
+        return passages, triples
+
+    def _mark_triples(
+        self,
+        tables: Tables,
+        triples: NDArray[np.bool_],
+        passages: NDArray[np.bool_],
+        readings: Any,
+        old: Rows,
+        last: Rows,
+    ) -> None:
+        """Marks what the readings found that needed passages keep: the last ones, and earlier ones that `at` may ask for."""
+        for row in np.flatnonzero(passages).tolist():
+            found = self._extracted[row]
+            if found is not None:
+                triples[found] = True
+        earlier = np.setdiff1d(np.arange(readings.num_rows), np.union1d(old, last))
+        ids = readings["_rowid"].to_numpy()[earlier]
+        for start in range(0, len(ids), PURGE_SLICE_ROWS):
+            part = tables.read_by_id("extractions", ("triples",), ids[start : start + PURGE_SLICE_ROWS].tolist())
+            for found in part["triples"].to_pylist():
+                self._mark(triples, found)
+
+    def _mark(self, needed: NDArray[np.bool_], triples: Iterable[Sequence[str]]) -> None:
+        phrases, rows = self.image.phrase_rows, self.image.triple_rows
+        for subject, predicate, object_ in triples:
+            row = rows.get((phrases.get(subject, NO_ROW), predicate, phrases.get(object_, NO_ROW)))
+            if row is not None and row < len(needed):
+                needed[row] = True
+
+    def _unneeded(self, tables: Tables, name: str, needed: NDArray[np.bool_]) -> Any:
+        """The rows of a table of contents that are not `needed`, which is a mask of the image's rows."""
+        if needed.all():
+            return pa.table({"_rowid": pa.array([], pa.uint64()), "owner": pa.array([], pa.int64())})
+        ids = self._ids[name]
+        table = tables.read_with_ids(name, ("row",))
+        numbers = table["row"].to_numpy()
+        owners = np.searchsorted(ids, numbers).astype(np.int64)
+        leaving = owners < len(ids)  # others came since the purge began
+        leaving[leaving] = ~needed[owners[leaving]]
+        return pa.table({"_rowid": table["_rowid"].filter(pa.array(leaving)), "owner": owners[leaving]})
+
+
+def _codes(texts: Any) -> Rows:
+    """A number for each text, the same for equal ones."""
+    codes: Rows = pc.dictionary_encode(texts).combine_chunks().indices.to_numpy()
+    return codes
+
+
+def _unowned(table: Any, indices: Rows) -> Any:
+    columns = [name for name in ("_rowid", *COSTS) if name in table.column_names]
+    rows = table.select(columns).take(indices)
+    return rows.append_column("owner", pa.array(np.full(len(indices), NO_ROW)))
+
+
+def _cut(tables: Mapping[str, Any], contents: str | None = None) -> Iterator[Slice]:
+    """Slices of at most `PURGE_SLICE_ROWS` rows of the first table, each with what the other tables hold of their owners."""
+    (name, rows), *others = tables.items()
+    for start in range(0, rows.num_rows, PURGE_SLICE_ROWS):
+        part = rows.slice(start, PURGE_SLICE_ROWS)
+        owners = part["owner"].to_numpy()
+        belonging = {other: more.filter(pa.array(np.isin(more["owner"].to_numpy(), owners))) for other, more in others}
+        yield Slice(contents, {name: part, **belonging})

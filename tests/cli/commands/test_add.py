@@ -1,0 +1,179 @@
+"""`add` and `import`: everything good is sent, everything else is named with its place, and nothing is lost in silence."""
+
+import base64
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.client import batching
+from cli.document_files import ReadyDocument, RejectedDocument, encode_document, read_file, read_lines
+from tests.cli.sample_answers import IMPORTED
+from tests.cli.scripted_daemon import Asked, Here, Reply, Scripted, problem
+
+
+def accept(asked: Asked) -> dict[str, Any]:
+    documents = asked.body["documents"]
+    return {"accepted": len(documents), "documents": [f"added:{document.get('id')}" for document in documents]}
+
+
+def sent(scripted: Scripted) -> list[Any]:
+    return [document for asked in scripted.asked for document in asked.body["documents"]]
+
+
+def test_a_number_that_json_cannot_write_is_named_and_the_others_are_sent(
+    here: Here, scripted: Scripted, tmp_path: Path
+) -> None:
+    scripted.answers["POST /v1/documents"] = accept
+    (tmp_path / "one.json").write_text('[{"id": "a", "text": "One.", "n": 1e999}, {"id": "b", "text": "Two."}]')
+    ended = here("--json", "add", "one.json")
+    assert ended.code == 1
+    assert "one.json[1]: holds a number that JSON cannot write" in ended.err
+    assert [document["id"] for document in sent(scripted)] == ["b"]
+
+
+def test_json_files_hold_one_document_or_many(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+    scripted.answers["POST /v1/documents"] = accept
+    (tmp_path / "one.json").write_text('\ufeff{"id": "a", "text": "One.", "colour": "red"}')
+    (tmp_path / "corpus.json").write_text('[{"idx": 7, "title": "T", "text": "Two."}]')
+    (tmp_path / "lines.jsonl").write_text('{"id": "c", "text": "Three."}\n\n{"id": "d", "deleted": true}\n')
+    ended = here("--json", "add", "one.json", "corpus.json", "lines.jsonl")
+    assert ended.code == 0
+    assert ended.json == {"accepted": 4, "documents": ["added:a", "added:None", "added:c", "added:d"]}
+    assert sent(scripted) == [
+        {"id": "a", "text": "One.", "colour": "red"},
+        {"idx": 7, "title": "T", "text": "Two."},
+        {"id": "c", "text": "Three."},
+        {"id": "d", "deleted": True},
+    ]
+
+
+def test_any_other_file_travels_as_it_is_with_its_name(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+    scripted.answers["POST /v1/documents"] = accept
+    contents = {"notes.md": "# Gauges\n\nÜber all.".encode(), "old.txt": b"f\xfcr", "paper.pdf": b"%PDF-1.7\x00\xff"}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    assert here("add", *contents).code == 0
+    for document, (name, content) in zip(sent(scripted), contents.items(), strict=True):
+        assert base64.b64decode(document.pop("content_base64")) == content
+        assert document == {"id": str(tmp_path / name), "filename": name}
+
+
+def test_a_name_that_is_not_utf8_is_written_out(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path / "n") + b"\xff.txt"
+    Path(os.fsdecode(path)).write_bytes(b"a")
+    (item,) = read_file(Path(os.fsdecode(path)))
+    assert isinstance(item, ReadyDocument)
+    assert json.loads(item.body)["filename"] == "n\\xff.txt"
+
+
+def test_files_of_one_name_in_two_folders_stay_two_documents(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.txt").write_text(folder)
+    items = [next(read_file(tmp_path / folder / "x.txt")) for folder in ("a", "b")]
+    assert len({json.loads(item.body)["id"] for item in items if isinstance(item, ReadyDocument)}) == 2
+
+
+def test_bad_lines_are_named_and_the_good_ones_are_sent(here: Here, scripted: Scripted) -> None:
+    scripted.answers["POST /v1/documents"] = accept
+    lines = [
+        b'{"id": 1, "text": "good"}',
+        b"{",
+        b"",
+        b'"text"',
+        b'{"id": 5, "title": "no text"}',
+        b'{"id": 6, "text": NaN}',
+        b'{"id": 7, "text": "\xff"}',
+        b'{"id": 8, "text": "\\ud800"}',
+        b"[" * 100_000,
+        b'{"id": 10, "text": "good"}',
+    ]
+    ended = here("--json", "add", "-", stdin=b"\n".join(lines))
+    assert ended.code == 1
+    assert ended.json["documents"] == ["added:1", "added:10"]
+    assert [each["where"] for each in ended.json["rejected"]] == [f"stdin:{at}" for at in (2, 4, 5, 6, 7, 8, 9)]
+    assert "stdin:5: has no `text`; a document needs one (its keys: id, title)" in ended.err
+    assert "stdin:7: is no JSON: byte" in ended.err
+    assert "7 documents could not be added." in ended.err
+
+
+def test_bad_files_are_named_and_the_good_ones_are_sent(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+    scripted.answers["POST /v1/documents"] = accept
+    (tmp_path / "good.json").write_text('{"id": "a", "text": "One."}')
+    (tmp_path / "openie.json").write_text('{"docs": [{"idx": "x", "passage": "T\\nt"}]}')
+    (tmp_path / "folder").mkdir()
+    ended = here("add", "absent.txt", "folder", "openie.json", "good.json")
+    assert (ended.code, ended.out) == (1, "1 document added: added:a\n")
+    assert "absent.txt: does not exist" in ended.err
+    assert "folder: is a directory" in ended.err
+    assert "hippoctl import openie.json" in ended.err
+
+
+def test_what_the_daemon_finds_wrong_is_left_out_and_the_rest_sent_again(here: Here, scripted: Scripted) -> None:
+    def picky(asked: Asked) -> Reply | dict[str, Any]:
+        bad = [at for at, document in enumerate(asked.body["documents"]) if "triples" in document]
+        if bad:
+            errors = [{"field": f"documents[{at}].triples", "message": "must be a list"} for at in bad]
+            return problem("invalid", 422, "The request is not valid.", errors=errors)
+        return accept(asked)
+
+    scripted.answers["POST /v1/documents"] = picky
+    lines = b'{"id": 1, "text": "a"}\n{"id": 2, "text": "b", "triples": 3}\n{"id": 3, "text": "c"}\n'
+    ended = here("--json", "add", "-", stdin=lines)
+    assert (ended.code, ended.json["documents"]) == (1, ["added:1", "added:3"])
+    assert ended.json["rejected"] == [{"where": "stdin:2", "error": "triples: must be a list"}]
+
+
+def test_what_is_too_large_is_sent_in_halves_until_it_fits(here: Here, scripted: Scripted) -> None:
+    def small(asked: Asked) -> Reply | dict[str, Any]:
+        if int(asked.headers["content-length"]) > 200:
+            return problem("too-large", 413, "The body is longer than 200 bytes.")
+        return accept(asked)
+
+    scripted.answers["POST /v1/documents"] = small
+    lines = [json.dumps({"id": at, "text": "x" * (500 if at == 3 else 20)}) for at in range(8)]
+    ended = here("--json", "add", "-", stdin="\n".join(lines).encode())
+    assert (ended.code, ended.json["accepted"]) == (1, 7)
+    assert ended.json["documents"] == [f"added:{at}" for at in range(8) if at != 3]
+    assert ended.json["rejected"][0]["where"] == "stdin:4"
+
+
+def test_batches_have_a_most_of_documents_and_bytes() -> None:
+    pieces = [ReadyDocument(str(at), b"x" * 40) for at in range(10)]
+    assert [len(batch) for batch in batching.batches(pieces, count=4, size=1_000)] == [4, 4, 2]
+    assert [len(batch) for batch in batching.batches(pieces, count=100, size=100)] == [2] * 5
+    assert [len(batch) for batch in batching.batches(pieces, count=100, size=10)] == [1] * 10
+
+
+def test_many_documents_arrive_once_each_and_in_order(here: Here, scripted: Scripted) -> None:
+    scripted.answers["POST /v1/documents"] = accept
+    lines = b"".join(b'{"id": %d, "text": "t"}\n' % at for at in range(2_500))
+    assert here("--json", "add", "-", stdin=lines).json["accepted"] == 2_500
+    assert [document["id"] for document in sent(scripted)] == list(range(2_500))
+    assert len(scripted.asked) == 3
+
+
+def test_a_daemon_that_is_down_ends_add_at_once(here: Here) -> None:
+    assert here("--socket", "absent", "add", "-", stdin=b'{"text": "a"}').code == 3
+
+
+@pytest.mark.parametrize("value", [None, 1, True, [], "text", {}, {"text": 1}, {"text": None}, {"text": ["a"]}])
+def test_only_an_object_with_a_text_is_a_document(value: object) -> None:
+    assert isinstance(encode_document(value, "here"), RejectedDocument)
+
+
+def test_lines_are_counted_from_one_with_the_empty_ones() -> None:
+    assert [item.where for item in read_lines([b"{}\n", b" \n", b"{}"], "f")] == ["f:1", "f:3"]
+
+
+def test_import_sends_the_file_as_it_is(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+    scripted.answers["POST /v1/import"] = IMPORTED
+    content = {"docs": [{"idx": "chunk-1", "passage": "T\nt", "extracted_triples": [["a", "b", "c"], ["x"]]}]}
+    (tmp_path / "openie.json").write_text(json.dumps(content))
+    assert here("import", "openie.json").out == "2 passages and 5 triples imported; 1 malformed triple skipped\n"
+    assert scripted.asked[0].body == content
+    absent = here("import", "absent.json")
+    assert (absent.code, absent.err) == (1, "hippoctl: absent.json cannot be read: No such file or directory.\n")

@@ -1,0 +1,178 @@
+"""Every command explains itself, and with --json prints exactly one JSON document (`watch`: one a line)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.main import hippoctl as group
+from daemon.contract.routes import document_path
+from tests.cli.sample_answers import ADDED, ASK, EVENTS, IMPORTED, LIST, QUERY, REMOVED, RETRIED, SHOW, STATUS, URI
+from tests.cli.scripted_daemon import Reply, Scripted, Shell
+
+COMMANDS = sorted(group.commands)
+QUESTIONS = [{"question": "Who built it?", "documents": ["people/Søren.md"]}]
+
+
+def messages(*events: object) -> list[bytes]:
+    return [b": hippod\n\n", *(f"id: 1\nevent: x\ndata: {json.dumps(event)}\n\n".encode() for event in events)]
+
+
+def answer_everything(scripted: Scripted) -> None:
+    scripted.answers |= {
+        "GET /v1/status": STATUS,
+        "POST /v1/wait": STATUS,
+        "POST /v1/query": QUERY,
+        "POST /v1/ask": ASK,
+        "GET /v1/documents": LIST,
+        "POST /v1/documents": ADDED,
+        "DELETE /v1/documents": REMOVED,
+        f"GET {document_path(URI)}": SHOW,
+        "POST /v1/retry": RETRIED,
+        "POST /v1/import": IMPORTED,
+        "GET /v1/events": Reply(pieces=list(messages(*EVENTS))),
+        "GET /v1/export": Reply(pieces=[b'{"kind": "phrase", ', b'"text": "a"}\n']),
+    }
+
+
+def test_the_commands_are_those_of_the_contract_and_a_few_more() -> None:
+    wanted = (
+        "add ask backfill backup completion doctor eval export graph import ls mcp query reextract restore retry rm sessions "
+        "show status ui verify wait watch"
+    )
+    assert wanted.split() == COMMANDS
+
+
+def test_every_command_has_help_that_ends_well(hippoctl: Shell) -> None:
+    assert "Exit codes: 0 done" in hippoctl("--help").out
+    for name in ("add", "query", "watch"):
+        shown = hippoctl(name, "--help")
+        assert (shown.code, shown.err) == (0, "")
+        assert shown.out.startswith(f"Usage: hippoctl {name} ")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_what_a_command_does_and_names_json(name: str) -> None:
+    command = group.commands[name]
+    assert command.help and command.help.split("\n")[0].rstrip().endswith((".", ":"))
+    if name == "mcp":  # its standard output is the protocol's
+        return
+    assert "--json" in {option for parameter in command.params for option in parameter.opts}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["status"], STATUS),
+        (["wait", "--timeout", "5"], STATUS),
+        (["query", "who?", "-k", "3"], QUERY),
+        (["ask", "who?"], ASK),
+        (["add", "document.json"], ADDED),
+        (["rm", URI, "added:2"], REMOVED),
+        (["ls"], LIST),
+        (["show", URI], SHOW),
+        (["retry"], RETRIED),
+        (["import", "openie.json"], IMPORTED),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_json_is_what_the_daemon_answered_before_and_after_the_command(
+    hippoctl: Shell, scripted: Scripted, tmp_path: Path, arguments: list[str], wanted: object
+) -> None:
+    answer_everything(scripted)
+    (tmp_path / "document.json").write_text('{"text": "One."}')
+    (tmp_path / "openie.json").write_text('{"docs": []}')
+    before, after = hippoctl("--json", *arguments), hippoctl(*arguments, "--json")
+    assert (before.code, after.code) == (0, 0), before.err
+    assert before.json == after.json == wanted
+    assert before.out.count("\n") == 1
+
+
+def test_json_of_what_the_client_makes_itself(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
+    answer_everything(scripted)
+    (tmp_path / "questions.json").write_text(json.dumps(QUESTIONS))
+    assert hippoctl("--json", "eval", "questions.json").json == {
+        "n": 1,
+        "recall": {"2": 1.0, "5": 1.0, "10": 1.0},
+        "all": {"2": 1.0, "5": 1.0, "10": 1.0},
+        "took_ms": {"p50": 12.34, "p95": 12.34},
+        "mode": "hipporag2",
+        "filter": {"queries": 1, "kept": 0.5, "emptied": 0, "unfiltered": 0},
+    }
+    exported = hippoctl("--json", "export", "memory.jsonl").json
+    assert exported == {"file": str(tmp_path / "memory.jsonl"), "format": "jsonl", "lines": 1, "bytes": 32}
+    assert set(hippoctl("--json", "completion", "bash").json) == {"shell", "script", "goes_to"}
+    checks = hippoctl("--json", "doctor").json["checks"]
+    assert all(set(check) == {"name", "status", "detail", "hint"} for check in checks)
+
+
+def test_watch_prints_one_json_document_a_line(hippoctl: Shell, scripted: Scripted) -> None:
+    answer_everything(scripted)
+    ended = hippoctl("watch", "--json")
+    assert [json.loads(line) for line in ended.out.splitlines()] == EVENTS
+    assert (ended.code, "has stopped" in ended.err) == (3, True)
+
+
+def test_watch_prints_lines_for_people(hippoctl: Shell, scripted: Scripted) -> None:
+    answer_everything(scripted)
+    first, second = hippoctl("watch").out.splitlines()
+    assert f"indexed   {URI}  passages=2" in first
+    assert second.endswith("commit    commit=43")
+
+
+def test_what_a_newer_daemon_adds_is_passed_on(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["GET /v1/status"] = STATUS | {"moons": 2}
+    assert hippoctl("--json", "status").json["moons"] == 2
+    assert hippoctl("status").code == 0
+
+
+def test_json_survives_text_that_is_not_ascii_in_any_locale(hippoctl: Shell, scripted: Scripted) -> None:
+    answer_everything(scripted)
+    ended = hippoctl("--json", "show", URI, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert ended.out.isascii()
+    assert ended.json == SHOW
+
+
+def test_ls_reads_every_page_into_one_document(hippoctl: Shell, scripted: Scripted) -> None:
+    first, second = LIST["documents"]
+    pages = {"": {"documents": [first], "next": "file:///drive/cut.pdf"}}
+    scripted.answers["GET /v1/documents"] = lambda asked: (
+        {"documents": [second]} if "after=" in asked.query else pages[""]
+    )
+    ended = hippoctl("--json", "ls", "--state", "failed", "--prefix", "/drive/a b")
+    assert ended.json == {"documents": [first, second]}
+    assert "state=failed" in scripted.asked[0].query
+    assert "prefix=file%3A%2F%2F%2Fdrive%2Fa%2520b" in scripted.asked[0].query
+    hippoctl("ls", "--prefix", "/drive/a/")
+    assert scripted.asked[-1].query.startswith("prefix=file%3A%2F%2F%2Fdrive%2Fa%2F&")
+
+
+def test_options_reach_the_daemon_and_nothing_else_does(hippoctl: Shell, scripted: Scripted) -> None:
+    answer_everything(scripted)
+    hippoctl("query", "who", "built", "it?", "--mode", "dense", "--filter", "none", "--as-of", "2026-03-01T12:00:00Z")
+    hippoctl("query", "who?")
+    hippoctl("ask", "why?", "--deep", "--steps", "3", "-k", "7")
+    chosen = {"mode": "dense", "filter": "none", "as_of": scripted.asked[0].body["as_of"]}
+    assert scripted.asked[0].body == {"query": "who built it?", "k": 5} | chosen
+    assert chosen["as_of"].startswith("2026-03-01T")
+    assert scripted.asked[1].body == {"query": "who?", "k": 5}
+    assert scripted.asked[2].body == {"question": "why?", "k": 7, "deep": True, "steps": 3}
+    hippoctl("ask", "why?", "--steps", "2", "--max-tokens", "900")
+    assert scripted.asked[3].body == {"question": "why?", "k": 5, "steps": 2, "max_tokens": 900}
+    limits = ["--max-calls", "9", "--timeout", "30"]
+    hippoctl("ask", "why?", "--deep", "--session", "é.1", "--only", "local", "--no-update", "--no-merge", *limits)
+    told = {"deep": True, "session": "é.1", "only": "local", "update": False, "merge": False}
+    assert scripted.asked[4].body == {"question": "why?", "k": 5, "max_calls": 9, "timeout_s": 30.0} | told
+
+
+def test_a_path_is_understood_where_a_uri_is_wanted(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
+    answer_everything(scripted)
+    hippoctl("rm", "/drive/a #1.md", "./b.md", "added:3")
+    uris = ["file:///drive/a%20%231.md", f"{tmp_path.as_uri()}/b.md", "added:3"]
+    assert scripted.asked[0].body == {"uris": uris}
+
+
+def test_any_key_can_be_shown(hippoctl: Shell, scripted: Scripted) -> None:
+    key = '["a/b", "is #1", "ü%"]'
+    scripted.answers[f"GET {document_path(key)}"] = SHOW
+    assert hippoctl("--json", "show", key).json == SHOW

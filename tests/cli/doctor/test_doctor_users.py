@@ -1,0 +1,101 @@
+"""`doctor` as it is run: by a member of hippod's group, to whom hippod's directories are shut; and one that goes on."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.doctor import configuration, machine
+from tests.cli.doctor.test_doctor import by_name, script
+from tests.cli.sample_answers import STATUS
+from tests.cli.scripted_daemon import Ended, Here, Scripted, Shell
+from tests.e2e.real_hippod import NO_PRIVILEGE
+
+WELL = STATUS | {"failed": 0, "sources": STATUS["sources"][:1]}
+
+
+def as_another(hippoctl: Shell, *arguments: str) -> Ended:
+    """hippoctl, and the hippod that it runs, as a user to whom permissions apply."""
+    command = [sys.executable, "-c", NO_PRIVILEGE, "-m", "cli.main", *arguments]
+    done = subprocess.run(command, capture_output=True, cwd=hippoctl.cwd, env=hippoctl.environ, timeout=90)
+    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.fixture
+def shut(tmp_path: Path) -> Path:
+    """A directory that is another user's alone, as the package's /var/lib/hippod is."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a directory away")
+    place = tmp_path / "shut"
+    place.mkdir(mode=0o700)
+    os.chown(place, 65534, -1)
+    return place
+
+
+def test_a_store_that_this_user_cannot_see_is_a_warning(
+    hippoctl: Shell, scripted: Scripted, tmp_path: Path, shut: Path
+) -> None:
+    scripted.answers["GET /v1/status"] = WELL
+    (tmp_path / "config.toml").write_text(f'[store]\npath = "{shut}/store"\n[encoder]\nbackend = "hash"\n')
+    ended = as_another(hippoctl, "--json", "doctor")
+    assert ended.err == ""
+    checks = by_name(ended)
+    found = checks["store directory"]
+    assert (found["status"], found["hint"]) == ("warn", "run `sudo hippoctl doctor`")
+    assert found["detail"] == f"{shut}/store cannot be seen by this user"
+    assert {"python", "inotify", "packages", "memory", "disk", "llm", "socket", "daemon", "documents"} <= set(checks)
+    assert not any("itself failed" in check["hint"] for check in checks.values())
+    assert ended.code == 0, checks
+
+
+def test_a_folder_or_token_that_this_user_may_not_read_is_a_warning(
+    hippoctl: Shell, scripted: Scripted, tmp_path: Path, shut: Path
+) -> None:
+    scripted.answers["GET /v1/status"] = WELL
+    api = f'[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "{shut}/token"\n'
+    (tmp_path / "config.toml").write_text(f'{api}[[folder]]\npath = "{shut}"\n')
+    ended = as_another(hippoctl, "--json", "doctor")
+    found = by_name(ended)["configuration"]
+    assert (ended.code, found["status"], "sudo hippoctl doctor" in found["hint"]) == (0, "warn", True)
+    assert f"{shut}/token" in found["detail"]
+    with (tmp_path / "config.toml").open("a") as file:
+        file.write("[store]\npth = 1\n")
+    assert as_another(hippoctl, "--json", "doctor").code == 2
+
+
+def test_a_socket_in_a_directory_that_is_shut(hippoctl: Shell, shut: Path) -> None:
+    ended = as_another(hippoctl, "--json", "--socket", str(shut / "s"), "doctor")
+    found = by_name(ended)["socket"]
+    assert (ended.code, "sudo hippoctl doctor" in found["hint"]) == (3, True)
+
+
+def test_a_folder_of_a_user_that_there_is_not(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+    scripted.answers["GET /v1/status"] = WELL
+    (tmp_path / "config.toml").write_text('[[folder]]\npath = "~no-such-user/notes"\n')
+    checks = by_name(here("--json", "doctor"))
+    assert (checks["inotify"]["status"], checks["configuration"]["status"]) == ("warn", "fail")
+    assert checks["daemon"]["status"] == "ok"
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), PermissionError(13, "Permission denied", "/x")])
+def test_a_check_that_fails_itself_ends_no_other(
+    here: Here, scripted: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    def broken(*_: object) -> None:
+        raise error
+
+    scripted.answers["GET /v1/status"] = WELL
+    (tmp_path / "config.toml").write_text("")
+    script(tmp_path / "hippod", "exit 0")
+    monkeypatch.setattr(configuration, "_hippod", lambda: str(tmp_path / "hippod"))
+    monkeypatch.setattr(configuration, "inspection", broken)
+    for name in ("clock", "permissions", "watches"):
+        monkeypatch.setattr(machine, name, broken)
+    ended = here("--json", "doctor")
+    checks = by_name(ended)
+    names = ("clock", "configuration directory", "inotify", "inspection")
+    assert {checks[name]["status"] for name in names} == {"warn"}
+    assert all(checks[name]["hint"] for name in names)
+    assert (ended.code, checks["python"]["status"], checks["daemon"]["status"]) == (0, "ok", "ok")

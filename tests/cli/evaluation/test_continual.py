@@ -1,0 +1,123 @@
+"""`eval --continual` cuts the memory as it came, and asks the first segment's questions after each."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.errors import CommandError
+from cli.evaluation.continual import first_questions, segments
+from cli.evaluation.questions import Question
+from daemon.contract.documents import DocumentEntry, DocumentState
+from daemon.contract.routes import document_path
+from tests.cli.sample_answers import answer, passage, plain
+from tests.cli.scripted_daemon import Scripted, Shell
+
+BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def entry(number: int, minute: int, passages: int = 1) -> DocumentEntry:
+    return DocumentEntry(
+        uri=f"added:{number}",
+        title=f"T{number}",
+        state=DocumentState.INDEXED,
+        passages=passages,
+        attempts=0,
+        committed_at=BEGAN + timedelta(minutes=minute),
+    )
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 10])
+def test_segments_hold_about_as_much_each_and_end_before_the_next_commit(count: int) -> None:
+    documents = [entry(at, at // 2) for at in range(40)]
+    cut = segments(documents, count)
+    assert [segment.number for segment in cut] == list(range(1, count + 1))
+    held = [0, *(segment.passages for segment in cut)]
+    sizes = [b - a for a, b in pairwise(held)]
+    assert max(sizes) - min(sizes) <= 2
+    assert (cut[-1].passages, cut[-1].as_of) == (40, None)
+    for segment in cut[:-1]:
+        assert segment.as_of is not None
+        limit = datetime.fromisoformat(segment.as_of)
+        there = [each for each in documents if each.committed_at is not None and each.committed_at <= limit]
+        assert len(there) == segment.documents
+
+
+def test_a_large_first_commit_leaves_a_segment_to_each_of_the_others() -> None:
+    documents = [entry(0, 0, passages=1000), entry(1, 1), entry(2, 2), entry(3, 3)]
+    assert [segment.passages for segment in segments(documents, 4)] == [1000, 1001, 1002, 1003]
+    documents = [entry(0, 0), entry(1, 1), entry(2, 2), entry(3, 3, passages=1000)]
+    assert [segment.passages for segment in segments(documents, 4)] == [1, 2, 3, 1003]
+
+
+def test_a_memory_that_came_at_once_cannot_be_cut() -> None:
+    with pytest.raises(CommandError, match="came in 1 commits"):
+        segments([entry(0, 0), entry(1, 0)], 2)
+    with pytest.raises(CommandError, match="came in 0 commits"):
+        segments([], 2)
+
+
+def test_only_questions_with_all_their_gold_in_the_first_segment_are_asked() -> None:
+    documents = [entry(at, at) for at in range(4)]
+    cut = segments(documents, 2)
+    looked: list[str] = []
+
+    def look(uri: str) -> list[Any]:
+        looked.append(uri)
+        return [passage(1, f"T{uri[-1]}", "x", uri)]
+
+    first = Question("a", documents=frozenset({"added:0", "added:1"}))
+    both = Question("b", documents=frozenset({"added:0", "added:2"}))
+    texts = Question("c", passages=frozenset({"T1x"}))
+    assert first_questions([first, both, texts], documents, cut[0], look) == [first, texts]
+    assert looked == ["added:0", "added:1"]
+    with pytest.raises(CommandError, match="none of the 1 questions"):
+        first_questions([both], documents, cut[0], look)
+
+
+def test_the_memory_as_of_each_segments_end_is_asked(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
+    documents = [entry(0, 0), entry(1, 1), entry(2, 2)]
+
+    found = answer(passage(1, "noise", "noise"), passage(2, "T0", "text 0", "added:0"), mode="dense")
+    scripted.answers |= {
+        "GET /v1/documents": {"documents": [plain(each) for each in documents]},
+        "POST /v1/query": found,
+    }
+    shown = {"id": "0" * 32, "title": "", "text": "text 0", "location": {}}
+    scripted.answers[f"GET {document_path('added:0')}"] = {
+        "kind": "document", "document": plain(documents[0]), "source": "added", "metadata": {}, "passages": [shown],
+        "phrases": [], "triples": [], "counts": {},
+    }  # fmt: skip
+    gold = {"title": "T0", "text": "text 0", "is_supporting": True}
+    later = {"title": "T2", "text": "text 2", "is_supporting": True}
+    questions = [{"question": "first?", "paragraphs": [gold]}, {"question": "later?", "paragraphs": [gold, later]}]
+    (tmp_path / "q.json").write_text(json.dumps(questions))
+    arguments = ["eval", "q.json", "--continual", "3", "--k", "1,4", "--mode", "dense", "--set", "damping=0.4"]
+    whole = hippoctl("--json", *arguments).json
+    asked = [each.body for each in scripted.asked if each.path == "/v1/query"]
+    assert [each.get("as_of") for each in asked] == [
+        "2026-03-01T00:00:59.999999+00:00", "2026-03-01T00:01:59.999999+00:00", None
+    ]  # fmt: skip
+    assert {each["query"] for each in asked} == {"first?"}
+    assert all((each["mode"], each["k"], each["settings"]) == ("dense", 4, {"damping": 0.4}) for each in asked)
+    assert [(row["segment"], row["documents"], row["passages"]) for row in whole["segments"]] == [
+        (1, 1, 1), (2, 2, 2), (3, 3, 3)
+    ]  # fmt: skip
+    assert [row["recall"]["4"] for row in whole["segments"]] == [1.0, 1.0, 1.0]
+    assert whole["recall"] == whole["segments"][-1]["recall"]
+    assert whole["n"] == 1
+    head, *rows, last = hippoctl(*arguments).out.splitlines()
+    assert head.split() == ["segment", "documents", "passages", "recall@1", "recall@4", "all@1", "all@4"]
+    assert [row.split()[0] for row in rows] == ["1", "2", "3"]
+    assert last.startswith("1 question of 2, answered by the first segment")
+
+
+def test_it_measures_one_mode(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
+    (tmp_path / "q.json").write_text("[]")
+    ended = hippoctl("eval", "q.json", "--continual", "3", "--compare", "dense,bm25")
+    assert ended.code == 2
+    assert "--continual" in ended.err
+    assert hippoctl("eval", "q.json", "--continual", "1").code == 2

@@ -1,0 +1,162 @@
+"""What people see: everything that led to an answer, in plain text or colours, and nothing that documents can abuse."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+from time import monotonic
+
+import pytest
+
+from tests.cli.sample_answers import ASK, LIST, QUERY, SHOW, STATUS, URI, answer, passage
+from tests.cli.scripted_daemon import Scripted, Shell
+
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m[bold red]rain[/bold red] \u202egnitide\u2066 :smile: \U000e0041\r\b\x00"
+
+
+def on_terminal(hippoctl: Shell, *arguments: str, **environ: str) -> str:
+    """What hippoctl writes when stdin, stdout and stderr are a terminal."""
+    parent, child = pty.openpty()
+    with subprocess.Popen(
+        hippoctl.command(*arguments),
+        stdin=child,
+        stdout=child,
+        stderr=child,
+        cwd=hippoctl.cwd,
+        env=hippoctl.environ | {"TERM": "xterm-256color", "COLUMNS": "80"} | environ,
+    ) as process:
+        os.close(child)
+        written, deadline = b"", monotonic() + 60
+        while monotonic() < deadline:
+            ready, _, _ = select.select([parent], [], [], 0.5)
+            try:
+                piece = os.read(parent, 65536) if ready else None
+            except OSError:  # the other end is closed
+                break
+            if piece == b"":
+                break
+            written += piece or b""
+        process.wait(10)
+    os.close(parent)
+    return written.decode().replace("\r\n", "\n")
+
+
+def test_query_shows_passages_with_place_triples_seeds_and_time(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["POST /v1/query"] = QUERY
+    assert hippoctl("query", "Who built the rain gauge?").out == (
+        " 1  0.5000  Emil Strand\n"
+        f"    {URI} · page 3, line 12\n"
+        "    Emil Strand built the rain gauge in 1974.\n"
+        "\n"
+        "Triples\n"
+        "  kept     1.000  emil strand · built · rain gauge\n"
+        "  dropped  0.250  greta ambler · took · minutes\n"
+        "\n"
+        "Seeds\n"
+        "  rain gauge 0.500\n"
+        "\n"
+        "1 passage · mode hipporag2 · commit 42 · 12.3 ms\n"
+    )
+
+
+def test_query_without_passages_says_so_and_tells_the_daemons_note(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["POST /v1/query"] = answer(note="The memory is empty.")
+    out = hippoctl("query", "who?").out
+    assert out.startswith("No passage was found.\n")
+    assert "note  The memory is empty." in out
+
+
+def test_a_terminal_gets_colours_and_the_querys_words_emphasised(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["POST /v1/query"] = QUERY
+    shown = on_terminal(hippoctl, "query", "Who built the rain gauge?")
+    assert re.search("\x1b\\[1;33mrain\x1b\\[0m \x1b\\[1;33mgauge\x1b\\[0m", shown)
+    assert "kept" in shown
+
+
+@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
+def test_a_terminal_without_colours_gets_plain_text(
+    hippoctl: Shell, scripted: Scripted, environ: dict[str, str]
+) -> None:
+    scripted.answers |= {"POST /v1/query": QUERY, "GET /v1/status": STATUS}
+    assert not CONTROL.search(on_terminal(hippoctl, "query", "Who?", **environ))
+    assert not CONTROL.search(on_terminal(hippoctl, "status", **environ))
+
+
+def test_nothing_in_a_document_reaches_the_terminal_as_a_command(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["POST /v1/query"] = answer(
+        passage(1, HOSTILE, HOSTILE, f"added:{HOSTILE}", heading=HOSTILE), query="rain", note=HOSTILE
+    )
+    piped = hippoctl("query", "rain").out
+    assert not CONTROL.search(piped)
+    assert "\\x1b]0;owned\\x07\\x1b[2J\\x9b31m[bold red]rain[/bold red]" in piped
+    assert ":smile:" in piped
+    shown = on_terminal(hippoctl, "query", "rain")
+    assert not CONTROL.search(re.sub("\x1b\\[[0-9;]*m", "", shown))
+
+
+def test_nothing_in_an_error_does_either(hippoctl: Shell, scripted: Scripted) -> None:
+    failed = LIST["documents"][0] | {"error": HOSTILE, "uri": f"file:///{HOSTILE}"}
+    scripted.answers["GET /v1/documents"] = {"documents": [failed]}
+    assert not CONTROL.search(hippoctl("ls").out)
+    scripted.answers["GET /v1/status"] = lambda _: {"state": HOSTILE}
+    assert not CONTROL.search(hippoctl("status").err)
+
+
+def test_status_is_one_page_with_each_sources_lag(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["GET /v1/status"] = STATUS
+    assert hippoctl("status").out == (
+        "hippod is ready · commit 42 · up 1 h 2 min · 512 MiB\n"
+        "  documents  61 (2 pending, 1 failed)\n"
+        "  memory     123 passages · 1,022 phrases · 900 triples\n"
+        "  edges      1,700 relation · 2,500 context · 312 synonym\n"
+        "  encoder    all-MiniLM-L6-v2\n"
+        "  openie     rules\n"
+        "  source  folder  /drive  following  lag 2\n"
+        "  source  kafka   news    error      lag unknown  broker unreachable\n"
+    )
+
+
+def test_ls_is_a_table_whose_uris_are_whole(hippoctl: Shell, scripted: Scripted) -> None:
+    long = "file:///drive/" + "deep/" * 60 + "end.md"
+    scripted.answers["GET /v1/documents"] = {"documents": [LIST["documents"][0], LIST["documents"][1] | {"uri": long}]}
+    head, failed, why, indexed, last = hippoctl("ls", TZ="UTC").out.splitlines()
+    assert head.split() == ["STATE", "PASSAGES", "COMMITTED", "DOCUMENT"]
+    assert failed.split() == ["failed", "0", "-", "file:///drive/cut.pdf"]
+    assert why.strip() == "damaged: copy it again (tried 3 times)"
+    assert indexed.split() == ["indexed", "2", "2026-03-01", "12:00:00", long]
+    assert last == "2 documents"
+    assert long in on_terminal(hippoctl, "ls")
+
+
+def test_show_is_a_card_with_neighbours_and_how_many_there_are(hippoctl: Shell, scripted: Scripted) -> None:
+    from daemon.contract.routes import document_path
+
+    scripted.answers[f"GET {document_path(URI)}"] = SHOW
+    out = hippoctl("show", URI).out
+    assert out.startswith("document  Søren\n")
+    assert "format     markdown" in out
+    assert "Phrases  2 of 250\n  søren aldvik · survey" in out
+    assert "  søren aldvik · leads · survey" in out
+
+
+def test_ask_shows_the_answer_its_sources_and_what_it_took(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["POST /v1/ask"] = ASK
+    out = hippoctl("ask", "who?").out
+    assert out.startswith("Emil Strand built it.\n\nSources\n 1  Emil Strand\n")
+    assert out.endswith("1,200 + 30 tokens · 2,100 ms\n")
+
+
+def test_progress_is_shown_on_stderr_of_a_terminal_only(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["POST /v1/query"] = QUERY
+    (hippoctl.cwd / "q.json").write_text('[{"question": "who?", "documents": ["people/Søren.md"]}]')
+    assert hippoctl("eval", "q.json").err == ""
+    assert "evaluating" in on_terminal(hippoctl, "eval", "q.json")
+
+
+def test_completion_is_for_the_shell_that_is_asked_for(hippoctl: Shell, scripted: Scripted) -> None:
+    assert "_HIPPOCTL_COMPLETE=zsh_complete" in hippoctl("completion", "zsh").out
+    assert "_HIPPOCTL_COMPLETE=fish_complete" in hippoctl("completion", SHELL="/usr/bin/fish").out
+    words = {"COMP_WORDS": "hippoctl query --mode d", "COMP_CWORD": "3", "_HIPPOCTL_COMPLETE": "bash_complete"}
+    assert hippoctl(**words).out == "plain,dense\n"

@@ -1,0 +1,172 @@
+"""Every way a command can end has its exit code and one readable sentence on stderr."""
+
+import signal
+import socket
+import subprocess
+import threading
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from cli.main import run
+from tests.cli.sample_answers import LIST, QUERY, STATUS
+from tests.cli.scripted_daemon import Reply, Scripted, Shell, problem
+
+
+def test_3_when_there_is_no_socket(hippoctl: Shell, tmp_path: Path) -> None:
+    ended = hippoctl("--socket", "absent.sock", "status")
+    assert (ended.code, ended.out) == (3, "")
+    assert f"no hippod answers on {tmp_path}/absent.sock" in ended.err
+    assert "Start it with `hippod`" in ended.err
+
+
+def test_3_when_nobody_listens_on_the_socket(hippoctl: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_UNIX) as left_over:
+        monkeypatch.chdir(tmp_path)
+        left_over.bind("stale.sock")
+    ended = hippoctl("--socket", "stale.sock", "status")
+    assert (ended.code, "nobody listens" in ended.err) == (3, True)
+
+
+def test_3_when_the_daemon_goes_away_in_the_middle(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["GET /v1/status"] = Reply(pieces=[b'{"state":', ConnectionError()])
+    ended = hippoctl("status")
+    assert (ended.code, "closed the connection" in ended.err) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["frobnicate"],
+        ["query"],
+        ["query", " "],
+        ["query", "who?", "-k", "0"],
+        ["query", "who?", "--mode", "psychic"],
+        ["query", "who?", "--as-of", "yesterday"],
+        ["wait", "--timeout", "nan"],
+        ["ask", "who?", "--only", "local"],
+        ["ask", "who?", "--steps", "3", "--session", "s"],
+        ["ask", "who?", "--max-calls", "3"],
+        ["ask", "who?", "--deep", "--timeout", "0"],
+        ["ask", "who?", "--deep", "--session", "../s"],
+        ["ask", "who?", "--trace", "no/such/folder/t.json"],
+        ["eval", "q.json", "--k", "2,many"],
+        ["eval", "q.json", "--compare", "dense,psychic"],
+        ["ls", "--state", "lost"],
+        ["rm"],
+    ],
+    ids=" ".join,
+)
+def test_2_for_wrong_usage(
+    scripted: Scripted, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.setenv("HIPPOD_SOCKET", str(scripted.socket))
+    code, shown = run(arguments), capsys.readouterr()
+    assert (code, shown.out) == (2, "")
+    assert "Usage: hippoctl" in shown.err
+    assert scripted.asked == []
+
+
+def test_4_with_the_daemons_hint_when_it_is_not_configured(hippoctl: Shell, scripted: Scripted) -> None:
+    hint = 'No LLM is configured: set "base_url" and "model" in section [llm] and restart.'
+    scripted.answers["POST /v1/ask"] = problem("not-configured", 409, hint)
+    ended = hippoctl("ask", "who?")
+    assert (ended.code, ended.err) == (4, f"hippoctl: {hint}\n")
+
+
+def test_5_when_waiting_takes_too_long(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["POST /v1/wait"] = problem("timed-out", 409, "2 documents are still pending after 1 s.")
+    assert hippoctl("wait", "--timeout", "60").code == 5
+    assert 0 < scripted.asked[0].body["timeout_s"] <= 60
+
+
+def test_5_when_the_daemon_does_not_get_ready_in_time(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["POST /v1/wait"] = problem("not-ready", 503, "hippod is starting.", retry_after_s=1)
+    ended = hippoctl("wait", "--timeout", "1")
+    assert (ended.code, "hippod is starting" in ended.err) == (5, True)
+
+
+def test_1_with_one_sentence_for_what_the_daemon_refuses(hippoctl: Shell, scripted: Scripted) -> None:
+    errors = [{"field": "k", "message": "is too large", "allowed": ["1", "1000"]}]
+    scripted.answers["POST /v1/query"] = problem("invalid", 422, "The request is not valid.", errors=errors)
+    ended = hippoctl("query", "who?")
+    assert ended.code == 1
+    assert ended.err == "hippoctl: The request is not valid: k: is too large (allowed: 1, 1000).\n"
+
+
+def test_1_when_something_else_answers(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["GET /v1/status"] = Reply(b"<html>hello</html>")
+    assert "does not speak hippod's language" in hippoctl("status").err
+    scripted.answers["GET /v1/status"] = {"state": "ready"}
+    ended = hippoctl("status")
+    assert (ended.code, "is not understood: commit" in ended.err) == (1, True)
+
+
+def test_a_failure_with_json_is_one_document_too(hippoctl: Shell, scripted: Scripted) -> None:
+    refused = problem("not-configured", 409, "No LLM is configured.")
+    scripted.answers["POST /v1/ask"] = refused
+    assert hippoctl("--json", "ask", "who?").json == refused.body
+    assert "no hippod answers" in hippoctl("--json", "--socket", "absent", "status").json["detail"]
+    assert "psychic" in hippoctl("query", "who?", "--mode", "psychic", "--json").json["detail"]
+
+
+def test_what_fails_after_the_answer_adds_no_second_document(hippoctl: Shell, scripted: Scripted) -> None:
+    stopped = {
+        "extractor": "m",
+        "requeued": 0,
+        "waiting": 0,
+        "failed": 1,
+        "running": False,
+        "error": "no room",
+        "spent": [],
+    }
+    scripted.answers["POST /v1/backfill"] = stopped
+    ended = hippoctl("--json", "backfill")
+    assert (ended.code, ended.json["error"]) == (1, "no room")
+    assert "reading stopped: no room" in ended.err
+
+
+def test_restore_runs_hippod_and_nothing_that_lies_in_this_folder(hippoctl: Shell, tmp_path: Path) -> None:
+    (tmp_path / "structlog.py").write_text("raise SystemExit('somebody else wrote this')")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "hippod.toml").write_text(f'[store]\npath = "{tmp_path}/store"\n')
+    ended = hippoctl("restore", "empty", "--config", "hippod.toml")
+    assert ended.code == 1
+    assert "somebody else" not in ended.err
+    assert "empty" in ended.err
+
+
+def test_a_daemon_that_starts_is_waited_for(hippoctl: Shell, scripted: Scripted) -> None:
+    starting = [problem("not-ready", 503, "hippod is starting.", retry_after_s=0.1)] * 2
+    scripted.answers["POST /v1/query"] = lambda _: starting.pop() if starting else QUERY
+    ended = hippoctl("--json", "query", "who?")
+    assert (ended.code, ended.json) == (0, QUERY)
+    assert ended.err.count("hippod is starting. Waiting.") == 1
+
+
+def test_an_interrupt_leaves_130_and_no_traceback(hippoctl: Shell, scripted: Scripted) -> None:
+    release = threading.Event()
+    scripted.answers["POST /v1/wait"] = lambda _: (release.wait(30), STATUS)[1]
+    process = hippoctl.start("wait", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = monotonic() + 30
+    while not scripted.asked and monotonic() < deadline:
+        sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    release.set()
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_a_closed_pipe_is_quiet(hippoctl: Shell, scripted: Scripted) -> None:
+    many = [entry | {"uri": f"file:///{'x' * 100}/{number}"} for number in range(5_000) for entry in LIST["documents"]]
+    scripted.answers["GET /v1/documents"] = {"documents": many}
+    for arguments in (["ls"], ["ls", "--json"]):
+        process = hippoctl.start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.stderr.close()
+        assert process.wait(30) == 141

@@ -1,0 +1,114 @@
+"""hippoctl and hippod together: a document from `add` to `query`, and out again."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from tests.cli.scripted_daemon import Shell
+
+CONFIG = """
+[store]
+path = "store"
+[api]
+socket = "{socket}"
+[encoder]
+backend = "hash"
+[[folder]]
+path = "drive"
+"""
+LINES = [
+    {"id": "gauge", "title": "Rain gauge", "text": "Emil Strand built the rain gauge in 1974."},
+    {"id": "strand", "title": "Emil Strand", "text": "Emil Strand lives in Tollmin."},
+]
+
+
+@pytest.fixture
+def real(hippoctl: Shell, tmp_path: Path) -> Iterator[Shell]:
+    """A hippod of its own, and hippoctl that finds it through ./config.toml, as in a checkout."""
+    socket = Path(hippoctl.environ["HIPPOD_SOCKET"]).with_name("real")
+    (tmp_path / "config.toml").write_text(CONFIG.format(socket=socket))
+    (tmp_path / "drive").mkdir()
+    (tmp_path / "drive/tollmin.md").write_text("# Tollmin\n\nTollmin lies on the river Sorrel.\n")
+    environ = {key: value for key, value in hippoctl.environ.items() if key != "HIPPOD_SOCKET"}
+    shell = replace(hippoctl, environ=environ)
+    command = [sys.executable, "-m", "daemon.main", "--config", "config.toml"]
+    with (
+        (tmp_path / "log").open("wb") as log,
+        subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=log) as daemon,
+    ):
+        try:
+            deadline = monotonic() + 90
+            while not socket.exists() and daemon.poll() is None and monotonic() < deadline:
+                sleep(0.05)
+            assert socket.exists(), (tmp_path / "log").read_text()
+            yield shell
+        finally:
+            daemon.send_signal(signal.SIGTERM)
+            daemon.wait(60)
+
+
+def test_a_document_from_add_to_query_and_out_again(real: Shell, tmp_path: Path) -> None:
+    lines = "\n".join(json.dumps(line) for line in LINES).encode()
+    assert real("--json", "add", "-", stdin=lines).json == {"accepted": 2, "documents": ["added:gauge", "added:strand"]}
+    (tmp_path / "page.html").write_text("<h1>Sorrel</h1><p>The Sorrel is a river.</p>")
+    uploaded = real("--json", "add", "page.html").json["documents"][0]
+    waited = real("--json", "wait", "--timeout", "60")
+    assert (waited.code, waited.json["pending"], waited.json["failed"], waited.json["documents"]) == (0, 0, 0, 4)
+
+    found = real("--json", "query", "Who built the rain gauge?", "-k", "2", "--mode", "bm25").json
+    assert found["passages"][0]["document"] == "added:gauge"
+    assert "Emil Strand built the rain gauge" in real("query", "Who built the rain gauge?").out
+    shown = real("--json", "show", found["passages"][0]["id"]).json
+    assert (shown["kind"], shown["documents"][0]["document"]) == ("passage", "added:gauge")
+    assert "Tollmin" in real("show", "./drive/tollmin.md").out
+    assert real("--json", "show", uploaded).json["document"]["title"] == "Sorrel"
+    states = {each["uri"]: each["state"] for each in real("--json", "ls").json["documents"]}
+    assert states["added:gauge"] == "indexed" and len(states) == 4
+
+    assert real("ask", "Who?").code == 4
+    assert real("wait", "--timeout", "0").code in (0, 5)
+    assert real("--json", "rm", "added:gauge", "added:absent").json["missing"] == 1
+    real("wait", "--timeout", "60")
+    assert real("--json", "export", "memory.jsonl").json["lines"] > 0
+    texts = [json.loads(line).get("text", "") for line in (tmp_path / "memory.jsonl").read_text().splitlines()]
+    assert not [text for text in texts if "rain gauge" in text.lower()]
+    assert "Emil Strand lives in Tollmin." in texts
+    (tmp_path / "q.json").write_text('[{"question": "Where does Emil Strand live?", "documents": ["added:strand"]}]')
+    assert real("--json", "eval", "q.json", "--k", "5", "--mode", "bm25").json["recall"] == {"5": 1.0}
+    failing = [check for check in real("--json", "doctor").json["checks"] if check["status"] == "fail"]
+    assert failing == []
+
+
+def test_watch_tells_of_what_happens(real: Shell) -> None:
+    real("wait", "--timeout", "60")
+    with real.start("watch", "--json", stdout=subprocess.PIPE) as watch:
+        try:
+            assert watch.stdout is not None
+            number, deadline = 0, monotonic() + 60
+            seen: list[str] = []
+            # The first lines may be added before the stream is open; one that is added while it is must be told of.
+            while "indexed" not in seen and monotonic() < deadline:
+                number += 1
+                real(
+                    "add", "-", stdin=json.dumps({"id": f"n{number}", "text": f"Note {number} on the river."}).encode()
+                )
+                real("wait", "--timeout", "30")
+                if number == 1:
+                    continue
+                while line := watch.stdout.readline():
+                    event = json.loads(line)
+                    seen.append(event["event"])
+                    if event["event"] == "indexed":
+                        assert event["uri"].startswith("added:n") and event["time"]
+                        break
+        finally:
+            watch.send_signal(signal.SIGINT)
+    assert "indexed" in seen
+    assert watch.returncode == 130

@@ -1,0 +1,165 @@
+"""A folder source over a real tree, and what it told: shared by the tests of the folder source."""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from hashlib import blake2b
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from consumers.folder import FolderSettings, FolderState, FolderWatcher, file_uri
+from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint
+
+PATIENCE_S = 90.0
+
+
+def until(true: Callable[[], Any], what: str = "it") -> None:
+    """Wait until `true()` holds; fail after a time no test should take."""
+    end = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.005)
+
+
+def uri(path: Path | bytes) -> str:
+    return file_uri(os.fsencode(path))
+
+
+def digest(content: bytes) -> str:
+    return blake2b(content, digest_size=16).hexdigest()
+
+
+def rescanned(source: FolderWatcher) -> bool:
+    """Has the folder scanned; whether all that the scan found was told."""
+    told: Future[bool] = Future()
+    source.rescan(told.set_result)
+    return told.result(PATIENCE_S)
+
+
+class Daemon:
+    """What a daemon would hold after the events so far: digests by URI, what was refused, positions to restart with."""
+
+    def __init__(self, known: Mapping[str, Fingerprint] | None = None) -> None:
+        self.events: list[FileEvent] = []
+        self.states: list[FolderState] = []
+        self.positions: dict[str, Fingerprint] = dict(known or {})
+        self.refused: dict[str, FileRefused] = {}
+        self.touched: list[str] = []
+        self.lock = Lock()
+
+    def emit(self, event: FileEvent) -> None:
+        with self.lock:
+            self.events.append(event)
+            match event:
+                case FileChanged():
+                    self.positions[event.uri] = event.fingerprint
+                    self.refused.pop(event.uri, None)
+                case FileMoved():
+                    before = self.positions.pop(event.old_uri)
+                    assert before.digest == event.fingerprint.digest, "a move keeps the content"
+                    assert event.uri not in self.positions, "nothing is moved onto a known file"
+                    self.positions[event.uri] = event.fingerprint
+                case FileRemoved():
+                    assert event.uri in self.positions or event.uri in self.refused, "only what is known is removed"
+                    self.positions.pop(event.uri, None)
+                    self.refused.pop(event.uri, None)
+                case FileRefused():
+                    self.refused[event.uri] = event
+                    self.positions.pop(event.uri, None)
+
+    def touch(self, name: str, fingerprint: Fingerprint) -> None:
+        with self.lock:
+            self.touched.append(name)
+            self.positions[name] = fingerprint
+
+    def on_state(self, state: FolderState) -> None:
+        self.states.append(state)
+
+    @property
+    def digests(self) -> dict[str, str | None]:
+        with self.lock:
+            return {name: position.digest for name, position in self.positions.items()}
+
+    def kinds(self, *of: type) -> list[FileEvent]:
+        with self.lock:
+            return [event for event in self.events if isinstance(event, of)]
+
+    def forget_events(self) -> None:
+        with self.lock:
+            self.events.clear()
+
+
+class Folder:
+    """Starts sources over one root one after the other, each with the positions that the last one left."""
+
+    def __init__(self, root: Path, polling: bool) -> None:
+        self.root = root
+        self.polling = polling
+        self.daemon = Daemon()
+        self.source: FolderWatcher | None = None
+
+    def start(self, **settings: Any) -> Daemon:
+        given = {"settle_ms": 40, "polling": self.polling, "poll_interval_s": 0.05, **settings}
+        self.daemon.refused.clear()
+        self.source = FolderWatcher(
+            FolderSettings(self.root, **given),
+            dict(self.daemon.positions),
+            self.daemon.emit,
+            self.daemon.on_state,
+            self.daemon.touch,
+        )
+        self.source.start()
+        return self.daemon
+
+    def scanned(self, **settings: Any) -> Daemon:
+        """Started, and the first scan told of."""
+        self.start(**settings)
+        self.rescan()
+        return self.daemon
+
+    def rescan(self) -> None:
+        assert self.source is not None
+        assert rescanned(self.source)
+
+    def stop(self) -> None:
+        if self.source is not None:
+            self.source.stop()
+            self.source = None
+
+    def restart(self, **settings: Any) -> Daemon:
+        self.stop()
+        self.daemon.forget_events()
+        return self.scanned(**settings)
+
+    def commit(self) -> None:
+        """What was told is in the store, and the source knows."""
+        assert self.source is not None
+        for name, position in self.daemon.positions.items():
+            self.source.committed(name, position)
+
+    def state(self) -> FolderState:
+        assert self.source is not None
+        return self.source.state
+
+    def on_disk(self) -> dict[str, str]:
+        """Digests by URI of the files that are followed by default, links and special files left out."""
+        found = {}
+        for top, names, files in os.walk(os.fsencode(self.root)):
+            names[:] = [name for name in names if not name.startswith(b".")]
+            for name in files:
+                path = os.path.join(top, name)
+                if (
+                    stat.S_ISREG(os.lstat(path).st_mode)
+                    and not name.startswith(b".")
+                    and not name.endswith((b".tmp", b"~"))
+                ):
+                    with open(path, "rb") as file:
+                        found[file_uri(path)] = digest(file.read())
+        return found
+
+    def settled(self) -> None:
+        """Wait until what was told is what is on disk, without asking for a scan."""
+        until(lambda: self.daemon.digests == self.on_disk(), "the tree to be told")

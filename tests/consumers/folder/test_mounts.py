@@ -1,0 +1,53 @@
+"""A mount point without its drive is told from a directory that was cleared, by the device that it is on."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from consumers.folder.mounts import MountedDrives
+
+
+@pytest.fixture
+def drives(tmp_path: Path) -> MountedDrives:
+    """A drive was met at `nas` that is not there any more: the directory is on its parent's device now."""
+    (tmp_path / "nas").mkdir()
+    here = tmp_path.stat().st_dev
+    drives = MountedDrives()
+    drives.meet(bytes(tmp_path / "nas"), here + 1, here)
+    return drives
+
+
+def test_an_empty_mount_point_on_another_device_is_one_whose_drive_is_away(
+    tmp_path: Path, drives: MountedDrives
+) -> None:
+    nas = bytes(tmp_path / "nas")
+    paths = [nas, nas + b"/deep/a", nas + b"-local/a", bytes(tmp_path / "a")]
+    assert drives.there(paths) == paths[2:]
+    assert drives.absent == {nas}
+    assert drives.back() == []
+    (tmp_path / "nas" / "any").touch()
+    assert drives.back() == [nas]
+    assert not drives.absent
+    assert drives.there(paths) == paths
+
+
+def test_a_mount_point_that_was_removed_is_gone(tmp_path: Path, drives: MountedDrives) -> None:
+    (tmp_path / "nas").rmdir()
+    assert not drives.away(bytes(tmp_path / "nas" / "a"))
+
+
+def test_an_empty_mount_point_does_not_pass_for_an_ordinary_directory(tmp_path: Path, drives: MountedDrives) -> None:
+    nas, here = bytes(tmp_path / "nas"), tmp_path.stat().st_dev
+    drives.meet(nas, here, here)
+    assert drives.away(nas)
+    (tmp_path / "nas" / "any").touch()
+    drives.meet(nas, here)
+    os.unlink(tmp_path / "nas" / "any")
+    assert not drives.away(nas)
+
+
+def test_a_directory_of_the_folders_own_device_is_no_drive(tmp_path: Path) -> None:
+    drives = MountedDrives()
+    drives.meet(bytes(tmp_path), tmp_path.stat().st_dev)
+    assert not drives.away(bytes(tmp_path / "a"))

@@ -1,0 +1,101 @@
+"""Whatever happens to a tree, in whatever order and with restarts between, a scan later everything told is true."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from consumers.types import FileChanged, FileMoved, FileRemoved
+from tests.consumers.folder.support import Folder
+
+DIRECTORIES = ("", "d", "d/e", "f")
+NAMES = ("a", "b", "c", "x.tmp")
+directory = st.sampled_from(DIRECTORIES)
+name = st.sampled_from(NAMES)
+followed = st.sampled_from(NAMES[:3])
+"""A hard link whose other name is not followed is refused; `test_folder_edges` has those."""
+step = st.one_of(
+    st.tuples(st.just("write"), directory, name, st.binary(max_size=3)),
+    st.tuples(st.just("save"), directory, name, st.binary(max_size=3)),
+    st.tuples(st.just("move"), directory, name, directory, name),
+    st.tuples(st.just("link"), directory, followed, directory, followed),
+    st.tuples(st.just("delete"), directory, name),
+    st.tuples(st.just("touch"), directory, name),
+    st.tuples(st.just("move directory"), directory, directory),
+    st.tuples(st.just("delete directory"), directory),
+    st.tuples(st.just("symlink"), directory, name, directory),
+    st.tuples(st.just("rescan")),
+    st.tuples(st.just("settle")),
+    st.tuples(st.just("restart")),
+    st.tuples(st.just("change while down"), directory, name, st.binary(max_size=3), directory, directory),
+)
+
+
+def _apply(folder: Folder, step: tuple[object, ...]) -> None:
+    root = folder.root
+    match step:
+        case ("write", str(d), str(n), bytes(content)):
+            (root / d).mkdir(parents=True, exist_ok=True)
+            (root / d / n).write_bytes(content)
+        case ("save", str(d), str(n), bytes(content)):
+            (root / d).mkdir(parents=True, exist_ok=True)
+            (root / d / "saving").write_bytes(content)
+            (root / d / "saving").rename(root / d / n)
+        case ("move", str(d), str(n), str(e), str(m)):
+            (root / e).mkdir(parents=True, exist_ok=True)
+            (root / d / n).rename(root / e / m)
+        case ("link", str(d), str(n), str(e), str(m)):
+            os.link(root / d / n, root / e / m, follow_symlinks=False)
+        case ("delete", str(d), str(n)):
+            (root / d / n).unlink()
+        case ("touch", str(d), str(n)):
+            os.utime(root / d / n)
+        case ("move directory", str(d), str(e)):
+            (root / d).rename(root / e / "moved")
+        case ("delete directory", str(d)) if d:
+            shutil.rmtree(root / d)
+        case ("symlink", str(d), str(n), str(e)):
+            (root / d / n).symlink_to(root / e)
+        case ("rescan",):
+            folder.rescan()
+        case ("settle",):
+            folder.settled()
+        case ("restart",):
+            folder.restart()
+        case ("change while down", str(d), str(n), bytes(content), str(e), str(f)):
+            folder.stop()
+            for one in (("write", d, n, content), ("move directory", e, f), ("delete", f, n)):
+                _try(folder, one)
+            folder.start()
+
+
+def _try(folder: Folder, step: tuple[object, ...]) -> None:
+    with contextlib.suppress(OSError):  # what the step needs is not there: nothing happened
+        _apply(folder, step)
+
+
+@pytest.mark.parametrize("polling", [False, True])
+@settings(max_examples=60, deadline=None, phases=(Phase.generate,), suppress_health_check=[HealthCheck.too_slow])
+@given(steps=st.lists(step, min_size=1, max_size=25))
+def test_what_was_told_is_what_is_there(polling: bool, steps: list[tuple[object, ...]]) -> None:
+    top = Path(tempfile.mkdtemp(prefix="folder-"))
+    folder = Folder(top / "root", polling)
+    folder.root.mkdir()
+    (folder.root / "never moved").write_bytes(b"the folder is not empty")
+    try:
+        folder.start(settle_ms=10)
+        for one in steps:
+            _try(folder, one)
+        folder.rescan()
+        assert folder.daemon.digests == folder.on_disk()
+        folder.restart()
+        assert folder.daemon.digests == folder.on_disk()
+        assert not folder.daemon.kinds(FileChanged, FileMoved, FileRemoved)
+    finally:
+        folder.stop()
+        shutil.rmtree(top)

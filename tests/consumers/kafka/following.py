@@ -1,0 +1,73 @@
+"""A real hippod that follows topics of the test's cluster."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from tests.consumers.kafka.cluster import REAL, Cluster
+from tests.e2e.real_hippod import Daemon
+
+Json = dict[str, Any]
+QUICK = {"session_timeout_ms": 6000 if REAL else 3000, "heartbeat_interval_ms": 500}
+"""A member that was killed is given up after the least time that real brokers allow; mock ones allow any."""
+
+
+def following(home: Path, cluster: Cluster, *topics: str, group: str | None = None, **more: Any) -> Daemon:
+    """Not started. `options` are added to what the cluster needs; `sections` are other tables of the configuration."""
+    options = {**cluster.options, **QUICK, **more.pop("options", {})}
+    sections = more.pop("sections", {})
+    table = {
+        "brokers": more.pop("brokers", cluster.brokers.split(",")),
+        "topics": list(topics),
+        "group": group or f"group-{topics[0]}",
+        "options": options,
+        **more,
+    }
+    return Daemon(home, folders=(), kafka=[table], **sections)
+
+
+def source(daemon: Daemon) -> Json:
+    """The feed's part of `status`."""
+    [found] = [each for each in daemon.status()["sources"] if each["kind"] == "kafka"]
+    return dict(found)
+
+
+def positions(daemon: Daemon) -> dict[int, int]:
+    """The positions in the store, of a daemon that follows one topic."""
+    return {each["partition"]: each["position"] for each in source(daemon)["partitions"]}
+
+
+def shown(daemon: Daemon, uri: str) -> Json:
+    """What `hippoctl show` tells of a document."""
+    return daemon.ask("GET", f"/v1/documents/{quote(uri, safe='')}")
+
+
+def article(number: int | str, text: str | None = None, **more: Any) -> Json:
+    """A document with triples of its own, so that no extractor is needed."""
+    return {
+        "id": f"a{number}",
+        "title": f"Article {number}",
+        "text": text or f"Town {number} lies on river {number}.",
+        "triples": [[f"Town {number}", "lies on", f"River {number}"]],
+        **more,
+    }
+
+
+def built_at_once(documents: list[Json]) -> list[str]:
+    """The export of a fresh memory that was given these documents and nothing else."""
+    home = Path(tempfile.mkdtemp(prefix="hippod-once-"))
+    with Daemon(home, folders=()) as daemon:
+        for start in range(0, len(documents), 500):
+            assert daemon.add(*documents[start : start + 500])
+        daemon.wait()
+        return daemon.export()
+
+
+def error_of(daemon: Daemon, uri: str) -> str:
+    return str(daemon.documents()[uri]["error"])
+
+
+def lines(text: str) -> list[Json]:
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]

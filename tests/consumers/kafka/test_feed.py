@@ -1,0 +1,275 @@
+"""What a followed topic means: which documents come, are replaced and go, and where the reading goes on."""
+
+import json
+
+import pytest
+
+pytest.importorskip("confluent_kafka")
+
+from tests.consumers.kafka.cluster import Cluster, dead
+from tests.consumers.kafka.following import article, built_at_once, error_of, following, positions, shown, source
+from tests.e2e.real_hippod import hippod, until, write_config
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Cluster() as cluster:
+        yield cluster
+
+
+def test_messages_become_documents_are_replaced_and_removed(cluster, tmp_path):
+    topic, notes = cluster.topic(), cluster.topic(1)
+    for number in range(6):
+        cluster.send(topic, article(number), key=f"k{number}")
+    cluster.send(topic, {**article(1), "text": "Town 1 has moved."}, key="k1")
+    cluster.send(topic, {"id": "a2", "deleted": True}, key="k2")
+    cluster.send(topic, {"title": "By key", "text": "The key is its id.", "triples": []}, key="only-key")
+    cluster.send(topic, {"title": "Gone", "text": "For a moment.", "triples": []}, key="gone")
+    cluster.send(topic, None, key="gone")
+    cluster.send(topic, [article(7), article(8), {"text": "One more.", "triples": []}], key="list")
+    cluster.send(notes, {"id": "a3", "text": "Another topic, another document.", "triples": []}, key="k")
+    cluster.flush()
+    with following(tmp_path, cluster, topic, notes) as daemon:
+        daemon.wait()
+        base = f"kafka://{topic}/"
+        assert set(daemon.documents(state="indexed")) == {
+            *(base + name for name in ("a0", "a1", "a3", "a4", "a5", "a7", "a8", "only-key", "list/2")),
+            f"kafka://{notes}/a3",
+        }
+        assert shown(daemon, base + "a1")["passages"][0]["text"] == "Town 1 has moved."
+        before = daemon.export()
+
+        cluster.send(topic, article(0), key="k0")  # what a producer sends twice changes nothing
+        cluster.send(topic, None, key="never there")
+        cluster.flush()
+        daemon.wait()
+        assert daemon.export() == before
+
+
+def test_a_message_keeps_what_came_with_it(cluster, tmp_path):
+    topic = cluster.topic(1)
+    when = 1_600_000_000_000
+    more = {"timestamp": when} if cluster.real else {}
+    cluster.send(topic, article(1, author="Ada"), key="k", headers=[("trace", b"t-1"), ("raw", b"\xff")], **more)
+    cluster.send(topic, article(2, published_at="1999-12-31"), key="k")
+    cluster.flush()
+    with following(tmp_path, cluster, topic) as daemon:
+        daemon.wait()
+        metadata = shown(daemon, f"kafka://{topic}/a1")["metadata"]
+        about = metadata["kafka"]
+        assert metadata["author"] == "Ada"
+        assert (about["topic"], about["partition"], about["offset"], about["key"]) == (topic, 0, 0, "k")
+        assert about["headers"] == {"trace": "t-1", "raw": "base64:/w=="}
+        assert metadata["published_at"].endswith("Z")
+        if cluster.real:
+            assert about["timestamp"] == when
+            assert metadata["published_at"] == "2020-09-13T12:26:40.000Z"
+        assert shown(daemon, f"kafka://{topic}/a2")["metadata"]["published_at"] == "1999-12-31"
+
+
+def test_ids_of_any_characters_are_one_document_each(cluster, tmp_path):
+    topic = cluster.topic(1)
+    ids = ["a b", "a#b", "a?b", "a/b", "a%23b", "ä", "100%"]
+    for id in ids:
+        cluster.send(topic, {"id": id, "text": f"The document {id!r}.", "triples": []}, key="k")
+    cluster.flush()
+    base = f"kafka://{topic}/"
+    with following(tmp_path, cluster, topic) as daemon:
+        daemon.wait()
+        expected = {base + name for name in ("a%20b", "a%23b", "a%3Fb", "a/b", "a%2523b", "ä", "100%25")}
+        assert set(daemon.documents()) == expected
+        assert daemon.ctl("rm", base + "a%23b").code == 0
+        assert set(daemon.documents()) == expected - {base + "a%23b"}
+
+
+def test_plain_text_is_a_document_under_its_key(cluster, tmp_path):
+    topic = cluster.topic(1)
+    cluster.send(topic, "Ada wrote the first program.\n", key="ada")
+    cluster.send(topic, b"\xff\xfe\xff", key="broken")
+    cluster.send(topic, "No key at all.")
+    cluster.flush()
+    with following(tmp_path, cluster, topic, format="text") as daemon:
+        daemon.wait()
+        assert set(daemon.documents(state="indexed")) == {f"kafka://{topic}/ada", f"kafka://{topic}/0-2"}
+        assert "not UTF-8" in error_of(daemon, f"kafka://{topic}#0-1")
+        assert shown(daemon, f"kafka://{topic}/ada")["passages"][0]["text"].strip() == "Ada wrote the first program."
+
+
+def test_a_message_of_megabytes_is_read(cluster, tmp_path):
+    topic = cluster.topic(1)
+    if cluster.real:
+        pytest.skip("a real topic takes 1 MB unless it is configured")
+    text = "\n\n".join(f"Paragraph {n} tells of the number {n} and of nothing else." for n in range(60_000))
+    cluster.send(topic, {"id": "large", "text": text, "triples": [["a", "b", "c"]]})
+    cluster.send(topic, article(1))
+    cluster.flush()
+    with following(tmp_path, cluster, topic) as daemon:
+        daemon.wait()
+        documents = daemon.documents()
+        assert documents[f"kafka://{topic}/large"]["state"] == "indexed"
+        assert documents[f"kafka://{topic}/large"]["passages"] > 1000
+        assert documents[f"kafka://{topic}/a1"]["state"] == "indexed"
+
+
+POISON = (
+    "{broken",
+    "null",
+    "[]",
+    '"text"',
+    b"\xff\xff",
+    {"id": "a1"},
+    {"id": "a1", "text": 5},
+    {"id": {}, "text": "An id that is none."},
+    {"deleted": True},
+)
+
+
+def test_what_cannot_be_read_goes_to_the_dead_letters_with_its_coordinates(cluster, tmp_path):
+    topic, letters = cluster.topic(1), cluster.topic(2)
+    cluster.send(topic, article(1))
+    for value in POISON:
+        cluster.send(topic, value, headers=[("trace", b"t")])
+    cluster.send(topic, [article(2), {"text": None}, article(3)], key="mixed")
+    cluster.send(topic, article(4))
+    cluster.flush()
+    with following(tmp_path, cluster, topic, dead_letter=letters) as daemon:
+        daemon.wait()
+        assert {uri.rpartition("/")[2] for uri in daemon.documents()} == {"a1", "a2", "a3", "a4"}
+        assert daemon.status()["failed"] == 0
+        buried = cluster.read(letters)
+        assert dead(buried) == [(topic, 0, offset) for offset in range(1, len(POISON) + 2)]
+        for letter in buried:
+            headers = dict(letter.headers())
+            assert headers["hippod-error"].decode().startswith("partition 0, offset")
+            if letter.key() is None:
+                assert headers["trace"] == b"t"
+        assert {b"{broken", b"null", b"\xff\xff"} <= {letter.value() for letter in buried}
+
+
+def test_without_dead_letters_it_is_listed_as_failed_and_can_be_tried_again(cluster, tmp_path):
+    topic = cluster.topic(1)
+    cluster.send(topic, article(1))
+    cluster.send(topic, {"id": "a1", "text": 5})
+    cluster.send(topic, article(2))
+    cluster.flush()
+    uri = f"kafka://{topic}#0-1"
+    with following(tmp_path, cluster, topic) as daemon:
+        daemon.wait()
+        assert set(daemon.documents(state="indexed")) == {f"kafka://{topic}/a1", f"kafka://{topic}/a2"}
+        assert "partition 0, offset 1" in error_of(daemon, uri)
+        daemon.restart()
+        assert daemon.ctl_json("retry")["requeued"] == 1
+        until(lambda: daemon.documents()[uri]["attempts"] == 2, "the message was tried again")
+        assert daemon.documents()[uri]["state"] == "failed"
+
+
+def test_a_restart_goes_on_where_the_store_stands_and_the_group_is_told(cluster, tmp_path):
+    topic = cluster.topic(4)
+    for number in range(40):
+        cluster.send(topic, article(number), key=str(number))
+    cluster.flush()
+    with following(tmp_path, cluster, topic) as daemon:
+        daemon.wait()
+        assert daemon.stop() == 0
+        for number in range(20, 60):
+            cluster.send(topic, article(number), key=str(number))
+        cluster.flush()
+        daemon.start()
+        assert daemon.wait()["documents"] == 60
+        fetched = sum(positions(daemon).values())
+        assert fetched == 80
+        assert daemon.metric("hippod_documents_total", outcome="indexed") == 40  # nothing from before was read again
+        until(
+            lambda: cluster.committed(f"group-{topic}", topic) == positions(daemon),
+            "the group's offsets are the store's",
+        )
+        assert source(daemon)["lag"] == 0
+        assert daemon.export() == built_at_once([article(n) for n in range(60)])
+
+
+def test_start_latest_passes_over_what_is_there_and_nothing_that_comes(cluster, tmp_path):
+    topic = cluster.topic(2)
+    for number in range(10):
+        cluster.send(topic, article(number), key=str(number))
+    cluster.flush()
+    with following(tmp_path, cluster, topic, start="latest") as daemon:
+        daemon.wait()
+        until(lambda: None not in positions(daemon).values() and positions(daemon), "its beginning is committed")
+        assert daemon.documents() == {}
+        daemon.kill()  # before any message came
+        for number in range(10, 20):
+            cluster.send(topic, article(number), key=str(number))
+        cluster.flush()
+        daemon.start()
+        assert daemon.wait()["documents"] == 10
+
+
+def test_two_of_a_group_share_the_partitions_and_remove_nothing_of_each_other(cluster, tmp_path):
+    topic = cluster.topic(4)
+    one = following(tmp_path / "one", cluster, topic)
+    two = following(tmp_path / "two", cluster, topic)
+    with one, two:
+        until(
+            lambda: len(source(one)["partitions"]) == len(source(two)["partitions"]) == 2,
+            "each has its share",
+        )
+        for number in range(40):
+            cluster.send(topic, article(number), key=str(number))
+        cluster.flush()
+        one.wait()
+        two.wait()
+        first, second = set(one.documents()), set(two.documents())
+        assert first | second == {f"kafka://{topic}/a{n}" for n in range(40)}
+        assert not first & second
+        assert two.stop() == 0
+        until(lambda: len(source(one)["partitions"]) == 4, "the one that is left has them all")
+        cluster.send(topic, None, key="a0")
+        cluster.flush()
+        one.wait()
+        # What it now owns it reads from where its own store stands: from the beginning.
+        assert set(one.documents()) == {f"kafka://{topic}/a{n}" for n in range(1, 40)}
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("options = { bogus = 1 }", "kafka[0].options.bogus"),
+        ('options = { session_timeout_ms = "x" }', "kafka[0].options.session_timeout_ms"),
+        ("options = { heartbeat_interval_ms = 60000 }", "kafka[0].options.heartbeat_interval_ms"),
+        ("options = { request_timeout_ms = 100 }", "kafka[0].options.request_timeout_ms"),
+        ('options = { isolation_level = "x" }', "kafka[0].options.isolation_level"),
+        ('options = { client_dns_lookup = "x" }', "kafka[0].options.client_dns_lookup"),
+        ('options = { group_id = "x" }', "kafka[0].options.group_id"),
+        ('options = { security_protocol = "TLS" }', "kafka[0].options.security_protocol"),
+        ('options = { security_protocol = "SASL_SSL", sasl_mechanism = "X" }', "kafka[0].options.sasl_mechanism"),
+        ('options = { security_protocol = "SSL", ssl_cafile = "/nowhere" }', "kafka[0].options.ssl_cafile"),
+        ('dead_letter = "d"\noptions = { compression_type = "x" }', "kafka[0].options.compression_type"),
+        ('dead_letter = "t"', "kafka[0].dead_letter"),
+        ('brokers = ["h:1"]\n[[kafka]]\ntopics = ["t"]', "kafka[1].topics"),
+    ],
+)
+def test_options_that_the_client_refuses_are_configuration_errors(tmp_path, text, named):
+    file = tmp_path / "hippod.toml"
+    file.write_text(f'[[kafka]]\ntopics = ["t"]\n{text}\n')
+    ran = hippod(tmp_path, "--config", str(file), "--check")
+    assert ran.code == 2, ran
+    assert named in ran.err
+
+
+def test_options_that_the_client_takes_pass_the_check_without_a_broker(tmp_path):
+    table = {
+        "brokers": ["nowhere.invalid:9092"],
+        "topics": ["t"],
+        "options": {
+            "api_version": [2, 3],
+            "security_protocol": "SASL_SSL",
+            "sasl_mechanism": "SCRAM-SHA-512",
+            "sasl_plain_username": "ada",
+            "sasl_plain_password": "secret-word",
+        },
+    }
+    file = write_config(tmp_path / "hippod.toml", {"kafka": [table]})
+    ran = hippod(tmp_path, "--config", str(file), "--check")
+    assert ran.code == 0, ran
+    assert "secret-word" not in ran.out + ran.err
+    assert json.dumps("SCRAM-SHA-512") in ran.out

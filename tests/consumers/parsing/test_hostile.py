@@ -1,0 +1,301 @@
+"""What parsing promises of hostile files: one document each, with a reason a person can act on, and no exception."""
+
+import gzip
+import io
+import os
+import random
+import socket
+import struct
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from consumers.parsing import Limits, ParseSummary, parse_file
+from consumers.splitting import SplitSettings
+from consumers.types import Document
+from tests.consumers.parsing.samples import archive, docx, epub, flowed, pdf
+
+S = SplitSettings()
+GOOD_PDF = pdf([flowed(["Words of a report. " * 30], "Report")])
+GOOD_DOCX = docx([("", "Words of a letter. " * 50)])
+Refused = Callable[..., Document]
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Refused:
+    """Writes a file, parses it, and gives the one document that says why it is not indexed."""
+
+    def parse(name: str, data: bytes, **limits: int) -> Document:
+        path = tmp_path / name
+        path.write_bytes(data)
+        *documents, summary = parse_file(bytes(path), path.as_uri(), S, Limits(**limits))
+        assert isinstance(summary, ParseSummary)
+        (document,) = documents
+        assert isinstance(document, Document)
+        assert document.uri == path.as_uri() and document.passages == () and document.error
+        return document
+
+    return parse
+
+
+def bomb(megabytes: int) -> bytes:
+    body = b"<w:document>" + b"<w:p/>" * (megabytes * 174_763) + b"</w:document>"
+    return archive({"[Content_Types].xml": "<Types/>", "word/document.xml": body})
+
+
+def noise(size: int) -> bytes:
+    return random.Random(4).randbytes(size)
+
+
+def tar() -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as package:
+        package.addfile(tarfile.TarInfo("x"), io.BytesIO())
+    return out.getvalue()
+
+
+SKIPPED = [
+    ("empty.txt", b"", "empty"),
+    ("blank.md", b" \n\t\r\n", "blank"),
+    ("zeros.txt", bytes(4096), "blank"),
+    ("only-markup.html", b"<html><body><script>x</script></body></html>", "no text"),
+    ("no-rows.csv", b",,,\n,,\n", "no text"),
+    ("noise", noise(20_000), "binary"),
+    ("noise.txt", noise(20_000), "binary"),
+    ("noise.md", noise(20_000), "binary"),
+    ("noise.csv", noise(20_000), "binary"),
+    ("picture.png", b"\x89PNG\r\n\x1a\n" + noise(100), 'exclude = ["**/*.png"]'),
+    ("photo", b"\xff\xd8\xff\xe0" + noise(100), "a JPEG image"),
+    ("program", b"\x7fELF" + noise(1000), "a program"),
+    ("pack.zip", archive({"a.txt": "x"}), "a zip archive; unpack it"),
+    ("nested.zip", archive({"a.zip": archive({"b.zip": archive({"c.txt": "x"})})}), "a zip archive; unpack it"),
+    ("pack.tar", tar(), "a tar archive; unpack it"),
+    ("pack.tgz", gzip.compress(b"x" * 1000), "a gzip archive; unpack it"),
+    ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + noise(2000), "save it as .docx"),
+    ("locked.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + noise(2000), "without a password"),
+    ("locked.pdf", pdf([flowed(["x"])], encrypt=True), "protected by a password"),
+    ("scan.pdf", pdf([[], []]), "no text layer"),
+    ("settings.json", b'{"a": 1}', "neither a document"),
+    ("results.json", b'{"docs": []}', "hippoctl import"),
+]
+
+FAILED = [
+    ("short.pdf", GOOD_PDF[: len(GOOD_PDF) // 2], "cut short"),
+    ("not.pdf", b"just words", "its name says .pdf"),
+    ("broken.pdf", b"%PDF-1.7\n" + noise(3000) + b"\n%%EOF", "damaged"),
+    ("short.docx", GOOD_DOCX[: len(GOOD_DOCX) // 2], "damaged or cut short"),
+    ("not.docx", b"just words", "its name says .docx"),
+    ("other.docx", archive({"readme.txt": "x"}), "without the parts of a .docx"),
+    ("hollow.docx", archive({"word/x.xml": "<a/>"}), "damaged"),
+    ("bad.xlsx", archive({"xl/workbook.xml": "<not", "[Content_Types].xml": "<Types/>"}), "damaged"),
+    ("bad.pptx", archive({"ppt/presentation.xml": "<a/>"}), "damaged"),
+    ("bad.epub", archive({"META-INF/container.xml": "<container/>"}), "names no root file"),
+    ("bad.json", b'{"text": "unfinished', "not JSON"),
+    ("deep.json", b"[" * 100_000, "nested too deeply"),
+    ("latin.json", '{"text": "é"}'.encode("latin-1"), "UTF-8"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "reason"), SKIPPED, ids=[case[0] for case in SKIPPED])
+def test_what_is_no_document_is_skipped(refused: Refused, name: str, data: bytes, reason: str) -> None:
+    document = refused(name, data)
+    assert document.skipped and reason in (document.error or "")
+
+
+@pytest.mark.parametrize(("name", "data", "reason"), FAILED, ids=[case[0] for case in FAILED])
+def test_what_is_damaged_fails(refused: Refused, name: str, data: bytes, reason: str) -> None:
+    document = refused(name, data)
+    assert not document.skipped and reason in (document.error or "")
+
+
+@pytest.mark.parametrize(("megabytes", "reason"), [(40, "as zip bombs do"), (300, "unpacks to")])
+def test_a_zip_bomb_is_told_before_it_is_unpacked(refused: Refused, megabytes: int, reason: str) -> None:
+    document = refused("bomb.docx", bomb(megabytes))
+    assert document.skipped and reason in (document.error or "")
+
+
+def test_an_archive_that_lies_about_its_size_fails(refused: Refused) -> None:
+    data = bytearray(docx([("", "x" * 100_000)]))
+    at = data.rindex(b"PK\x01\x02")
+    while data[at + 46 : at + 63] != b"word/document.xml":
+        at = data.rindex(b"PK\x01\x02", 0, at)
+    struct.pack_into("<I", data, at + 24, 10)
+    document = refused("liar.docx", bytes(data))
+    assert "cannot be unpacked" in (document.error or "")
+
+
+def test_entities_that_multiply_do_not(refused: Refused) -> None:
+    entities = '<!ENTITY a "ha">' + "".join(
+        f'<!ENTITY {chr(98 + n)} "{("&" + chr(97 + n) + ";") * 10}">' for n in range(9)
+    )
+    body = f"<!DOCTYPE x [{entities}]><w:document xmlns:w='x'><w:body>&j;</w:body></w:document>"
+    package = archive({"[Content_Types].xml": "<Types/>", "_rels/.rels": "<Relationships/>", "word/document.xml": body})
+    assert refused("laughs.docx", package).error
+
+
+def test_one_line_of_50_megabytes_is_skipped(refused: Refused) -> None:
+    document = refused("line.txt", b"word " * 10_000_000)
+    assert document.skipped and "line 1 has 50,000,000 characters" in (document.error or "")
+
+
+def test_a_table_with_a_million_columns_is_skipped(refused: Refused) -> None:
+    document = refused("wide.csv", b",".join([b"1"] * 1_000_000) + b"\n")
+    assert document.skipped and "1,000,000 columns" in (document.error or "")
+
+
+def test_limits_are_named_in_the_reason(refused: Refused) -> None:
+    assert "more than the 20 of one document" in (refused("b.txt", b"x y\n\n" * 9, text_chars=20).error or "")
+    assert "more than 20 characters" in (refused("b.md", b"x y\n\n" * 90, text_chars=20).error or "")
+    assert "more than 5 cells" in (refused("c.csv", b"1,2\n" * 9, cells=5).error or "")
+    assert "more than the 1 read" in (refused("d.pdf", pdf([flowed(["x"]), flowed(["y"])]), pages=1).error or "")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"<div>" * 100_000 + b"deep",
+        b"<table><tr><td>" * 20_000 + b"deep",
+        b"<p>" + b"&amp;" * 100_000,
+        b"<ul><li>" * 50_000 + b"deep",
+        b"<" * 100_000,
+        b"<p>\xff\xfe\x80 bad bytes </p>",
+    ],
+    ids=["divs", "tables", "entities", "lists", "angles", "bytes"],
+)
+def test_strange_html_gives_one_document(tmp_path: Path, page: bytes) -> None:
+    path = tmp_path / "a.html"
+    path.write_bytes(page)
+    document, summary = parse_file(bytes(path), "u", S)
+    assert isinstance(document, Document) and isinstance(summary, ParseSummary)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> " * 5000 + "deep",
+        "- " * 5000 + "deep",
+        "*a " * 5000,
+        "[" * 5000,
+        "`" * 20_000,
+        "---\nkey: value\n",
+        "|a" * 5000,
+    ],
+    ids=["quotes", "items", "stars", "brackets", "ticks", "front matter", "cells"],
+)
+def test_strange_markdown_gives_one_document(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.md"
+    path.write_text(text)
+    document, _ = parse_file(bytes(path), "u", S)
+    assert isinstance(document, Document)
+
+
+@pytest.mark.parametrize(
+    "mail",
+    [
+        b"\xff\xfe\xfd\x00garbage",
+        b"Subject: =?utf-8?b?////?=\r\nContent-Type: text/plain; charset=nonsense\r\n\r\nbody words",
+        b"--x\r\n".join([b"Content-Type: multipart/mixed; boundary=x\r\n\r\n"] * 3000),
+        b"From: " + b"<" * 20_000 + b"\r\n\r\nbody",
+        b"Subject: a\r\nContent-Transfer-Encoding: base64\r\n\r\n!!!not base64!!!",
+    ],
+    ids=["noise", "charset", "nested", "address", "base64"],
+)
+def test_strange_mail_gives_one_document(tmp_path: Path, mail: bytes) -> None:
+    path = tmp_path / "a.eml"
+    path.write_bytes(mail)
+    document, _ = parse_file(bytes(path), "u", S)
+    assert isinstance(document, Document)
+
+
+@pytest.mark.parametrize("make", [GOOD_PDF, GOOD_DOCX, epub("B", ["<p>words</p>"])], ids=["pdf", "docx", "epub"])
+def test_damage_anywhere_in_a_file_gives_one_document(tmp_path: Path, make: bytes) -> None:
+    chance = random.Random(8)
+    path = tmp_path / "damaged"
+    for _ in range(60):
+        data = bytearray(make)
+        for _ in range(chance.randint(1, 12)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        path.write_bytes(data)
+        document, summary = parse_file(bytes(path), "u", S)
+        assert isinstance(document, Document) and isinstance(summary, ParseSummary)
+        assert document.passages or document.error
+
+
+# What is no regular file
+
+
+def only(found: Any) -> Document:
+    (document,) = found
+    assert isinstance(document, Document) and document.error
+    return document
+
+
+def test_a_named_pipe_a_socket_a_folder_and_a_device_are_never_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    assert "a named pipe" in (only(parse_file(bytes(tmp_path / "pipe.txt"), "u", S)).error or "")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(tmp_path / "s"))
+        assert "a socket" in (only(parse_file(bytes(tmp_path / "s"), "u", S)).error or "")
+    assert "a directory" in (only(parse_file(bytes(tmp_path), "u", S)).error or "")
+    assert "a device" in (only(parse_file(b"/dev/zero", "u", S)).error or "")
+
+
+def test_symbolic_links_are_followed_only_when_asked(tmp_path: Path) -> None:
+    (tmp_path / "real.txt").write_text("real words.")
+    link = tmp_path / "link.txt"
+    link.symlink_to(tmp_path / "real.txt")
+    assert "symbolic link" in (only(parse_file(bytes(link), "u", S)).error or "")
+    document, _ = parse_file(bytes(link), "u", S, follow_symlinks=True)
+    assert isinstance(document, Document) and document.passages
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert only(parse_file(bytes(loop), "u", S, follow_symlinks=True)).skipped
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("x" * 11)
+    document = only(parse_file(bytes(path), "u", S, Limits(file_bytes=10)))
+    assert document.skipped and "more than the 10 that are read" in (document.error or "")
+
+
+def test_a_missing_file_fails_and_is_worth_another_try(tmp_path: Path) -> None:
+    document = only(parse_file(bytes(tmp_path / "gone.txt"), "u", S))
+    assert not document.skipped and "not there any more" in (document.error or "")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
+def test_a_file_without_permission_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "secret.txt"
+    path.write_text("x")
+    path.chmod(0)
+    assert "no permission" in (only(parse_file(bytes(path), "u", S)).error or "")
+
+
+def test_names_that_are_no_utf_8_are_read(tmp_path: Path) -> None:
+    path = bytes(tmp_path) + b"/bad\xff\nname.txt"
+    with open(path, "wb") as file:
+        file.write(b"some words.")
+    document, _ = parse_file(path, "u", S)
+    assert isinstance(document, Document) and document.passages
+    assert document.title == "bad\ufffd\nname"
+
+
+def test_the_digest_is_that_of_the_bytes_and_a_change_meanwhile_is_told(tmp_path: Path) -> None:
+    from hashlib import blake2b
+
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": "a", "text": "one"}\n{"id": "b", "text": "two"}\n')
+    found = parse_file(bytes(path), "u", S)
+    next(found)
+    with path.open("a") as file:
+        file.write('{"id": "c", "text": "three"}\n')
+    *_, summary = found
+    assert isinstance(summary, ParseSummary) and summary.changed
+    *_, summary = parse_file(bytes(path), "u", S)
+    assert isinstance(summary, ParseSummary) and not summary.changed
+    assert summary.digest == blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    assert (summary.size, summary.inode) == (path.stat().st_size, path.stat().st_ino)

@@ -1,0 +1,64 @@
+"""Every failure has a code where it arises, so that nobody has to guess it from the sentence."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from consumers.document_codec import document_from_json, document_to_json
+from consumers.failures import FailureCode
+from consumers.parsing import NotADocument, Unreadable, parse_data
+from consumers.splitting import SplitSettings
+from consumers.types import Document, Passage
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_document_that_is_made_with_an_error_is_made_with_a_code() -> None:
+    without = []
+    for room in ("consumers", "daemon"):
+        for file in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text())):
+                if (
+                    isinstance(node, ast.Call)
+                    and isinstance(node.func, ast.Name)
+                    and node.func.id in ("Document", "Read")
+                ):
+                    given = {keyword.arg for keyword in node.keywords}
+                    if "error" in given and "code" not in given:
+                        without.append(f"{file.relative_to(ROOT)}:{node.lineno}")
+    assert not without
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code"),
+    [
+        (b"a.txt", b"", FailureCode.NO_TEXT),
+        (b"a.pdf", b"%PDF-1.7 cut", FailureCode.DAMAGED),
+        (b"a.zip", b"PK\x05\x06" + bytes(18), FailureCode.ARCHIVE),
+        (b"a.json", b"{", FailureCode.JSON),
+        (b"a.json", b"[1]", FailureCode.JSON),
+        (b"a.docx", b"plain text", FailureCode.DAMAGED),
+    ],
+)
+def test_what_cannot_be_parsed_says_why_in_a_word(name: bytes, data: bytes, code: FailureCode) -> None:
+    [document] = parse_data(data, name, "file:///a", SplitSettings())
+    assert document.error is not None
+    assert document.code is code
+
+
+@pytest.mark.parametrize("kind", [Unreadable, NotADocument])
+def test_a_parser_cannot_give_up_without_a_code(kind: type[Unreadable | NotADocument]) -> None:
+    with pytest.raises(TypeError):
+        kind("damaged")  # type: ignore[call-arg]
+
+
+def test_the_codec_gives_back_what_it_was_given() -> None:
+    passage = Passage("T", "text", {"page": 2}, (("a", "b", "c"),))
+    for document in (
+        Document("u", "T", (passage, Passage("T", "more")), {"k": 1}, 2.5),
+        Document("u", error="damaged", code=FailureCode.DAMAGED),
+        Document("u", error="blank", code=FailureCode.NO_TEXT, skipped=True),
+        Document("u", deleted=True),
+    ):
+        assert document_from_json(document_to_json(document)) == document

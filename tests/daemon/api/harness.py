@@ -1,0 +1,301 @@
+"""A real server on a real Unix socket in a thread of its own, over ports small enough to see through.
+
+The ports here serve only to bring the API's edges about (waiting, failing, endless answers); how the API and the real
+memory work together is tested on a running daemon.
+"""
+
+import asyncio
+import json
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from daemon.api.errors import NotConfigured, TimedOut
+from daemon.api.event_hub import EventHub
+from daemon.api.ports import AskPort, MemoryPorts, StartupPorts
+from daemon.api.server import ApiServer
+from daemon.api.settings import ApiLimits, ApiSettings
+from daemon.api.startup_gate import StartupGate
+from daemon.contract.base import utc_time
+from daemon.contract.documents import (
+    AddResponse,
+    DocumentEntry,
+    DocumentList,
+    DocumentState,
+    ListRequest,
+    RemoveResponse,
+    RetryResponse,
+)
+from daemon.contract.query import QueryRequest, QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
+from daemon.contract.show import ShowDocument
+from daemon.contract.status import DaemonState, Edges, SourceStatus, Status
+from daemon.contract.transfer import ExportFormat, ImportResponse
+
+SECRET = "the inside of the daemon"
+PATIENCE_S = 90.0
+
+
+@dataclass
+class Memory:
+    """All ports but events. A query text that is a key of `queries` is answered as that function says."""
+
+    documents_by_uri: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stage: DaemonState = DaemonState.READY
+    held: threading.Event = field(default_factory=threading.Event)
+    queries_inside: int = 0
+    waits_inside: int = 0
+    cancelled: int = 0
+    imported: int = 0
+    export_chunks: int = 2
+    exported: int = 0
+    export_formats: list[ExportFormat] = field(default_factory=list)
+
+    async def query(self, request: QueryRequest) -> QueryResponse:
+        if request.query == "raise":
+            raise RuntimeError(SECRET)
+        if request.query == "unconfigured":
+            raise NotConfigured("That mode needs an LLM; configure [llm].")
+        self.queries_inside += 1
+        try:
+            while request.query == "hold" and not self.held.is_set():
+                await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.queries_inside -= 1
+        passage = RankedPassage(
+            rank=1, score=0.5, id="a" * 32, title="T", text="x", document="u:1", location={"line": 3}
+        )
+        return QueryResponse(
+            query=request.query,
+            mode=request.mode or "hipporag2",
+            commit=7,
+            took_ms=0.1,
+            passages=[passage] * min(request.k, 1),
+            triples=[ScoredTriple(subject="s", predicate="p", object="o", score=1.0, kept=True)],
+            seeds=[SeedPhrase(phrase="s", weight=0.25)],
+        )
+
+    async def add(self, documents: Any) -> AddResponse:
+        uris = [str(document.get("id", number)) for number, document in enumerate(documents)]
+        self.documents_by_uri.update(zip(uris, documents, strict=True))
+        return AddResponse(accepted=len(uris), documents=uris)
+
+    async def remove(self, uris: Any) -> RemoveResponse:
+        missing = [uri for uri in uris if self.documents_by_uri.pop(uri, None) is None]
+        return RemoveResponse(removed=len(uris) - len(missing), missing=len(missing), missing_uris=missing)
+
+    async def documents(self, request: ListRequest) -> DocumentList:
+        uris = [uri for uri in sorted(self.documents_by_uri) if uri.startswith(request.prefix)]
+        return DocumentList(documents=[entry(uri) for uri in uris[: request.limit]])
+
+    async def show(self, key: str, limit: int) -> ShowDocument | None:
+        if key not in self.documents_by_uri:
+            return None
+        return ShowDocument(
+            document=entry(key),
+            source="added",
+            metadata={},
+            passages=[],
+            phrases=[],
+            triples=[],
+            counts={"limit": limit},
+        )
+
+    async def retry(self, uris: Any) -> RetryResponse:
+        return RetryResponse(requeued=0 if uris is None else len(uris))
+
+    def state(self) -> DaemonState:
+        return self.stage
+
+    async def status(self) -> Status:
+        return Status(
+            state=self.stage,
+            commit=7,
+            pending=0,
+            failed=0,
+            documents=len(self.documents_by_uri),
+            passages=0,
+            phrases=0,
+            triples=0,
+            edges=Edges(relation=1, context=2, synonym=3),
+            encoder="hash",
+            openie="rules",
+            sources=[SourceStatus(kind="folder", name="drive", state="following", lag=4)],
+            uptime_s=1.5,
+            rss_bytes=1,
+        )
+
+    async def wait(self, timeout_s: float | None) -> Status:
+        self.waits_inside += 1
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not self.held.is_set():
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            raise TimedOut(f"Not all was committed within {timeout_s} s.") from None
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.waits_inside -= 1
+        return await self.status()
+
+    async def export(self, format: ExportFormat) -> AsyncGenerator[bytes, None]:
+        self.export_formats.append(format)
+        if self.export_chunks < 0:
+            raise RuntimeError(SECRET)
+        for number in range(self.export_chunks):
+            self.exported += 1
+            yield json.dumps({"kind": "phrase", "text": f"{number}" * 1000}).encode() + b"\n"
+        if self.export_chunks == 1:
+            raise RuntimeError(SECRET)
+
+    async def import_openie(self, chunks: AsyncIterator[bytes]) -> ImportResponse:
+        async for chunk in chunks:
+            self.imported += len(chunk)
+        return ImportResponse(passages=1, triples=2, skipped=3)
+
+
+def entry(uri: str) -> DocumentEntry:
+    return DocumentEntry(
+        uri=uri, title=uri, state=DocumentState.INDEXED, passages=1, attempts=1, committed_at=utc_time(1_700_000_000.0)
+    )
+
+
+@dataclass
+class Served:
+    """A running server: `client` speaks to its Unix socket."""
+
+    server: ApiServer
+    memory: Memory
+    hub: EventHub
+    path: Path
+    client: httpx.Client
+    run: Callable[[Any], Any]
+
+    def connect(self) -> socket.socket:
+        """A bare connection, for what no HTTP library would send."""
+        plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        plain.settimeout(PATIENCE_S)
+        plain.connect(str(self.path))
+        return plain
+
+
+def memory_ports(memory: Memory, asks: AskPort | None = None) -> MemoryPorts:
+    """Those that no test of the API's edges asks for are left out: calling one fails the test."""
+    left_out: Any = None
+    return MemoryPorts(memory, memory, memory, left_out, left_out, left_out, left_out, asks)
+
+
+def api_server(
+    memory: Memory,
+    hub: EventHub,
+    settings: ApiSettings,
+    inherited: socket.socket | None = None,
+    asks: AskPort | None = None,
+    **more: Any,
+) -> ApiServer:
+    """A server whose memory is open."""
+    gate = StartupGate()
+    gate.open(memory_ports(memory, asks))
+    return ApiServer(StartupPorts(memory, hub), gate, settings, inherited, **more)
+
+
+@contextmanager
+def loop_in_thread() -> Iterator[Callable[[Any], Any]]:
+    """Gives a function that runs a coroutine on a loop in another thread and returns its result."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    def run(work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(PATIENCE_S)
+
+    try:
+        yield run
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(PATIENCE_S)
+        loop.close()
+
+
+@contextmanager
+def socket_folder() -> Iterator[Path]:
+    """A folder whose path is short enough for a Unix socket, wherever pytest keeps its own."""
+    with tempfile.TemporaryDirectory(prefix="hippod-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def served(
+    limits: ApiLimits | None = None,
+    asks: AskPort | None = None,
+    hub: EventHub | None = None,
+    tcp: tuple[str, int] | None = None,
+    token_file: Path | None = None,
+    **more: Any,
+) -> Iterator[Served]:
+    memory, hub = Memory(), hub or EventHub()
+    with socket_folder() as folder, loop_in_thread() as run:
+        path = folder / "s"
+        settings = ApiSettings(path, tcp=tcp, token_file=token_file, limits=limits or ApiLimits())
+
+        async def make() -> ApiServer:
+            return api_server(memory, hub, settings, asks=asks, **more)
+
+        server = run(make())
+        run(server.start())
+        transport = httpx.HTTPTransport(uds=str(path))
+        try:
+            with httpx.Client(transport=transport, base_url="http://hippod", timeout=PATIENCE_S) as client:
+                yield Served(server, memory, hub, path, client, run)
+        finally:
+            memory.held.set()
+            run(server.stop(5.0))
+
+
+def until(reached: Callable[[], bool], what: str) -> None:
+    """Returns once `reached()`, fails after a while."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not reached():
+        assert time.monotonic() < deadline, f"it never came to: {what}"
+        time.sleep(0.005)
+
+
+def read_all(plain: socket.socket) -> bytes:
+    """Everything up to the end of the connection, however it ends."""
+    found = b""
+    while True:
+        try:
+            chunk = plain.recv(65536)
+        except ConnectionResetError:
+            return found
+        if not chunk:
+            return found
+        found += chunk
+
+
+def read_one(plain: socket.socket) -> bytes:
+    """One answer with a Content-Length; the connection stays."""
+    found = b""
+    while b"\r\n\r\n" not in found:
+        chunk = plain.recv(65536)
+        assert chunk, "the connection ended before the answer's head did"
+        found += chunk
+    head, _, body = found.partition(b"\r\n\r\n")
+    length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    while len(body) < length:
+        chunk = plain.recv(65536)
+        assert chunk, "the connection ended before the answer did"
+        body += chunk
+    return head + b"\r\n\r\n" + body

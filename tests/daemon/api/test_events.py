@@ -1,0 +1,182 @@
+"""Events reach every reader as they happen; a slow reader loses some, is told how many, and costs nobody anything."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from daemon.api.event_hub import EventHub
+from daemon.api.settings import ApiLimits
+from daemon.contract.routes import Route
+from daemon.contract.status import Event
+from tests.daemon.api.harness import PATIENCE_S, served, until
+
+
+def events_in(lines: Iterator[str]) -> Iterator[Event]:
+    for line in lines:
+        if line.startswith("data: "):
+            yield Event.model_validate_json(line[6:])
+
+
+def test_a_reader_that_has_the_headers_misses_nothing_after_them() -> None:
+    with served() as api, api.client.stream("GET", Route.EVENTS) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        api.hub.publish("indexed", "file:///a", passages=3)
+        api.hub.publish("commit", commit=8)
+        found = events_in(answer.iter_lines())
+        first, second = next(found), next(found)
+        assert (first.event, first.uri, first.model_extra) == ("indexed", "file:///a", {"passages": 3})
+        assert (second.event, second.id) == ("commit", (first.id or 0) + 1)
+
+
+def test_no_character_that_ends_a_line_somewhere_ends_the_data() -> None:
+    with served() as api, api.client.stream("GET", Route.EVENTS) as answer:
+        api.hub.publish("failed", "file:///a", error="one\x85two\u2028three\u2029\x0b\x0c\x1c")
+        found = next(events_in(answer.iter_lines()))
+        assert found.model_extra == {"error": "one\x85two\u2028three\u2029\x0b\x0c\x1c"}
+
+
+def test_a_message_has_id_event_and_one_line_of_data() -> None:
+    with served() as api, api.client.stream("GET", Route.EVENTS) as answer:
+        api.hub.publish("failed", "file:///a\nb", error="two\nlines")
+        lines = [line for line in (next(stream) for stream in [answer.iter_lines()] * 6) if line]
+        assert [line.partition(":")[0] for line in lines] == ["", "id", "event", "data"]
+        assert json.loads(lines[3][6:])["error"] == "two\nlines"
+
+
+def test_every_reader_gets_every_event() -> None:
+    with (
+        served() as api,
+        api.client.stream("GET", Route.EVENTS) as one,
+        api.client.stream("GET", Route.EVENTS) as other,
+    ):
+        api.hub.publish("indexed", "u:1")
+        assert [next(events_in(each.iter_lines())).uri for each in (one, other)] == ["u:1", "u:1"]
+
+
+def test_a_quiet_stream_shows_that_it_lives() -> None:
+    with served(ApiLimits(heartbeat_s=0.05)) as api, api.client.stream("GET", Route.EVENTS) as answer:
+        lines = answer.iter_lines()
+        assert sum(next(lines).startswith(":") for _ in range(6)) == 3
+
+
+def test_readers_beyond_the_limit_are_told_to_come_back() -> None:
+    with served(ApiLimits(subscribers=1)) as api:
+        with api.client.stream("GET", Route.EVENTS):
+            refused = api.client.get(Route.EVENTS)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        until(lambda: status_of_events(api.client) == 200, "the place is free")
+
+
+def status_of_events(client: httpx.Client) -> int:
+    with client.stream("GET", Route.EVENTS) as answer:
+        return answer.status_code
+
+
+def test_a_reader_that_does_not_read_is_told_how_many_it_lost_and_holds_nobody_up() -> None:
+    hub = EventHub(capacity=100)
+    published = 3_000
+    with served(hub=hub) as api, api.connect() as plain:
+        plain.sendall(b"GET /v1/events HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert plain.recv(200).startswith(b"HTTP/1.1 200 ")
+        for number in range(published):
+            hub.publish("indexed", f"u:{number}", padding="x" * 1_000)
+            if number % 100 == 0:
+                assert api.client.get(Route.HEALTH).status_code == 200
+        hub.publish("last")
+        found = read_until_last(plain)
+    lost = sum((event.model_extra or {})["count"] for event in found if event.event == "lost")
+    kept = [event.uri for event in found if event.event == "indexed"]
+    assert lost > 0
+    assert lost + len(kept) == published
+    assert kept == sorted(kept, key=lambda uri: int(str(uri)[2:]))
+
+
+def read_until_last(plain: Any) -> list[Event]:
+    raw = b""
+    while b"event: last\n" not in raw or not raw.endswith(b"\n\n\r\n"):
+        raw += plain.recv(65_536)
+    lines = (line.decode() for line in raw.replace(b"\r\n", b"\n").split(b"\n"))
+    return list(events_in(lines))
+
+
+def test_a_reader_that_stops_reading_altogether_is_cut_off_in_the_end() -> None:
+    with served(ApiLimits(events_stall_s=0.2, subscribers=1)) as api, api.connect() as plain:
+        plain.sendall(b"GET /v1/events HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert plain.recv(200).startswith(b"HTTP/1.1 200 ")
+        for number in range(1_000):
+            api.hub.publish("indexed", f"u:{number}", padding="x" * 1_000)
+        until(lambda: status_of_events(api.client) == 200, "the place is free")
+
+
+def test_the_streams_end_when_the_daemon_stops() -> None:
+    with served() as api, api.client.stream("GET", Route.EVENTS) as answer:
+        lines = answer.iter_lines()
+        next(lines)
+        api.hub.publish("state", state="stopping")
+        api.run(api.server.stop(5.0))
+        assert [event.event for event in events_in(lines)] == ["state"]
+
+
+def test_the_hub_takes_events_from_any_thread_and_numbers_them_without_gaps() -> None:
+    async def collect() -> list[Event]:
+        hub = EventHub(capacity=10_000)
+        reader = hub.events()
+        threads = [threading.Thread(target=lambda: [hub.publish("x") for _ in range(500)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        found = [await asyncio.wait_for(anext(reader), PATIENCE_S) for _ in range(2_000)]
+        for thread in threads:
+            thread.join()
+        return found
+
+    found = asyncio.run(collect())
+    assert [event.id for event in found] == list(range(1, 2_001))
+
+
+def test_a_full_queue_drops_the_oldest_and_says_where() -> None:
+    async def collect() -> list[tuple[str, Any]]:
+        hub = EventHub(capacity=3)
+        reader = hub.events()
+        for number in range(5):
+            hub.publish("x", str(number))
+        hub.close()
+        return [(event.event, event.uri or (event.model_extra or {})["count"]) async for event in reader]
+
+    assert asyncio.run(collect()) == [("lost", 2), ("x", "2"), ("x", "3"), ("x", "4")]
+
+
+def test_a_reader_of_a_closed_hub_ends_at_once() -> None:
+    async def collect() -> list[Event]:
+        hub = EventHub()
+        hub.close()
+        return [event async for event in hub.events()]
+
+    assert asyncio.run(collect()) == []
+
+
+def test_publishing_after_the_loop_is_gone_harms_nobody() -> None:
+    hub = EventHub()
+
+    async def subscribe() -> None:
+        hub.events()
+
+    asyncio.run(subscribe())
+    hub.publish("x")
+
+
+def test_a_reader_that_is_given_up_while_it_waits_loses_nothing() -> None:
+    async def collect() -> list[str | None]:
+        hub = EventHub()
+        reader = hub.events()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await anext(reader)
+        hub.publish("x", "1")
+        return [(await anext(reader)).uri]
+
+    assert asyncio.run(collect()) == ["1"]

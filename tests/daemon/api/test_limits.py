@@ -1,0 +1,104 @@
+"""Each limit of the API holds at the socket, says which it was, and is counted."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from daemon.api.errors import TooManyRequests
+from daemon.api.middleware.peers import Peer
+from daemon.api.middleware.rate_limit import RateLimiter
+from daemon.api.settings import ApiLimits
+from daemon.contract.problem import Problem, ProblemType
+from daemon.contract.routes import Route
+from daemon.observe import metrics
+from tests.daemon.api.harness import served, until
+
+
+def refused(reason: str) -> float:
+    return metrics.REGISTRY.get_sample_value("hippod_http_refused_total", {"reason": reason}) or 0.0
+
+
+def test_a_client_that_asks_too_often_is_told_to_wait_and_then_served_again() -> None:
+    before = refused("too-many-requests")
+    with served(ApiLimits(requests_per_s=5.0)) as api:
+        answers = [api.client.get(Route.HEALTH) for _ in range(40)]
+        turned_away = [each for each in answers if each.status_code == 429]
+        assert {each.status_code for each in answers} == {200, 429}
+        assert all(each.headers["retry-after"] == "1" for each in turned_away)
+        found = Problem.model_validate_json(turned_away[0].content)
+        assert (found.type, "requests_per_s" in found.detail) == (ProblemType.TOO_MANY_REQUESTS, True)
+        until(lambda: api.client.get(Route.HEALTH).status_code == 200, "served again")
+    assert refused("too-many-requests") >= before + len(turned_away)
+
+
+def test_no_rate_is_no_limit() -> None:
+    with served(ApiLimits(requests_per_s=0.0)) as api:
+        assert {api.client.get(Route.HEALTH).status_code for _ in range(100)} == {200}
+
+
+def test_a_bucket_fills_as_time_goes_and_clients_do_not_share_it() -> None:
+    now = 0.0
+    rates = RateLimiter(10.0, lambda: now)
+    for _ in range(20):
+        rates.count("a")
+    with pytest.raises(TooManyRequests):
+        rates.count("a")
+    rates.count("b")
+    now = 0.5
+    for _ in range(5):
+        rates.count("a")
+    with pytest.raises(TooManyRequests):
+        rates.count("a")
+    now = 1_000.0
+    for _ in range(20):
+        rates.count("a")
+    with pytest.raises(TooManyRequests):
+        rates.count("a")
+
+
+def test_an_unknown_client_cannot_make_the_daemon_remember_without_end() -> None:
+    rates = RateLimiter(10.0)
+    for number in range(10_000):
+        rates.count(f"10.0.{number // 256}.{number % 256}")
+    assert len(rates._left) <= 4096
+
+
+@pytest.mark.parametrize(
+    ("peer", "client"),
+    [
+        (Peer("unix", 7, 1000, 1000), "uid 1000"),
+        (Peer("tcp", address="192.0.2.7"), "192.0.2.7"),
+        (Peer("tcp", address="2001:db8:1:2:aaaa::1"), "2001:db8:1:2::/64"),
+        (Peer("tcp", address="fe80::1%eth0"), "fe80::/64"),
+    ],
+)
+def test_a_client_is_a_user_or_an_address(peer: Peer, client: str) -> None:
+    assert peer.client == client
+
+
+def test_queries_beyond_the_limit_are_counted_by_what_there_was_too_much_of() -> None:
+    before = refused("queries")
+    with served(ApiLimits(queries=1)) as api, ThreadPoolExecutor(1) as pool:
+        held = pool.submit(api.client.post, Route.QUERY, json={"query": "hold"})
+        until(lambda: api.memory.queries_inside == 1, "a query under way")
+        assert metrics.REGISTRY.get_sample_value("hippod_http_under_way", {"kind": "queries"}) == 1
+        answer = api.client.post(Route.QUERY, json={"query": "more"})
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        api.memory.held.set()
+        assert held.result().status_code == 200
+    assert refused("queries") == before + 1
+    assert metrics.REGISTRY.get_sample_value("hippod_http_under_way", {"kind": "queries"}) == 0
+
+
+def test_open_connections_are_counted() -> None:
+    with served() as api:
+        held = [api.connect() for _ in range(5)]
+
+        def count() -> float:
+            return metrics.REGISTRY.get_sample_value("hippod_http_connections", {"side": "unix"}) or 0
+
+        until(lambda: count() >= 5, "five connections")
+        before = count()
+        for each in held:
+            each.close()
+        until(lambda: count() <= before - 5, "none of them")

@@ -1,0 +1,69 @@
+"""Stopping: what can end ends well, what cannot is cut, and it takes no longer than it was given."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from daemon.contract.problem import Problem, ProblemType
+from daemon.contract.routes import Route
+from tests.daemon.api.harness import Served, served, until
+
+
+def query(api: Served, text: str) -> httpx.Response:
+    return api.client.post(Route.QUERY, json={"query": text})
+
+
+def test_a_query_under_way_is_answered() -> None:
+    with served() as api, ThreadPoolExecutor(2) as pool:
+        asked = pool.submit(query, api, "hold")
+        until(lambda: api.memory.queries_inside == 1, "the query is under way")
+        stopping = pool.submit(api.run, api.server.stop(15.0))
+        until(lambda: not reachable(api), "nothing new is accepted")
+        api.memory.held.set()
+        assert asked.result().status_code == 200
+        stopping.result()
+
+
+def reachable(api: Served) -> bool:
+    try:
+        api.connect().close()
+    except OSError:
+        return False
+    return True
+
+
+def test_a_wait_is_told_that_the_daemon_stops() -> None:
+    with served() as api, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(api.client.post, Route.WAIT)
+        until(lambda: api.memory.waits_inside == 1, "the wait is under way")
+        api.run(api.server.stop(5.0))
+        answer = waiting.result()
+        assert answer.status_code == 503
+        assert Problem.model_validate_json(answer.content).type == ProblemType.NOT_READY
+
+
+def test_a_query_that_never_ends_is_cut_off() -> None:
+    with served() as api, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(query, api, "hold")
+        until(lambda: api.memory.queries_inside == 1, "the query is under way")
+        api.run(api.server.stop(1.5))
+        with pytest.raises(httpx.TransportError):
+            asked.result()
+        until(lambda: api.memory.cancelled == 1, "the port is told")
+        assert not api.path.exists()
+
+
+def test_a_client_that_does_not_read_does_not_hold_the_stop_up() -> None:
+    with served() as api, api.connect() as plain:
+        api.memory.export_chunks = 10_000_000
+        plain.sendall(b"GET /v1/export HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert plain.recv(100).startswith(b"HTTP/1.1 200 ")
+        api.run(api.server.stop(1.5))
+        assert not api.path.exists()
+
+
+def test_stopping_twice_is_stopping_once() -> None:
+    with served() as api:
+        api.run(api.server.stop(2.0))
+        api.run(api.server.stop(2.0))

@@ -1,0 +1,329 @@
+"""Over TCP nobody is served without the token, nor under a name that is not the daemon's."""
+
+import io
+import logging
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+import structlog
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+from structlog.testing import capture_logs
+
+from daemon.api.listen import ListenError, bind_tcp
+from daemon.api.middleware import tcp_auth
+from daemon.api.middleware.tcp_auth import host_name
+from daemon.api.settings import ApiLimits, ApiSettings
+from daemon.config import read_token
+from daemon.contract.problem import Problem, ProblemType
+from daemon.contract.routes import Route
+from daemon.mcp.http import McpApp
+from daemon.observe import logs
+from tests.daemon.api.harness import PATIENCE_S, Served, read_all, served, until
+from tests.daemon.other_sites import HEADERS_OF_OTHER_SITES
+
+TOKEN = "correct-horse-battery-staple"
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
+    path = tmp_path / "token"
+    path.write_text(TOKEN + "\n")
+    return path
+
+
+@pytest.fixture
+def api(token_file: Path) -> Iterator[Served]:
+    with served(tcp=("127.0.0.1", 0), token_file=token_file) as running:
+        yield running
+
+
+def get(api: Served, token: str | None = TOKEN, host: str | None = None, path: str = Route.STATUS) -> httpx.Response:
+    assert api.server.tcp_address is not None
+    port = api.server.tcp_address[1]
+    headers = {} if token is None else {"Authorization": f"Bearer {token}".rstrip()}
+    if host is not None:
+        headers["Host"] = host
+    return httpx.get(f"http://127.0.0.1:{port}{path}", headers=headers, timeout=PATIENCE_S)
+
+
+def test_the_token_lets_in(api: Served) -> None:
+    assert get(api).status_code == 200
+
+
+@pytest.mark.parametrize("path", [Route.STATUS, Route.HEALTH, Route.METRICS, Route.OPENAPI, "/v1/nothing"])
+@pytest.mark.parametrize("token", [None, "", "wrong", TOKEN[:-1], TOKEN + "x"])
+def test_without_the_token_nothing_is_served(api: Served, token: str | None, path: str) -> None:
+    answer = get(api, token, path=path)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert Problem.model_validate_json(answer.content).type == ProblemType.UNAUTHORISED
+    assert TOKEN not in answer.text
+
+
+def test_another_scheme_is_not_a_token(api: Served) -> None:
+    assert api.server.tcp_address is not None
+    url = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.STATUS}"
+    assert httpx.get(url, headers={"Authorization": f"Basic {TOKEN}"}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:7411", "localhost.evil.example", "127.0.0.1.evil.example"]
+)
+def test_another_host_is_refused_even_with_the_token(api: Served, host: str) -> None:
+    answer = get(api, host=host)
+    assert answer.status_code == 421
+    assert Problem.model_validate_json(answer.content).type == ProblemType.WRONG_HOST
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:7411", "127.0.0.1", "[::1]:7411"])
+def test_the_machine_itself_is_served_under_its_names(api: Served, host: str) -> None:
+    assert get(api, host=host).status_code == 200
+
+
+def test_a_new_token_counts_without_a_restart(api: Served, token_file: Path) -> None:
+    assert get(api).status_code == 200
+    token_file.write_text("another")
+    until(lambda: get(api, "another").status_code == 200, "the new token lets in")
+    assert get(api, TOKEN).status_code == 401
+
+
+@pytest.mark.parametrize("content", ["two words", "semi;colon", "x" * 5_000, "absent: nobody has written it"])
+def test_a_new_token_that_the_start_would_refuse_lets_nobody_in(
+    api: Served, token_file: Path, tmp_path: Path, content: str
+) -> None:
+    token_file.write_text(content)
+    for token in (content, TOKEN):
+        assert get(api, token).status_code == 401
+    with pytest.raises(ListenError, match="token"), served(tcp=("127.0.0.1", 0), token_file=token_file):
+        pass
+    token_file.write_text(TOKEN)
+    assert get(api).status_code == 200
+
+
+def test_a_token_file_that_turns_into_a_pipe_holds_nobody_up(api: Served, token_file: Path) -> None:
+    token_file.unlink()
+    os.mkfifo(token_file)
+    with capture_logs() as logged:
+        assert [get(api).status_code for _ in range(3)] == [401] * 3
+    [told] = [each for each in logged if each["event"] == "token_unreadable"]
+    assert "not a regular file" in told["error"]
+    assert api.client.get(Route.STATUS).status_code == 200
+    token_file.unlink()
+    token_file.write_text(TOKEN)
+    assert get(api).status_code == 200
+
+
+class Drive:
+    """Stands between the guard and its token file: reading waits until `back` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked, self.back = threading.Event(), threading.Event()
+        monkeypatch.setattr(tcp_auth, "read_token", self.read)
+
+    def read(self, path: Path) -> str:
+        self.asked.set()
+        self.back.wait(PATIENCE_S)
+        return read_token(path)
+
+
+def test_a_drive_that_hangs_under_the_token_file_holds_up_only_who_comes_with_a_token(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drive = Drive(monkeypatch)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(get, api)
+        try:
+            assert drive.asked.wait(PATIENCE_S)
+            assert api.client.get(Route.STATUS).status_code == 200
+            assert get(api, None).status_code == 401
+        finally:
+            drive.back.set()
+        assert waiting.result().status_code == 200
+
+
+def test_a_drive_that_does_not_come_back_lets_nobody_in_until_it_does(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drive = Drive(monkeypatch)
+    monkeypatch.setattr(tcp_auth, "TOKEN_READ_TIMEOUT_S", 0.1)
+    try:
+        with capture_logs() as logged:
+            assert [get(api).status_code for _ in range(2)] == [401] * 2
+        assert [each["event"] for each in logged].count("token_unreadable") == 1
+    finally:
+        drive.back.set()
+    monkeypatch.setattr(tcp_auth, "TOKEN_READ_TIMEOUT_S", PATIENCE_S)
+    assert get(api).status_code == 200
+
+
+@pytest.fixture
+def log_lines() -> Iterator[io.StringIO]:
+    """What hippod writes into its log, as it writes it."""
+    root, secrets, lines = logging.getLogger(), set(logs._secrets), io.StringIO()
+    level, handlers = root.level, list(root.handlers)
+    logs.setup("info", lines)
+    yield lines
+    root.setLevel(level)
+    for handler in [each for each in root.handlers if each not in handlers]:
+        root.removeHandler(handler)
+    for name in logs.OWN:
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    logs._secrets.clear()
+    logs._secrets.update(secrets)
+    logging.captureWarnings(False)
+    structlog.reset_defaults()
+
+
+def test_a_new_token_is_masked_in_the_log_as_soon_as_it_lets_in(
+    api: Served, token_file: Path, log_lines: io.StringIO
+) -> None:
+    token_file.write_text("another-token-0123456789")
+    assert get(api, "another-token-0123456789").status_code == 200
+    structlog.get_logger("daemon.tests").info("document_skipped", uri="file:///another-token-0123456789.txt")
+    assert '"event": "document_skipped"' in log_lines.getvalue()
+    assert "another-token" not in log_lines.getvalue()
+
+
+def test_without_its_file_no_token_is_right(api: Served, token_file: Path) -> None:
+    token_file.unlink()
+    assert get(api).status_code == 401
+    token_file.write_text("")
+    assert get(api).status_code == 401
+    assert get(api, "").status_code == 401
+    token_file.write_text(TOKEN)
+    assert get(api).status_code == 200
+
+
+def test_the_unix_socket_needs_no_token_and_no_host(api: Served) -> None:
+    assert api.client.get(Route.STATUS, headers={"Host": "anything"}).status_code == 200
+
+
+def test_a_page_of_another_origin_gets_no_permission(api: Served) -> None:
+    assert api.server.tcp_address is not None
+    url = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.QUERY}"
+    answer = httpx.options(url, headers={"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"})
+    assert answer.status_code == 403
+    assert not any(name.startswith("access-control") for name in answer.headers)
+
+
+def test_a_wildcard_address_answers_to_any_address_but_not_to_any_name(token_file: Path) -> None:
+    with served(tcp=("0.0.0.0", 0), token_file=token_file) as api:
+        assert get(api, host="192.0.2.7:7411").status_code == 200
+        assert get(api, host="evil.example").status_code == 421
+
+
+@pytest.mark.parametrize("content", [None, "", " \n"])
+def test_a_token_file_without_a_token_is_an_error_at_the_start(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "token"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ListenError, match="token"), served(tcp=("127.0.0.1", 0), token_file=path):
+        pass
+
+
+def test_tcp_without_a_token_file_is_an_error_at_the_start() -> None:
+    with pytest.raises(ListenError, match="token_file"), served(tcp=("127.0.0.1", 0)):
+        pass
+
+
+def test_another_token_file_counts_without_a_restart(api: Served, tmp_path: Path) -> None:
+    moved = tmp_path / "moved"
+    moved.write_text("moved")
+    api.server.use_token_file(moved)
+    assert get(api).status_code == 401
+    assert get(api, "moved").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("header", "name"), [("Box.lan.:80", "box.lan"), ("[::1]:80", "::1"), ("[::1]", "::1"), ("", ""), ("a", "a")]
+)
+def test_a_host_header_is_read_without_its_port(header: str, name: str) -> None:
+    assert host_name(header) == name
+
+
+def test_settings_keep_tcp_off_unless_told() -> None:
+    assert ApiSettings(Path("s")).tcp is None
+
+
+@pytest.mark.parametrize("headers", HEADERS_OF_OTHER_SITES)
+@pytest.mark.parametrize("path", [Route.STATUS, "/mcp"])
+def test_a_page_of_another_site_is_refused_even_with_the_token(
+    token_file: Path, path: str, headers: dict[str, str]
+) -> None:
+    with served(tcp=("127.0.0.1", 0), token_file=token_file, tcp_apps={"/mcp": page}) as api:
+        assert api.server.tcp_address is not None
+        url = f"http://127.0.0.1:{api.server.tcp_address[1]}{path}"
+        for method in ("GET", "POST"):
+            answer = httpx.request(method, url, headers={"Authorization": f"Bearer {TOKEN}", **headers})
+            assert answer.status_code == 403
+            assert Problem.model_validate_json(answer.content).type == ProblemType.FORBIDDEN
+            assert not any(name.startswith("access-control") for name in answer.headers)
+
+
+def test_its_own_page_gets_as_far_as_the_token(api: Served) -> None:
+    assert api.server.tcp_address is not None
+    base = f"http://127.0.0.1:{api.server.tcp_address[1]}"
+    own = {"Origin": base, "Sec-Fetch-Site": "same-origin"}
+    assert httpx.get(base + Route.STATUS, headers=own).status_code == 401
+    assert httpx.get(base + Route.STATUS, headers=own | {"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+
+
+async def page(scope: Scope, receive: Receive, send: Send) -> None:
+    await PlainTextResponse(f"the page at {scope['path']}")(scope, receive, send)
+
+
+def test_an_app_for_tcp_alone_stands_behind_the_same_guard(token_file: Path) -> None:
+    with served(tcp=("127.0.0.1", 0), token_file=token_file, tcp_apps={"/page": page}) as api:
+        assert get(api, None, path="/page/open").status_code == 401
+        assert get(api, host="evil.example", path="/page/open").status_code == 421
+        assert get(api, path="/page/open").text == "the page at /page/open"
+        assert get(api, path="/pages").status_code == 404
+        assert api.client.get("/page/open").status_code == 404
+
+
+def test_an_apps_body_that_does_not_come_is_answered_and_given_up(token_file: Path) -> None:
+    """What agents send to the app that is served to them, which the SDK reads."""
+    agents = McpApp("/nowhere", write=False)
+    with served(
+        ApiLimits(body_grace_s=0.2), tcp=("127.0.0.1", 0), token_file=token_file, tcp_apps={"/mcp": agents}
+    ) as api:
+        api.run(agents.start())
+        assert api.server.tcp_address is not None
+        with socket.create_connection(api.server.tcp_address, timeout=PATIENCE_S) as plain:
+            head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n"
+            plain.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode())
+            answer = read_all(plain)
+        api.run(agents.stop())
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert Problem.model_validate_json(answer.partition(b"\r\n\r\n")[2]).type == ProblemType.TOO_SLOW
+
+
+def test_an_answer_on_a_connection_that_was_used_before_does_not_wait_for_its_head_to_be_acknowledged() -> None:
+    with bind_tcp("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()) as _client:
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_backup_is_not_taken_over_tcp(api: Served, tmp_path: Path) -> None:
+    assert api.server.tcp_address is not None
+    url = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.BACKUP}"
+    answer = httpx.post(url, headers={"Authorization": f"Bearer {TOKEN}"}, json={"directory": str(tmp_path / "b")})
+    assert answer.status_code == 403
+    assert not (tmp_path / "b").exists()
+
+
+def test_who_is_turned_away_is_logged_once_with_its_address_and_without_what_it_sent(api: Served) -> None:
+    with capture_logs() as logged:
+        for _ in range(5):
+            get(api, "a-wrong-secret")
+    told = [each for each in logged if each["event"] == "turned_away"]
+    assert [(each["status"], each["address"]) for each in told] == [(401, "127.0.0.1")]
+    assert "a-wrong-secret" not in str(logged)

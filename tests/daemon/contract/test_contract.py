@@ -1,0 +1,147 @@
+"""The JSON of the socket and of `hippoctl --json`: its names are promises to scripts."""
+
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from daemon import contract
+from daemon.contract.base import utc_time
+from daemon.contract.documents import DocumentEntry, DocumentState
+from daemon.contract.query import QueryRequest, QueryResponse
+from daemon.contract.retrieval import Mode
+from daemon.contract.routes import Route, document_path
+from daemon.contract.show import ShowPhrase, ShowResponse
+from daemon.contract.status import Event, Status
+
+MODULES = [import_module(each.name) for each in pkgutil.iter_modules(contract.__path__, "daemon.contract.")]
+NAMES = {
+    "Status": "state commit pending failed documents passages phrases triples edges encoder openie sources uptime_s rss_bytes",
+    "Edges": "relation context synonym",
+    "SourceStatus": "kind name state lag",
+    "QueryResponse": "query mode commit took_ms passages triples seeds",
+    "RankedPassage": "rank score id title text document location",
+    "ScoredTriple": "subject predicate object score kept",
+    "SeedPhrase": "phrase weight",
+    "AskResponse": "question answer citations steps tokens took_ms",
+    "Citation": "rank document title text",
+    "Tokens": "prompt completion",
+    "AddResponse": "accepted documents",
+    "RemoveResponse": "removed missing",
+    "DocumentEntry": "uri title state error passages attempts modified_at committed_at",
+    "RetryResponse": "requeued",
+    "Event": "time event uri",
+    "ImportResponse": "passages triples skipped",
+    "EvalResponse": "n recall all took_ms",
+    "Percentiles": "p50 p95",
+}
+
+
+@pytest.mark.parametrize("model", NAMES)
+def test_a_response_has_the_names_of_the_contract(model: str) -> None:
+    [found] = {getattr(module, model) for module in MODULES if hasattr(module, model)}
+    assert set(NAMES[model].split()) <= set(found.model_fields)
+
+
+def test_every_mode_of_the_contract_has_its_name() -> None:
+    assert {str(mode) for mode in Mode} >= {"hipporag2", "query-to-node", "ner-to-node", "hipporag", "dense", "bm25"}
+
+
+def test_a_client_imports_nothing_of_the_server() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", f"import sys, {', '.join(each.__name__ for each in MODULES)}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[3],
+    ).stdout.split()
+    heavy = {
+        "fastapi",
+        "starlette",
+        "uvicorn",
+        "numpy",
+        "torch",
+        "lancedb",
+        "store",
+        "consumers",
+        "structlog",
+    }
+    assert not heavy & set(found)
+    declarations = {"memory", "memory.retrieval", "memory.retrieval.modes", "memory.retrieval.settings"}
+    assert {name for name in found if name.split(".")[0] == "memory"} == declarations
+    assert not any(name.startswith("daemon.") and not name.startswith("daemon.contract") for name in found)
+
+
+def test_a_request_with_an_unknown_key_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        QueryRequest.model_validate({"query": "x", "topk": 3})
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "x" * 40_000])
+def test_a_query_without_words_or_without_end_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError):
+        QueryRequest(query=text)
+
+
+def test_an_older_client_passes_over_what_a_newer_daemon_adds() -> None:
+    assert not hasattr(DocumentEntry.model_validate(plain_entry() | {"colour": "green"}), "colour")
+
+
+def test_what_an_event_tells_beyond_the_fixed_names_is_kept() -> None:
+    event = Event.model_validate_json(
+        '{"time": "2026-01-02T03:04:05Z", "event": "indexed", "uri": "u:1", "passages": 3}'
+    )
+    assert event.model_dump(mode="json") == {
+        "time": "2026-01-02T03:04:05Z",
+        "event": "indexed",
+        "uri": "u:1",
+        "passages": 3,
+    }
+
+
+def test_notes_and_explanations_stand_in_the_answer_only_when_there_are_any() -> None:
+    bare = QueryResponse(query="q", mode="dense", commit=1, took_ms=1.0, passages=[], triples=[], seeds=[])
+    assert set(bare.model_dump()) == set(NAMES["QueryResponse"].split())
+    assert bare.model_copy(update={"note": "fell back"}).model_dump()["note"] == "fell back"
+
+
+def test_a_document_without_an_error_says_null() -> None:
+    assert DocumentEntry.model_validate(plain_entry()).model_dump(mode="json")["error"] is None
+
+
+def test_times_are_utc_and_say_so() -> None:
+    entry = DocumentEntry.model_validate(plain_entry() | {"modified_at": utc_time(1_700_000_000.25)})
+    assert '"modified_at":"2023-11-14T22:13:20.250000Z"' in entry.model_dump_json()
+
+
+@given(st.text(min_size=1))
+def test_any_key_survives_the_path_it_is_put_into(key: str) -> None:
+    path = document_path(key)
+    assert path.isascii()
+    assert path.count("/") == Route.DOCUMENTS.count("/") + 1
+    assert unquote(path.rpartition("/")[2], errors="strict") == key
+
+
+def test_show_answers_are_told_apart_by_their_kind() -> None:
+    phrase = ShowPhrase(text="x", passages=[], relations=[], synonyms=[], triples=[], counts={})
+    assert TypeAdapter(ShowResponse).validate_json(phrase.model_dump_json()) == phrase
+
+
+def test_a_status_survives_the_way_there_and_back() -> None:
+    text = (
+        '{"state":"ready","commit":1,"pending":0,"failed":0,"documents":1,"passages":1,"phrases":2,"triples":1,'
+        '"edges":{"relation":1,"context":2,"synonym":0},"encoder":"e","openie":"rules",'
+        '"sources":[{"kind":"folder","name":"n","state":"following","lag":null,"path":"/x"}],"uptime_s":1.0,"rss_bytes":5}'
+    )
+    assert Status.model_validate_json(text).model_dump_json() == text
+
+
+def plain_entry() -> dict[str, object]:
+    return {"uri": "u:1", "title": "t", "state": DocumentState.INDEXED, "passages": 1, "attempts": 1}

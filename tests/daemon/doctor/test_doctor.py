@@ -1,0 +1,468 @@
+"""`hippod --inspect` finds the commonest mistakes: each is made here, and found with what to do about it."""
+
+import grp
+import json
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from daemon.config import Config, load_config
+from daemon.contract.finding import Finding
+from daemon.doctor import inspect
+from daemon.doctor.disk import disk
+from daemon.doctor.folders import drive, file_system, hard_links
+from daemon.doctor.formats import formats
+from daemon.doctor.listening import listening
+from daemon.doctor.machine import files, memory, versions
+from daemon.doctor.models import encoder, llm
+from daemon.doctor.secrets import secrets
+from daemon.doctor.store import store, writable
+from daemon.sources.kafka.kind import KAFKA
+from memory.encoder.hashing import DEFAULT_DIM, NAME
+from memory.encoder.registry import BACKENDS as ENCODERS
+from store.log import commits
+from store.log.store_lock import StoreLock, holder
+from store.store import Store
+from store.types import EncoderIdentity
+from tests.e2e.real_hippod import NO_PRIVILEGE, clean_environment, write_config
+from tests.memory.llm.model_server import ModelServer, Status, obedient
+
+HASH = EncoderIdentity(NAME, DEFAULT_DIM)
+Configured = Callable[..., Config]
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> Configured:
+    """A configuration with a store in the test's folder and these further sections."""
+
+    def make(**sections: Any) -> Config:
+        sections = {"store": {"path": str(tmp_path / "store")}, "encoder": {"backend": "hash"}} | sections
+        return load_config(write_config(tmp_path / "hippod.toml", sections), {"HOME": str(tmp_path)})
+
+    return make
+
+
+def named(found: Iterator[Finding], name: str) -> Finding:
+    """The worst finding of that name."""
+    mine = [each for each in found if each.name == name]
+    assert mine, f"nothing was found about {name}"
+    return max(mine, key=lambda each: ("ok", "warn", "fail").index(each.status))
+
+
+def bad(found: Iterator[Finding], name: str, *said: str, status: str = "fail") -> None:
+    finding = named(found, name)
+    assert finding.status == status, finding
+    assert all(word in f"{finding.detail} {finding.hint}" for word in said), finding
+    assert finding.hint, finding
+
+
+def make(folder: Path, identity: EncoderIdentity = HASH, *, saved: bool = False) -> None:
+    with Store(folder, identity) as opened:
+        if saved:
+            assert opened.save()
+
+
+# The document formats.
+
+
+def test_a_format_whose_library_is_missing(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "PDF" in named(formats(configured()), "formats").detail
+    monkeypatch.setattr(sys.modules["daemon.doctor.formats"], "find_spec", lambda name: None if "pdf" in name else 1)
+    bad(formats(configured()), "formats", "PDF", "pypdfium2", "make install")
+
+
+# The store.
+
+
+def test_a_store_of_another_encoder(configured: Configured, tmp_path: Path) -> None:
+    make(tmp_path / "store", EncoderIdentity("someone/else", 768))
+    bad(store(configured()), "store encoder", "someone/else (768 dimensions)", NAME, "[encoder]")
+
+
+def test_a_store_of_a_newer_format(configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commits, "FORMAT", 999)
+    make(tmp_path / "store")
+    bad(store(configured()), "store", "format 999", "upgrade")
+
+
+def test_a_store_that_is_damaged(configured: Configured, tmp_path: Path) -> None:
+    make(tmp_path / "store")
+    for file in (tmp_path / "store" / "commits.lance").rglob("*.lance"):
+        os.truncate(file, 10)
+    bad(store(configured()), "store", "cannot be read", "--restore")
+
+
+def test_a_restore_that_was_interrupted(configured: Configured, tmp_path: Path) -> None:
+    make(tmp_path / "store")
+    (tmp_path / "store" / "restoring").touch()
+    bad(store(configured()), "store", "interrupted")
+
+
+def test_a_clock_that_is_behind_the_last_commit(
+    configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = time.time() + 86_400
+    with monkeypatch.context() as clock:
+        clock.setattr(commits.time, "time", lambda: later)
+        make(tmp_path / "store")
+    bad(store(configured()), "clock", "timedatectl", status="warn")
+
+
+def test_a_snapshot_that_is_damaged(configured: Configured, tmp_path: Path) -> None:
+    make(tmp_path / "store", saved=True)
+    assert named(store(configured()), "snapshot").status == "ok"
+    [place] = (tmp_path / "store").glob("snapshot-*")
+    victim = max(place.glob("*.npy"), key=lambda path: path.stat().st_size)
+    victim.write_bytes(victim.read_bytes()[:-1] + b"?")
+    bad(store(configured()), "snapshot", "damaged", "nothing is lost", status="warn")
+
+
+def test_a_snapshot_that_is_old(configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "store", saved=True)
+    monkeypatch.setattr(sys.modules["daemon.doctor.store"], "MANY_COMMITS", -1)
+    bad(store(configured()), "snapshot", "[schedule] snapshot", status="warn")
+
+
+def test_a_lock_names_its_holder_and_one_that_is_left_is_none(configured: Configured, tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    make(folder)
+    assert "last held by process" in named(store(configured()), "lock").detail
+    with Store(folder, HASH):
+        assert holder(folder) == os.getpid()
+        assert f"held by process {os.getpid()}" in named(store(configured()), "lock").detail
+    assert holder(folder) is None
+
+
+def test_entries_of_another_user_in_the_store(configured: Configured, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    make(tmp_path / "store")
+    os.chown(tmp_path / "store" / "head", 65534, -1)
+    bad(store(configured()), "store directory", "another user", "chown", status="warn")
+
+
+def test_entries_that_go_while_they_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "store")
+
+    scandir = os.scandir
+
+    def with_one_gone(folder: Path) -> list[Any]:
+        (folder / "gone").touch()
+        entries = list(scandir(folder))
+        (folder / "gone").unlink()
+        return entries
+
+    with monkeypatch.context() as listing:
+        listing.setattr(os, "scandir", with_one_gone)
+        listing.setattr(os, "listdir", lambda folder: [entry.name for entry in with_one_gone(Path(folder))])
+        assert writable(tmp_path / "store").status == "ok"
+
+
+# Room on the disk.
+
+
+def on_disk(config: Config) -> Finding:
+    return named(inspect(config), "disk")
+
+
+def test_a_disk_that_is_full_is_a_failure_and_little_room_a_warning(
+    configured: Configured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def free(size: int) -> None:
+        usage = SimpleNamespace(total=1 << 40, used=(1 << 40) - size, free=size)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _place: usage)
+
+    free(0)
+    bad(disk(configured()), "disk", "0 MiB free", "make room", "[store] path")
+    free(500 << 20)
+    bad(disk(configured()), "disk", "500 MiB free", "1,024 MiB should stay free", status="warn")
+    free(2 << 30)
+    assert named(disk(configured()), "disk").status == "ok"
+
+
+def test_a_table_needs_as_much_room_as_it_takes(
+    configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "store")
+    with (tmp_path / "store" / "passages.lance" / "large").open("wb") as file:
+        file.truncate(3 << 30)  # a hole: it takes no room here
+    usage = SimpleNamespace(total=1 << 40, used=0, free=2 << 30)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _place: usage)
+    bad(disk(configured()), "disk", "2,048 MiB free", "3,072 MiB should stay free", status="warn")
+
+
+def test_a_disk_without_inodes(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = SimpleNamespace(total=1 << 40, used=0, free=1 << 40)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _place: usage)
+    for left, status in ((5_000, "warn"), (3, "fail")):
+        inodes = SimpleNamespace(f_files=1 << 20, f_favail=left)
+        monkeypatch.setattr(os, "statvfs", lambda _place, now=inodes: now)
+        bad(disk(configured()), "disk", f"{left:,} inodes", status=status)
+
+
+def test_the_disk_of_a_store_at_the_default_place_or_one_from_the_environment(tmp_path: Path) -> None:
+    file = write_config(tmp_path / "hippod.toml", {"encoder": {"backend": "hash"}})
+    by_default = load_config(file, {"HOME": str(tmp_path)})
+    assert by_default.store.path.is_relative_to(tmp_path)
+    assert f"at {tmp_path}" in on_disk(by_default).detail
+    (tmp_path / "elsewhere").mkdir()
+    told = load_config(file, {"HOME": str(tmp_path), "HIPPOD_STORE__PATH": str(tmp_path / "elsewhere")})
+    assert on_disk(told).detail.endswith(f"at {tmp_path / 'elsewhere'}")
+
+
+# The socket.
+
+
+def test_a_socket_that_systemd_made_with_another_mode_or_group(configured: Configured, tmp_path: Path) -> None:
+    groups = sorted({grp.getgrgid(gid).gr_name for gid in (os.getgid(), *os.getgroups())})
+    place = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(place))  # the absolute path may be too long
+        place.chmod(0o660)
+        assert list(listening(configured(api={"socket": str(place)}))) == []
+        same = {"socket": str(place), "mode": "0660", "group": grp.getgrgid(place.stat().st_gid).gr_name}
+        assert list(listening(configured(api=same))) == []
+        place.chmod(0o600)
+        bad(
+            listening(configured(api=same)),
+            "socket rights",
+            "has mode 0600, [api] mode is 0660",
+            "systemctl edit hippod.socket",
+            "SocketMode=0660",
+            status="warn",
+        )
+        assert list(listening(configured(api={"socket": str(place)}))) == []  # what is not written is not missed
+        place.chmod(0o660)
+        another = next(each.gr_name for each in grp.getgrall() if each.gr_name not in groups)
+        bad(
+            listening(configured(api=same | {"group": another})),
+            "socket rights",
+            f"[api] group is {another}",
+            f"SocketGroup={another}",
+            status="warn",
+        )
+        assert any(each.name == "socket rights" for each in inspect(configured(api=same | {"group": another})))
+    place.unlink()
+    assert list(listening(configured(api=same))) == []
+
+
+# Secrets, packages, memory, files.
+
+
+def test_secrets_that_others_may_read(configured: Configured, tmp_path: Path) -> None:
+    token, key = tmp_path / "token", tmp_path / "key"
+    token.write_text("short")
+    key.write_text("k" * 40)
+    token.chmod(0o644)
+    key.chmod(0o660)
+    llm_section = {"base_url": "http://127.0.0.1:1/v1", "model": "m", "api_key_file": str(key)}
+    config = configured(api={"tcp": "127.0.0.1:7411", "token_file": str(token)}, llm=llm_section)
+    bad(secrets(config), "token_file", "every user", f"chmod o-rwx {token}", status="warn")
+    bad(secrets(config), "token", "5 characters", "openssl rand", status="warn")
+    bad(secrets(config), "api_key_file", "changed by its group", status="warn")
+    token.write_text("t" * 40)
+    for path in (token, key):
+        path.chmod(0o600)
+    assert {finding.status for finding in secrets(config)} == {"ok"}
+
+
+def test_a_package_of_another_version(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert named(versions(configured()), "packages").status == "ok"
+    installed = {"torch": "1.0.0", "lancedb": "0.40.0"}
+    monkeypatch.setattr("daemon.doctor.machine.requires", lambda _name: ["torch==2.13.0", "nowhere-to-be-found>=1"])
+    monkeypatch.setattr("daemon.doctor.machine.version", lambda name: installed[name])
+    with pytest.raises(KeyError):
+        list(versions(configured()))  # what is not foreseen is a finding of its own
+    assert any(each.name == "versions" and "KeyError" in each.detail for each in inspect(configured()))
+    monkeypatch.setattr("daemon.doctor.machine.requires", lambda _name: ["torch==2.13.0"])
+    bad(versions(configured()), "packages", "torch is 1.0.0, hippod was made with 2.13.0")
+
+
+def test_too_little_memory(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert named(memory(configured()), "memory").status == "ok"
+    huge = replace(ENCODERS["hash"], memory_bytes=1 << 50)
+    monkeypatch.setitem(ENCODERS, "hash", huge)
+    bad(memory(configured()), "memory", "GiB of swap", "more memory")
+
+
+def test_enough_open_files(configured: Configured) -> None:
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 8192:
+        pytest.skip("this machine has too few")
+    assert named(files(configured()), "open files").status == "ok"
+
+
+# Folders.
+
+
+def test_a_network_drive_that_is_not_polled(tmp_path: Path) -> None:
+    folder = tmp_path / "drive"
+    folder.mkdir()
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "22 1 0:20 / / rw shared:1 - ext4 /dev/sda1 rw\n"
+        f"40 22 0:33 / {folder} rw,relatime shared:5 - nfs4 server:/export rw,vers=4.2\n"
+        f"41 22 0:34 / {folder}-other rw - cifs //server/share rw\n"
+    )
+    assert (file_system(folder, mounts), file_system(tmp_path, mounts)) == ("nfs4", "ext4")
+    bad(drive(folder, False, mounts), f"drive {folder}", "nfs4", "polling = true", status="warn")
+    assert named(drive(folder, True, mounts), f"drive {folder}").status == "ok"
+    assert list(drive(tmp_path, False, mounts)) == []
+    assert file_system(tmp_path, tmp_path / "absent") == ""
+
+
+def test_hard_links_that_the_kernel_does_not_guard(tmp_path: Path) -> None:
+    setting = tmp_path / "protected_hardlinks"
+    setting.write_text("0\n")
+    bad(hard_links(setting), "hard links", "sysctl", status="warn")
+    setting.write_text("1\n")
+    assert list(hard_links(setting)) == []
+
+
+# The encoder, the model's server, brokers.
+
+
+def test_an_encoder_that_is_not_on_this_machine(configured: Configured, tmp_path: Path) -> None:
+    empty = tmp_path / "model"
+    empty.mkdir()
+    library = {"backend": "sentence-transformers"}
+    bad(encoder(configured(encoder={**library, "model": str(empty)})), "encoder model", "safetensors")
+    bad(encoder(configured(encoder={**library, "model": "no-one/has-this"})), "encoder model", "not on this machine")
+    assert named(encoder(configured(encoder=library)), "encoder model").status == "ok"
+    away = {"backend": "openai", "model": "m", "base_url": "http://127.0.0.1:1/v1"}
+    bad(encoder(configured(encoder=away)), "encoder model", "does not answer", "[encoder] base_url")
+
+
+def test_a_model_server_is_asked_for_real(configured: Configured) -> None:
+    def section(url: str, timeout_s: float = 60.0) -> Config:
+        return configured(llm={"base_url": url, "model": "m", "timeout_s": timeout_s})
+
+    with ModelServer(obedient) as server:
+        assert named(llm(section(server.url)), "llm").status == "ok"
+        assert [call.purpose for call in server.calls] == ["probe"]
+        server.script = lambda _call: Status(401)
+        bad(llm(section(server.url)), "llm", "401")
+    bad(llm(section("http://127.0.0.1:1/v1")), "llm", "127.0.0.1:1", "[llm] base_url")
+    with socket.create_server(("127.0.0.1", 0)) as idle:  # takes connections and never says a word
+        bad(llm(section(f"http://127.0.0.1:{idle.getsockname()[1]}/v1", 0.5)), "llm")
+    assert named(llm(configured()), "llm").status == "ok"
+
+
+def test_a_broker_that_cannot_be_reached(configured: Configured) -> None:
+    config = configured(kafka=[{"brokers": ["127.0.0.1:1"], "topics": ["news"]}])
+    bad(KAFKA.inspect(config.tables(KAFKA)), "kafka news", "127.0.0.1:1", "brokers")
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+        threading.Thread(target=broker.accept, daemon=True).start()
+        up = configured(kafka=[{"brokers": [f"127.0.0.1:{broker.getsockname()[1]}"], "topics": ["news"]}])
+        assert named(KAFKA.inspect(up.tables(KAFKA)), "kafka news").status == "ok"
+
+
+# Through the door.
+
+
+def test_hippod_prints_what_it_finds_and_permissions_apply(tmp_path: Path) -> None:
+    drive_ = tmp_path / "drive"
+    drive_.mkdir()
+    (drive_ / "secret.txt").write_text("x")
+    (drive_ / "secret.txt").chmod(0)
+    (drive_ / "room").mkdir(mode=0)
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o555)
+    sections = {
+        "store": {"path": str(closed / "store")},
+        "encoder": {"backend": "hash"},
+        "folder": [{"path": str(drive_)}],
+    }
+    config = write_config(tmp_path / "hippod.toml", sections)
+    done = subprocess.run(
+        [sys.executable, "-c", NO_PRIVILEGE, "-m", "daemon.main", "--config", str(config), "--inspect"],
+        env=clean_environment(tmp_path),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300)),
+    )
+    assert done.returncode == 0, done.stderr
+    found = [Finding(**each) for each in json.loads(done.stdout)["findings"]]
+    bad(iter(found), f"drive {drive_}", "2 cannot be read", "setfacl")
+    bad(iter(found), "store directory", "cannot be written", "chmod u+rwx")
+    bad(iter(found), "open files", "only 300 open files", "LimitNOFILE", status="warn")
+    assert not (closed / "store").exists()
+
+
+def inspected_by_another(tmp_path: Path, **sections: Any) -> dict[str, Finding]:
+    """What `hippod --inspect` finds as a user to whom permissions apply."""
+    config = write_config(tmp_path / "hippod.toml", {"encoder": {"backend": "hash"}} | sections)
+    done = subprocess.run(
+        [sys.executable, "-c", NO_PRIVILEGE, "-m", "daemon.main", "--config", str(config), "--inspect"],
+        env=clean_environment(tmp_path),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "itself failed" not in done.stdout
+    return {each["name"]: Finding(**each) for each in json.loads(done.stdout)["findings"]}
+
+
+@pytest.fixture
+def shut(tmp_path: Path) -> Path:
+    """A directory that is another user's alone, as the package's /var/lib/hippod is."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a directory away")
+    place = tmp_path / "shut"
+    make(place / "store")
+    os.chown(place, 65534, -1)
+    place.chmod(0o700)
+    return place
+
+
+@pytest.mark.parametrize("below", ["", "store", "store/not/yet"])
+def test_a_store_that_another_user_keeps_to_himself_is_no_fault(tmp_path: Path, shut: Path, below: str) -> None:
+    found = inspected_by_another(tmp_path, store={"path": str(shut / below)})
+    for name in ("store directory", "memory"):
+        assert (found[name].status, found[name].hint) == ("warn", "run `sudo hippoctl doctor`"), found[name]
+        assert "cannot be seen by this user" in found[name].detail
+    assert found["disk"].detail.endswith(f"at {shut}")
+    assert {"fail"} & {each.status for each in found.values()} == set()
+
+
+def test_a_link_to_what_another_user_keeps_to_himself(tmp_path: Path, shut: Path) -> None:
+    (tmp_path / "link").symlink_to(shut / "store")
+    found = inspected_by_another(tmp_path, store={"path": str(tmp_path / "link")})
+    assert found["store directory"].detail == f"{tmp_path / 'link'} cannot be seen by this user"
+
+
+def test_tables_that_another_user_keeps_to_himself_are_not_taken_for_damaged(tmp_path: Path, shut: Path) -> None:
+    shut.chmod(0o755)
+    for place in (shut / "store", *(shut / "store").iterdir()):
+        os.chown(place, 65534, -1)
+        place.chmod(0o700 if place.is_dir() else 0o600)
+    (shut / "store").chmod(0o755)
+    config = {"path": str(shut / "store")}
+    found = inspected_by_another(tmp_path, store=config)
+    assert (found["store"].status, found["store"].hint) == ("warn", "run `sudo hippoctl doctor`")
+    bad(iter(found.values()), "store directory", "owned by uid 65534", "chown")
+    with StoreLock(shut / "store"):  # a hippod runs: it writes, so this user is only another one
+        held = inspected_by_another(tmp_path, store=config)["store directory"]
+        assert (held.status, held.hint) == ("warn", "run `sudo hippoctl doctor`")
+        assert f"process {os.getpid()} has it open" in held.detail
+
+
+def test_a_model_that_another_user_keeps_to_himself(tmp_path: Path, shut: Path) -> None:
+    section = {"backend": "sentence-transformers", "model": str(shut / "model")}
+    found = inspected_by_another(tmp_path, store={"path": str(tmp_path / "store")}, encoder=section)
+    assert (found["encoder model"].status, found["encoder model"].hint) == ("warn", "run `sudo hippoctl doctor`")

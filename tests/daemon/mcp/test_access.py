@@ -1,0 +1,167 @@
+"""Who gets in, and who may write: reading alone by default, and over TCP nothing without the token."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from cli.client.address import Address
+from cli.commands.mcp import CONFIG_VARIABLE, configured
+from cli.errors import CommandError
+from daemon.mcp.tools import TOOLS
+from tests.daemon.mcp.sdk_client import TOKEN, WAYS, command, talk, url, with_tcp
+from tests.e2e.real_hippod import ROOT, Daemon, clean_environment, write_config
+
+OFFER = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": CLIENT}
+ACCEPT = {"accept": "application/json, text/event-stream"}
+LET_IN = {"authorization": f"Bearer {TOKEN}", **ACCEPT}
+
+
+async def names(client: Client) -> list[str]:
+    return [tool.name for tool in (await client.list_tools()).tools]
+
+
+async def refused(client: Client) -> None:
+    assert await names(client) == ["search", "ask", "show", "status"]
+    for tool, arguments in (("add", {"text": "x"}), ("forget", {"uris": ["added:note-001"]})):
+        with pytest.raises(MCPError, match=r"writing is off here.*write = true"):
+            await client.call_tool(tool, arguments)
+
+
+def piped(words: list[str], sent: str, environment: dict[str, str]) -> dict[Any, Any]:
+    """The answers by id. Standard input stays open until the last question, 1, has its answer: its end ends the server."""
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as server:
+        assert server.stdin is not None and server.stdout is not None
+        server.stdin.write(sent.encode("utf-8", "surrogatepass"))
+        server.stdin.flush()
+        answers: dict[Any, Any] = {}
+        while 1 not in answers:
+            line = server.stdout.readline()
+            assert line, f"it ended after {answers}"
+            answer = json.loads(line)
+            answers[answer.get("id")] = answer
+        server.stdin.close()
+        assert server.wait(60) == 0
+    return answers
+
+
+def test_hippoctl_mcp_only_reads_unless_it_is_told_otherwise(memory: Daemon) -> None:
+    talk(memory, WAYS[0], refused)
+    assert "added:note-001" in memory.documents()
+
+
+def test_hippoctl_mcp_asks_the_configuration_about_writing(memory: Daemon, tmp_path: Path) -> None:
+    sections = {"api": {"socket": str(memory.socket)}, "mcp": {"write": True}}
+    config = write_config(tmp_path / "config.toml", sections)
+    words = [part for part in command(memory) if part not in ("--socket", str(memory.socket))]
+    environment = clean_environment(tmp_path) | {"HIPPOD_CONFIG": str(config)}
+    answers = piped(words, "\n".join(map(json.dumps, [HELLO, OFFER])) + "\n", environment)
+    assert "add" in [tool["name"] for tool in answers[1]["result"]["tools"]]
+
+
+@pytest.mark.parametrize(
+    ("written", "variable", "writes"),
+    [
+        ("", None, False),
+        ("[mcp]\nwrite = false\n", None, False),
+        ("[mcp]\nwrite = true\n", None, True),
+        ("[mcp]\nwrite = true\n", "false", False),
+        ("", "TRUE", True),
+    ],
+)
+def test_writing_is_off_unless_the_configuration_says_true(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, variable: str | None, writes: bool
+) -> None:
+    (tmp_path / "c.toml").write_text(written)
+    monkeypatch.delenv(CONFIG_VARIABLE, raising=False)
+    if variable is not None:
+        monkeypatch.setenv(CONFIG_VARIABLE, variable)
+    assert configured(Address(tmp_path / "s", "here", tmp_path / "c.toml")) is writes
+    assert configured(Address(tmp_path / "s", "--socket")) is (variable == "TRUE")
+
+
+@pytest.mark.parametrize("written", ['write = "yes"', "write = 1"])
+def test_another_word_about_writing_is_an_error(tmp_path: Path, written: str) -> None:
+    (tmp_path / "c.toml").write_text(f"[mcp]\n{written}\n")
+    with pytest.raises(CommandError, match="allowed are true and false"):
+        configured(Address(tmp_path / "s", "here", tmp_path / "c.toml"))
+
+
+def test_what_is_no_message_does_not_end_standard_input(memory: Daemon) -> None:
+    lines = ["{", "null", "[]", '{"jsonrpc":"2.0","id":7}', '{"jsonrpc":"2.0","id":8,"method":"dance"}', "\ud800"]
+    sent = "\n".join([json.dumps(HELLO), *lines, json.dumps(OFFER), ""])
+    answers = piped(command(memory), sent, clean_environment(memory.home))
+    assert {"error"} <= set(answers[8])
+    assert answers[1]["result"]["tools"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
+def test_without_the_token_nothing_is_learned(memory: Daemon, method: str) -> None:
+    for headers in ({}, {"authorization": "Bearer wrong"}, {"mcp-session-id": "0" * 32}):
+        told = httpx.request(method, url(memory), headers={**ACCEPT, **headers}, json=OFFER)
+        other = httpx.request(method, url(memory, "/v1/nothing"), headers={**ACCEPT, **headers}, json=OFFER)
+        assert (told.status_code, told.content) == (401, other.content)
+        assert set(told.headers) == set(other.headers)
+
+
+def test_a_page_of_another_site_and_another_name_are_refused(memory: Daemon) -> None:
+    for headers, status in (
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"host": "evil.example"}, 421),
+        ({"host": "evil.example", "origin": "http://evil.example"}, 421),
+    ):
+        assert httpx.post(url(memory), headers={**LET_IN, **headers}, json=OFFER).status_code == status
+
+
+def test_what_is_no_message_is_refused_over_http(memory: Daemon) -> None:
+    for body in (b"{", b"null", b"[]", b'{"jsonrpc":"2.0","id":7}', b"\xff"):
+        headers = {**LET_IN, "content-type": "application/json"}
+        assert 400 <= httpx.post(url(memory), headers=headers, content=body).status_code < 500
+    large = httpx.post(url(memory), headers={**LET_IN, "content-type": "application/json"}, content=b" " * 5_000_000)
+    assert large.status_code == 413
+    assert httpx.get(url(memory, "/mcp/other"), headers=LET_IN).status_code == 404
+
+
+def test_agents_are_served_on_tcp_alone(memory: Daemon) -> None:
+    assert memory.http.post("/mcp", json=OFFER).status_code == 404
+
+
+def test_a_daemon_that_was_away_is_met_when_it_is_back_and_only_reads_by_default(tmp_path: Path) -> None:
+    daemon = with_tcp(tmp_path / "away")
+
+    async def over_stdio(client: Client) -> None:
+        assert len((await client.list_tools()).tools) == 4
+        away = await client.call_tool("status", {})
+        assert away.is_error and "No hippod answers on" in away.content[0].text
+        with pytest.raises(MCPError, match="No hippod answers on"):
+            await client.list_resources()
+        daemon.start()
+        assert (await client.call_tool("status", {})).structured_content["state"] == "ready"
+        await refused(client)
+
+    async def over_http(client: Client) -> None:
+        await refused(client)
+        daemon.restart()
+        assert (await client.call_tool("search", {"query": "anything"})).structured_content["passages"] == []
+
+    try:
+        talk(daemon, WAYS[1], over_stdio)
+        talk(daemon, WAYS[3], over_http)
+        assert daemon.stop() == 0
+    finally:
+        daemon.close()
+
+
+def test_the_manual_names_every_tool_and_argument() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| ", (ROOT / "docs" / "mcp.md").read_text("utf-8"), re.MULTILINE)
+    told = {name: set(re.findall(r"`(\w+)`", takes)) for name, takes in rows}
+    assert told == {name: set(tool.arguments.model_fields) for name, tool in TOOLS.items()}

@@ -1,0 +1,159 @@
+"""What an agent can do with the memory, by every way in."""
+
+import json
+
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from tests.daemon.mcp.sdk_client import WAYS, Way, talk
+from tests.e2e.real_hippod import Daemon
+
+READING = ["search", "ask", "show", "status"]
+WRITING = ["add", "forget"]
+STDIO = WAYS[0]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_an_agent_lists_searches_asks_adds_finds_and_forgets(memory: Daemon, way: Way) -> None:
+    async def script(client: Client) -> None:
+        assert client.server_info is not None and client.server_info.name == "hippod"
+        assert "memory" in (client.instructions or "")
+        assert [tool.name for tool in (await client.list_tools()).tools] == READING + WRITING
+
+        found = (await client.call_tool("search", {"query": "Who built the Quill lamp?", "k": 2})).structured_content
+        assert "Sabine Rell built the Quill lamp" in found["passages"][0]["text"]
+        assert found["passages"][0]["document"].endswith("/lamp.md")
+        assert ("sabine rell", "built", "quill lamp") in [
+            (t["subject"], t["predicate"], t["object"]) for t in found["triples"]
+        ]
+        assert "explain" not in found
+
+        heard: list[tuple[float, str | None]] = []
+
+        async def progress(at: float, total: float | None, message: str | None) -> None:
+            heard.append((at, message))
+
+        question = {"question": "Who built the Quill lamp?"}
+        asked = await client.call_tool("ask", question, progress_callback=progress)
+        assert not asked.is_error
+        assert "It is so." in asked.structured_content["answer"]
+        assert asked.structured_content["citations"][0]["document"].endswith("/lamp.md")
+        assert heard and [at for at, _ in heard] == sorted({at for at, _ in heard})
+        assert any(message and "It is" in message for _, message in heard)
+
+        name = f"zither-{way}"
+        given = {"text": "Oona Vek tunes the Zither of Hask.", "title": "Zither", "id": name, "metadata": {"by": "me"}}
+        added = (await client.call_tool("add", {**given, "wait_s": 90})).structured_content
+        assert (added["uri"], added["searchable"], added["document"]["state"]) == (f"added:{name}", True, "indexed")
+        found = (await client.call_tool("search", {"query": "Who tunes the Zither of Hask?"})).structured_content
+        assert found["passages"][0]["document"] == f"added:{name}"
+        shown = (await client.call_tool("show", {"key": f"added:{name}"})).structured_content
+        assert (shown["kind"], shown["metadata"]["by"]) == ("document", "me")
+
+        gone = await client.call_tool("forget", {"uris": [f"added:{name}", "added:nobody"], "wait_s": 90})
+        assert gone.structured_content == {
+            "removed": 1,
+            "missing": 1,
+            "missing_uris": ["added:nobody"],
+            "done": True,
+        }
+        found = (await client.call_tool("search", {"query": "Who tunes the Zither of Hask?"})).structured_content
+        assert all("Zither" not in passage["text"] for passage in found["passages"])
+
+    talk(memory, way, script, "--write")
+
+
+def test_search_says_why_and_looks_back(memory: Daemon) -> None:
+    async def script(client: Client) -> None:
+        first = {"query": "Who built the Quill lamp?", "k": 1}
+        why = (await client.call_tool("search", {**first, "why": True})).structured_content["explain"]
+        assert why["passages"][0]["path"]["steps"][-1]["text"] == "Project Attic"
+        commit = (await client.call_tool("status", {})).structured_content["commit"]
+        then = (await client.call_tool("search", {**first, "as_of": 1, "mode": "dense"})).structured_content
+        assert then["commit"] == 1 < commit
+        assert then["mode"] == "dense"
+        never = await client.call_tool("search", {**first, "as_of": commit + 1000})
+        assert never.is_error and "There is no memory of that time" in never.content[0].text
+
+    talk(memory, STDIO, script)
+
+
+def test_the_same_text_is_in_the_content_for_clients_that_read_no_structure(memory: Daemon) -> None:
+    async def script(client: Client) -> None:
+        status = await client.call_tool("status", {})
+        assert json.loads(status.content[0].text) == status.structured_content
+
+    talk(memory, WAYS[3], script)
+
+
+def test_tools_say_what_they_take_give_and_change(memory: Daemon) -> None:
+    async def script(client: Client) -> None:
+        for tool in (await client.list_tools()).tools:
+            assert tool.title and tool.description and tool.annotations is not None
+            assert tool.annotations.read_only_hint == (tool.name in READING)
+            assert tool.annotations.destructive_hint == (tool.name in WRITING)
+            assert tool.annotations.open_world_hint is False
+            assert tool.input_schema["additionalProperties"] is False
+            assert all("description" in field for field in tool.input_schema["properties"].values())
+            assert tool.output_schema is not None and tool.output_schema["type"] == "object"
+
+    talk(memory, STDIO, script, "--write")
+
+
+@pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids=str)
+def test_malformed_calls_are_errors_and_the_session_goes_on(memory: Daemon, way: Way) -> None:
+    async def script(client: Client) -> None:
+        for name, arguments, said in (
+            ("search", {}, "query: field required"),
+            ("search", {"query": " "}, "query: "),
+            ("search", {"query": "x", "topk": 3}, "topk: is not known here; there is query, k, mode, as_of, why"),
+            ("search", {"query": "x", "k": 0}, "k: input should be greater than or equal to 1"),
+            ("search", {"query": "x", "mode": "psychic"}, "mode: input should be 'fused'"),
+            ("ask", {"question": "x", "steps": 99}, "steps: "),
+            ("add", {"text": ""}, "text: "),
+            ("forget", {"uris": []}, "uris: "),
+            ("show", {"key": "nobody and nothing"}, "Nothing in the memory is named"),
+        ):
+            answer = await client.call_tool(name, arguments)
+            assert answer.is_error, (name, arguments)
+            assert said in answer.content[0].text
+        with pytest.raises(MCPError, match="There is no tool 'dance'; there are search, ask"):
+            await client.call_tool("dance", {})
+        with pytest.raises(MCPError, match="no such document"):
+            await client.read_resource("hippod://document/nobody")
+        with pytest.raises(MCPError, match="no such document"):
+            await client.read_resource("file:///etc/passwd")
+        with pytest.raises(MCPError, match="cursor"):
+            await client.list_resources(cursor="nonsense!")
+        assert not (await client.call_tool("status", {})).is_error
+
+    talk(memory, way, script, "--write")
+
+
+@pytest.mark.parametrize("way", [WAYS[1], WAYS[2]], ids=str)
+def test_documents_and_passages_are_resources_in_pages(memory: Daemon, way: Way) -> None:
+    async def script(client: Client) -> None:
+        listed, cursor, pages = [], None, 0
+        while True:
+            page = await client.list_resources(cursor=cursor)
+            listed += page.resources
+            pages, cursor = pages + 1, page.next_cursor
+            if cursor is None:
+                break
+        held = {entry["uri"] for entry in memory.documents(state="indexed").values()}
+        assert pages == 2 and len(listed) == len({each.uri for each in listed}) == len(held)
+        lamp = next(each for each in listed if each.name == "Project Attic")
+        assert lamp.annotations is not None and lamp.annotations.last_modified
+        [text] = (await client.read_resource(lamp.uri)).contents
+        assert "Sabine Rell built the Quill lamp" in text.text and text.mime_type == "text/plain"
+
+        templates = (await client.list_resource_templates()).resource_templates
+        assert [each.uri_template for each in templates] == ["hippod://document/{uri}", "hippod://passage/{id}"]
+        found = (await client.call_tool("search", {"query": "Quill lamp", "k": 1})).structured_content["passages"][0]
+        [text] = (await client.read_resource(f"hippod://passage/{found['id']}")).contents
+        assert text.text == f"{found['title']}\n\n{found['text']}"
+        with pytest.raises(MCPError, match="no such"):  # a passage's id names no document
+            await client.read_resource(f"hippod://document/{found['id']}")
+
+    talk(memory, way, script)

@@ -1,0 +1,120 @@
+"""What tools ask of the daemon, and what they say of a daemon that is slow, busy, or answers something else."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from daemon.mcp import tool_arguments, tool_handlers
+from daemon.mcp.daemon_client import CallError, DaemonClient
+from tests.cli.sample_answers import STATUS
+from tests.cli.scripted_daemon import Asked, Reply, Scripted, problem, serving
+
+
+@pytest.fixture
+def scripted() -> Iterator[Scripted]:
+    with serving() as daemon:
+        yield daemon
+
+
+def do(scripted: Scripted, act: Any, given: Any) -> tuple[Any, list[tuple[float, str]]]:
+    """The result and the progress."""
+    heard: list[tuple[float, str]] = []
+
+    async def progress(at: float, said: str) -> None:
+        heard.append((at, said))
+
+    async def run() -> Any:
+        client = DaemonClient(str(scripted.socket))
+        try:
+            return await act(client, given, progress)
+        finally:
+            await client.close()
+
+    return asyncio.run(run()), heard
+
+
+def events(*pairs: tuple[str, str]) -> Reply:
+    return Reply(pieces=[f"event: {name}\ndata: {data}\n\n".encode() for name, data in pairs])
+
+
+ANSWER = (
+    '{"question": "q", "answer": "a", "citations": [], "steps": [{"big": "record"}, {}], '
+    '"tokens": {"prompt": 1, "completion": 2}, "took_ms": 3.0, "found": true, "short": "a"}'
+)
+
+
+def test_a_deep_question_is_passed_on_and_its_steps_are_progress(scripted: Scripted) -> None:
+    scripted.answers["POST /v1/ask"] = events(
+        ("step", '{"kind": "began", "step": 1, "points": 0}'),
+        ("text", '{"text": "so far"}'),
+        ("strange", '["of", "a", "newer", "daemon"]'),
+        ("answer", ANSWER),
+    )
+    answer, heard = do(scripted, tool_handlers.ask, tool_arguments.Ask(question="q", deep=True, steps=2))
+    assert scripted.asked[0].body == {"question": "q", "k": 5, "deep": True, "steps": 2}
+    assert (answer.answer, answer.steps) == ("a", 2)
+    assert heard == [(1, "step began 1"), (2, "so far"), (3, "strange")]
+
+
+def test_a_refusal_while_an_answer_is_written_is_told(scripted: Scripted) -> None:
+    scripted.answers["POST /v1/ask"] = events(
+        ("text", '{"text": "so"}'), ("problem", '{"title": "t", "status": 502, "detail": "The model is away."}')
+    )
+    with pytest.raises(CallError, match="The model is away"):
+        do(scripted, tool_handlers.ask, tool_arguments.Ask(question="q"))
+    scripted.answers["POST /v1/ask"] = events(("text", '{"text": "so"}'))
+    with pytest.raises(CallError, match="broke off"):
+        do(scripted, tool_handlers.ask, tool_arguments.Ask(question="q"))
+    scripted.answers["POST /v1/ask"] = events(("answer", '{"question": "q"}'))
+    with pytest.raises(CallError, match=r"not understood .answer: "):
+        do(scripted, tool_handlers.ask, tool_arguments.Ask(question="q"))
+
+
+def test_adding_waits_says_how_far_it_is_and_gives_up_in_time(scripted: Scripted) -> None:
+    late = [problem("timed-out", 504, "Not yet."), problem("timed-out", 504, "Not yet."), STATUS]
+    scripted.answers |= {
+        "POST /v1/documents": {"accepted": 1, "documents": ["added:x"]},
+        "DELETE /v1/documents": {"removed": 1, "missing": 0},
+        "POST /v1/wait": lambda _asked: late.pop(0),
+        "GET /v1/status": STATUS | {"pending": 3},
+    }
+    added, heard = do(
+        scripted, tool_handlers.add, tool_arguments.Add(text="t", metadata={"text": "no", "by": "me"}, wait_s=600)
+    )
+    assert scripted.asked[0].body == {"documents": [{"text": "t", "by": "me"}]}
+    assert [at for at, _ in heard] == [1, 2] and "3 documents are waiting" in heard[0][1]
+    assert (added.uri, added.searchable, added.document) == ("added:x", False, None)
+    late.extend([problem("timed-out", 504, "Not yet.")] * 1000)
+    gone, _ = do(scripted, tool_handlers.forget, tool_arguments.Forget(uris=["added:x"], wait_s=0))
+    assert not gone.done
+
+
+def test_a_daemon_that_starts_is_asked_again(scripted: Scripted) -> None:
+    turns = [problem("not-ready", 503, "hippod is starting."), STATUS]
+
+    def answer(_asked: Asked) -> Any:
+        return turns.pop(0)
+
+    scripted.answers["GET /v1/status"] = answer
+    found, _ = do(scripted, tool_handlers.status, tool_arguments.Status())
+    assert found.state == "ready" and not turns
+    turns = [problem("busy", 503, "8 questions are under way."), events(("answer", ANSWER))]
+    scripted.answers["POST /v1/ask"] = answer
+    assert do(scripted, tool_handlers.ask, tool_arguments.Ask(question="q"))[0].answer == "a"
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Reply({"state": "ready"}), "is not understood .commit: "),
+        (Reply(b"<html>", 500), "does not speak hippod's language .HTTP 500."),
+        (Reply(pieces=[b"{", ConnectionError()]), "closed the connection"),
+        (problem("internal", 500, "Something went wrong."), "Something went wrong"),
+    ],
+)
+def test_what_else_may_answer_is_said_so(scripted: Scripted, reply: Reply, said: str) -> None:
+    scripted.answers["GET /v1/status"] = reply
+    with pytest.raises(CallError, match=said):
+        do(scripted, tool_handlers.status, tool_arguments.Status())

@@ -1,0 +1,74 @@
+"""`docs/logs.md` lists every event that the code logs, with its level and fields, and no other."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+ROOMS = ("daemon", "consumers", "memory", "store")
+LEVELS = {"debug", "info", "warning", "error", "critical", "exception"}
+NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
+ALWAYS = {"exc_info"}
+ROW = re.compile(r"\| `(\w+)` \| ([\w, ]+) \| (.*?) \| (.+) \|")
+PEER = {"pid", "uid", "gid", "address"}
+
+
+def calls() -> Iterator[tuple[Path, ast.Call, str]]:
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                    continue
+                target = node.func.value
+                if isinstance(target, ast.Name) and target.id in ("log", "logger") and node.func.attr in LEVELS:
+                    yield path.relative_to(ROOT), node, node.func.attr
+
+
+def logged() -> dict[str, tuple[set[str], set[str]]]:
+    """Levels and fields by event."""
+    found: dict[str, tuple[set[str], set[str]]] = {}
+    for path, call, level in calls():
+        where = f"{path}:{call.lineno}"
+        assert call.args, f"{where} logs no event"
+        name = call.args[0]
+        assert isinstance(name, ast.Constant), f"{where}: an event's name is a constant"
+        assert isinstance(name.value, str), where
+        assert NAME.fullmatch(name.value), f"{where}: {name.value!r}: write an event's name as lower_case_words"
+        assert len(call.args) == 1, f"{where}: what varies goes into fields"
+        levels, fields = found.setdefault(name.value, (set(), set()))
+        levels.add("error" if level == "exception" else level)
+        fields.update(word.arg for word in call.keywords if word.arg and word.arg not in ALWAYS)
+    return found
+
+
+def written() -> dict[str, tuple[set[str], set[str]]]:
+    table = (ROOT / "docs/logs.md").read_text().partition("## Events")[2]
+    found = {}
+    for match in ROW.finditer(table):
+        name, levels, fields, _ = match.groups()
+        assert name not in found, f"docs/logs.md names {name} twice"
+        found[name] = ({level.strip() for level in levels.split(",")}, set(re.findall(r"`(\w+)`", fields)))
+    return found
+
+
+def test_every_event_is_in_the_docs_with_its_level_and_fields() -> None:
+    code, docs = logged(), written()
+    assert sorted(set(code) - set(docs)) == [], "logged and not in docs/logs.md: add a row for each"
+    assert sorted(set(docs) - set(code)) == [], "in docs/logs.md and not logged any more: take the row out"
+    wrong = {name: (code[name], docs[name]) for name in code if code[name][0] != docs[name][0]}
+    assert wrong == {}
+    optional = {"request": {"method", "route", "status", "took_ms"} | PEER, "kafka_state": {"detail"}}
+    optional["turned_away"] = optional["request"]
+    wrong = {n: (code[n][1], docs[n][1]) for n in code if code[n][1] != docs[n][1] - optional.get(n, set())}
+    assert wrong == {}
+
+
+def test_the_rooms_log_through_structlog_alone() -> None:
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*.py"):
+            text = path.read_text()
+            assert not re.search(r"^(log|logger) = logging\.", text, re.MULTILINE), (
+                f"{path}: use structlog.get_logger()"
+            )
+            assert "print(" not in re.sub(r"\w+_?print\(|\.print\(", "", text) or path.name in ("worker_main.py",), path

@@ -1,0 +1,281 @@
+"""Logging: one line an event, the same fields everywhere, readable or JSON, without secrets or documents' text."""
+
+import io
+import json
+import logging
+import os
+import pty
+import re
+import warnings
+
+import pytest
+import structlog
+
+from daemon.observe import logs
+from memory.encoder.errors import EncoderServerDown
+from memory.llm.errors import ModelDown
+
+
+@pytest.fixture(autouse=True)
+def put_back():
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    yield
+    root.setLevel(level)
+    for handler in [each for each in root.handlers if each not in handlers]:
+        root.removeHandler(handler)
+    for name in logs.OWN:
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    logs._secrets.clear()
+    logging.captureWarnings(False)
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def stream():
+    return io.StringIO()
+
+
+def lines(stream: io.StringIO) -> list[dict]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_an_event_is_one_json_object_with_time_level_event_and_logger_first(stream):
+    logs.setup("info", stream)
+    structlog.get_logger("daemon.pipeline").info("committed", commit=7, uri="file:///a\nb", took_ms=1.5)
+    [line] = lines(stream)
+    assert list(line) == ["time", "level", "event", "logger", "commit", "uri", "took_ms"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", line.pop("time"))
+    assert line == {
+        "level": "info",
+        "event": "committed",
+        "logger": "daemon.pipeline",
+        "commit": 7,
+        "uri": "file:///a\nb",
+        "took_ms": 1.5,
+    }
+
+
+def test_records_of_libraries_have_the_same_form(stream):
+    logs.setup("info", stream)
+    for name in ("uvicorn.error", "watchdog.observers", "lance"):
+        logging.getLogger(name).warning("trouble with %s", "x")
+    assert [(line["logger"], line["level"], line["event"]) for line in lines(stream)] == [
+        ("uvicorn.error", "warning", "trouble with x"),
+        ("watchdog.observers", "warning", "trouble with x"),
+        ("lance", "warning", "trouble with x"),
+    ]
+    assert all(list(line)[:4] == ["time", "level", "event", "logger"] for line in lines(stream))
+
+
+def test_a_library_that_brought_its_own_handler_prints_no_second_line(stream):
+    own = io.StringIO()
+    logger = logging.getLogger("uvicorn.error")
+    logger.addHandler(logging.StreamHandler(own))
+    logger.propagate = False
+    logs.setup("info", stream)
+    logger.error("bad")
+    assert own.getvalue() == ""
+    assert len(lines(stream)) == 1
+
+
+def test_libraries_never_speak_below_warning(stream):
+    logs.setup("debug", stream)
+    logging.getLogger("pdfminer.psparser").debug("the text of a document")
+    logging.getLogger("httpx").info("GET …")
+    structlog.get_logger("store.log.commits").debug("ours")
+    assert [line["event"] for line in lines(stream)] == ["ours"]
+
+
+def test_the_level_changes_while_running(stream):
+    logs.setup("warning", stream)
+    log = structlog.get_logger("memory.batch_encoding")
+    log.info("unheard")
+    logs.set_level("debug")
+    log.debug("heard")
+    logs.set_level("error")
+    log.warning("unheard")
+    logging.getLogger("kafka").warning("unheard")
+    assert [line["event"] for line in lines(stream)] == ["heard"]
+
+
+def test_setting_up_twice_prints_once(stream):
+    logs.setup("info", io.StringIO())
+    logs.setup("info", stream)
+    structlog.get_logger("daemon").info("once")
+    assert len(lines(stream)) == 1
+
+
+def test_an_error_carries_its_traceback_in_one_field(stream):
+    logs.setup("info", stream)
+    try:
+        raise OSError(2, "no such thing", "/drive/a")
+    except OSError:
+        structlog.get_logger("daemon").exception("failed")
+        logging.getLogger("uvicorn").exception("failed too")
+    for line in lines(stream):
+        assert line["level"] == "error"
+        assert line["exception"].startswith("Traceback")
+        assert "FileNotFoundError: [Errno 2] no such thing: '/drive/a'" in line["exception"]
+
+
+class _Named(Exception):
+    """An exception with another module's name."""
+
+
+def fail(kind: type[Exception], one: str, two: str) -> None:
+    """The texts come from elsewhere: a traceback shows the lines of the source."""
+    try:
+        {}[one]
+    except KeyError as error:
+        raise kind(two) from error
+
+
+CONTENT = ("Ada met Charles", "he met Ada")
+
+
+@pytest.mark.parametrize(("level", "shown"), [("info", False), ("debug", True)])
+def test_what_an_exception_says_may_be_content_and_stays_at_debug(stream, level, shown):
+    logs.setup(level, stream)
+    try:
+        fail(ValueError, *CONTENT)
+    except ValueError as error:
+        structlog.get_logger("daemon").exception("failed", error=error)
+    [line] = lines(stream)
+    assert (CONTENT[0] in line["exception"], CONTENT[1] in line["error"]) == (shown, shown)
+    assert ("Ada" in json.dumps(line)) is shown
+    assert "KeyError" in line["exception"]
+    assert "which led to" in line["exception"]
+    assert "ValueError" in line["error"]
+
+
+def test_what_our_own_exceptions_say_is_written_out(stream):
+    logs.setup("info", stream)
+    _Named.__module__ = "store.errors"
+    try:
+        raise _Named("the store is locked")
+    except _Named as error:
+        structlog.get_logger("daemon").error("failed", error=error, exc_info=True)
+    [line] = lines(stream)
+    assert line["error"] == "the store is locked"
+    assert line["exception"].endswith("_Named: the store is locked")
+
+
+def test_what_our_own_exceptions_repeat_of_a_servers_words_is_left_out(stream):
+    logs.setup("info", stream)
+    log = structlog.get_logger("daemon")
+    for error in (
+        ModelDown("the server fails (500): he met Ada", "the server fails (500)"),
+        EncoderServerDown("it refuses (422): he met Ada", "it refuses (422)"),
+    ):
+        try:
+            raise error
+        except Exception as caught:
+            log.exception("failed", error=caught)
+    assert "Ada" not in stream.getvalue()
+    assert [line["error"] for line in lines(stream)] == ["the server fails (500)", "it refuses (422)"]
+
+
+def test_an_error_with_unknown_words_is_told_by_kind_place_and_what_the_system_refused(stream):
+    logs.setup("info", stream)
+    said = f"lance error: LanceError(IO): No space left on device (os error 28), writing {CONTENT[0]}"
+    for kind in (RuntimeError, OSError):  # LanceDB raises either
+        try:
+            fail(kind, CONTENT[1], said)
+        except kind as error:
+            structlog.get_logger("daemon").error("failed", error=error)
+    assert "Ada" not in stream.getvalue()
+    for line, name in zip(lines(stream), ("RuntimeError", "OSError"), strict=True):
+        assert line["error"].startswith(f"{name}: No space left on device at daemon/test_logs.py:")
+        assert " in fail " in line["error"]
+
+
+def test_warnings_are_logged_too(stream):
+    logs.setup("info", stream)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("old way", DeprecationWarning, stacklevel=1)
+    [line] = lines(stream)
+    assert "old way" in line["event"]
+
+
+def test_fields_bound_to_the_context_are_in_every_event(stream):
+    logs.setup("info", stream)
+    with structlog.contextvars.bound_contextvars(uri="file:///a"):
+        structlog.get_logger("consumers").info("read")
+    structlog.get_logger("consumers").info("read")
+    assert [line.get("uri") for line in lines(stream)] == ["file:///a", None]
+
+
+def test_secrets_are_masked_wherever_they_occur(stream):
+    logs.setup("info", stream)
+    logs.mask('hunt"er2')
+    log = structlog.get_logger("daemon")
+    try:
+        raise OSError('bad key hunt"er2')
+    except OSError as error:
+        log.exception('using hunt"er2', header='Bearer hunt"er2', nested={"a": ['hunt"er2', 1]}, thing=error)
+    logging.getLogger("kafka").error("login with %s", 'hunt"er2')
+    assert "er2" not in stream.getvalue()
+    first, second = lines(stream)
+    assert first["header"] == "Bearer ***"
+    assert first["nested"] == {"a": ["***", 1]}
+    assert second["event"] == "login with ***"
+
+
+def test_text_of_documents_stays_at_debug(stream):
+    logs.setup("debug", stream)
+    log = structlog.get_logger("memory")
+    log.debug("extracting", text=logs.Content("Ada met Charles"))
+    log.warning("odd", text=logs.Content("Ada met Charles"))
+    low, high = lines(stream)
+    assert low["text"] == "Ada met Charles"
+    assert high["text"] == "<15 characters>"
+
+
+def test_names_that_are_not_unicode_and_objects_do_not_break_a_line(stream):
+    logs.setup("info", stream)
+    structlog.get_logger("daemon").info("read", path="caf\udce9", raw=b"\xff", thing=object())
+    [line] = lines(stream)
+    assert line["raw"] == repr(b"\xff")
+
+
+def test_a_terminal_gets_a_readable_line_that_cannot_steer_it():
+    controller, terminal = pty.openpty()
+    try:
+        with os.fdopen(terminal, "w", encoding="utf-8") as stream:
+            logs.setup("info", stream, {"NO_COLOR": "1"})
+            structlog.get_logger("daemon").info("committed", commit=7, uri="a\x1b]0;title\x07b\nc")
+            text = os.read(controller, 4096).decode()
+            logging.getLogger().handlers.remove(next(h for h in logging.getLogger().handlers if h.name == "hippod"))
+    finally:
+        os.close(controller)
+    assert "committed" in text
+    assert "commit=7" in text
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert text.count("\n") == 1
+
+
+def test_the_journal_gets_each_lines_priority(tmp_path):
+    with (tmp_path / "journal").open("w+") as stream:
+        status = os.fstat(stream.fileno())
+        logs.setup("debug", stream, {"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"})
+        log = structlog.get_logger("daemon")
+        log.debug("a")
+        log.info("b")
+        log.warning("c")
+        log.error("d")
+        logging.getLogger("x").critical("e")
+        stream.seek(0)
+        written = stream.read().splitlines()
+    assert [line[:3] for line in written] == ["<7>", "<6>", "<4>", "<3>", "<2>"]
+    assert [json.loads(line[3:])["event"] for line in written] == ["a", "b", "c", "d", "e"]
+
+
+def test_another_stream_than_the_journals_gets_no_priority(tmp_path):
+    with (tmp_path / "file").open("w+") as stream:
+        logs.setup("info", stream, {"JOURNAL_STREAM": "8:1"})
+        structlog.get_logger("daemon").info("a")
+        stream.seek(0)
+        assert stream.read().startswith("{")

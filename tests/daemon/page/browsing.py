@@ -1,0 +1,102 @@
+"""The page in the system's Chromium, with a watch on what it asks for and what it complains of."""
+
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.e2e.real_hippod import Daemon
+
+PATIENCE_MS = 60_000
+TOKEN = "sesame-for-the-tests"
+COOKIE = "hippod-{port}"
+
+
+def chromium() -> str:
+    """The browser's path; the test is skipped where there is none."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("no chromium on this machine: apt-get install chromium")
+    return path
+
+
+@contextmanager
+def browsing() -> Iterator[Browser]:
+    """One browser, without its sandbox: root has none, and nothing but the page under test is opened in it."""
+    path = chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def page_daemon(home: Path, **sections: object) -> Daemon:
+    """A daemon, not yet started, that serves the page on a free port of the loopback interface."""
+    home.mkdir(parents=True, exist_ok=True)
+    token = home / "token"
+    token.write_text(TOKEN)
+    with (
+        socket.socket() as free
+    ):  # which port is free may change until the daemon takes it; it is not handed out again soon
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return Daemon(home, api={"tcp": f"127.0.0.1:{port}", "token_file": str(token)}, **sections)
+
+
+def base_url(daemon: Daemon) -> str:
+    return f"http://{daemon.sections['api']['tcp']}"
+
+
+def log_in(base: str) -> str:
+    """A session's cookie."""
+    answer = httpx.post(f"{base}/page/login", data={"token": TOKEN}, headers={"Origin": base}, follow_redirects=False)
+    assert answer.status_code == 303, answer.text
+    return answer.cookies[COOKIE.format(port=urlsplit(base).port)]
+
+
+@dataclass
+class Watched:
+    """A page, and all that it did that it should not have done."""
+
+    page: Page
+    base: str
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def elsewhere(self) -> list[str]:
+        """Requests that left the page's own address."""
+        return [url for url in self.asked if not url.startswith(self.base + "/")]
+
+
+@contextmanager
+def opened(
+    browser: Browser, base: str, *, width: int = 1280, height: int = 900, dark: bool = False
+) -> Iterator[Watched]:
+    """The page, logged in and connected, in a browser profile of its own."""
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", timezone_id="UTC"
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    name = COOKIE.format(port=urlsplit(base).port)
+    context.add_cookies([{"name": name, "value": log_in(base), "url": base, "httpOnly": True, "sameSite": "Strict"}])
+    page = context.new_page()
+    watched = Watched(page, base)
+    page.on("request", lambda request: watched.asked.append(request.url))
+    page.on("console", lambda said: watched.complaints.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: watched.complaints.append(str(error)))
+    page.on("dialog", lambda dialog: watched.complaints.append(f"a dialog: {dialog.message}"))
+    try:
+        page.goto(base)
+        expect(page.locator("#standing-text")).to_contain_text("commit", timeout=PATIENCE_MS)
+        yield watched
+    finally:
+        context.close()

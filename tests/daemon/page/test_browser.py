@@ -1,0 +1,254 @@
+"""The page, as a person meets it: what it shows, what it lets one do, and that it asks nobody but its daemon."""
+
+import io
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+
+from tests.daemon.page.browsing import Watched, opened
+from tests.daemon.page.conftest import BROKEN, ring
+from tests.e2e.real_hippod import Daemon
+
+QUESTION = "Where did the leader of Project Tern grow up"
+
+
+def search(page: Page, question: str = QUESTION) -> None:
+    """Returns once the answer and its graph are there."""
+    page.locator("#question").fill("forget what is shown")
+    page.get_by_role("button", name="Search", exact=True).click()
+    expect(page.locator("#canvas")).to_have_attribute("data-about", "forget what is shown")
+    page.locator("#question").fill(question)
+    page.get_by_role("button", name="Search", exact=True).click()
+    expect(page.locator("#canvas")).to_have_attribute("data-about", question)
+    expect(page.locator("#canvas")).to_have_attribute("aria-busy", "false")
+    expect(page.locator("#outcome")).to_contain_text("mode")
+
+
+def arrival(page: Page, uri: str) -> object:
+    return page.locator(f'#arrival-list [data-uri="{uri}"]')
+
+
+def number(page: Page, name: str) -> int:
+    return int(page.locator("#canvas").get_attribute(f"data-{name}") or 0)
+
+
+@pytest.fixture
+def page(shown: Watched) -> Page:
+    return shown.page
+
+
+def test_a_file_that_is_dropped_appears_without_a_reload(page: Page, daemon: Daemon) -> None:
+    uri = daemon.write("people/una.md", "# Una Plover\nUna Plover keeps the bees of Marrowby.")
+    expect(arrival(page, uri)).to_have_attribute("data-state", "indexed")
+    expect(page.locator("#arrival-list li").first).to_contain_text("una.md")
+    documents = daemon.status()["documents"]
+    expect(page.locator("#count-documents")).to_have_text(str(documents))
+
+
+def test_a_file_that_goes_is_shown_as_removed(page: Page, daemon: Daemon) -> None:
+    uri = daemon.write("people/short.md", "# Short stay\nHere today.")
+    expect(arrival(page, uri)).to_have_attribute("data-state", "indexed")
+    (daemon.drive / "people/short.md").unlink()
+    expect(arrival(page, uri)).to_have_attribute("data-state", "removed")
+
+
+def test_a_search_shows_passages_the_words_and_triples_that_matched_and_the_time(page: Page) -> None:
+    search(page)
+    hits = page.locator("#answers .hit")
+    assert 1 < hits.count() <= 5
+    assert {"Project", "Tern"} & set(page.locator("#answers mark").all_inner_texts()) or page.locator(
+        "mark.phrase"
+    ).count()
+    expect(page.locator(".triples li").first).to_contain_text("·")
+    expect(page.locator(".bars")).to_contain_text("walk")
+    expect(page.locator("#outcome")).to_contain_text(re.compile(r"\d ms"))
+    expect(page.locator("#latency-note")).to_contain_text("since the daemon started")
+
+
+def test_dense_stands_beside_for_comparison(page: Page) -> None:
+    page.locator("#beside").check()
+    search(page)
+    expect(page.locator('#answers [data-mode="dense"] .hit').first).to_be_visible()
+    assert "dense:" in page.locator("#answers .badge").first.inner_text()
+    page.locator("#beside").uncheck()
+    expect(page.locator('#answers [data-mode="dense"]')).to_have_count(0)
+
+
+def test_why_shows_the_way_and_lights_it_up_in_the_graph(page: Page) -> None:
+    search(page)
+    why = page.locator("#answers .hit").nth(1).get_by_role("button", name="Why")
+    why.click()
+    panel = page.locator("#answers .hit").nth(1).locator(".why")
+    expect(panel).to_contain_text("of its score came along this way")
+    assert panel.locator(".steps .node").count() >= 2
+    assert number(page, "lit") >= 1
+    expect(page.locator("#graph-summary")).to_contain_text("→")
+    why.click()
+    expect(panel).to_be_hidden()
+    assert number(page, "lit") == 0
+
+
+def test_a_node_is_chosen_and_expanded_and_the_graph_grows(page: Page) -> None:
+    page.locator("#nodes").select_option("60")
+    search(page, "lighthouse")
+    page.locator("#heaviest").evaluate("each => { each.open = true; }")
+    page.locator("#node-list button", has_text="Saltmouth").first.click()
+    expect(page.locator("#picked")).to_contain_text("PageRank")
+    with page.expect_response(lambda response: response.url.endswith("/v1/graph") and response.status == 200):
+        page.locator("#picked").get_by_role("button", name="Expand").click()
+    expect(page.locator("#graph-summary")).to_contain_text("neighbours")
+    assert number(page, "nodes") <= 60 + 40
+    page.locator("#picked").get_by_role("button", name="Expand").wait_for()
+
+
+def test_the_slider_shows_the_memory_as_it_was(page: Page, daemon: Daemon) -> None:
+    uri = daemon.write("people/zed.md", "# Zed Umber\nZed Umber paints the Zeppelin of Quillport.")
+    expect(arrival(page, uri)).to_have_attribute("data-state", "indexed")
+    daemon.write("people/yan.md", "# Yan Oriel\nYan Oriel tunes bells.")
+    daemon.wait()
+    commit = daemon.status()["commit"]
+    expect(page.locator("#standing-text")).to_contain_text(f"commit {commit}")
+    search(page, "Zeppelin of Quillport")
+    expect(page.locator("#answers")).to_contain_text("Zed Umber")
+    slider = page.locator("#moment")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(page.locator("#outcome")).to_contain_text("as of commit")
+    expect(page.locator("#answers")).not_to_contain_text("Zed Umber")
+    expect(page.locator("#moment-text")).to_contain_text("commit")
+    page.locator("#moment-now").click()
+    expect(page.locator("#answers")).to_contain_text("Zed Umber")
+    expect(page.locator("#moment-text")).to_have_text("now")
+
+
+def test_a_failure_says_why_and_is_tried_again(page: Page, daemon: Daemon) -> None:
+    row = page.locator(f'#failure-list [data-uri="{daemon.uri(BROKEN)}"]')
+    entry = daemon.documents(state="failed")[daemon.uri(BROKEN)]
+    expect(row.locator(".reason")).to_have_text(entry["error"][:600])
+    expect(row).to_contain_text(f"tried {entry['attempts']} time")
+    row.get_by_role("button", name="Retry").click()
+    expect(row).to_contain_text(f"tried {entry['attempts'] + 1} times")
+
+
+def test_growth_is_drawn_and_told(page: Page, daemon: Daemon, base: str) -> None:
+    status = daemon.status()
+    expect(page.locator("#growth-note")).to_contain_text(f"{status['passages']} passages")
+    points = page.request.get(f"{base}/page/overview").json()["growth"]
+    assert points[-1]["commit"] == status["commit"]
+    assert [point["commit"] for point in points] == sorted({point["commit"] for point in points})
+    assert drawn(page, "#growth") > 100
+
+
+def drawn(page: Page, where: str) -> int:
+    """Pixels of an element that are not of its most frequent colour."""
+    image = Image.open(io.BytesIO(page.locator(where).screenshot())).convert("RGB")
+    counts = image.getcolors(image.width * image.height)
+    assert counts
+    return image.width * image.height - max(count for count, _ in counts)
+
+
+def test_the_keyboard_alone_will_do(page: Page) -> None:
+    page.locator("body").evaluate("body => { body.tabIndex = -1; body.focus(); }")
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#question")).to_be_focused()
+    page.locator("#question").fill("")
+    page.keyboard.type("Who surveyed Gull Rock")
+    page.keyboard.press("Enter")
+    expect(page.locator("#answers")).to_contain_text("Ivo Brandt")
+    expect(page.locator("#canvas")).to_have_attribute("aria-busy", "false")
+    before = page.locator("#canvas").screenshot()
+    page.locator("#canvas").focus()
+    for key in ("ArrowLeft", "+", "+"):
+        page.keyboard.press(key)
+    expect(page.locator("#canvas")).to_be_focused()
+    assert page.locator("#canvas").screenshot() != before
+
+
+HOSTILE = {
+    "id": "hostile",
+    "title": "</title><script>window.taken = 1</script>\u202e<img src=x onerror='window.taken = 2'>\u2066",
+    "text": "<script>window.taken = 3</script><svg onload='window.taken = 4'>\u202e\u2067 Nettlebane "
+    '"><a href="javascript:window.taken=5">x</a> {{7*7}} ' + "wort" * 250_000,
+    "triples": [["<b onmouseover='window.taken=6'>nettlebane</b>", "\u202eis", "<iframe src='javascript:1'>"]],
+}
+
+
+def test_a_hostile_document_changes_nothing_but_its_own_row(page: Page, daemon: Daemon) -> None:
+    search(page, "Where does Marrowby lie")
+    rows = page.locator("#arrival-list li").all_inner_texts()
+    elements = page.locator("script, iframe, img, svg, a, base, meta, style, link").count()
+    width = page.evaluate("document.documentElement.scrollWidth")
+    (uri,) = daemon.add(HOSTILE)
+    expect(arrival(page, uri)).to_have_attribute("data-state", "indexed")
+    assert page.locator("#arrival-list li").all_inner_texts()[1 : len(rows)] == rows[: len(rows) - 1]
+    search(page, "Nettlebane")
+    hit = page.locator("#answers .hit", has_text="Nettlebane")
+    expect(hit).to_be_visible()
+    expect(hit.locator(".text")).to_contain_text("<script>window.taken = 3</script>")
+    hit.get_by_role("button", name="All of it").click()
+    page.locator("#heaviest").evaluate("each => { each.open = true; }")
+    page.locator("#node-list button", has_text="nettlebane").first.click()
+    assert page.locator("script, iframe, img, svg, a, base, meta, style, link").count() == elements
+    assert page.evaluate("window.taken") is None
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert "\u202e" not in page.locator("body").inner_text()
+    daemon.ask("DELETE", "/v1/documents", json={"uris": [uri]})
+    expect(arrival(page, uri)).to_have_attribute("data-state", "removed")
+
+
+def test_a_large_neighbourhood_is_drawn_within_its_budget(page: Page, daemon: Daemon) -> None:
+    daemon.add(*ring())
+    daemon.wait()
+    page.locator("#nodes").select_option("2000")
+    search(page, "station 0001")
+    assert 1_900 < number(page, "nodes") <= 2_000
+    assert 6_000 < number(page, "edges") <= 8_000
+    assert drawn(page, "#canvas") > 20_000
+    box = page.locator("#canvas").bounding_box()
+    assert box
+    before = page.locator("#canvas").screenshot()
+    page.mouse.move(box["x"] + 300, box["y"] + 200)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 380, box["y"] + 260, steps=5)
+    page.mouse.up()
+    assert page.locator("#canvas").screenshot() != before
+    page.locator("#nodes").select_option("60")
+
+
+def test_nothing_left_the_machine_and_nothing_was_complained_of(shown: Watched) -> None:
+    """Of all that the tests above did on one page, which was never loaded anew."""
+    assert len(shown.asked) > 20
+    assert shown.elsewhere() == []
+    assert shown.complaints == []
+
+
+def test_axe_finds_no_serious_fault(browser: Browser, base: str) -> None:
+    """With everything on the page that it can show; axe puts styles of its own into it, so this page is one of its own."""
+    with opened(browser, base) as watched:
+        page = watched.page
+        expect(page.locator("#failures")).to_be_visible()
+        page.locator("#beside").check()
+        search(page)
+        page.locator("#answers .hit").first.get_by_role("button", name="Why").click()
+        page.locator("#heaviest").evaluate("each => { each.open = true; }")
+        page.locator("#node-list button").first.click()
+        for width, scheme in ((1280, "light"), (1280, "dark"), (390, "dark"), (390, "light")):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert serious_faults(page) == [], (width, scheme)
+
+
+def serious_faults(page: Page) -> list[object]:
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    return [
+        (each["id"], node["html"][:200], node.get("failureSummary"))
+        for each in found
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]

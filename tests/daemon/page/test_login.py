@@ -1,0 +1,251 @@
+"""Nobody sees the page without the token, a login lasts as long as its token, and no other site can use it."""
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from daemon.api.settings import ApiLimits
+from daemon.contract.problem import Problem, ProblemType
+from daemon.contract.routes import Route
+from daemon.page.login_sessions import SESSION_LIFETIME_S, SESSIONS_MAX, LoginSessions
+from tests.daemon.api.harness import PATIENCE_S, Served, read_all, read_one, served, until
+from tests.daemon.other_sites import HEADERS_OF_OTHER_SITES
+
+TOKEN = "sesame-for-the-tests"
+PATHS = [
+    "/",
+    "/page/page.js",
+    "/page/style.css",
+    "/page/lib/bokeh.min.js",
+    "/page/overview",
+    "/page/session",
+]
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
+    path = tmp_path / "token"
+    path.write_text(TOKEN)
+    return path
+
+
+@pytest.fixture
+def api(token_file: Path) -> Iterator[Served]:
+    with served(tcp=("127.0.0.1", 0), token_file=token_file) as running:
+        yield running
+
+
+@pytest.fixture
+def browser(api: Served) -> Iterator[httpx.Client]:
+    """Keeps cookies, as a browser does; says where it is as a browser does."""
+    assert api.server.tcp_address is not None
+    base = f"http://127.0.0.1:{api.server.tcp_address[1]}"
+    headers = {"Accept": "text/html,*/*", "Sec-Fetch-Site": "same-origin"}
+    with httpx.Client(base_url=base, headers=headers, timeout=PATIENCE_S) as client:
+        yield client
+
+
+def log_in(browser: httpx.Client, token: str = TOKEN, **headers: str) -> httpx.Response:
+    given = {"Origin": str(browser.base_url).rstrip("/")} | headers
+    return browser.post("/page/login", data={"token": token}, headers=given)
+
+
+@pytest.mark.parametrize("path", [*PATHS, Route.STATUS, Route.EVENTS, Route.DOCUMENTS, "/page/nothing", "/nothing"])
+def test_without_the_token_nothing_is_learned(browser: httpx.Client, path: str) -> None:
+    answer = browser.get(path, headers={"Accept": "*/*"})
+    assert answer.status_code == 401
+    assert Problem.model_validate_json(answer.content).type == ProblemType.UNAUTHORISED
+
+
+def test_a_browser_is_asked_for_the_token_by_a_page_that_needs_nothing_else(browser: httpx.Client) -> None:
+    answer = browser.get("/")
+    assert answer.status_code == 401
+    assert answer.headers["content-type"].startswith("text/html")
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "script-src" not in policy and "unsafe" not in policy
+    assert 'name="token" type="password"' in answer.text
+    assert not {"src=", "commit", "documents"} & set(answer.text.split())
+
+
+def test_the_token_opens_a_session_in_a_cookie_that_scripts_and_other_sites_never_see(browser: httpx.Client) -> None:
+    answer = log_in(browser)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"]
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+    assert TOKEN not in cookie
+    home = browser.get("/")
+    assert (home.status_code, home.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert browser.get(Route.STATUS).status_code == 200
+    assert browser.get("/page/session").json() == {"logout": True}
+
+
+def test_the_page_may_load_its_own_files_alone_and_run_no_text(browser: httpx.Client) -> None:
+    log_in(browser)
+    policies = [browser.get("/").headers["content-security-policy"] for _ in range(2)]
+    assert policies[0] != policies[1], "each page has a nonce of its own"
+    parts = dict(part.split(" ", 1) for part in policies[0].split("; "))
+    assert parts["default-src"] == "'none'"
+    assert parts["script-src"] == parts["connect-src"] == parts["worker-src"] == parts["img-src"] == "'self'"
+    assert parts["style-src"].startswith("'self' 'nonce-")
+    assert parts["frame-ancestors"] == parts["base-uri"] == "'none'"
+    assert parts["require-trusted-types-for"] == "'script'"
+    text = browser.get("/").text
+    assert " style=" not in text and "onclick" not in text and "<style" not in text
+    assert text.count("<script") == text.count('<script src="/page/')
+
+
+def test_a_wrong_token_opens_nothing(browser: httpx.Client) -> None:
+    answer = log_in(browser, "sesame")
+    assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
+    assert "That is not the token." in answer.text
+    assert browser.get("/").status_code == 401
+
+
+def test_a_login_form_that_is_none_is_refused(browser: httpx.Client) -> None:
+    origin = {"Origin": str(browser.base_url).rstrip("/")}
+    assert browser.post("/page/login", content=b"\xff" * 100, headers=origin).status_code == 401
+    assert browser.post("/page/login", content=b"token=" + b"x" * 20_000, headers=origin).status_code == 413
+
+
+HALF = (
+    b"POST /page/login HTTP/1.1\r\nHost: 127.0.0.1\r\nSec-Fetch-Site: same-origin\r\nContent-Length: 60\r\n\r\ntoken=se"
+)
+HOME = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/html\r\n\r\n"
+ASKING = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n\r\n" % TOKEN.encode()
+
+
+def connect(api: Served) -> socket.socket:
+    assert api.server.tcp_address is not None
+    return socket.create_connection(api.server.tcp_address, timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def crowded(token_file: Path) -> Iterator[Served]:
+    """Lets four in at a time, and everything take as long as it likes."""
+    limits = ApiLimits(connections=4, body_grace_s=600.0, headers_timeout_s=600.0, read_stall_s=600.0, requests_per_s=0)
+    with served(limits, tcp=("127.0.0.1", 0), token_file=token_file) as running:
+        yield running
+
+
+def test_a_login_form_that_does_not_come_is_answered_and_given_up(token_file: Path) -> None:
+    with served(ApiLimits(body_grace_s=0.2), tcp=("127.0.0.1", 0), token_file=token_file) as api, connect(api) as plain:
+        plain.sendall(HALF)
+        answer = read_all(plain)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert Problem.model_validate_json(answer.partition(b"\r\n\r\n")[2]).type == ProblemType.TOO_SLOW
+
+
+def test_half_sent_login_forms_on_every_connection_keep_nobody_out_who_has_the_token(crowded: Served) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            half = stack.enter_context(connect(crowded))
+            half.sendall(HALF.replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n"))
+            assert half.recv(100).startswith(b"HTTP/1.1 100 "), "the form is waited for"
+        for _ in range(3):
+            program = stack.enter_context(connect(crowded))
+            program.sendall(ASKING)
+            assert read_one(program).startswith(b"HTTP/1.1 200 ")
+        with connect(crowded) as browser:
+            browser.sendall(HALF.replace(b"60", b"%d" % len(b"token=" + TOKEN.encode())) + TOKEN[2:].encode())
+            assert read_one(browser).startswith(b"HTTP/1.1 303 ")
+
+
+def test_whoever_was_let_in_keeps_the_place_while_strangers_have_one(crowded: Served) -> None:
+    with contextlib.ExitStack() as stack:
+        known = stack.enter_context(connect(crowded))
+        known.sendall(ASKING)
+        assert read_one(known).startswith(b"HTTP/1.1 200 ")
+        for _ in range(12):
+            stranger = stack.enter_context(connect(crowded))
+            stranger.sendall(HOME)
+            assert read_one(stranger).startswith(b"HTTP/1.1 401 ")
+        known.sendall(ASKING)
+        assert read_one(known).startswith(b"HTTP/1.1 200 ")
+
+
+def test_strangers_who_do_not_read_their_refusals_keep_nobody_out_either(crowded: Served) -> None:
+    """They ask again and again for the page until so much of it lies unread that the daemon stops reading, too."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            plain = stack.enter_context(socket.socket())
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            plain.connect(crowded.server.tcp_address or ("", 0))
+            plain.settimeout(0.3)
+            with contextlib.suppress(TimeoutError):
+                while True:
+                    plain.sendall(HOME * 20)
+
+        def let_in() -> bool:
+            with connect(crowded) as plain:
+                plain.sendall(ASKING)
+                return read_one(plain).startswith(b"HTTP/1.1 200 ")
+
+        # On a busy machine it is still at what they sent, and then they are at work like anybody else.
+        until(let_in, "one of them makes room")
+
+
+@pytest.mark.parametrize("headers", HEADERS_OF_OTHER_SITES)
+def test_another_site_cannot_use_the_session_nor_log_in(browser: httpx.Client, headers: dict[str, str]) -> None:
+    log_in(browser)
+    for method, path in (("GET", "/"), ("GET", Route.STATUS), ("POST", Route.RETRY), ("POST", "/page/logout")):
+        answer = browser.request(method, path, headers=headers)
+        assert (answer.status_code, "commit" in answer.text) == (403, False), path
+    form = {"token": TOKEN}
+    assert browser.post("/page/login", data=form, headers=headers).status_code == 403
+    assert browser.get(Route.STATUS).status_code == 200, "the session is as it was"
+
+
+@pytest.mark.parametrize("headers", HEADERS_OF_OTHER_SITES)
+def test_another_site_is_not_even_shown_the_login_form(browser: httpx.Client, headers: dict[str, str]) -> None:
+    assert browser.get("/", headers=headers).status_code == 403
+
+
+def test_what_changes_something_must_say_where_it_comes_from(browser: httpx.Client) -> None:
+    log_in(browser)
+    del browser.headers["Sec-Fetch-Site"]
+    assert browser.post(Route.RETRY).status_code == 403
+    assert browser.post(Route.RETRY, headers={"Origin": str(browser.base_url).rstrip("/")}).status_code == 200
+    assert log_in(browser, Origin="http://evil.example").status_code == 403
+
+
+def test_another_host_is_refused_in_a_session_too(browser: httpx.Client) -> None:
+    log_in(browser)
+    assert browser.get("/", headers={"Host": "evil.example"}).status_code == 421
+
+
+def test_logging_out_ends_the_session(browser: httpx.Client) -> None:
+    log_in(browser)
+    kept = dict(browser.cookies)
+    assert browser.post("/page/logout").status_code == 303
+    assert browser.get("/", cookies=kept).status_code == 401
+
+
+def test_a_session_ends_with_its_token(browser: httpx.Client, token_file: Path) -> None:
+    log_in(browser)
+    assert browser.get(Route.STATUS).status_code == 200
+    token_file.write_text("another-token")
+    until(lambda: browser.get(Route.STATUS).status_code == 401, "the session is over")
+    token_file.write_text(TOKEN)
+    assert browser.get("/").status_code == 401, "and does not come back"
+
+
+def test_programs_need_no_session(browser: httpx.Client) -> None:
+    assert browser.get(Route.STATUS, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+    assert browser.get("/", headers={"Authorization": "Bearer wrong"}).status_code == 401
+
+
+def test_sessions_are_few_and_do_not_last_for_ever() -> None:
+    now = 0.0
+    sessions = LoginSessions(lambda: now)
+    first = sessions.begin(b"token")
+    later = [sessions.begin(b"token") for _ in range(SESSIONS_MAX)]
+    assert sessions.find(first) is None
+    assert sessions.find(later[-1]) is not None
+    now = SESSION_LIFETIME_S
+    assert sessions.find(later[-1]) is None
+    assert sessions.find("") is sessions.find("anything") is None

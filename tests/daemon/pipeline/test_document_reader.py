@@ -1,0 +1,123 @@
+"""Reading a file finds out what became of it since it was told of, and of the folder that it was told of by."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from consumers.parsing import ParseSummary
+from consumers.splitting import SplitSettings
+from consumers.types import Document as Read
+from consumers.types import FileChanged, Fingerprint
+from daemon.pipeline.batching import DocumentsByFile, assemble
+from daemon.pipeline.document_reader import DocumentReader, FolderAccess
+from daemon.pipeline.work import DocumentChange, Work
+from store.types import Document, State
+
+TOLD = Fingerprint(3, 4, 5, "digest")
+UNKNOWN = Fingerprint(-1, -1, -1)
+"""A retry does not know what the file is now."""
+
+
+class Pool:
+    """Gives what it is told to; finds no file otherwise."""
+
+    def __init__(self, *items: Read | ParseSummary) -> None:
+        self.items = items
+
+    async def parse(self, path: bytes, uri: str, settings: SplitSettings, **more: Any) -> AsyncIterator[Any]:
+        for item in self.items or (Read(uri, error="the file is not there any more"),):
+            yield item
+
+
+def outcome(
+    folder: Path,
+    fingerprint: Fingerprint,
+    *items: Read | ParseSummary,
+    name: str = "gone.md",
+    source: str | None = None,
+) -> DocumentChange:
+    """What reading a file of a followed folder gives; `source` is what its document says that it came from."""
+
+    async def read() -> list[DocumentChange]:
+        reader = DocumentReader(Pool(*items), SplitSettings())  # type: ignore[arg-type]
+        reader.follow_folder(FolderAccess(bytes(folder), False))
+        file = folder / name
+        came_from = str(folder) if source is None else source
+        work = Work(file.as_uri(), FileChanged(file.as_uri(), bytes(file), came_from, fingerprint), 1, came_from)
+        return [each async for each in reader.read(work)]
+
+    [found] = asyncio.run(read())
+    return found
+
+
+def test_a_retry_of_a_file_that_is_gone_forgets_it(tmp_path: Path) -> None:
+    (tmp_path / "other.md").touch()
+    found = outcome(tmp_path, UNKNOWN)
+    assert not found.documents
+    assert list(found.positions.values()) == [None]
+
+
+@pytest.mark.parametrize("fingerprint", [TOLD, UNKNOWN])
+@pytest.mark.parametrize("there", [True, False])
+def test_a_drive_that_is_away_loses_nothing(tmp_path: Path, there: bool, fingerprint: Fingerprint) -> None:
+    """Its mount point is empty, or not there."""
+    folder = tmp_path / "mounted"
+    if there:
+        folder.mkdir()
+    assert_kept(outcome(folder, fingerprint))
+
+
+def test_a_drive_below_the_folder_that_is_away_loses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "other.md").touch()
+    (tmp_path / "mounted").mkdir()
+    assert_kept(outcome(tmp_path, TOLD, name="mounted/deep/gone.md"))
+
+
+def assert_kept(found: DocumentChange) -> None:
+    """What the memory has of the file stays as it is, and the folder's source is to tell of it again."""
+    held = Document(found.work.key, "earlier")
+    assert not found.documents
+    assert list(found.positions.values()) == [None]
+    store = SimpleNamespace(document=lambda uri: held)
+    batch = assemble(store, DocumentsByFile([held]), [found])  # type: ignore[arg-type]
+    assert (batch.documents, batch.removed) == ((), ())
+
+
+def test_a_file_that_went_while_its_change_was_on_the_way_fails_until_its_removal_comes(tmp_path: Path) -> None:
+    (tmp_path / "other.md").touch()
+    found = outcome(tmp_path, TOLD)
+    assert [document.error for document in found.documents]
+    assert list(found.positions.values()) == [Fingerprint(3, 4, 5).to_json()], "it is not read as it comes back"
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_what_changed_while_it_was_read_has_a_position_that_says_so(tmp_path: Path, changed: bool) -> None:
+    """Without any, nobody would know of the document once its file is deleted while hippod is down."""
+    (tmp_path / "log").touch()
+    summary = ParseSummary("read", 10, 11, 12, changed)
+    found = outcome(tmp_path, TOLD, Read("file:///log"), summary, name="log")
+    assert list(found.positions.values()) == [Fingerprint(10, 11, 12, None if changed else "read").to_json()]
+
+
+@pytest.mark.parametrize("source", ["below", "elsewhere"])
+def test_a_retry_finds_the_folder_that_follows_the_file_now(tmp_path: Path, source: str) -> None:
+    """The document names the folder of an earlier configuration, which its parent took the place of."""
+    below = tmp_path / "below"
+    below.mkdir()
+    (below / "report.pdf").touch()
+    broken = Read((below / "report.pdf").as_uri(), error="damaged")
+    found = outcome(tmp_path, UNKNOWN, broken, name="below/report.pdf", source=str(tmp_path / source))
+    assert [(each.error, each.source, each.state) for each in found.documents] == [
+        ("damaged", str(tmp_path), State.FAILED)
+    ]
+    assert found.work.source == str(tmp_path)
+
+
+def test_what_no_folder_follows_is_skipped_and_read_once_one_does(tmp_path: Path) -> None:
+    found = outcome(tmp_path, UNKNOWN, name=str(tmp_path.parent / "elsewhere.md"), source="earlier")
+    assert [(each.source, each.state) for each in found.documents] == [("earlier", State.SKIPPED)]
+    assert list(found.positions.values()) == [None]

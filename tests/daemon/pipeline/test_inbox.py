@@ -1,0 +1,254 @@
+"""What was handed in is counted, queued without holding the event loop, and taken even where who handed it in has gone."""
+
+import asyncio
+import errno
+import json
+import os
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from daemon.api.errors import NotReady, TooLarge
+from daemon.pipeline.backpressure import Capacity, QueueLimits
+from daemon.pipeline.document_reader import DocumentReader
+from daemon.pipeline.extractors import Extraction
+from daemon.pipeline.pipeline import QUEUE_SLICE_DOCUMENTS, Pipeline
+from daemon.pipeline.work import AddedDocument, DocumentChange, Work
+from daemon.services import documents as serving
+from daemon.services import transfer
+from daemon.services.documents import DocumentService
+from daemon.services.transfer import TransferService
+from memory.encoder import make_encoder
+from store.store import Store
+
+Publish = Callable[..., None]
+
+
+def filled(
+    folder: Path,
+    scenario: Callable[[Pipeline], Awaitable[None]],
+    publish: Publish = lambda *_, **__: None,
+    limits: QueueLimits | None = None,
+) -> None:
+    """Runs the scenario over a pipeline that takes and does not begin."""
+
+    async def run() -> None:
+        encoder = make_encoder("hash", "", 64, "cpu")
+        with Store(folder, encoder.identity) as store:
+            idle = cast("tuple[Extraction, DocumentReader]", (None, None))
+            pipeline = Pipeline(store, encoder, *idle, publish, 1, limits or QueueLimits())
+            async with asyncio.timeout(60):
+                await scenario(pipeline)
+            await pipeline.stop(1)
+
+    asyncio.run(run())
+
+
+def added(count: int, text: str = '{"text": "a"}') -> list[AddedDocument]:
+    return [AddedDocument(f"added:{n}", text) for n in range(count)]
+
+
+def test_documents_are_queued_some_at_a_time_and_the_event_loop_goes_on_between(tmp_path: Path) -> None:
+    turns = 0
+    queued_at: list[int] = []
+
+    async def scenario(pipeline: Pipeline) -> None:
+        async def turn() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        turning = asyncio.create_task(turn())
+        await pipeline.add(added(4 * QUEUE_SLICE_DOCUMENTS))
+        turning.cancel()
+
+    filled(tmp_path, scenario, publish=lambda *_, **__: queued_at.append(turns))
+    assert len(queued_at) == 4 * QUEUE_SLICE_DOCUMENTS
+    assert max(queued_at.count(at) for at in set(queued_at)) <= QUEUE_SLICE_DOCUMENTS
+
+
+def test_requests_at_the_same_time_are_queued_one_after_the_other(tmp_path: Path) -> None:
+    """In the order of their inbox files, which is what counts after a crash: of two texts the same one stands."""
+    last: list[str] = []
+
+    async def scenario(pipeline: Pipeline) -> None:
+        many = added(20 * QUEUE_SLICE_DOCUMENTS, '{"text": "earlier"}')
+        await asyncio.gather(pipeline.add(many), pipeline.add([AddedDocument(many[-1].uri, '{"text": "later"}')]))
+        last.extend(
+            work.task.text
+            for work in pipeline.intake.pending()
+            if work.key == many[-1].uri and isinstance(work.task, AddedDocument)
+        )
+
+    filled(tmp_path, scenario)
+    assert last == ['{"text": "later"}']
+
+
+def test_an_add_that_is_cancelled_is_queued_all_the_same_once_it_may_be_on_disk(tmp_path: Path) -> None:
+    async def scenario(pipeline: Pipeline) -> None:
+        adding = asyncio.create_task(pipeline.add(added(2 * QUEUE_SLICE_DOCUMENTS)))
+        await asyncio.sleep(0)
+        adding.cancel()
+        while len(pipeline.intake) < 2 * QUEUE_SLICE_DOCUMENTS:
+            await asyncio.sleep(0.01)
+        assert pipeline.inbox_capacity.items == 2 * QUEUE_SLICE_DOCUMENTS
+        assert len(list((tmp_path / "inbox").iterdir())) == 1
+
+    filled(tmp_path, scenario)
+
+
+def test_bytes_are_counted_as_they_are_written(tmp_path: Path) -> None:
+    async def scenario(pipeline: Pipeline) -> None:
+        await pipeline.add([AddedDocument("added:1", '{"text": "äöü€"}')])
+        assert pipeline.inbox_capacity.bytes == len('{"text": "äöü€"}'.encode())
+
+    filled(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    ("limits", "key"), [(QueueLimits(inbox_documents=3), "documents"), (QueueLimits(inbox_bytes=40), "bytes")]
+)
+def test_what_could_never_wait_is_refused_also_by_an_empty_inbox(tmp_path: Path, limits: QueueLimits, key: str) -> None:
+    async def scenario(pipeline: Pipeline) -> None:
+        with pytest.raises(TooLarge, match=rf"inbox_{key}\).*none of these was taken: send them in several requests"):
+            await pipeline.add(added(4))
+        assert (len(pipeline.intake), pipeline.inbox_capacity.items) == (0, 0)
+        await pipeline.add(added(4), wait=True)
+        assert len(pipeline.intake) == 4
+
+    filled(tmp_path, scenario, limits=limits)
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_what_is_handed_in_while_the_pipeline_stops_is_refused_at_once(tmp_path: Path, started: bool) -> None:
+    async def scenario(pipeline: Pipeline) -> None:
+        pipeline._reader = cast("DocumentReader", Held())
+        if started:
+            pipeline.start()
+            await pipeline.add([AddedDocument("added:line", "{}")])
+        adding = asyncio.create_task(pipeline.add(added(2)))
+        await asyncio.sleep(0)
+        await pipeline.stop(1)
+        with pytest.raises(NotReady):
+            await adding
+        for call in (pipeline.add(added(2)), pipeline.remove(["added:0"]), pipeline.remove(["added:line#1"])):
+            with pytest.raises(NotReady):
+                await asyncio.wait_for(call, 30)
+
+    filled(tmp_path, scenario)
+
+
+def test_an_import_that_waits_for_room_is_refused_when_the_pipeline_stops(tmp_path: Path) -> None:
+    async def scenario(pipeline: Pipeline) -> None:
+        await pipeline.add(added(2))
+        adding = asyncio.create_task(pipeline.add(added(2), wait=True))
+        await asyncio.sleep(0)
+        await pipeline.stop(1)
+        with pytest.raises(NotReady):
+            await asyncio.wait_for(adding, 30)
+
+    filled(tmp_path, scenario, limits=QueueLimits(inbox_documents=2))
+
+
+@pytest.mark.parametrize("broken", ["fsync", "open"], ids=["the file", "its folder"])
+def test_what_the_disk_refuses_leaves_nothing_behind_and_says_so(
+    tmp_path: Path, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async def scenario(pipeline: Pipeline) -> None:
+        monkeypatch.setattr(f"store.durable_files.os.{broken}", full)
+        for _ in range(2):
+            with pytest.raises(NotReady, match=r"The disk.*No space left on device; none of it was taken"):
+                await pipeline.add(added(2))
+        assert list((tmp_path / "inbox").iterdir()) == []
+        assert (pipeline.inbox_capacity.items, len(pipeline.intake)) == (0, 0)
+        monkeypatch.undo()
+        await pipeline.add(added(2))
+
+    filled(tmp_path, scenario)
+
+
+class Held:
+    """A reader that reads nothing, and that not before it is let go."""
+
+    def __init__(self) -> None:
+        self.begun, self.released = asyncio.Event(), asyncio.Event()
+
+    async def read(self, work: Work) -> AsyncIterator[DocumentChange]:
+        self.begun.set()
+        await self.released.wait()
+        yield DocumentChange(work)
+
+
+def test_who_waits_for_a_removal_is_told_also_where_the_document_is_added_again_meanwhile(tmp_path: Path) -> None:
+    async def scenario(pipeline: Pipeline) -> None:
+        held = Held()
+        pipeline._reader = cast("DocumentReader", held)
+        pipeline.start()
+        removal = asyncio.create_task(pipeline.remove(["added:0"]))
+        await held.begun.wait()
+        await pipeline.add(added(1))
+        held.released.set()
+        await removal
+
+    filled(tmp_path, scenario)
+
+
+class Taking:
+    """Stands for the pipeline: keeps what it is given."""
+
+    def __init__(self, documents: int, bytes: int) -> None:
+        self.inbox_capacity = Capacity(documents, bytes)
+        self.taken: list[list[AddedDocument]] = []
+
+    async def add(self, documents: Sequence[AddedDocument], wait: bool = False) -> str:
+        self.taken.append(list(documents))
+        return ""
+
+    async def indexed(self, tickets: Sequence[str]) -> None:
+        pass
+
+    def refuse_too_many(self, documents: int) -> None:
+        pass
+
+
+def test_documents_are_named_and_written_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: set[threading.Thread] = set()
+
+    def named(document: dict[str, Any]) -> tuple[None, str]:
+        threads.add(threading.current_thread())
+        return None, f"added:{document['id']}"
+
+    monkeypatch.setattr(serving, "check_document", named)
+    taking = Taking(10, 1000)
+    service = DocumentService(cast("Any", None), cast("Any", taking), cast("Any", None))
+    asyncio.run(service.add([{"id": "1", "text": "a"}, {"id": "2", "text": "b"}]))
+    assert [document.uri for document in taking.taken[0]] == ["added:1", "added:2"]
+    assert threading.main_thread() not in threads
+
+
+@pytest.mark.parametrize(("documents", "bytes", "most"), [(50, 1 << 20, 50), (10_000, 1 << 20, 500), (50, 2_000, 30)])
+def test_an_import_comes_in_parts_that_have_room(documents: int, bytes: int, most: int) -> None:
+    taking = Taking(documents, bytes)
+    passages = [
+        {"passage": f"Title {n}\nText {n}.", "extracted_triples": [["a", "b", "c"], ["d"]]} for n in range(1_200)
+    ]
+    same = {"passage": "Title 7\nText 7.", "extracted_triples": [["x", "y", "z"]]}
+
+    async def chunks() -> Any:
+        yield json.dumps({"docs": [None, *passages, same]}).encode()
+
+    answer = asyncio.run(TransferService(cast("Any", None), cast("Any", taking)).import_openie(chunks()))
+    assert (answer.passages, answer.triples, answer.skipped) == (1_200, 1_201, 1_201)
+    assert len({document.uri for part in taking.taken for document in part}) == 1_200
+    assert all(len({document.uri for document in part}) == len(part) <= most for part in taking.taken)
+    assert all(
+        sum(len(document.text) for document in part) <= min(bytes, transfer.IMPORT_BATCH_BYTES) for part in taking.taken
+    )
+    assert json.loads(taking.taken[-1][-1].text)["triples"] == [["x", "y", "z"]]

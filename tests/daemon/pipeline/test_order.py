@@ -1,0 +1,188 @@
+"""What comes for a document, its lines or its position while other work, for the same one or not, waits or is under way."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from consumers.types import FileChanged, Fingerprint
+from daemon.pipeline.document_reader import DocumentReader
+from daemon.pipeline.pipeline import Pipeline
+from daemon.pipeline.work import AddedDocument, DocumentChange, Work
+from daemon.services.transfer import TransferService
+from memory.encoder import make_encoder
+from store.passage_id import passage_id
+from store.store import Store
+from store.types import Document, Extraction, PassageRef, PassageText
+
+FILE = "file:///drive/book.jsonl"
+SOURCE = "/drive"
+HELD = "added:held"
+
+
+class NothingFound:
+    """An extractor."""
+
+    name = "none"
+
+    async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
+        return []
+
+
+class Lines:
+    """A reader of one file of lines. It reads that, and what is called HELD, not before it is let go."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.released = asyncio.Event()
+        self.begun: list[str] = []
+
+    async def read(self, work: Work) -> AsyncIterator[DocumentChange]:
+        self.begun.append(work.key)
+        if work.key in (FILE, HELD):
+            await self.released.wait()
+        if not isinstance(work.task, FileChanged):
+            yield DocumentChange(work)
+            return
+        texts = {name: PassageText(passage_id("T", text), "T", text) for name, text in self.texts.items()}
+        documents = [
+            Document(f"{FILE}#{name}", SOURCE, passages=(PassageRef(text.id),)) for name, text in texts.items()
+        ]
+        yield DocumentChange(
+            work,
+            documents,
+            {text.id: text for text in texts.values()},
+            positions={work.key: work.task.fingerprint.to_json()},
+        )
+
+
+class Drive:
+    """A running pipeline that follows a folder with one file."""
+
+    def __init__(self, store: Store, pipeline: Pipeline, reader: Lines) -> None:
+        self.store = store
+        self.pipeline = pipeline
+        self.reader = reader
+
+    def change(self, digest: str, **texts: str) -> None:
+        """The file's lines have these texts from now on, and the folder tells of it."""
+        self.reader.texts = texts
+        self.pipeline._emitted(FileChanged(FILE, b"/drive/book.jsonl", SOURCE, Fingerprint(1, 1, 1, digest)))
+
+    def touch(self, mtime_ns: int, digest: str) -> Any:
+        """The file's mtime is another, and its content the one that is committed. Returns its position from now on."""
+        fingerprint = Fingerprint(1, mtime_ns, 1, digest)
+        self.pipeline._touch(FILE, fingerprint.to_json())
+        return fingerprint.to_json()
+
+    async def until_begun(self, *keys: str) -> None:
+        while self.reader.begun != list(keys):
+            await asyncio.sleep(0.005)
+
+    def held(self) -> dict[str, str]:
+        """Each line's text as it is in the memory."""
+        snapshot = self.store.snapshot()
+        found = {}
+        for document in self.store.documents():
+            row = snapshot.passage_row(document.passages[0].passage)
+            assert row is not None
+            found[document.uri.removeprefix(f"{FILE}#")] = snapshot.passage(row).text
+        return found
+
+
+def driven(folder: Path, scenario: Callable[[Drive], Awaitable[None]]) -> None:
+    async def run() -> None:
+        encoder = make_encoder("hash", "", 64, "cpu")
+        with Store(folder, encoder.identity) as store:
+            reader = Lines()
+            pipeline = Pipeline(
+                store, encoder, cast("Any", NothingFound()), cast("DocumentReader", reader), lambda *_, **__: None, 2
+            )
+            pipeline.start()
+            async with asyncio.timeout(60):
+                await scenario(Drive(store, pipeline, reader))
+            await pipeline.stop(10)
+
+    asyncio.run(run())
+
+
+def test_lines_are_removed_after_the_change_of_their_file_that_waits(tmp_path: Path) -> None:
+    async def scenario(drive: Drive) -> None:
+        drive.change("first", a="before", b="before", c="before")
+        await drive.until_begun(FILE)
+        drive.change("second", a="after", b="after", c="after", d="after")
+        removal = asyncio.create_task(drive.pipeline.remove([f"{FILE}#a", f"{FILE}#b"]))
+        await asyncio.sleep(0.05)
+        assert not removal.done()
+        drive.reader.released.set()
+        await removal
+        assert drive.held() == {"c": "after", "d": "after"}
+
+    driven(tmp_path, scenario)
+
+
+def test_lines_are_removed_after_the_change_of_their_file_that_is_being_read(tmp_path: Path) -> None:
+    async def scenario(drive: Drive) -> None:
+        drive.change("first", a="a line", b="another")
+        await drive.until_begun(FILE)
+        removal = asyncio.create_task(drive.pipeline.remove([f"{FILE}#a"]))
+        while len(drive.pipeline.intake) < 2:
+            await asyncio.sleep(0.005)
+        drive.reader.released.set()
+        await removal
+        assert drive.held() == {"b": "another"}
+
+    driven(tmp_path, scenario)
+
+
+async def commit_another(drive: Drive) -> None:
+    await drive.pipeline.remove(["added:another"])
+
+
+def test_a_position_alone_is_not_committed_before_the_document_that_is_under_way(tmp_path: Path) -> None:
+    async def scenario(drive: Drive) -> None:
+        drive.change("first", a="before")
+        await drive.until_begun(FILE)
+        drive.touch(2, "second")
+        await commit_another(drive)
+        assert FILE not in drive.store.positions
+        drive.reader.released.set()
+        await drive.pipeline.drained()
+        assert drive.store.positions[FILE] == Fingerprint(1, 1, 1, "first").to_json()
+        await commit_another(drive)
+        assert drive.store.positions[FILE] == Fingerprint(1, 1, 1, "first").to_json(), "what was read since counts"
+        position = drive.touch(3, "first")
+        await commit_another(drive)
+        assert drive.store.positions[FILE] == position, "nothing is under way any more"
+
+    driven(tmp_path, scenario)
+
+
+def test_an_import_waits_for_its_own_documents_alone(tmp_path: Path) -> None:
+    docs = [{"passage": f"Isle {n}\nCharted by {n}.", "extracted_triples": [["a", "b", "c"]]} for n in range(3)]
+
+    async def body() -> AsyncIterator[bytes]:
+        yield json.dumps({"docs": docs}).encode()
+
+    async def scenario(drive: Drive) -> None:
+        drive.change("first", a="It takes long to read.")
+        await drive.until_begun(FILE)
+        imported = await asyncio.wait_for(TransferService(drive.store, drive.pipeline).import_openie(body()), 30)
+        assert imported.passages == 3
+        assert [work.key for work in drive.pipeline.intake.pending()] == [FILE]
+
+    driven(tmp_path, scenario)
+
+
+def test_a_document_that_came_again_while_it_was_read_is_waited_for_to_its_end(tmp_path: Path) -> None:
+    async def scenario(drive: Drive) -> None:
+        earlier = await drive.pipeline.add([AddedDocument(HELD, "{}")])
+        await drive.until_begun(HELD)
+        await drive.pipeline.add([AddedDocument(HELD, "{}")])
+        drive.reader.released.set()
+        await drive.pipeline.indexed([earlier])
+        assert len(drive.pipeline.intake) == 0
+        assert list((tmp_path / "inbox").iterdir()) == []
+
+    driven(tmp_path, scenario)

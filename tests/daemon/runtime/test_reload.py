@@ -1,0 +1,123 @@
+"""A reload takes over what can change, and says every time what waits for a restart."""
+
+import asyncio
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from daemon.config import ConfigError, load_config
+from daemon.runtime.reload import ActiveConfig, serve_reloads
+
+HOME = {"HOME": "/nowhere"}
+
+
+class Edge:
+    """Stands for the schedule and the API: keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.token_files: list[Path] = []
+
+    def reload(self, _times: object) -> None:
+        return
+
+    def use_token_file(self, path: Path) -> None:
+        self.token_files.append(path)
+
+
+@pytest.fixture
+def reload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`begin(text)` starts with a configuration; `again(text)` writes another and gives the event that its reload logs."""
+    monkeypatch.setenv("HOME", "/nowhere")
+    monkeypatch.setattr("daemon.runtime.reload.set_level", lambda _level: None)
+    monkeypatch.setattr("daemon.runtime.reload.mask", lambda _token: None)
+    file, edge = tmp_path / "config.toml", Edge()
+    lives: list[ActiveConfig] = []
+
+    def begin(text: str) -> ActiveConfig:
+        file.write_text(text)
+        lives.append(ActiveConfig(load_config(file, HOME), file))
+        return lives[-1]
+
+    def again(text: str) -> Any:
+        file.write_text(text)
+        with capture_logs() as logged:
+            asyncio.run(lives[-1].reload(edge, edge))  # type: ignore[arg-type]
+        return logged[-1]
+
+    return SimpleNamespace(begin=begin, again=again, edge=edge, folder=tmp_path)
+
+
+def test_what_needs_a_restart_is_said_at_every_reload_until_there_is_one(reload: Any) -> None:
+    live = reload.begin("")
+    changed = '[daemon]\nqueue_passages = 7\ninbox_documents = 9\nstop_timeout_s = 5\nlog_level = "debug"\n'
+    first, second = reload.again(changed), reload.again(changed)
+    assert first["changed"] == ["daemon.log_level", "daemon.stop_timeout_s"]
+    assert second["changed"] == []
+    for event in (first, second):
+        assert event["needs_restart"] == ["daemon.inbox_documents", "daemon.queue_passages"]
+    daemon = live.config.daemon
+    assert (daemon.stop_timeout_s, daemon.log_level) == (5, "debug")
+    assert (daemon.queue_passages, daemon.inbox_documents) == (768, 100_000)
+    # Taking it back leaves nothing to say.
+    assert reload.again("")["needs_restart"] == []
+
+
+def test_a_token_that_came_or_went_with_tcp_waits_for_the_restart_as_tcp_does(reload: Any) -> None:
+    for name in ("one", "two"):
+        (reload.folder / name).write_text(f"token-{name}\n")
+    tcp = '[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "one"\n'
+    live = reload.begin(tcp)
+    for _ in range(2):
+        event = reload.again("")
+        assert event["needs_restart"] == ["api.tcp", "api.token_file"]
+        assert event["changed"] == []
+    assert reload.edge.token_files == []
+    # TCP is still there, and so is what changes its token.
+    event = reload.again(tcp.replace("one", "two"))
+    assert (event["changed"], event["needs_restart"]) == (["api.token_file"], [])
+    assert reload.edge.token_files == [reload.folder / "two"]
+    assert live.config.api.token_file == reload.folder / "two"
+
+
+def test_a_reload_that_fails_whatever_the_reason_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[str] = []
+
+    class Failing:
+        async def reload(self, _schedule: object, _api: object) -> None:
+            served.append("reload")
+            raise OSError(116, "Stale file handle")
+
+    async def run() -> None:
+        requested = asyncio.Event()
+        notifier = SimpleNamespace(reloading=lambda: None, ready=lambda standing: served.append(standing))
+        task = asyncio.create_task(serve_reloads(requested, Failing(), None, None, notifier, lambda: "ready"))  # type: ignore[arg-type]
+        for _ in range(2):
+            requested.set()
+            async with asyncio.timeout(60):
+                while served[-1:] != ["ready"] or requested.is_set():
+                    await asyncio.sleep(0.01)
+            served.append("seen")
+        task.cancel()
+
+    with capture_logs() as logged:
+        asyncio.run(run())
+    assert served == ["reload", "ready", "seen"] * 2
+    assert [event["event"] for event in logged] == ["reload_refused"] * 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to become somebody else for a moment")
+def test_a_folder_that_may_not_be_looked_into_is_a_sentence(tmp_path: Path) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0o700)
+    (shut / "hippod.toml").write_text("")
+    tmp_path.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(ConfigError, match="cannot be looked at"):
+            load_config(shut / "hippod.toml", HOME)
+    finally:
+        os.seteuid(0)

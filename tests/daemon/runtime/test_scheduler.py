@@ -1,0 +1,168 @@
+"""Maintenance jobs: run at their interval, one at a time, change on reload, stop cleanly."""
+
+import threading
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from daemon.config.sections import ScheduleTimes
+from daemon.runtime.scheduler import JITTER_SHARE, Scheduler
+
+OFF = ScheduleTimes(compact=0.0, snapshot=0.0, rescan=0.0, retry=0.0)
+WAIT_S = 20.0
+
+
+@pytest.fixture
+def make():
+    made = []
+
+    def make(times: ScheduleTimes) -> Scheduler:
+        made.append(Scheduler(times))
+        return made[-1]
+
+    yield make
+    for scheduler in made:
+        scheduler.stop(WAIT_S)
+
+
+def state(scheduler: Scheduler, name: str):
+    return next(each for each in scheduler.status() if each.name == name)
+
+
+def run_soon(scheduler: Scheduler, name: str) -> None:
+    """Moves a job's next run to now, off or not."""
+    scheduler._scheduler.modify_job(name, next_run_time=datetime.now(UTC))
+
+
+def eventually(true) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not true():
+        assert time.monotonic() < deadline, "did not happen in time"
+        time.sleep(0.01)
+
+
+def test_a_job_runs_again_and_again(make):
+    scheduler = make(OFF.model_copy(update={"retry": 1.0}))
+    runs = threading.Semaphore(0)
+    scheduler.add("retry", runs.release)
+    scheduler.start()
+    assert runs.acquire(timeout=WAIT_S)
+    assert runs.acquire(timeout=WAIT_S)
+
+
+def test_status_tells_the_next_run_within_the_interval_and_its_jitter(make):
+    scheduler = make(ScheduleTimes(compact=600.0, snapshot=0.0))
+    scheduler.add("compact", lambda: None)
+    scheduler.add("snapshot", lambda: None)
+    before = time.time()
+    scheduler.start()
+    compact, snapshot = scheduler.status()
+    assert before + 600 * (1 - JITTER_SHARE) <= compact.next_run <= time.time() + 600 * (1 + JITTER_SHARE)
+    assert compact.last_start is None
+    assert not compact.running
+    assert (snapshot.interval_s, snapshot.next_run) == (0, None)
+
+
+def test_a_job_that_is_off_runs_when_asked(make):
+    scheduler = make(OFF)
+    ran = threading.Event()
+    scheduler.add("rescan", ran.set)
+    scheduler.start()
+    run_soon(scheduler, "rescan")
+    assert ran.wait(WAIT_S)
+    eventually(lambda: state(scheduler, "rescan").last_end is not None)
+    assert state(scheduler, "rescan").next_run is None
+
+
+def test_one_job_never_runs_twice_at_once(make):
+    scheduler = make(OFF)
+    started, go = threading.Semaphore(0), threading.Event()
+
+    def job():
+        started.release()
+        go.wait(WAIT_S)
+
+    scheduler.add("compact", job)
+    other = threading.Event()
+    scheduler.add("retry", other.set)
+    scheduler.start()
+    run_soon(scheduler, "compact")
+    assert started.acquire(timeout=WAIT_S)
+    assert state(scheduler, "compact").running
+    run_soon(scheduler, "compact")
+    run_soon(scheduler, "retry")
+    assert other.wait(WAIT_S), "a long job held up another"
+    go.set()
+    eventually(lambda: not state(scheduler, "compact").running)
+    assert not started.acquire(blocking=False)
+
+
+def test_a_job_that_fails_says_why_and_runs_again(make):
+    scheduler = make(OFF)
+    outcomes = [ValueError("disk full"), None]
+    done = threading.Semaphore(0)
+
+    def job():
+        try:
+            outcome = outcomes.pop(0)
+            if outcome is not None:
+                raise outcome
+        finally:
+            done.release()
+
+    scheduler.add("snapshot", job)
+    scheduler.start()
+    run_soon(scheduler, "snapshot")
+    eventually(lambda: state(scheduler, "snapshot").last_error == "ValueError: disk full")
+    run_soon(scheduler, "snapshot")
+    eventually(lambda: state(scheduler, "snapshot").last_error is None)
+    assert not outcomes
+
+
+def test_a_reload_changes_intervals_and_leaves_the_others_alone(make):
+    scheduler = make(ScheduleTimes(compact=600.0, retry=600.0, rescan=600.0))
+    for name in ("compact", "retry", "rescan"):
+        scheduler.add(name, lambda: None)
+    scheduler.start()
+    kept = state(scheduler, "compact").next_run
+    scheduler.reload(ScheduleTimes(compact=600.0, retry=0.0, rescan=60.0))
+    assert state(scheduler, "compact").next_run == kept
+    assert state(scheduler, "retry").next_run is None
+    assert state(scheduler, "rescan").next_run <= time.time() + 60 * (1 + JITTER_SHARE)
+    scheduler.reload(ScheduleTimes(compact=600.0, retry=30.0, rescan=60.0))
+    assert state(scheduler, "retry").next_run is not None
+
+
+def test_stopping_waits_for_what_runs_and_says_when_it_did_not_end(make):
+    scheduler = make(OFF)
+    started, go = threading.Event(), threading.Event()
+
+    def job():
+        started.set()
+        go.wait(WAIT_S)
+
+    scheduler.add("compact", job)
+    scheduler.start()
+    run_soon(scheduler, "compact")
+    assert started.wait(WAIT_S)
+    assert scheduler.stop(0.05) is False
+    go.set()
+    assert scheduler.stop(WAIT_S) is True
+
+
+def test_nothing_runs_once_stopped(make):
+    scheduler = make(OFF.model_copy(update={"retry": 1.0}))
+    ran = threading.Event()
+    scheduler.add("retry", ran.set)
+    scheduler.start()
+    assert scheduler.stop(WAIT_S) is True
+    assert scheduler.status()[0].next_run is None
+    assert not ran.is_set()
+
+
+def test_a_name_is_taken_once(make):
+    scheduler = make(OFF)
+    scheduler.add("retry", lambda: None)
+    with pytest.raises(ValueError, match="retry is scheduled already"):
+        scheduler.add("retry", lambda: None)

@@ -1,0 +1,209 @@
+"""`ask --deep` through the daemon: streamed, traced, within its budget, on one commit, and whatever the model does."""
+
+import json
+import os
+import pty
+import subprocess
+from typing import Any
+
+import pytest
+
+from memory.answering.working_memory.records.serialization import trace_from_json
+from memory.answering.working_memory.replay import replay
+from tests.daemon.services.answering.conftest import Asking, documents
+from tests.e2e.real_hippod import clean_environment
+from tests.memory.answering.working_memory.scripted_model import playing
+from tests.memory.answering.working_memory.toy import QUESTION
+from tests.memory.llm.model_server import Drop, Hang, Status, Text
+
+WORDS = ("Step 1", "inserted", "Step 2", "local p", "merged of")
+
+
+def test_the_answer_holds_the_whole_trace_from_which_each_step_can_be_made_again(asking: Asking) -> None:
+    answer = asking.ask(playing(), deep=True)
+    trace = trace_from_json(answer)
+    assert [step.number for step in trace.steps] == [1, 2, 3]
+    assert [replay(step, trace.question, trace.settings).after for step in trace.steps] == [
+        step.after for step in trace.steps
+    ]
+    assert (answer["answerer"], answer["stopped"], answer["commit"]) == ("deep", "steps", trace.commit)
+    assert answer["calls"] == len(asking.purposes) <= 12
+    assert answer["tokens"]["prompt"] == sum(call.prompt_tokens for call in trace.calls)
+    points = trace.memory.points
+    assert answer["entities_a_point"] == round(sum(len(point.entities) for point in points) / len(points), 4)
+    [citation] = answer["citations"]
+    assert (citation["document"], citation["title"]) == ("added:Lantern", "Lantern")
+    assert citation["id"] in {id for point in points for id in point.passages}
+    assert set(citation["points"]) == {point.id for point in points if citation["id"] in point.passages}
+
+
+def test_events_tell_each_step_in_order(asking: Asking) -> None:
+    asking.model.script = playing()
+    events = asking.streamed(deep=True, steps=2)
+    kinds = [data["kind"] for name, data in events if name == "step"]
+    first = ["began", "judged", "found", "changed", "changed"]
+    assert kinds == [*first, "began", "judged", "found", "found", "changed", "changed", "answering"]
+    assert [name for name, _ in events][-1] == "answer"
+    answer = events[-1][1]
+    changed = [data["changes"] for name, data in events if name == "step" and data["kind"] == "changed"]
+    assert [change for part in changed for change in part] == [
+        each for step in answer["steps"] for each in step["changes"]
+    ]
+
+
+def test_on_a_terminal_steps_appear_while_the_answer_is_not_there_yet(asking: Asking) -> None:
+    """The model says nothing more until the first steps have been read from the terminal."""
+    ours, theirs = pty.openpty()
+    seen: list[bytes] = []
+    play = playing()
+
+    def script(call: Any) -> Any:
+        while call.purpose == "answer" and not all(word.encode() in b"".join(seen) for word in WORDS):
+            seen.append(os.read(ours, 4096))
+        return play(call)
+
+    asking.model.script = script
+    environment = clean_environment(asking.daemon.home) | {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1"}
+    command = asking.daemon.command("ask", QUESTION, "--deep", "--steps", "2")
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment, cwd=asking.daemon.home)
+    os.close(theirs)
+    try:
+        while piece := os.read(ours, 4096):
+            seen.append(piece)
+    except OSError:
+        pass  # the terminal's other end is closed
+    assert process.wait(60) == 0
+    text = b"".join(seen).decode().replace("\x1b[0m", "")
+    assert text.index("Step 1") < text.index("Step 2") < text.index("It is so. [1]") < text.index("Sources")
+    assert "2 steps, " in text
+
+
+@pytest.mark.parametrize("purpose", ["judge", "evolve", "merge", "answer"])
+@pytest.mark.parametrize("said", [Status(500), Drop(), Text("no JSON"), {"opinion": 3}], ids=str)
+def test_whatever_the_model_does_there_is_an_answer_or_an_error_that_says_why(
+    asking: Asking, purpose: str, said: Any
+) -> None:
+    asking.model.script = playing(lambda call, turn: said if call.purpose == purpose else None)
+    answered = asking.post(deep=True)
+    if purpose == "evolve":
+        # The first call of all: nothing is known, and the same server is asked for the answer from the passages found.
+        assert answered.status_code in (200, 502)
+    else:
+        assert answered.status_code == 200, answered.text
+    body = answered.json()
+    if answered.status_code == 502:
+        assert body["type"] == "urn:hippod:problem:upstream"
+        return
+    assert body["answer"]
+    assert body["note"]
+    assert body["written"] is (purpose != "answer")
+    shown = {citation["rank"] for citation in body["citations"]}
+    assert all(f"[{rank}]" in body["answer"] for rank in shown)
+
+
+def test_a_model_that_is_gone_from_the_start_is_an_error(asking: Asking) -> None:
+    asking.model.stop()
+    refused = asking.post(deep=True)
+    asking.model.start()
+    assert (refused.status_code, "cannot be reached" in refused.json()["detail"]) == (502, True)
+
+
+def test_budgets_and_ablations_reach_the_method(asking: Asking) -> None:
+    answer = asking.ask(playing(), deep=True, max_calls=4)
+    assert (answer["stopped"], answer["calls"]) == ("calls", 4)
+    assert answer["note"]
+    answer = asking.ask(playing(), deep=True, max_tokens=500)
+    assert answer["stopped"] == "tokens"
+    answer = asking.ask(playing(lambda call, _: Hang() if call.purpose == "judge" else None), deep=True, timeout_s=2.0)
+    assert (answer["stopped"], answer["answer"]) == ("seconds", "It is so. [1]")
+    asking.model.calls.clear()
+    answer = asking.ask(playing(), deep=True, only="global", merge=False, update=False)
+    concerns = [concern for step in answer["steps"] for concern in step["concerns"]]
+    assert concerns
+    assert {concern["point"] for concern in concerns} == {None}
+    assert "merge" not in asking.purposes
+    assert (answer["settings"]["only"], answer["settings"]["merge"], answer["settings"]["update"]) == (
+        "global",
+        False,
+        False,
+    )
+
+
+def test_a_deep_question_sees_the_commit_that_it_began_with(asking: Asking) -> None:
+    """Documents come and go before the second step; its citations and what it finds are those of the first."""
+    daemon = asking.daemon
+    before = daemon.status()["commit"]
+    text = f"{QUESTION} The wardens keep the flame of the workshop of Corl Tower."
+    new = {
+        "id": "A",
+        "title": "New",
+        "text": text,
+        "triples": [["wardens", "keep", "flame"], ["corl tower", "has", "workshop"]],
+    }
+
+    def instead(call: Any, turn: int) -> Any:
+        if call.purpose == "judge" and turn == 1:
+            daemon.ask("DELETE", "/v1/documents", json={"uris": ["added:Lantern"]})
+            daemon.add(new)
+            daemon.wait()
+        return None
+
+    try:
+        answer = asking.ask(playing(instead), deep=True)
+        assert daemon.status()["commit"] > answer["commit"] == before
+        found = {
+            each["title"] for step in answer["steps"] for inquiry in step["inquiries"] for each in inquiry["passages"]
+        }
+        assert "Lantern" in found
+        assert "New" not in found
+        assert [citation["document"] for citation in answer["citations"]] == ["added:Lantern"]
+        later = asking.ask(playing(), deep=True)
+        found = {
+            each["title"] for step in later["steps"] for inquiry in step["inquiries"] for each in inquiry["passages"]
+        }
+        assert "New" in found
+        assert "Lantern" not in found
+    finally:
+        daemon.ask("DELETE", "/v1/documents", json={"uris": ["added:A"]})
+        daemon.add(*[each for each in documents() if each["id"] == "Lantern"])
+        daemon.wait()
+
+
+def test_a_trace_is_kept_as_a_file_and_printed_with_json(asking: Asking) -> None:
+    asking.model.script = playing()
+    ran = asking.daemon.ctl("ask", QUESTION, "--deep", "--trace", "t.json", "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads((asking.daemon.home / "t.json").read_text()) == ran.json
+    assert len(ran.json["steps"]) == 3
+
+
+def test_eval_compares_answerers_and_ablations(asking: Asking) -> None:
+    questions = [
+        {"question": QUESTION, "documents": ["added:Lantern"], "answer": "so"},
+        {"question": "Who pays?", "documents": ["added:Ledger"], "answer": "Ottilie"},
+    ]
+    (asking.daemon.home / "q.json").write_text(json.dumps(questions))
+    asking.model.script = playing(
+        lambda call, turn: (
+            {"thought": f"T{turn}.", "sources": [], "answers": False} if call.purpose == "thought" else None
+        )
+    )
+    calls = {}
+    for answerer, more in (("single", ()), ("iterative", ("--steps", "2")), ("deep", ("--steps", "1", "--no-merge"))):
+        said = asking.daemon.ctl_json("eval", "q.json", "--answerer", answerer, *more)["answers"]
+        assert (said["n"], said["em"], said["f1"], said["failed"], said["answerer"]) == (2, 0.5, 0.5, 0, answerer)
+        assert [each["em"] for each in said["questions"]] == [1.0, 0.0]
+        assert said["prompt_tokens"] == sum(each["prompt_tokens"] for each in said["questions"]) > 0
+        assert said["took_ms"]["p50"] > 0
+        calls[answerer] = said["calls"]
+        if answerer == "deep":
+            assert said["entities_a_point"] == 1.0
+            assert all(each["entities_a_point"] == 1.0 for each in said["questions"])
+    assert calls == {"single": 1.0, "iterative": 2.0, "deep": 2.0}
+    fails = playing(lambda call, turn: Status(500) if call.purpose == "answer" and turn == 2 else None)
+    asking.model.script = fails
+    ran = asking.daemon.ctl("eval", "q.json", "--answerer", "single")
+    assert ran.code == 0
+    assert "EM 0.5000" in ran.out
+    assert "1 question without an answer: the model server" in ran.out
+    assert asking.daemon.ctl("eval", "q.json", "--only", "local").code == 2

@@ -1,0 +1,246 @@
+"""`ask --steps N`: a thought between two retrievals; what fails, and what a budget ends, still ends in an answer."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.daemon.services.answering.conftest import Asking, Thoughts
+from tests.e2e.real_hippod import until
+from tests.memory.answering.working_memory.toy import QUESTION
+from tests.memory.llm.model_server import Dies, Drop, Hang, Status, Text, obedient
+
+FIRST = "Corl Tower was sold to the Brandel family."
+SECOND = "Ottilie is a daughter of the Brandel family."
+ENOUGH = "Ottilie pays for the flame!"
+
+
+def found(step: dict[str, Any]) -> list[str]:
+    return [passage["title"] for passage in step["found"]]
+
+
+def test_each_thought_is_the_next_query_until_one_answers(asking: Asking, thinking: Thoughts) -> None:
+    answer = asking.ask(thinking(FIRST, SECOND, ENOUGH), steps=10, k=3)
+    assert [step["query"] for step in answer["steps"]] == [QUESTION, FIRST, SECOND]
+    assert [step["thought"]["answers"] for step in answer["steps"]] == [False, False, True]
+    assert asking.purposes == ["thought", "thought", "thought", "answer"]
+    assert (answer["answerer"], answer["stopped"], answer["calls"]) == ("iterative", "answered", 4)
+    assert (answer["answer"], answer["short"], answer["written"]) == ("It is so. [1]", "so", True)
+    for step in answer["steps"]:
+        alone = [passage["title"] for passage in asking.daemon.query(step["query"], mode=None, k=3)]
+        assert found(step) == alone, "each step retrieves as a query does"
+
+
+def test_passages_are_merged_by_their_best_score_and_read_in_that_order(asking: Asking, thinking: Thoughts) -> None:
+    answer = asking.ask(thinking(FIRST, ENOUGH), steps=5, k=4)
+    best: dict[str, float] = {}
+    for step in answer["steps"]:
+        assert step["found"][0]["score"] == 1.0
+        for passage in step["found"]:
+            best[passage["id"]] = max(best.get(passage["id"], 0.0), passage["score"])
+        scores = [passage["score"] for passage in step["passages"]]
+        assert scores == sorted(best.values(), reverse=True)[:4]
+        assert all(passage["score"] == best[passage["id"]] for passage in step["passages"])
+    new = [id for step in answer["steps"] for id in step["new"]]
+    assert sorted(new) == sorted(best), "what is new is new once"
+    read = asking.model.calls[-1].passage
+    titles = [passage["title"] for passage in answer["steps"][-1]["passages"]]
+    assert [read.index(f"«passage {rank}»\n{title}\n") for rank, title in enumerate(titles, 1)]
+
+
+def test_a_thought_rests_on_passages_that_it_was_given(asking: Asking, thinking: Thoughts) -> None:
+    [step] = asking.ask(thinking(ENOUGH), steps=3)["steps"]
+    assert step["thought"] == {"text": ENOUGH, "answers": True, "sources": [step["passages"][0]["id"]]}
+    assert json.loads(step["reply"]) == {"thought": ENOUGH, "sources": [1, 99, "two"], "answers": True}
+
+
+def test_the_last_step_needs_no_thought_and_one_that_repeats_itself_ends_the_steps(
+    asking: Asking, thinking: Thoughts
+) -> None:
+    answer = asking.ask(thinking(FIRST), steps=2)
+    assert (len(answer["steps"]), answer["stopped"], answer["steps"][1]["thought"]) == (2, "steps", None)
+    answer = asking.ask(thinking(FIRST, FIRST), steps=9)
+    assert (len(answer["steps"]), answer["stopped"]) == (2, "nothing new")
+    answer = asking.ask(steps=1)
+    assert (len(answer["steps"]), answer["stopped"], answer["calls"]) == (1, "steps", 1)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [Status(500), Status(401), Status(400), Drop(), Text("no JSON"), {"thought": 7}, Text('{"thought": ', "length")],
+    ids=str,
+)
+def test_a_thought_that_fails_leaves_what_was_found(asking: Asking, thinking: Thoughts, said: Any) -> None:
+    play = thinking(FIRST)
+    asking.model.script = lambda call: (
+        said if call.purpose == "thought" and asking.purposes.count("thought") > 1 else play(call)
+    )
+    answer = asking.ask(steps=5)
+    assert (len(answer["steps"]), answer["stopped"], answer["written"]) == (2, "model", True)
+    assert answer["note"].startswith("ended after 2 steps: the model")
+    assert answer["answer"] == "It is so. [1]"
+    assert asking.purposes == ["thought", "thought", "answer"] if said != Status(400) else True
+
+
+@pytest.mark.parametrize(
+    "said", [Status(500), Drop(), Text("no JSON"), Dies('{"found": true, "sentences": [{"te', 30)], ids=str
+)
+def test_where_no_answer_can_be_written_the_thoughts_are_the_answer(
+    asking: Asking, thinking: Thoughts, said: Any
+) -> None:
+    answer = asking.ask(thinking(FIRST, ENOUGH, answer=said), steps=5)
+    assert answer["answer"] == f"{FIRST} [1] {ENOUGH} [{len(answer['citations'])}]"
+    assert (answer["written"], answer["short"], answer["found"]) == (False, "", True)
+    assert "made of the thoughts" in answer["note"]
+    assert asking.purposes.count("answer") == 1, "the failure is told at once: nothing is tried again"
+    refused = asking.post(steps=1)
+    assert refused.status_code == 502, "without a thought there is nothing to answer from"
+
+
+def test_a_server_that_goes_away_in_the_middle_ends_the_question(asking: Asking, thinking: Thoughts) -> None:
+    play = thinking(FIRST, SECOND)
+
+    def script(call: Any) -> Any:
+        if asking.purposes.count("thought") == 2:
+            asking.model._server.close()  # type: ignore[union-attr]
+            return Drop()
+        return play(call)
+
+    answer = asking.ask(script, steps=5)
+    asking.model.start()
+    assert (answer["answer"], answer["written"]) == (f"{FIRST} [1]", False)
+
+
+def test_budgets_end_the_steps_and_the_answer_says_so(asking: Asking, thinking: Thoughts) -> None:
+    answer = asking.ask(thinking(FIRST, SECOND, "Third."), steps=9, max_calls=3)
+    assert (answer["stopped"], answer["calls"], len(answer["steps"])) == ("calls", 3, 3)
+    assert "ended after 3 steps: no more than 3 calls" in answer["note"]
+    answer = asking.ask(thinking(FIRST, SECOND), steps=9, max_tokens=1)
+    assert (answer["stopped"], answer["calls"], answer["written"]) == ("tokens", 0, False)
+    assert "no more than 1 tokens" in answer["note"]
+    assert answer["answer"].startswith("No answer was written. Found: ")
+    assert len(answer["citations"]) == 5
+    answer = asking.ask(steps=9, max_calls=1)
+    assert (answer["stopped"], answer["calls"]) == ("calls", 1)
+
+
+def test_the_time_allowed_ends_a_model_that_hangs(asking: Asking, thinking: Thoughts) -> None:
+    play = thinking(FIRST)
+    asking.model.script = lambda call: (
+        Hang() if asking.purposes.count("thought") == 2 and call.purpose != "answer" else play(call)
+    )
+    answer = asking.ask(steps=9, timeout_s=1.0)
+    assert (answer["stopped"], answer["answer"]) == ("seconds", "It is so. [1]")
+    assert "no more than 1 s" in answer["note"]
+    answer = asking.ask(thinking(FIRST, answer=Hang()), steps=2, timeout_s=1.0)
+    assert (answer["answer"], answer["written"]) == (f"{FIRST} [1]", False)
+    ran = asking.daemon.ctl("--json", "ask", QUESTION, "--steps", "1", "--timeout", "1")
+    assert (ran.code, ran.json["type"]) == (5, "urn:hippod:problem:timed-out")
+
+
+def test_steps_are_streamed_as_they_happen(asking: Asking, thinking: Thoughts) -> None:
+    asking.model.script = thinking(FIRST, ENOUGH)
+    events = asking.streamed(steps=5, k=2)
+    told = [data["kind"] for name, data in events if name == "step"]
+    assert told == ["retrieved", "thought", "retrieved", "thought", "answering"]
+    assert [name for name, _ in events][-2:] == ["text", "answer"]
+    first = events[0][1]
+    assert (first["step"], first["query"], first["passages"], first["new"]) == (1, QUESTION, 2, 2)
+    assert events[1][1]["thought"]["text"] == FIRST
+
+
+def test_no_character_that_ends_a_line_somewhere_breaks_the_stream(asking: Asking, thinking: Thoughts) -> None:
+    question = "Who pays\u2028for the\x85flame\u2029of Corl Tower?"
+    asking.model.script = thinking(FIRST, ENOUGH)
+    events = asking.streamed(question=question, steps=5, k=2)
+    assert events[0][1]["query"] == question
+    assert events[-1][0] == "answer"
+
+
+def test_what_has_no_effect_is_refused(asking: Asking) -> None:
+    for body, field in (
+        ({"session": "s"}, "session"),
+        ({"steps": 3, "only": "local"}, "only"),
+        ({"steps": 3, "merge": False}, "merge"),
+        ({"max_calls": 3}, "max_calls"),
+        ({"deep": True, "session": "../s"}, "session"),
+        ({"deep": True, "steps": 21}, "steps"),
+        ({"deep": True, "timeout_s": 0}, "timeout_s"),
+        ({"deep": True, "only": "both"}, "only"),
+    ):
+        refused = asking.post(**body)
+        assert refused.status_code == 422, (body, refused.text)
+        assert refused.json()["errors"][0]["field"] == field
+    assert asking.model.calls == []
+
+
+def test_the_question_sees_the_commit_that_it_began_with(asking: Asking, thinking: Thoughts) -> None:
+    """While it is answered one document is removed, one edited, one added, and one that holds the same passage."""
+    daemon = asking.daemon
+    before = daemon.status()["commit"]
+    play = thinking(
+        FIRST,
+        SECOND,
+        ENOUGH,
+        answer={"found": True, "short": "x", "sentences": [{"text": "So.", "sources": [1, 2, 3, 4, 5, 6, 7, 8]}]},
+    )
+    new = [["ottilie", "is a daughter of", "brandel family"]]
+    same = {"id": "A", "title": "Lantern", "text": "Edda Vance forged the tower lantern that hangs in Corl Tower."}
+
+    def script(call: Any) -> Any:
+        if call.purpose == "thought" and asking.purposes.count("thought") == 1:
+            daemon.ask("DELETE", "/v1/documents", json={"uris": ["added:Sale"]})
+            daemon.add({"id": "New", "title": "New", "text": f"{SECOND} {QUESTION}", "triples": new}, same)
+            daemon.wait()
+        return play(call)
+
+    try:
+        answer = asking.ask(script, steps=5, k=8)
+        assert daemon.status()["commit"] > answer["commit"] == before
+        assert "New" not in {title for step in answer["steps"] for title in found(step)}
+        cited = {citation["document"] for citation in answer["citations"]}
+        assert cited == {
+            f"added:{name}" for name in ("Lantern", "Sale", "Workshop", "Wedding", "Oath", "Ledger", "Tea")
+        }
+        play = obedient
+        assert "New" in found(asking.ask(steps=1, k=8)["steps"][0]), "the next question sees it"
+    finally:
+        from tests.daemon.services.answering.conftest import documents
+
+        daemon.ask("DELETE", "/v1/documents", json={"uris": ["added:New", "added:A"]})
+        daemon.add(*[each for each in documents() if each["id"] == "Sale"])
+        daemon.wait()
+
+
+def test_a_client_that_goes_away_ends_the_question(asking: Asking) -> None:
+    asking.model.script = lambda call: Hang() if call.purpose == "thought" else obedient(call)
+    with asking.daemon.http.stream(
+        "POST", "/v1/ask", json={"question": QUESTION, "steps": 3}, headers={"accept": "text/event-stream"}
+    ) as response:
+        lines = response.iter_lines()
+        assert next(lines) == "event: step"
+        until(lambda: asking.purposes == ["thought"], "the model is asked")
+    asking.model.script = obedient
+    assert asking.ask()["answer"] == "It is so. [1]"
+    assert asking.purposes == ["thought", "answer"]
+
+
+def test_a_daemon_that_stops_ends_a_question_and_says_so(asking: Asking, thinking: Thoughts) -> None:
+    asking.model.script = lambda call: Hang() if call.purpose == "thought" else obedient(call)
+    held: list[str] = []
+    with asking.daemon.http.stream(
+        "POST", "/v1/ask", json={"question": QUESTION, "steps": 3}, headers={"accept": "text/event-stream"}
+    ) as response:
+        lines = response.iter_lines()
+        assert next(lines) == "event: step"
+        until(lambda: asking.purposes == ["thought"], "the model is asked")
+        process = asking.daemon.process
+        assert process is not None
+        process.terminate()
+        held += lines
+    assert "event: problem" in held
+    assert "not-ready" in held[held.index("event: problem") + 1]
+    assert asking.daemon.stop() == 0
+    asking.daemon.start()
+    assert not asking.daemon.events("request_failed")
+    assert asking.ask(obedient)["answer"] == "It is so. [1]"

@@ -1,0 +1,59 @@
+"""A kind of source is declared once: configuration, doctor, API and docs know it by its declaration."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.api.openapi import OTHER_MODELS
+from daemon.config import Config
+from daemon.contract.status import SourceStatus
+from daemon.sources.base import SourceKind
+from daemon.sources.registry import SOURCE_KINDS
+
+ROOT = Path(__file__).parents[3]
+KINDS = pytest.mark.parametrize("kind", SOURCE_KINDS, ids=lambda kind: kind.table)
+
+
+@KINDS
+def test_configuration_has_a_list_of_its_tables(kind: SourceKind[Any]) -> None:
+    assert Config().tables(kind) == ()
+    assert f"[[{kind.table}]]" in (ROOT / "config.toml").read_text()
+
+
+@KINDS
+def test_each_field_of_its_status_is_documented(kind: SourceKind[Any]) -> None:
+    assert issubclass(kind.status, SourceStatus)
+    assert kind.status in OTHER_MODELS  # and so in GET /openapi.json
+    [line] = [
+        line
+        for line in (ROOT / "docs" / "operations.md").read_text().splitlines()
+        if line.startswith(f"| `{kind.table}` ")
+    ]
+    own = set(kind.status.model_fields) - set(SourceStatus.model_fields)
+    assert [name for name in own if f"`{name}`" not in line] == []
+
+
+@KINDS
+def test_no_table_of_its_kind_has_nothing_to_object_to_and_nothing_to_inspect(kind: SourceKind[Any]) -> None:
+    assert kind.conflicts((), ROOT) == []
+    assert list(kind.inspect(())) == []
+
+
+def test_doctor_reports_what_each_kind_finds_and_goes_on_where_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    from daemon import doctor
+
+    def fails(_tables: Sequence[Any]) -> Iterator[Any]:
+        raise RuntimeError("no such thing")
+
+    def finds(_tables: Sequence[Any]) -> Iterator[Any]:
+        yield doctor.Finding("other", "ok", "looked at")
+
+    first, *_ = SOURCE_KINDS
+    one = SourceKind(first.table, first.section, first.status, first.make, first.conflicts, fails)
+    other = SourceKind(first.table, first.section, first.status, first.make, first.conflicts, finds)
+    monkeypatch.setattr(doctor, "LOOKS", ())
+    monkeypatch.setattr(doctor, "SOURCE_KINDS", (one, other))
+    found = list(doctor.inspect(Config()))
+    assert [(each.name, each.status) for each in found] == [(first.table, "warn"), ("other", "ok")]

@@ -1,0 +1,391 @@
+"""What the pool of parsers promises: whatever a document does to its parser costs that document alone."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from consumers.parsing import Limits, ParseSummary
+from consumers.splitting import SplitSettings
+from consumers.types import Document
+from daemon.workers.child_process import ChildLost
+from daemon.workers.pool import PoolClosed, WorkerPool
+from tests.consumers.parsing.samples import docx, epub, flowed, pdf
+
+S = SplitSettings()
+MIB = 1 << 20
+ROOT = Path(__file__).parents[3]
+
+
+def run(work: Callable[[WorkerPool], Coroutine[Any, Any, None]], **options: Any) -> None:
+    async def whole() -> None:
+        pool = WorkerPool(**options)
+        pool.start()
+        try:
+            await work(pool)
+        finally:
+            await pool.close()
+        assert pool.pids == ()
+
+    asyncio.run(whole())
+
+
+async def parse(pool: WorkerPool, path: Path | bytes, uri: str = "file:///x/doc") -> list[Document | ParseSummary]:
+    return [item async for item in pool.parse(os.fsencode(path), uri, S)]
+
+
+async def only(pool: WorkerPool, path: Path) -> Document:
+    (document,) = [item for item in await parse(pool, path) if isinstance(item, Document)]
+    return document
+
+
+async def until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, what
+        await asyncio.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    path = tmp_path / "good.md"
+    path.write_text("# Good\n\nA good document.\n")
+    return path
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    """Text that takes far longer than a second to split."""
+    path = tmp_path / "slow.txt"
+    path.write_text("word\n" * 3_000_000)
+    return path
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    path = tmp_path / "many.jsonl"
+    with path.open("w") as file:
+        file.writelines(
+            json.dumps({"id": f"n{n}", "title": f"T{n}", "text": f"text {n}. " * 20}) + "\n" for n in range(6000)
+        )
+    return path
+
+
+def test_an_unforeseen_fault_is_told_by_kind_and_place_and_not_by_its_message() -> None:
+    async def work(pool: WorkerPool) -> None:
+        with pytest.raises(ChildLost, match=r"ValueError at daemon/workers/child_main\.py:\d+ in answer") as lost:
+            async for _ in pool._messages({"op": "Ada met Charles"}):  # the worker's ValueError repeats it
+                pass
+        assert "Ada" not in str(lost.value)
+
+    run(work)
+
+
+def test_documents_of_every_kind_come_back_with_a_summary(tmp_path: Path) -> None:
+    files = {
+        "a.txt": b"Plain words.",
+        "a.md": b"# T\n\nwords",
+        "a.html": b"<p>words",
+        "a.csv": b"a,b\n1,2\n",
+        "a.pdf": pdf([flowed(["words of it"])]),
+        "a.docx": docx([("", "words")]),
+        "a.epub": epub("B", ["<p>words</p>"]),
+        "a.json": b'{"text": "words"}',
+        "a.eml": b"Subject: T\n\nwords",
+    }
+
+    async def work(pool: WorkerPool) -> None:
+        for name, data in files.items():
+            (tmp_path / name).write_bytes(data)
+            document, summary = await parse(pool, tmp_path / name)
+            assert isinstance(document, Document) and document.error is None and document.passages
+            assert isinstance(summary, ParseSummary) and summary.size == len(data) and len(summary.digest) == 32
+        maps = "".join(Path(f"/proc/{pid}/maps").read_text() for pid in pool.pids)
+        assert "torch" not in maps and "lance" not in maps
+
+    run(work)
+
+
+def test_names_that_are_no_utf_8_reach_the_parser(tmp_path: Path) -> None:
+    path = bytes(tmp_path) + b"/bad\xff\nname.txt"
+    with open(path, "wb") as file:
+        file.write(b"some words.")
+
+    async def work(pool: WorkerPool) -> None:
+        document, _ = await parse(pool, path)
+        assert isinstance(document, Document) and document.passages[0].text == "some words."
+
+    run(work)
+
+
+def test_a_long_document_comes_back_whole(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("\n\n".join(f"Paragraph {n} says something about the number {n}. " * 6 for n in range(3000)))
+
+    async def work(pool: WorkerPool) -> None:
+        document = await only(pool, path)
+        whole = "".join(passage.text for passage in document.passages)
+        assert len(document.passages) > 500
+        assert all(f"Paragraph {n} says" in whole for n in range(3000))
+
+    run(work)
+
+
+def test_a_file_of_many_documents_streams(lines: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        found = await parse(pool, lines, "file:///many.jsonl")
+        assert [d.uri for d in found[:-1] if isinstance(d, Document)] == [
+            f"file:///many.jsonl#n{n}" for n in range(6000)
+        ]
+        assert isinstance(found[-1], ParseSummary)
+
+    run(work)
+
+
+def test_a_slow_consumer_costs_the_document_no_time(lines: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        count = 0
+        async for item in pool.parse(bytes(lines), "u", S):
+            if count == 0:
+                await asyncio.sleep(2.5)  # longer than the limit of 2 s: what is measured is the parser's time
+            count += isinstance(item, Document) and item.error is None
+        assert count == 6000
+
+    run(work, timeout_s=2)
+
+
+def test_a_consumer_that_stops_early_leaves_a_pool_that_works(lines: Path, good: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        for _ in range(3):
+            async with aclosing(pool.parse(bytes(lines), "u", S)) as items:
+                async for item in items:
+                    assert isinstance(item, Document)
+                    break
+        assert (await only(pool, good)).title == "Good"
+
+    run(work, size=1)
+
+
+def test_a_document_that_takes_too_long_is_given_up_and_the_next_one_is_read(slow: Path, good: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        before = pool.pids
+        document = await only(pool, slow)
+        assert "took longer than 0.5 s" in (document.error or "") and not document.skipped
+        assert (document.uri, document.title) == ("file:///x/doc", "doc")
+        await until(lambda: not any(alive(pid) for pid in before), "the hanging child is gone")
+        pool.timeout_s = 30
+        assert (await only(pool, good)).error is None
+
+    run(work, timeout_s=0.5)
+
+
+def test_a_document_that_needs_too_much_memory_is_given_up(tmp_path: Path, good: Path) -> None:
+    path = tmp_path / "big.html"
+    path.write_bytes(b"<p>words and more of them</p>\n" * 1_500_000)
+
+    async def work(pool: WorkerPool) -> None:
+        document = await only(pool, path)
+        assert "needed more than 160 MiB of memory" in (document.error or "")
+        assert (await only(pool, good)).error is None
+
+    run(work, memory_bytes=160 * MIB, timeout_s=60)
+
+
+@pytest.mark.parametrize(("number", "name"), [(signal.SIGSEGV, "SIGSEGV"), (signal.SIGABRT, "SIGABRT")])
+def test_a_crash_costs_one_document(slow: Path, good: Path, number: int, name: str) -> None:
+    async def work(pool: WorkerPool) -> None:
+        parsing = asyncio.create_task(only(pool, slow))
+        await until(lambda: bool(pool.pids), "a child has started")
+        await asyncio.sleep(0)
+        os.kill(pool.pids[0], number)
+        document = await parsing
+        assert f"the parser crashed ({name})" in (document.error or "")
+        assert (await only(pool, good)).error is None
+
+    run(work)
+
+
+def test_a_child_that_dies_between_documents_is_replaced_without_notice(good: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        assert (await only(pool, good)).error is None
+        (pid,) = pool.pids
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: not alive(pid), "the child is gone")
+        assert (await only(pool, good)).error is None
+
+    run(work)
+
+
+def test_an_interrupt_or_termination_meant_for_the_parent_does_not_stop_a_child(good: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        assert (await only(pool, good)).error is None
+        (pid,) = pool.pids
+        os.kill(pid, signal.SIGINT)
+        os.kill(pid, signal.SIGTERM)
+        assert (await only(pool, good)).error is None
+        assert pool.pids == (pid,)
+        assert os.getpgid(pid) != os.getpgid(0)
+
+    run(work)
+
+
+def test_a_child_yields_to_everything_else(good: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        await only(pool, good)
+        (pid,) = pool.pids
+        assert os.getpriority(os.PRIO_PROCESS, pid) >= os.getpriority(os.PRIO_PROCESS, 0) + 5 or (
+            os.getpriority(os.PRIO_PROCESS, pid) == 19
+        )
+        assert int(Path(f"/proc/{pid}/oom_score_adj").read_text()) == 800
+        assert f"{1024 * MIB}" in Path(f"/proc/{pid}/limits").read_text().split("Max address space")[1].split("\n")[0]
+
+    run(work)
+
+
+def test_a_second_child_is_started_only_when_the_first_is_busy(slow: Path, good: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        for _ in range(5):
+            await only(pool, good)
+        assert len(pool.pids) == 1
+        busy = asyncio.create_task(only(pool, slow))
+        await asyncio.sleep(0)
+        documents = await asyncio.gather(*(only(pool, good) for _ in range(5)))
+        assert all(document.error is None for document in documents)
+        assert len(pool.pids) == 2
+        busy.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await busy
+
+    run(work)
+
+
+def test_children_are_replaced_after_their_share_of_work(good: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        seen = set()
+        for _ in range(9):
+            assert (await only(pool, good)).error is None
+            seen.update(pool.pids)
+        assert 3 <= len(seen) <= 4
+
+    run(work, size=1, recycle_after=3)
+
+
+def test_children_that_have_grown_are_replaced(good: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        await only(pool, good)
+        assert pool.pids == ()
+        assert (await only(pool, good)).error is None
+
+    run(work, recycle_rss_bytes=MIB)
+
+
+def test_closing_ends_what_is_under_way_without_a_word_about_its_documents(slow: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        parsing = asyncio.create_task(parse(pool, slow))
+        await until(lambda: bool(pool.pids), "a child has started")
+        pids = pool.pids
+        await pool.close()
+        with pytest.raises(PoolClosed):
+            await parsing
+        assert not any(alive(pid) for pid in pids)
+
+    run(work)
+
+
+def test_children_go_when_their_parent_is_killed() -> None:
+    program = (
+        "import asyncio\nfrom daemon.workers.pool import WorkerPool\n"
+        "async def main():\n"
+        "    pool = WorkerPool(); pool.start()\n"
+        "    while not pool.pids: await asyncio.sleep(0.01)\n"
+        "    print(*pool.pids, flush=True); await asyncio.sleep(600)\n"
+        "asyncio.run(main())\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert parent.stdout is not None
+    pids = [int(pid) for pid in parent.stdout.readline().split()]
+    assert pids and all(alive(pid) for pid in pids)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    deadline = time.monotonic() + 30
+    while any(alive(pid) for pid in pids):
+        assert time.monotonic() < deadline, "the children outlive their parent"
+        time.sleep(0.01)
+
+
+def test_limits_are_passed_on(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("x" * 100)
+
+    async def work(pool: WorkerPool) -> None:
+        assert "more than the 50 that are read" in ((await only(pool, path)).error or "")
+
+    run(work, limits=Limits(file_bytes=50))
+
+
+def test_json_documents_lines_and_corpora(tmp_path: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        one = [d async for d in pool.parse_json('{"id": "a", "text": "x", "triples": [["s", "p", "o"]]}', "add:", S)]
+        assert [(d.uri, d.passages[0].triples) for d in one] == [("add:a", (("s", "p", "o"),))]
+        named = [d async for d in pool.parse_json('{"text": "x"}', "kafka://t/", S, default_id="key")]
+        assert [d.uri for d in named] == ["kafka://t/key"]
+        text = '{"id": "a", "text": "x"}\nbad\n{"id": "c", "deleted": true}'
+        several = [d async for d in pool.parse_json(text, "add:", S, form="lines")]
+        assert [(d.uri, bool(d.error), d.deleted) for d in several] == [
+            ("add:a", False, False),
+            ("add:line-2", True, False),
+            ("add:c", False, True),
+        ]
+        corpus = json.dumps([{"idx": n, "title": "T", "text": "x"} for n in range(200)])
+        assert len([d async for d in pool.parse_json(corpus, "add:", S, form="corpus")]) == 200
+        (bad,) = [d async for d in pool.parse_json("[" * 100_000, "add:", S)]
+        assert "nested too deeply" in (bad.error or "")
+        (odd,) = [d async for d in pool.parse_json('{"id": "\\ud800", "text": "\udc00"}', "add:", S)]
+        assert odd.passages[0].text == "\ufffd"
+
+    run(work)
+
+
+def test_extraction_by_rules_runs_in_a_child() -> None:
+    async def work(pool: WorkerPool) -> None:
+        found = await pool.extract(
+            "rules",
+            [
+                {"id": "1", "title": "Mara Quill", "text": "Mara Quill built the tide gauge in Tarn Harbour."},
+                {"id": "2", "title": "", "text": ""},
+            ],
+        )
+        assert [item["passage"] for item in found] == ["1", "2"]
+        assert found[0]["triples"]
+
+    run(work)
+
+
+def test_starting_does_not_hold_up_the_loop(good: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        turns = 0
+        parsing = asyncio.create_task(only(pool, good))
+        while not parsing.done():
+            turns += 1
+            await asyncio.sleep(0)
+        assert turns > 100  # the loop went round all the while
+        assert (await parsing).error is None
+
+    run(work)

@@ -1,0 +1,167 @@
+"""A crash loses nothing that was acknowledged and doubles nothing; a stop is clean and soon."""
+
+import time
+
+import lancedb
+import psutil
+
+from tests.e2e.conftest import Hippo
+from tests.e2e.real_hippod import Daemon, texts, until
+
+MANY = 400
+
+
+def write_many(daemon: Daemon, count: int = MANY) -> set[str]:
+    """Files of two passages, so that a document can be half done; every third shares one with its neighbour."""
+    for number in range(count):
+        own = f"Witness {number} named Sigrid Oke-{number} saw the comet over Harbour {number % 37}. " * 30
+        shared = f"Parish {number // 3} belongs to the diocese of Lund-{number // 3}. " * 30
+        daemon.write(f"{number % 7}/{number}.txt", f"{own}\n\n{shared}\n")
+    return {daemon.uri(f"{number % 7}/{number}.txt") for number in range(count)}
+
+
+def indexed(daemon: Daemon) -> int:
+    return int(daemon.status()["documents"])
+
+
+def interrupt_at(daemon: Daemon, least: int, most: int = MANY) -> None:
+    """Returns in the middle of indexing: after `least` documents, before all."""
+    now = until(lambda: (n := indexed(daemon)) >= least and n, f"{least} documents are indexed", pause_s=0.005)
+    assert now < most, "all was indexed before the interruption: there must be more files"
+
+
+def assert_equals_a_fresh_one(daemon: Daemon, fresh: Daemon, uris: set[str]) -> None:
+    """All there, none twice, and the memory is line by line what a fresh daemon makes of the same folder."""
+    documents = daemon.documents()
+    assert set(documents) == uris
+    assert {document["state"] for document in documents.values()} == {"indexed"}
+    lines = daemon.export()
+    assert len(set(lines)) == len(lines)
+    fresh.start().wait()
+    assert fresh.export() == lines
+    assert fresh.status()["edges"] == daemon.status()["edges"]
+    for name in ("documents", "passages", "phrases", "triples"):
+        assert fresh.status()[name] == daemon.status()[name]
+
+
+def another(hippo: Hippo, daemon: Daemon) -> Daemon:
+    """A daemon with a store of its own on the same folder."""
+    return hippo("fresh", folders=(str(daemon.drive),))
+
+
+def test_killed_twice_while_indexing_it_ends_as_if_nothing_had_happened(hippo: Hippo) -> None:
+    daemon = hippo()
+    uris = write_many(daemon)
+    daemon.start()
+    interrupt_at(daemon, 40)
+    daemon.kill()
+    # What changes between the crash and the restart counts as well.
+    (daemon.drive / "0" / "0.txt").unlink()
+    uris.remove(daemon.uri("0/0.txt"))
+    (daemon.drive / "1").rename(daemon.drive / "one")
+    uris = {uri.replace("/drive/1/", "/drive/one/") for uri in uris}
+    daemon.write("2/2.txt", "This one was rewritten by Ragnhild Moe.")
+    before = int(daemon.start().status()["documents"])
+    assert before >= 40
+    interrupt_at(daemon, before + 60)
+    daemon.kill()
+    daemon.start().wait()
+    assert_equals_a_fresh_one(daemon, another(hippo, daemon), uris)
+
+
+def test_a_stop_while_indexing_is_clean_and_in_time_and_a_restart_completes_the_work(hippo: Hippo) -> None:
+    timeout_s = 20.0
+    daemon = hippo(daemon={"stop_timeout_s": timeout_s})
+    uris = write_many(daemon)
+    daemon.start()
+    interrupt_at(daemon, 30)
+    began = time.monotonic()
+    code = daemon.stop()
+    took = time.monotonic() - began
+    assert code == 0
+    assert took < timeout_s
+    assert not daemon.socket.exists()
+    assert not daemon.events("stopped_late")
+    daemon.start()
+    # Nothing that was committed is read again.
+    assert indexed(daemon) >= 30
+    daemon.wait()
+    assert_equals_a_fresh_one(daemon, another(hippo, daemon), uris)
+
+
+def test_a_stop_while_it_is_starting_is_clean(hippo: Hippo) -> None:
+    daemon = hippo().launch()
+    until(lambda: daemon.socket.exists(), "it listens", pause_s=0.002)
+    assert daemon.stop() == 0
+    daemon.start()
+    assert daemon.status()["state"] == "ready"
+
+
+def test_documents_that_were_added_survive_a_kill(hippo: Hippo) -> None:
+    daemon = hippo().start()
+    given = [{"id": f"n{n}", "text": f"Note {n} is about the glacier of Yngvild {n}."} for n in range(200)]
+    uris = daemon.add(*given)
+    daemon.kill()
+    assert len(uris) == 200
+    daemon.start().wait()
+    documents = daemon.documents(prefix="added:")
+    assert set(documents) == set(uris)
+    assert {document["state"] for document in documents.values()} == {"indexed"}
+    assert len(texts(daemon.export(), "passage")) == 200
+    # The inbox is empty: a further start has nothing to take up again.
+    commit = daemon.status()["commit"]
+    daemon.restart()
+    assert daemon.wait()["commit"] == commit
+
+
+def test_of_two_adds_of_one_document_the_later_survives_a_kill(hippo: Hippo) -> None:
+    daemon = hippo().start()
+    for version in range(5):
+        daemon.add({"id": "same", "text": f"Version {version} was written by Zacharias Holm."})
+    daemon.kill()
+    daemon.start().wait()
+    [passage] = texts(daemon.export(), "passage")
+    assert passage["text"].startswith("Version 4")
+
+
+def test_a_removal_that_was_answered_survives_a_kill(hippo: Hippo) -> None:
+    daemon = hippo().start()
+    [uri] = daemon.add({"id": "gone", "text": "Alva Rosen keeps the key of the vault."})
+    daemon.wait()
+    assert daemon.ctl_json("rm", uri) == {"removed": 1, "missing": 0}
+    daemon.kill()
+    daemon.start().wait()
+    assert not daemon.documents()
+    assert daemon.export() == []
+
+
+def test_a_half_written_table_is_brought_back_to_the_last_commit(hippo: Hippo) -> None:
+    daemon = hippo()
+    daemon.write("a.txt", "Birger Lax wrote the harbour log of Kessel.")
+    daemon.start().wait()
+    exported = daemon.export()
+    assert daemon.stop() == 0
+    # As a crash between the tables' appends and the commit's row leaves it.
+    table = lancedb.connect(daemon.store).open_table("documents")
+    table.add(table.to_arrow().slice(0, 1))
+    daemon.start().wait()
+    assert daemon.export() == exported
+    assert list(daemon.documents()) == [daemon.uri("a.txt")]
+    assert daemon.events("store_opened")[-1]["recovered"] == ["documents"]
+
+
+def test_its_children_end_with_it_even_when_it_is_killed(hippo: Hippo) -> None:
+    daemon = hippo()
+    daemon.write("a.txt", "Cecilie Storm sails the Ondine.")
+    daemon.start().wait()
+    children = daemon.children()
+    assert children
+    daemon.kill()
+    until(lambda: not any(runs(child) for child in children), "its children have ended")
+
+
+def runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

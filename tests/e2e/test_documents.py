@@ -1,0 +1,214 @@
+"""Documents that are handed in, and JSON lines in the folder: each line a document of its own."""
+
+import json
+from typing import Any
+
+from tests.consumers.parsing.samples import flowed, pdf
+from tests.e2e.conftest import Hippo
+from tests.e2e.real_hippod import Daemon, Json, texts, until
+
+LINES = 300
+
+
+def passage_texts(daemon: Daemon) -> list[str]:
+    return [passage["text"] for passage in texts(daemon.export(), "passage")]
+
+
+def first(number: int) -> str:
+    return f"Entry {number} of the station book was signed by Ottilie Brand-{number}."
+
+
+def lines(**changed: str | None) -> str:
+    """A station book of 300 documents; `n7="…"` replaces line 7, `n7=None` leaves it out."""
+    entries = {f"n{n}": json.dumps({"id": f"n{n}", "title": "Station book", "text": first(n)}) for n in range(LINES)}
+    entries |= changed  # type: ignore[arg-type]
+    return "".join(f"{line}\n" for line in entries.values() if line is not None)
+
+
+def test_each_line_of_a_jsonl_file_is_a_document_that_changes_alone(live: Daemon) -> None:
+    uri = live.write("book.jsonl", lines())
+    live.wait()
+    documents = live.documents(prefix=uri)
+    assert set(documents) == {f"{uri}#n{n}" for n in range(LINES)}
+    assert {document["state"] for document in documents.values()} == {"indexed"}
+    read = live.metric("hippod_passages_total")
+
+    edited = json.dumps({"id": "n7", "title": "Station book", "text": "Entry 7 was rewritten by Perpetua Gray."})
+    live.write("book.jsonl", lines(n7=edited, n8=None, n9="{broken"))
+    until(lambda: "Entry 7 was rewritten by Perpetua Gray." in passage_texts(live), "the edited line is there")
+    live.wait()
+    after = live.documents(prefix=uri)
+    known = {f"{uri}#n{n}" for n in range(LINES) if n not in (8, 9)}
+    assert known < set(after)
+    [broken] = set(after) - known
+    assert after[broken]["state"] == "failed"
+    assert "not JSON" in after[broken]["error"]
+    held = passage_texts(live)
+    assert not any(first(n) in held for n in (7, 8, 9))
+    assert all(first(n) in held for n in range(LINES) if n not in (7, 8, 9))
+    # Only the edited line was read; the others were not even written again.
+    assert live.metric("hippod_passages_total") - read == 1
+    assert all(after[name] == documents[name] for name in known - {f"{uri}#n7"})
+
+    live.write("book.jsonl", lines())
+    until(lambda: broken not in live.documents(prefix=uri), "the broken line is forgotten")
+    live.wait()
+    assert set(live.documents(prefix=uri)) == set(documents)
+    moved = live.uri("volume.jsonl")
+    (live.drive / "book.jsonl").rename(live.drive / "volume.jsonl")
+    until(lambda: len(live.documents(prefix=f"{moved}#")) == LINES, "every line has moved")
+    until(lambda: not live.documents(prefix=uri), "none is left under the old name")
+    (live.drive / "volume.jsonl").unlink()
+    until(lambda: not live.documents(prefix=moved), "every line is gone")
+    live.wait()
+    assert not any("station book" in text for text in passage_texts(live))
+
+
+def test_several_long_files_are_read_at_once(live: Daemon) -> None:
+    # Each of far more passages than are handed on at a time: readers must not wait for each other.
+    uris = []
+    for name in ("east", "west", "north", "south"):
+        paragraphs = [f"Mile {n} of the {name} road is kept by the family Rode-{name}-{n}. " * 8 for n in range(500)]
+        uris.append(live.write(f"{name}.txt", "\n\n".join(paragraphs)))
+    live.wait()
+    documents = live.documents(state="indexed")
+    assert all(documents[uri]["passages"] > 100 for uri in uris)
+    for name in ("east", "west", "north", "south"):
+        (live.drive / f"{name}.txt").unlink()
+    until(lambda: not any(uri in live.documents() for uri in uris), "they are gone")
+
+
+def test_given_triples_are_used_as_they_are_and_no_extractor_is_called(live: Daemon) -> None:
+    live.wait()
+    extracted = live.metric("hippod_stage_seconds_count", stage="extract")
+    document = {
+        "id": "orders/1",
+        "title": "Orders",
+        "text": "Professor Malachi Strand became head of the Institute of Tides in 1931.",
+        "triples": [["Malachi Strand", "led", "Institute of Tides"]],
+    }
+    [uri] = live.add(document)
+    live.wait()
+    assert uri == "added:orders/1"
+    shown = live.ctl_json("show", uri)
+    assert shown["triples"] == [{"subject": "malachi strand", "predicate": "led", "object": "institute of tides"}]
+    assert sorted(shown["phrases"]) == ["institute of tides", "malachi strand"]
+    passage = live.ctl_json("show", shown["passages"][0]["id"])
+    assert passage["extractor"] is None
+    assert live.metric("hippod_stage_seconds_count", stage="extract") == extracted
+
+
+def test_given_triples_of_a_long_text_go_to_the_passage_they_fit(live: Daemon) -> None:
+    parts = [f"Chapter {n} tells how {who} crossed the {what}. " * 30 for n, (who, what) in enumerate(
+        [("Ansgar Flood", "salt marsh"), ("Birgitta Moor", "ice bridge"), ("Corvin Dale", "glass desert")]
+    )]  # fmt: skip
+    triples = [["Birgitta Moor", "crossed", "ice bridge"], ["Corvin Dale", "crossed", "glass desert"]]
+    uri = live.write("travels.json", json.dumps({"id": "t", "text": "\n\n".join(parts), "triples": triples}))
+    live.wait()
+    [document] = [name for name in live.documents(state="indexed") if name.startswith(uri)]
+    assert len(live.ctl_json("show", document)["triples"]) == 2
+    for subject, predicate, object_ in triples:
+        shown = live.ctl_json("show", json.dumps([subject, predicate, object_]))
+        assert shown["passages"]
+        assert all(subject in passage["text"] for passage in shown["passages"])
+
+
+def test_a_document_with_the_same_id_replaces_the_one_before(live: Daemon) -> None:
+    live.add({"id": "motto", "text": "The old motto was Festina lente."})
+    live.wait()
+    live.add({"id": "motto", "text": "The new motto is Carpe noctem."})
+    live.wait()
+    held = passage_texts(live)
+    assert "The new motto is Carpe noctem." in held
+    assert "The old motto was Festina lente." not in held
+    live.add({"id": "motto", "deleted": True})
+    live.wait()
+    assert "added:motto" not in live.documents()
+
+
+def test_metadata_and_title_of_a_json_document_are_kept(live: Daemon) -> None:
+    document = {
+        "id": "m1",
+        "title": "The Gull",
+        "text": "The gull ferry belongs to Dorothea Wick.",
+        "url": "https://example.org/gull",
+        "published_at": "2021-05-04T03:02:01Z",
+        "shelf": {"row": 3},
+    }
+    live.add(document)
+    live.wait()
+    shown = live.ctl_json("show", "added:m1")
+    assert shown["document"]["title"] == "The Gull"
+    for key in ("url", "published_at", "shelf"):
+        assert shown["metadata"][key] == document[key]
+
+
+def test_a_hipporag_corpus_is_added_as_documents(live: Daemon) -> None:
+    corpus = [{"idx": n, "title": f"Isle {n}", "text": f"Isle {n} was charted by Edda Lynn-{n}."} for n in range(5)]
+    file = live.home / "corpus.json"
+    file.write_text(json.dumps(corpus))
+    answer = live.ctl_json("add", file)
+    assert answer == {"accepted": 5, "documents": [f"added:{n}" for n in range(5)]}
+    status = live.ctl_json("wait")
+    assert status["pending"] == 0
+    [best] = live.query("Who charted Isle 3? Edda Lynn-3", "bm25", k=1)
+    assert (best["document"], best["title"]) == ("added:3", "Isle 3")
+
+
+def test_a_removed_document_stays_away_after_a_restart(hippo: Hippo) -> None:
+    daemon = hippo().start()
+    daemon.add({"id": "a", "text": "Frieda Lund owns the mill."}, {"id": "b", "text": "Georg Lund owns the weir."})
+    daemon.wait()
+    assert daemon.ctl_json("rm", "added:a", "added:never") == {
+        "removed": 1,
+        "missing": 1,
+        "missing_uris": ["added:never"],
+    }
+    daemon.restart()
+    assert list(daemon.documents()) == ["added:b"]
+
+
+def test_a_followed_file_that_was_removed_stays_away_until_it_changes(hippo: Hippo) -> None:
+    daemon = hippo()
+    uri = daemon.write("kept.txt", "Henning Torp keeps bees on the roof.")
+    other = daemon.write("other.txt", "Inga Torp keeps hens in the yard.")
+    daemon.start().wait()
+    assert daemon.ctl_json("rm", daemon.drive / "kept.txt") == {"removed": 1, "missing": 0}
+    daemon.wait()
+    assert list(daemon.documents()) == [other]
+    daemon.restart().wait()
+    assert list(daemon.documents()) == [other]
+    daemon.write("kept.txt", "Henning Torp keeps wasps on the roof.")
+    until(lambda: uri in daemon.documents(state="indexed"), "it is back after a change")
+
+
+def test_a_failed_document_is_listed_with_its_reason_and_each_try_is_counted(live: Daemon) -> None:
+    content = pdf([flowed(["The ledger of Ingeborg Foss lists nine ships. " * 20])])
+    uri = live.write("ledger.pdf", content[: len(content) // 2])
+    until(lambda: uri in live.documents(state="failed"), "it is listed as failed")
+    entry = live.documents(state="failed")[uri]
+    assert (entry["attempts"], entry["passages"]) == (1, 0)
+    assert "copy or download it again" in entry["error"]
+    for attempt in (2, 3):
+        assert live.ctl_json("retry", uri) == {"requeued": 1}
+        live.wait()
+        assert live.documents(state="failed")[uri]["attempts"] == attempt
+    assert live.ctl_json("retry", "added:never") == {"requeued": 0}
+    # Mended, it is indexed like any other.
+    live.write("ledger.pdf", content)
+    until(lambda: uri in live.documents(state="indexed"), "it is indexed")
+    entry = live.documents(prefix=uri)[uri]
+    assert (entry["error"], entry["attempts"]) == (None, 0)
+    assert live.query("nine ships of Ingeborg Foss", "bm25", k=1)[0]["location"]["page"] == 1
+
+
+def test_what_cannot_be_a_document_is_refused_with_its_place_and_the_rest_is_taken(live: Daemon) -> None:
+    given: list[Any] = [{"id": "ok1", "text": "Helmer Bly rings the bell."}, {"id": "no text"}, ["list"]]
+    given.append({"id": "ok2", "text": "Ingrid Bly repairs it."})
+    ran = live.ctl("--json", "add", "-", stdin="".join(json.dumps(each) + "\n" for each in given) + "{broken\n")
+    answer: Json = ran.json
+    assert ran.code == 1
+    assert answer["documents"] == ["added:ok1", "added:ok2"]
+    assert [each["where"] for each in answer["rejected"]] == ["stdin:2", "stdin:3", "stdin:5"]
+    live.wait()
+    assert {"added:ok1", "added:ok2"} <= set(live.documents(state="indexed"))

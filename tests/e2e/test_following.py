@@ -1,0 +1,215 @@
+"""A followed folder is the memory: what is saved, edited, deleted and moved there is so in every answer."""
+
+import os
+import shutil
+
+from tests.e2e.conftest import Hippo
+from tests.e2e.real_hippod import Daemon, Json, texts, until
+
+
+def holding(daemon: Daemon, words: str, mode: str = "bm25") -> list[Json]:
+    """The found passages whose text contains `words`, among all that there are."""
+    return [passage for passage in daemon.query(words, mode, k=1000) if words in passage["text"]]
+
+
+def counts(daemon: Daemon) -> tuple[int, ...]:
+    status = daemon.status()
+    return tuple(status[name] for name in ("documents", "passages", "phrases", "triples")) + tuple(
+        status["edges"].values()
+    )
+
+
+def read_so_far(daemon: Daemon) -> tuple[float, float]:
+    """How often the extractor was called, and how many passages were indexed for the first time."""
+    return daemon.metric("hippod_stage_seconds_count", stage="extract"), daemon.metric("hippod_passages_total")
+
+
+def test_a_saved_file_becomes_retrievable(live: Daemon) -> None:
+    uri = live.write("saved.txt", "Aurelia Quist invented the tidal loom in Varnhem.")
+    found = until(lambda: holding(live, "tidal loom"), "the file is found")
+    assert [passage["document"] for passage in found] == [uri]
+    assert found[0]["location"] == {"line": 1}
+
+
+def test_an_edited_file_answers_with_its_new_text_only(live: Daemon) -> None:
+    live.write("edited.md", "# Keeper\n\nBenno Falk keeps the obsidian lighthouse.\n")
+    until(lambda: holding(live, "obsidian lighthouse"), "the first text is found")
+    uri = live.write("edited.md", "# Keeper\n\nCosima Renn keeps the basalt lighthouse.\n")
+    until(lambda: holding(live, "basalt lighthouse"), "the new text is found")
+    for mode in ("hipporag2", "dense", "bm25"):
+        assert not holding(live, "obsidian lighthouse", mode)
+    assert not any("obsidian" in line or "benno falk" in line for line in live.export())
+    assert live.documents(prefix=uri)[uri]["passages"] == 1
+
+
+def test_a_file_saved_by_an_editor_that_renames_is_an_edit(live: Daemon) -> None:
+    live.write("renamed.txt", "The draft says granite.")
+    until(lambda: holding(live, "draft says granite"), "the first text is found")
+    live.write(".renamed.txt.swp", "The draft says marble.")
+    os.replace(live.drive / ".renamed.txt.swp", live.drive / "renamed.txt")
+    until(lambda: holding(live, "draft says marble"), "the new text is found")
+    assert not holding(live, "draft says granite")
+    assert list(live.documents(prefix=live.uri("renamed"))) == [live.uri("renamed.txt")]
+
+
+def test_a_deleted_file_is_gone_everywhere(live: Daemon) -> None:
+    live.wait()
+    before, exported = counts(live), live.export()
+    uri = live.write("deleted.txt", "Dagmar Ohlsen painted the ceiling of Sorrel Hall in 1888.")
+    until(lambda: holding(live, "Sorrel Hall"), "the file is found")
+    (live.drive / "deleted.txt").unlink()
+    until(lambda: uri not in live.documents(), "the file is not listed any more")
+    for mode in ("hipporag2", "dense", "bm25"):
+        assert not holding(live, "Sorrel Hall", mode)
+    assert counts(live) == before
+    assert live.export() == exported
+    assert live.ctl("show", uri).code == 1
+
+
+def test_a_moved_file_keeps_its_passages(live: Daemon) -> None:
+    text = "Eskil Brandt tuned the organ of Marrow Chapel. He was born in Tarn."
+    old = live.write("moved-from.txt", text)
+    [passage] = until(lambda: holding(live, "Marrow Chapel"), "the file is found")
+    read, before = read_so_far(live), counts(live)
+    (live.drive / "elsewhere").mkdir()
+    (live.drive / "moved-from.txt").rename(live.drive / "elsewhere" / "moved-to.txt")
+    new = live.uri("elsewhere/moved-to.txt")
+    until(lambda: new in live.documents(state="indexed") and old not in live.documents(), "it is known by its new name")
+    assert [(p["id"], p["document"]) for p in holding(live, "Marrow Chapel")] == [(passage["id"], new)]
+    assert (read_so_far(live), counts(live)) == (read, before)
+
+
+def test_a_file_whose_new_name_says_another_format_is_read_as_that(live: Daemon) -> None:
+    live.write("plain.txt", "# Harbour\n\nIsidor Krog dredged the harbour of Tarn.\n")
+    until(lambda: holding(live, "dredged the harbour"), "it is found as text")
+    (live.drive / "plain.txt").rename(live.drive / "plain.md")
+    uri = live.uri("plain.md")
+    until(lambda: live.documents(state="indexed", prefix=uri).get(uri, {}).get("title") == "Harbour", "it is Markdown")
+    [passage] = holding(live, "dredged the harbour")
+    assert (passage["title"], passage["document"]) == ("Harbour", uri)
+    assert live.uri("plain.txt") not in live.documents()
+
+
+def test_a_failed_file_that_is_renamed_is_tried_again(live: Daemon) -> None:
+    # As its reason advises: "or rename it".
+    wrong = live.write("report.pdf", "Jadwiga Holt wrote this report as plain text.")
+    until(lambda: wrong in live.documents(state="failed"), "it has failed")
+    (live.drive / "report.pdf").rename(live.drive / "report.txt")
+    until(lambda: live.uri("report.txt") in live.documents(state="indexed"), "it is indexed under the right name")
+    until(lambda: wrong not in live.documents(), "the wrong name is forgotten")
+
+
+def test_a_moved_directory_keeps_all_its_passages(live: Daemon) -> None:
+    for number in range(12):
+        live.write(f"attic/box/{number}.txt", f"Trunk number {number} holds the letters of Fenna Voss.")
+    until(lambda: len(holding(live, "letters of Fenna Voss")) == 12, "all are found")
+    read, before, exported = read_so_far(live), counts(live), live.export()
+    (live.drive / "attic").rename(live.drive / "cellar")
+    until(lambda: len(live.documents(state="indexed", prefix=live.uri("cellar/"))) == 12, "all have moved")
+    until(lambda: not live.documents(prefix=live.uri("attic/")), "none is left")
+    assert (read_so_far(live), counts(live), live.export()) == (read, before, exported)
+
+
+def test_a_copy_shares_its_passages_and_outlives_the_original(live: Daemon) -> None:
+    text = "Gisela Marn mends the astrolabe of Pellan."
+    first = live.write("original.txt", text)
+    [passage] = until(lambda: holding(live, "astrolabe"), "the original is found")
+    read = read_so_far(live)
+    second = live.write("copy.txt", text)
+    until(lambda: second in live.documents(state="indexed"), "the copy is listed")
+    [both] = holding(live, "astrolabe")
+    assert (both["id"], {both["document"], *both["also_in"]}) == (passage["id"], {first, second})
+    assert read_so_far(live) == read
+    (live.drive / "original.txt").unlink()
+    until(lambda: first not in live.documents(), "the original is gone")
+    assert [p["document"] for p in holding(live, "astrolabe")] == [second]
+
+
+def test_a_deleted_directory_is_gone_and_comes_back_when_restored(live: Daemon) -> None:
+    for number in range(5):
+        live.write(f"shelf/row/{number}.txt", f"Volume {number} was bound by Hedwig Tann.")
+    until(lambda: len(holding(live, "bound by Hedwig Tann")) == 5, "all are found")
+    shutil.move(live.drive / "shelf", live.home / "away")
+    until(lambda: not live.documents(prefix=live.uri("shelf/")), "none is listed")
+    assert not holding(live, "Hedwig Tann")
+    shutil.move(live.home / "away", live.drive / "shelf")
+    until(lambda: len(holding(live, "bound by Hedwig Tann")) == 5, "all are back")
+
+
+def test_wait_returns_when_all_that_the_folder_holds_is_committed(live: Daemon) -> None:
+    for number in range(40):
+        live.write(f"waited/{number}.txt", f"Ferry number {number} left Hollin at dawn.")
+    status = live.wait()
+    assert status["pending"] == 0
+    assert len(live.documents(state="indexed", prefix=live.uri("waited/"))) == 40
+
+
+def test_one_edited_paragraph_of_a_long_text_is_read_again_alone(live: Daemon) -> None:
+    names = ("Ilse", "Jorun", "Kaspar", "Linnea", "Matthis", "Nele", "Oskar", "Pernille")
+    paragraphs = [
+        f"In the year {1700 + n} the keeper {names[n % 8]} Aal-{n} counted {n * 7} geese. " * 6 for n in range(120)
+    ]
+    uri = live.write("long.txt", "\n\n".join(paragraphs))
+    until(lambda: uri in live.documents(state="indexed"), "it is indexed")
+    passages = live.documents(prefix=uri)[uri]["passages"]
+    _, before = read_so_far(live)
+    paragraphs[60] = "This paragraph about the silver sledge was rewritten. " * 6
+    live.write("long.txt", "\n\n".join(paragraphs))
+    until(lambda: holding(live, "silver sledge"), "the edit is found")
+    assert passages > 20
+    assert read_so_far(live)[1] - before <= 3
+
+
+def test_changes_made_while_it_was_down_are_found_at_the_start(hippo: Hippo) -> None:
+    daemon = hippo()
+    for name in ("kept", "edited", "deleted", "moved"):
+        daemon.write(f"{name}.txt", f"The {name} file speaks of Rurik Sand.")
+    for number in range(3):
+        daemon.write(f"tree/{number}.txt", f"Elm number {number} was planted by Sunniva Lo.")
+    daemon.start().wait()
+    kept = daemon.documents()[daemon.uri("kept.txt")]
+    assert daemon.stop() == 0
+
+    daemon.write("edited.txt", "The edited file speaks of Torvald Reed.")
+    (daemon.drive / "deleted.txt").unlink()
+    (daemon.drive / "moved.txt").rename(daemon.drive / "arrived.txt")
+    (daemon.drive / "tree").rename(daemon.drive / "grove")
+    daemon.write("new.txt", "The new file speaks of Ulla Frey.")
+    daemon.start().wait()
+
+    names = {"kept.txt", "edited.txt", "arrived.txt", "new.txt", "grove/0.txt", "grove/1.txt", "grove/2.txt"}
+    documents = daemon.documents()
+    assert set(documents) == {daemon.uri(name) for name in names}
+    assert {document["state"] for document in documents.values()} == {"indexed"}
+    assert documents[daemon.uri("kept.txt")] == kept
+    assert holding(daemon, "Torvald Reed")
+    assert not holding(daemon, "edited file speaks of Rurik")
+    # Only the two texts that are new were read; what moved was not.
+    assert daemon.metric("hippod_passages_total") == 2
+    assert len(texts(daemon.export(), "passage")) == 7
+
+
+def test_a_start_without_changes_commits_nothing(hippo: Hippo) -> None:
+    daemon = hippo()
+    for number in range(20):
+        daemon.write(f"{number}.txt", f"Stone number {number} was laid by Vidar Holt.")
+    commit = daemon.start().wait()["commit"]
+    exported = daemon.export()
+    daemon.restart()
+    assert daemon.wait()["commit"] == commit
+    assert daemon.export() == exported
+
+
+def test_two_folders_are_followed_and_each_is_reported(hippo: Hippo) -> None:
+    daemon = hippo(folders=("left", "right"))
+    (daemon.folders[0] / "l.txt").write_text("The left hand is Wanda Pell's.")
+    (daemon.folders[1] / "r.txt").write_text("The right hand is Xaver Noll's.")
+    sources = daemon.start().wait()["sources"]
+    assert [(s["kind"], s["name"], s["state"], s["lag"]) for s in sources] == [
+        ("folder", str(folder), "watching", 0) for folder in daemon.folders
+    ]
+    # Content of one folder that moves to the other keeps its passages too.
+    (daemon.folders[0] / "l.txt").rename(daemon.folders[1] / "l.txt")
+    until(lambda: (daemon.folders[1] / "l.txt").as_uri() in daemon.documents(state="indexed"), "it has moved")
+    until(lambda: (daemon.folders[0] / "l.txt").as_uri() not in daemon.documents(), "it is gone")
+    assert daemon.metric("hippod_passages_total") == 2

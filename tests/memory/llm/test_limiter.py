@@ -1,0 +1,227 @@
+"""How the limiter finds out what a server takes, on a clock that the test turns: nothing here depends on the machine."""
+
+import asyncio
+import selectors
+from collections import deque
+
+import pytest
+
+from memory.llm.limiter import Limiter
+
+
+class Leap(selectors.SelectSelector):
+    """Does not wait: the loop's clock leaps to the next timer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def select(self, timeout=None):
+        found = super().select(0)
+        if not found:
+            assert timeout is not None, "everything waits, and for nothing"
+            self.now += timeout
+        return found
+
+
+def simulate(work):
+    """Runs `work(now)` on such a clock; `now` tells the time."""
+    selector = Leap()
+    loop = asyncio.SelectorEventLoop(selector)
+    loop.time = lambda: selector.now
+    try:
+        return loop.run_until_complete(work(lambda: selector.now))
+    finally:
+        loop.close()
+
+
+async def carry(calls, most, now, server):
+    """`calls` calls through a limiter by as many workers as it may need: how long, how many were refused, the limiter."""
+    limiter = Limiter(most, now)
+    left, refused = calls, 0
+
+    async def worker():
+        nonlocal left, refused
+        while left > 0:
+            left -= 1
+            while True:
+                async with limiter.slot() as began:
+                    retry_after = await server(now)
+                    if retry_after is None:
+                        limiter.succeeded()
+                        break
+                    limiter.refused(began, retry_after)
+                refused += 1
+                await asyncio.sleep(retry_after)
+
+    began = now()
+    await asyncio.gather(*(worker() for _ in range(most + most // 4)))
+    return now() - began, refused, limiter
+
+
+@pytest.mark.parametrize("calls", [2560, 10_000])
+def test_a_server_with_room_for_64_calls_of_half_a_second_is_used_to_nine_tenths(calls):
+    inside = 0
+
+    async def server(_now):
+        nonlocal inside
+        inside += 1
+        assert inside <= 64
+        await asyncio.sleep(0.5)
+        inside -= 1
+        return
+
+    took, refused, _ = simulate(lambda now: carry(calls, 64, now, server))
+    assert refused == 0
+    assert calls / took >= 0.9 * 128
+
+
+class Window:
+    """Ten calls in any second."""
+
+    def __init__(self, latency_s):
+        self.taken = deque()
+        self.latency_s = latency_s
+
+    async def __call__(self, now):
+        at = now()
+        while self.taken and self.taken[0] <= at - 1.0:
+            self.taken.popleft()
+        if len(self.taken) >= 10:
+            await asyncio.sleep(min(self.latency_s, 0.01))
+            return 1.0
+        self.taken.append(at)
+        await asyncio.sleep(self.latency_s)
+        return None
+
+
+class Bucket:
+    """Ten calls a second on average, ten saved up at most."""
+
+    def __init__(self, latency_s):
+        self.tokens, self.at, self.latency_s = 10.0, 0.0, latency_s
+
+    async def __call__(self, now):
+        self.tokens, self.at = min(10.0, self.tokens + 10 * (now() - self.at)), now()
+        if self.tokens < 1:
+            await asyncio.sleep(min(self.latency_s, 0.01))
+            return 1.0
+        self.tokens -= 1
+        await asyncio.sleep(self.latency_s)
+        return None
+
+
+class FixedWindow(Window):
+    """Ten calls in each second of the clock."""
+
+    async def __call__(self, now):
+        second = int(now())
+        if self.taken and self.taken[-1] != second:
+            self.taken.clear()
+        if len(self.taken) >= 10:
+            await asyncio.sleep(min(self.latency_s, 0.01))
+            return 1.0
+        self.taken.append(second)
+        await asyncio.sleep(self.latency_s)
+        return None
+
+
+@pytest.mark.parametrize("most", [8, 64])
+@pytest.mark.parametrize("latency_s", [0.02, 0.5, 2.0])
+@pytest.mark.parametrize("kind", [Window, Bucket, FixedWindow])
+def test_a_server_that_allows_ten_calls_a_second_is_used_to_nine_tenths_and_refuses_one_in_twenty_at_most(
+    kind, latency_s, most
+):
+    if most / latency_s < 10:
+        pytest.skip("so few calls at once cannot reach ten a second")
+    took, refused, limiter = simulate(lambda now: carry(600, most, now, kind(latency_s)))
+    took -= latency_s  # the last call's answer
+    assert 600 / took >= 0.9 * 10, (took, refused, limiter.rate)
+    assert refused <= 0.05 * 600, (took, refused, limiter.rate)
+
+
+def test_a_limit_that_is_lifted_is_found_out():
+    slow = Window(0.05)
+
+    async def server(now):
+        if now() < 60:
+            return await slow(now)
+        await asyncio.sleep(0.05)
+        return None
+
+    took, _, limiter = simulate(lambda now: carry(6000, 16, now, server))
+    assert limiter.rate is None or limiter.rate > 40
+    assert took < 6000 / 10 / 2
+
+
+def test_trouble_halves_the_calls_at_once_and_success_brings_them_back():
+    async def work(now):
+        limiter = Limiter(32, now)
+        for _ in range(100):
+            limiter.succeeded()
+        limiter.troubled()
+        limiter.troubled()  # the same trouble
+        holding = [limiter.slot() for _ in range(16)]
+        for each in holding:
+            await each.__aenter__()
+        seventeenth = asyncio.ensure_future(limiter.slot().__aenter__())
+        await asyncio.sleep(1)
+        assert not seventeenth.done()
+        for _ in range(17):
+            limiter.succeeded()
+        await holding[0].__aexit__(None, None, None)
+        await seventeenth
+        return limiter.inside
+
+    assert simulate(work) == 16
+
+
+def test_a_night_without_a_refusal_is_no_trouble():
+    async def work(now):
+        limiter = Limiter(16, now)
+        async with limiter.slot() as began:
+            limiter.refused(began, 1.0)
+        async with limiter.slot():
+            assert limiter.rate is not None
+        for _ in range(5):
+            await asyncio.sleep(86_400)
+            for _ in range(40):
+                async with limiter.slot():
+                    limiter.succeeded()
+        return now()
+
+    assert simulate(work) < 6 * 86_400
+
+
+def test_a_server_that_refuses_the_first_call_and_fails_the_second_is_used_in_full_seconds_later():
+    """No call had been accepted before the refusal: a rate that is estimated from nothing would be next to none."""
+    outcomes = iter(["429", "500"])
+
+    async def work(now):
+        limiter = Limiter(16, now)
+        left = 240
+
+        async def worker():
+            nonlocal left
+            while left > 0:
+                left -= 1
+                answered = False
+                while not answered:
+                    async with limiter.slot() as began:
+                        outcome = next(outcomes, "ok")
+                        await asyncio.sleep(0.01)
+                        answered = outcome == "ok"
+                        if answered:
+                            limiter.succeeded()
+                        elif outcome == "429":
+                            limiter.refused(began, 1.0)
+                        else:
+                            limiter.troubled()
+                    await asyncio.sleep(0 if answered else 1.0)
+
+        first = asyncio.ensure_future(worker())
+        await asyncio.sleep(0.1)  # its call is refused before another one began
+        await asyncio.gather(first, *(worker() for _ in range(19)))
+        return now()
+
+    assert simulate(work) < 15

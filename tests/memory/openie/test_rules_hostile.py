@@ -1,0 +1,108 @@
+"""Hostile text costs no more than its length, gives bounded output, and never an exception."""
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory.openie.rules.extractor import MAX_CHARS, MAX_TRIPLES, RulesExtractor
+from memory.phrases import normalise_phrase
+from store.types import Extraction, PassageText
+
+_UNITS = {
+    "one word": "a",
+    "one capital word": "A",
+    "open brackets": "(",
+    "brackets": "()",
+    "mixed brackets": "[(",
+    "control characters": "\x00\x01\x1b",
+    "hyphens": "a-",
+    "loose hyphens": " - a",
+    "dots": "a.",
+    "names": "Ann Lee ",
+    "listed names": "Ann Lee and ",
+    "commas": "Ann, ",
+    "possessives": "Ann's ",
+    "infinitives": "to go ",
+    "adjectives": "big ",
+    "relatives": "who ",
+    "quotes": '"A ',
+    "keys": "a: b; ",
+    "cells": "|a",
+    "rows": "|a|b|\n",
+    "lines": "a\n",
+    "emphasis": "**a** ",
+    "links": "[a](",
+    "tags": "<a ",
+    "quotations": "> ",
+    "headings": "#",
+    "spaces": " ",
+    "numbers": "1,",
+    "marks": "\u0301",
+    "ideographs": "的中国",
+    "surrogates": "\ud800",
+}
+
+
+def _extract(title: str, text: str) -> Extraction:
+    return RulesExtractor().extract([PassageText("p", title, text)])[0]
+
+
+def _calls(text: str) -> int:
+    """How many calls, of Python and of C, an extraction makes."""
+    count = 0
+
+    def profile(_frame: object, event: str, _arg: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(profile)
+    try:
+        _extract("Title", text)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> Iterator[None]:
+    _extract("Ann Lee", "Ann Lee built the Heron gauge.")
+    yield
+
+
+# Lines of more than 20,000 characters are read as prose whatever is in them, so the two sizes stand on one side of that.
+@pytest.mark.parametrize("size", [10_000, 20_500])
+@pytest.mark.parametrize("unit", _UNITS.values(), ids=_UNITS.keys())
+def test_the_work_grows_no_faster_than_the_text(unit: str, size: int) -> None:
+    text = unit * (MAX_CHARS // len(unit) + 1)
+    longer = min(2 * size, MAX_CHARS)
+    assert _calls(text[:longer]) < 1.25 * (longer / size) * _calls(text[:size]) + 2_000
+
+
+@pytest.mark.parametrize("unit", _UNITS.values(), ids=_UNITS.keys())
+def test_a_megabyte_costs_no_more_than_what_is_read_of_it(unit: str) -> None:
+    read = unit * (MAX_CHARS // len(unit) + 1)
+    assert _calls(unit * (1_000_000 // len(unit))) < 1.2 * _calls(read) + 2_000
+
+
+@pytest.mark.parametrize("unit", _UNITS.values(), ids=_UNITS.keys())
+@pytest.mark.parametrize("as_title", [False, True], ids=["text", "title"])
+def test_output_is_bounded(unit: str, as_title: bool) -> None:
+    hostile = unit * (200_000 // len(unit))
+    found = _extract(hostile, "Ann Lee built the gauge.") if as_title else _extract("Title", hostile)
+    assert len(found.triples) <= MAX_TRIPLES
+    assert sum(len(part) for triple in found.triples for part in triple) <= MAX_TRIPLES * 700
+    assert all(len(name) <= 1_500 for name in found.entities)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.text(max_size=60),
+    st.lists(st.one_of(st.sampled_from(sorted(_UNITS.values())), st.text(max_size=8)), max_size=60).map("".join),
+)
+def test_no_text_raises_and_all_parts_stay_normalised(title: str, text: str) -> None:
+    found = _extract(title, text)
+    parts = [part for triple in found.triples for part in triple] + list(found.entities)
+    assert all(part and part == normalise_phrase(part) for part in parts)

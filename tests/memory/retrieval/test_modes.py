@@ -1,0 +1,190 @@
+"""Every retrieval mode answers every query, the same each time, and says so when it had to fall back."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory.encoder import make_encoder
+from memory.retrieval.modes import MODES
+from memory.retrieval.query_entities import MAX_NAMES, query_entities
+from memory.retrieval.retrieve import retrieve
+from memory.retrieval.settings import RetrievalSettings
+from memory.types import Retrieved
+from store.store import Store
+from tests.memory.retrieval.test_reference import commit
+
+ENCODER = make_encoder("hash", "64", 64, "cpu")
+HERON = (
+    "Heron",
+    "The Heron gauge was built by Casimir Dorn in Tollmin.",
+    [("heron gauge", "built by", "casimir dorn")],
+)
+DORN = ("Casimir Dorn", "Casimir Dorn was trained by Ludo.", [("casimir dorn", "trained by", "ludo pasternek")])
+TEA = ("Tea", "Tea is made of leaves and water.", [("tea", "made of", "leaves"), ("tea", "is", "tea")])
+TOKYO = ("東京", "東京は日本の首都です。", [("東京", "首都", "日本")])
+BARE = ("", "nothing is said about anything here", [])
+MEMORIES = {
+    "empty": [],
+    "one passage": [HERON],
+    "one passage without triples": [BARE],
+    "no triples": [BARE, ("Other", "words", [])],
+    "several": [HERON, DORN, TEA, TOKYO, BARE],
+}
+QUERY_TEXTS = {
+    "a sentence": "Who trained the builder of the Heron gauge?",
+    "one word": "tea",
+    "one letter": "a",
+    "no word": "?!",
+    "another script": "日本の首都はどこですか",
+    "right to left": "من بنى المقياس؟",
+    "no known entity": "Which Zanzibar Quux frobnicated?",
+    "10,000 words": " ".join(f"word{at} Heron" for at in range(5_000)),
+    "one long word": "x" * 30_000,
+    "names only": " and ".join(f"Name{at} Surname{at}" for at in range(300)),
+    "control characters": "a\x00b\u202e\ud7ff \U0001f980",
+}
+
+
+@pytest.fixture(params=MEMORIES, scope="module")
+def memory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
+    passages = MEMORIES[request.param]
+    with Store(tmp_path_factory.mktemp("memory") / "store", ENCODER.identity) as opened:
+        commit(opened, {f"file:///{at}": each for at, each in enumerate(passages)})
+        yield opened, len(passages)
+
+
+def ask(memory: Store, query: str, mode: str, k: int = 100, **settings) -> Retrieved:
+    return retrieve(memory.snapshot(), ENCODER, query, mode, k, RetrievalSettings(**settings))
+
+
+@pytest.mark.parametrize("query", QUERY_TEXTS.values(), ids=QUERY_TEXTS)
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_answers_every_query(memory, mode: str, query: str) -> None:
+    store, passages = memory
+    found = ask(store, query, mode)
+    if mode != "bm25":
+        assert len(found.hits) == passages
+    assert all(np.isfinite(hit.score) for hit in found.hits)
+    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+    assert found == ask(store, query, mode) or found.stages_ms
+    assert [hit.id for hit in found.hits] == [hit.id for hit in ask(store, query, mode).hits]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("nodes", [True, False])
+def test_extreme_settings_answer_too(memory, mode: str, nodes: bool) -> None:
+    store, passages = memory
+    extremes = {
+        "passage_weight": 0.0,
+        "passage_share": 0.0,
+        "temperature": 0.01,
+        "damping": 0.99,
+        "top_triples": 10_000,
+    }
+    found = ask(store, "Who trained the builder of the Heron gauge?", mode, passage_nodes=nodes, **extremes)
+    assert len(found.hits) == passages or mode == "bm25"
+    assert all(np.isfinite(hit.score) for hit in found.hits)
+
+
+@pytest.fixture
+def several(tmp_path: Path):
+    with Store(tmp_path / "store", ENCODER.identity) as opened:
+        commit(opened, {f"file:///{at}": each for at, each in enumerate(MEMORIES["several"])})
+        yield opened
+
+
+@pytest.mark.parametrize("mode", ["hipporag2", "fused", "ner-to-node", "hipporag"])
+def test_a_walk_goes_from_the_question_over_a_shared_phrase_to_the_other_passage(several: Store, mode: str) -> None:
+    found = ask(several, "Who trained the builder of the Heron gauge?", mode, k=2)
+    assert {hit.title for hit in found.hits} == {"Heron", "Casimir Dorn"}
+
+
+def test_k_is_how_many_there_are_at_most(several: Store) -> None:
+    for mode in MODES:
+        whole = [hit.id for hit in ask(several, "tea", mode).hits]
+        assert [hit.id for hit in ask(several, "tea", mode, k=2).hits] == whole[:2]
+
+
+def test_a_query_without_names_is_answered_by_similarity_and_says_so(several: Store) -> None:
+    for mode in ("ner-to-node", "hipporag"):
+        found = ask(several, "zzz qqq", mode)
+        assert found.note == "no name in the query: dense retrieval"
+        assert [hit.id for hit in found.hits] == [hit.id for hit in ask(several, "zzz qqq", "dense").hits]
+
+
+class KeepsNothing:
+    def keep(self, query, triples):
+        return []
+
+
+class KeepsLast:
+    def keep(self, query, triples):
+        return [len(triples) - 1]
+
+
+def test_where_recognition_keeps_no_triple_similarity_answers(several: Store) -> None:
+    query, settings = "Who trained the builder of the Heron gauge?", RetrievalSettings()
+    found = retrieve(several.snapshot(), ENCODER, query, "hipporag2", 5, settings, KeepsNothing())
+    assert found.note == "recognition memory kept no triple: dense retrieval"
+    assert found.triples
+    assert not any(triple.kept for triple in found.triples)
+    assert [hit.id for hit in found.hits] == [hit.id for hit in ask(several, query, "dense", 5).hits]
+    fused = retrieve(
+        several.snapshot(), ENCODER, query.lower().replace("heron", "hern"), "fused", 5, settings, KeepsNothing()
+    )
+    assert fused.note == "no triple was kept and no name is known: from passages alone"
+    assert not fused.seeds
+
+
+@pytest.mark.parametrize("mode", ["hipporag2", "fused"])
+def test_only_what_recognition_keeps_becomes_a_seed(several: Store, mode: str) -> None:
+    query = "Who trained the builder of the Heron gauge?"
+    found = retrieve(several.snapshot(), ENCODER, query, mode, 5, RetrievalSettings(), KeepsLast())
+    assert [triple.kept for triple in found.triples] == [False] * (len(found.triples) - 1) + [True]
+    last = found.triples[-1]
+    named = {"heron gauge"} if mode == "fused" else set()
+    assert {seed.phrase for seed in found.seeds} - named == {last.subject, last.object} - named
+
+
+def test_a_mode_that_there_is_not_is_named(several: Store) -> None:
+    with pytest.raises(ValueError, match=r'"magic".*hipporag2'):
+        ask(several, "tea", "magic")
+
+
+def test_equal_scores_are_in_order_of_passage_id(tmp_path: Path) -> None:
+    twins = [("", f"same words {' ' * at}", []) for at in range(9)]
+    with Store(tmp_path / "store", ENCODER.identity) as store:
+        for at, each in enumerate(twins):
+            commit(store, {f"file:///{at}": each})
+        for mode in MODES:
+            ids = [hit.id for hit in ask(store, "same words", mode).hits]
+            assert ids == sorted(ids)
+            assert len(ids) == len(twins)
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("Who was the first president of the association which published Journal of Psychotherapy Integration?",
+         ["Journal of Psychotherapy Integration"]),
+        ("When did the Admiral Twin open in the city where the Philbrook Museum is located?",
+         ["Admiral Twin", "Philbrook Museum"]),
+        ("Where was the author of \"the long way home\" born?", ["the long way home"]),
+        ("In which year did Ludwig van Beethoven and Johann Sebastian Bach meet",
+         ["Ludwig van Beethoven", "Johann Sebastian Bach"]),
+        ("What Happened in May 1968?", ["Happened", "May 1968"]),
+        ("is the heron gauge older than tea", ["heron gauge", "tea"]),
+        ("日本の首都はどこですか", ["日本"]),
+        ("Where is it?", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_names_are_what_is_quoted_or_capitalised_else_the_phrases_that_are_known(
+    several: Store, query: str, names: list[str]
+) -> None:
+    assert query_entities(query, several.snapshot()) == names
+
+
+def test_a_query_has_a_limited_number_of_names(several: Store) -> None:
+    assert len(query_entities(QUERY_TEXTS["names only"], several.snapshot())) == MAX_NAMES

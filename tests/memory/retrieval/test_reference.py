@@ -1,0 +1,165 @@
+"""Every way of retrieval gives the scores of the papers' formulas, to 1e-6, whatever the memory went through."""
+
+import json
+import random
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+import store.store
+from memory.batch_encoding import with_vectors
+from memory.encoder import make_encoder
+from memory.openie.hipporag_file import read_hipporag_file
+from memory.phrases import normalise_phrase
+from memory.retrieval.modes import MODES
+from memory.retrieval.query_entities import query_entities
+from memory.retrieval.retrieve import retrieve
+from memory.retrieval.settings import RetrievalSettings
+from store.log.plan import SynonymRule
+from store.passage_id import passage_id
+from store.store import Store
+from store.types import Batch, Document, PassageRef, PassageText
+from tests.memory.retrieval.reference import Reference, Settings
+
+SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "musique"
+WORDS = ["amber", "bolt", "cedar", "dune", "ember", "fjord", "grove", "Heron", "Ines Quade", "Tollmin", "Widow Shaft"]
+ENCODER = make_encoder("hash", "64", 64, "cpu")
+
+
+def commit(memory, documents, encoder=None, removed=()):
+    """`documents`: {uri: (title, text, triples)}."""
+    texts = {uri: PassageText(passage_id(t, x), t, x) for uri, (t, x, _) in documents.items()}
+    batch = Batch(
+        tuple(
+            Document(uri, "test", passages=(PassageRef(texts[uri].id, {}, tuple(triples)),))
+            for uri, (_, _, triples) in documents.items()
+        ),
+        tuple(removed),
+        tuple({text.id: text for text in texts.values()}.values()),
+    )
+    memory.commit(with_vectors(memory, encoder or ENCODER, batch))
+
+
+def living(documents):
+    """What the reference is given: each passage once, with the triples of all its documents."""
+    passages = {}
+    for title, text, triples in documents.values():
+        passages.setdefault((title, text), set()).update(triples)
+    return [(passage_id(t, x), t, x, tuple(sorted(triples))) for (t, x), triples in passages.items()]
+
+
+def document(chance):
+    """A passage of some words and one to six triples among a few phrases."""
+    phrases = [normalise_phrase(" ".join(chance.sample(WORDS, chance.randint(1, 2)))) for _ in range(5)]
+    triples = {
+        (chance.choice(phrases), chance.choice(["is", "made", "lies in"]), chance.choice(phrases))
+        for _ in range(chance.randint(0, 6))
+    }
+    text = " ".join(chance.choice(WORDS) for _ in range(chance.randint(3, 30)))
+    return chance.choice([*WORDS[:6], ""]), text, sorted(triples)
+
+
+def reference(documents, **rule):
+    return Reference(living(documents), lambda text: ENCODER.encode([text])[0], ENCODER.encode_query, **rule)
+
+
+def check(snapshot, expected, query, mode, settings=None):
+    """The product's whole ranking against the reference's scores."""
+    settings = settings or Settings()
+    given = {key: value for key, value in asdict(settings).items() if key != "seed_passages"}
+    found = retrieve(snapshot, ENCODER, query, mode, 10_000, RetrievalSettings(**given))
+    names = [normalise_phrase(name) for name in query_entities(query, snapshot)]
+    answer = expected.answer(mode, query, names, settings)
+    got = {hit.id: hit.score for hit in found.hits}
+    assert got.keys() == answer.scores.keys(), (mode, query)
+    assert got == pytest.approx(answer.scores, abs=1e-6), (mode, query)
+    # Ranked as the reference ranks them, equal scores by id; the last digits are rounding on both sides.
+    wanted = sorted(answer.scores, key=lambda id: (-round(answer.scores[id], 8), id))
+    for mine, theirs in zip(found.hits, wanted, strict=True):
+        assert mine.id == theirs or abs(answer.scores[mine.id] - answer.scores[theirs]) < 2e-8, (mode, query)
+    assert {seed.phrase: seed.weight for seed in found.seeds} == pytest.approx(answer.seeds, abs=1e-6)
+    assert [(t.subject, t.predicate, t.object) for t in found.triples] == [triple for triple, _ in answer.triples]
+    assert [t.score for t in found.triples] == pytest.approx([score for _, score in answer.triples], abs=1e-5)
+    return found
+
+
+QUERIES = ["Where is Tollmin?", "ember", "Who made the Heron of Ines Quade near Widow Shaft", "cedar dune cedar", "zzz"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_mode_after_adds_edits_removals_folds_and_a_restart(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store.store, "FOLD_LEAST", [10, 60, 50_000][seed])
+    chance = random.Random(seed)
+    rule = SynonymRule(0.6, 3)
+    documents = {}
+    memory = Store(tmp_path / "store", ENCODER.identity, rule)
+    for step in range(12):
+        changes = {f"file:///{chance.randint(0, 30)}": document(chance) for _ in range(chance.randint(1, 6))}
+        gone = [uri for uri in chance.sample(sorted(documents), len(documents) // 6) if uri not in changes]
+        commit(memory, changes, gone)
+        documents = {uri: each for uri, each in documents.items() if uri not in gone} | changes
+        if step == 7:
+            memory.close()
+            memory = Store(tmp_path / "store", ENCODER.identity, rule)
+    expected = reference(documents, threshold=0.6, cap=3)
+    with memory:
+        for mode in MODES:
+            for query in QUERIES:
+                check(memory.snapshot(), expected, query, mode)
+
+
+SETTINGS = [
+    Settings(passage_nodes=False),
+    Settings(top_triples=1, seed_phrases=1),
+    Settings(top_triples=40, seed_phrases=30),
+    Settings(passage_weight=0.0, damping=0.85),
+    Settings(passage_weight=1.0, damping=0.1),
+    Settings(passage_share=0.1, name_share=0.0, temperature=1.0),
+    Settings(passage_share=0.9, name_share=1.0, temperature=0.05),
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=range(len(SETTINGS)))
+def test_every_setting_has_its_effect_in_every_mode(tmp_path: Path, settings: Settings) -> None:
+    chance = random.Random(7)
+    documents = {f"file:///{at}": document(chance) for at in range(70)}
+    with Store(tmp_path / "store", ENCODER.identity) as memory:
+        commit(memory, documents)
+        expected = reference(documents)
+        for mode in MODES:
+            for query in QUERIES[:3]:
+                check(memory.snapshot(), expected, query, mode, settings)
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data/musique")
+def test_every_mode_on_recorded_triples_of_real_passages(tmp_path: Path) -> None:
+    documents = {}
+    for number, each in enumerate(read_hipporag_file(SHARED / "openie.json")):
+        if number % 12 == 0:
+            documents[f"file:///{number}"] = (each.title, each.text, each.triples)
+    questions = [entry["question"] for entry in json.loads((SHARED / "questions.json").read_text())[:4]]
+    with Store(tmp_path / "store", ENCODER.identity) as memory:
+        commit(memory, documents)
+        expected = reference(documents)
+        for query in questions:
+            for mode in set(MODES) - {"bm25"}:
+                check(memory.snapshot(), expected, query, mode)
+
+
+def test_the_best_few_are_those_of_the_whole_ranking(tmp_path: Path) -> None:
+    """The walk may end once they are sure."""
+    chance = random.Random(3)
+    with Store(tmp_path / "store", ENCODER.identity) as memory:
+        commit(memory, {f"file:///{at}": document(chance) for at in range(200)})
+        snapshot = memory.snapshot()
+        for mode in ("hipporag2", "fused", "query-to-node"):
+            for query in QUERIES:
+                whole = retrieve(snapshot, ENCODER, query, mode, 10_000, RetrievalSettings()).hits
+                for k in (1, 5, 20):
+                    few = retrieve(snapshot, ENCODER, query, mode, k, RetrievalSettings()).hits
+                    assert [hit.id for hit in few] == [hit.id for hit in whole[:k]]
+                    assert [hit.score for hit in few] == pytest.approx([hit.score for hit in whole[:k]], abs=1e-6)

@@ -1,0 +1,210 @@
+"""Starting from what was written down: the same memory as from the tables, and never from something damaged."""
+
+import json
+import shutil
+import time
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from daemon.app import leave_snapshot
+from store.checkpoint.checkpoint import SnapshotGivenUp, newest
+from store.export.json_lines import export_lines
+from store.log.plan import SynonymRule
+from store.store import Store
+from store.types import EncoderIdentity
+from tests.store import oracle
+from tests.store.small_store import complete, extract, open_store
+
+
+def add(store, documents, removed=()):
+    return store.commit(complete(store, documents, list(removed)))
+
+
+def lines(store):
+    return list(export_lines(store.snapshot()))
+
+
+def documents(first, last):
+    return {f"d{i}": [("T" * (i % 3), f"text {i}", None)] for i in range(first, last)}
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A store with a snapshot and commits after it, and what it exports."""
+    with open_store(tmp_path) as store:
+        add(store, documents(0, 12))
+        add(store, {}, ["d3"])
+        assert store.save()
+        add(store, documents(10, 20) | {"d1": [("U", "text 77", None)]}, ["d4", "d5"])
+        add(store, {"d3": [("", "text 3", (("amx", "is", "bob"), ("bo", "is", "bob")))]})
+        return tmp_path, lines(store), store.positions
+
+
+def test_a_start_from_the_snapshot_equals_one_from_the_tables(saved):
+    folder, expected, positions = saved
+    with open_store(folder) as store:
+        assert store.started.startswith("snapshot of commit")
+        assert lines(store) == expected
+        assert store.positions == positions
+        assert store.snapshot().bm25("text 77").tolist() == pytest.approx(bm25_of_rebuilt(folder), abs=1e-5)
+
+
+def bm25_of_rebuilt(folder):
+    other = folder.parent / "rebuilt"
+    shutil.copytree(folder, other, ignore=shutil.ignore_patterns("snapshot-*", "lock"))
+    with open_store(other) as store:
+        assert store.started.startswith("rebuilt")
+        return store.snapshot().bm25("text 77").tolist()
+
+
+def test_what_comes_after_such_a_start_is_as_after_any_other(saved):
+    folder, _, _ = saved
+    with open_store(folder) as store:
+        held = documents(0, 30)
+        del held["d7"]
+        add(store, held, ["d7"])
+        assert oracle.same(lines(store), oracle.export(held, extract)) is None
+    with open_store(folder) as store:
+        assert oracle.same(lines(store), oracle.export(held, extract)) is None
+
+
+@pytest.mark.parametrize("kind", ["data", "indices", "ids", "vectors", "terms", "manifest"])
+@pytest.mark.parametrize("how", ["cut", "missing", "changed"])
+def test_a_damaged_snapshot_is_not_used_and_the_log_says_so(saved, kind, how):
+    folder, expected, _ = saved
+    snapshot = newest(folder)
+    file = sorted(path for path in snapshot.iterdir() if kind in path.name)[0]
+    content = file.read_bytes()
+    if how == "missing":
+        file.unlink()
+    else:
+        file.write_bytes(content[:-1] if how == "cut" else content[:-1] + bytes([content[-1] ^ 1]))
+    with open_store(folder) as store:
+        assert store.started.startswith("rebuilt from the tables")
+        assert snapshot.name in store.started
+        assert lines(store) == expected
+
+
+def test_a_snapshot_that_one_start_refused_is_used_by_no_other(tmp_path):
+    """Numbers of purged rows are given again after a start from the tables: the snapshot knows them as what they were."""
+    held = {"a": [("T", "text 1", None)]}
+    with open_store(tmp_path) as store:
+        add(store, held | {"b": [("T", "text 4", None)]})
+        add(store, {}, ["b"])
+        assert store.save()
+        assert store.purge(timedelta(0)) > 0
+    with Store(tmp_path, EncoderIdentity("oracle", oracle.DIM), SynonymRule(0.9, oracle.CAP)) as store:
+        assert "other settings" in store.started
+        held["c"] = [("T", "text 3", None)]
+        add(store, {"c": held["c"]})
+    with open_store(tmp_path) as store:
+        again = {passage.full: vector for passage, vector in vectors(store)}
+        assert again["T\ntext 3"].tolist() == oracle.vector("T\ntext 3").tolist()
+        assert store.started.startswith("rebuilt")
+
+
+def vectors(store):
+    """Each living passage with its vector."""
+    snapshot = store.snapshot()
+    rows = np.flatnonzero(snapshot.passage_alive)
+    return zip((snapshot.passage(row) for row in rows), snapshot.passage_vectors.rows(rows), strict=True)
+
+
+def test_half_a_snapshot_is_none(saved):
+    folder, expected, _ = saved
+    newest(folder).rename(folder / "snapshot.new")
+    with open_store(folder) as store:
+        assert store.started.startswith("rebuilt")
+        assert lines(store) == expected
+        assert store.save()
+    with open_store(folder) as store:
+        assert store.started.startswith("snapshot")
+        assert lines(store) == expected
+
+
+def test_a_snapshot_of_another_history_is_not_used(saved):
+    folder, expected, _ = saved
+    manifest = newest(folder) / "manifest.json"
+    content = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(content | {"time": content["time"] - 1}))
+    with open_store(folder) as store:
+        assert "no commit that this store keeps" in store.started
+        assert lines(store) == expected
+
+
+def test_one_snapshot_is_kept_and_only_what_changed_is_written_again(saved):
+    folder, _, _ = saved
+    with open_store(folder) as store:
+        assert store.save()
+        assert not store.save()
+        assert list(folder.glob("snapshot*")) == [newest(folder)]
+
+
+def test_a_purge_leaves_a_snapshot_that_can_be_used(saved):
+    folder, expected, _ = saved
+    with open_store(folder) as store:
+        assert store.purge(timedelta(0)) > 0
+        store.save()
+        assert lines(store) == expected
+    with open_store(folder) as store:
+        assert lines(store) == expected
+        add(store, documents(40, 50))
+        after = lines(store)
+    with open_store(folder) as store:
+        assert lines(store) == after
+
+
+def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypatch):
+    for module in ("store.index.arrays", "store.checkpoint.checkpoint"):
+        monkeypatch.setattr(f"{module}.BLOCK", 8)
+    with open_store(tmp_path) as store:
+        add(store, documents(0, 30))
+        store.save()
+        first = {path.name: path.stat().st_ino for path in newest(tmp_path).glob("phrases-vectors-*")}
+        add(store, {"more": [("T", "text 1", tuple((f"am{i}", "is", f"bo{i}") for i in range(20)))]})
+        store.save()
+        second = {path.name: path.stat().st_ino for path in newest(tmp_path).glob("phrases-vectors-*")}
+        assert any(second[name] == node for name, node in first.items())
+        vectors = store.snapshot().phrase_vectors.rows(np.arange(store.snapshot().n_phrases))
+    with open_store(tmp_path) as store:
+        snapshot = store.snapshot()
+        assert store.started.startswith("snapshot")
+        assert np.array_equal(snapshot.phrase_vectors.rows(np.arange(snapshot.n_phrases)), vectors)
+        add(store, {"yet more": [("T", "text 2", tuple((f"cy{i}", "is", f"bo{i}") for i in range(20)))]})
+        assert np.array_equal(store.snapshot().phrase_vectors.rows(np.arange(len(vectors))), vectors)
+
+
+def test_a_snapshot_for_which_there_is_no_time_leaves_the_one_before_and_nothing_else(saved):
+    folder, expected, _ = saved
+    with open_store(folder) as store:
+        before = newest(folder)
+        for looks in (0, 3, 12):
+            left = iter(range(looks))
+            with pytest.raises(SnapshotGivenUp):
+                store.save(lambda left=left: next(left, None) is None)
+            assert [path.name for path in folder.glob("snapshot*")] == [before.name]
+        assert lines(store) == expected
+        assert store.save(lambda: False)
+        assert newest(folder) != before
+    with open_store(folder) as store:
+        assert lines(store) == expected
+
+
+def test_who_waits_to_write_a_snapshot_gives_up_in_time(saved):
+    """A renewal or another snapshot under way holds it up."""
+    folder, _, _ = saved
+    with open_store(folder) as store, store.undisturbed(), pytest.raises(SnapshotGivenUp):
+        store.save(lambda: True)
+
+
+def test_a_stop_whose_time_is_over_leaves_no_snapshot_and_is_none_the_worse(saved):
+    folder, expected, _ = saved
+    with open_store(folder) as store:
+        before = newest(folder)
+        leave_snapshot(store, time.monotonic() - 1)
+        assert newest(folder) == before
+        leave_snapshot(store, time.monotonic() + 60)
+        assert newest(folder) != before
+        assert lines(store) == expected

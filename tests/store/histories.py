@@ -1,0 +1,458 @@
+"""Random histories of a store, many side by side in one: what must hold at the end of each.
+
+What a history costs is mostly what a commit, a purge or a start costs LanceDB, however few rows it is of. So one store lives
+through the histories of many *worlds* at once. A world is a few documents over a few texts and phrases that no other world
+has, so it neither sees nor changes another's edges. Each commit holds what happens next in some of the worlds; purges, starts
+and faults happen to all. A script of such steps is data, made from a seed: it can be run again, for some of the worlds only,
+and without some of its steps, which is how a failure becomes a short history.
+
+At the end of a script the store is verified (`store.verify`), its export compared with what loops and dictionaries make of each
+world's documents (`tests.store.oracle`), once as it is and once after a start from the tables alone; and after a purge
+of all that nobody needs the tables must hold nothing else.
+"""
+
+import json
+import random
+import shutil
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from functools import cache, lru_cache, partial
+from hashlib import blake2b
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+import store.lance.tables as tables
+import store.maintenance.compaction as upkeep
+import store.maintenance.retention as history
+import store.store as store_store
+from store.errors import Incomplete, StoreError
+from store.export.json_lines import export_lines
+from store.index.state import Image
+from store.log.plan import SynonymRule
+from store.maintenance.verify import verify
+from store.passage_id import passage_id
+from store.store import Store
+from store.types import EncoderIdentity
+from tests.store import oracle
+from tests.store.small_store import complete
+
+DIM = 32
+"""Enough for phrases of different worlds to be far from each other."""
+
+RULE = SynonymRule(oracle.THRESHOLD, oracle.CAP)
+MEMORY_FOLDER = Path("/dev/shm")
+"""Where files cost least: nothing here is about what survives a power loss."""
+
+URIS = "abc"
+TEXTS = 5
+PHRASES = [(start, end) for start in ("am", "bo") for end in ("x", "a", "bb", "ccc", "dd")]
+SHARE = 0.6
+"""Of the worlds, how many a commit changes."""
+
+STEPS = 16
+WEIGHTS = {"commit": 9, "purge": 6, "restart": 3, "save": 1, "compact": 1, "renew": 1, "look back": 1}
+FATES = ("", "", "", "interrupted", "power", "spoiled", "disk full")
+"""What happens to a purge at one of its slices, besides commits."""
+
+SLICES = 14
+"""Slices of a purge before which something may happen."""
+
+
+@cache
+def vector(text):
+    """A unit vector that depends on the text; phrases that differ in their end alone come close to each other.
+
+    So close, to cosines of 0.9 and more, that their sketches meet as good as surely (`store.sketches`).
+    """
+
+    def noise(key):
+        seed = int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little")
+        return np.random.default_rng(seed).standard_normal(DIM)
+
+    v = noise(text.rpartition("-")[0]) + 0.2 * noise(text)
+    return (v / np.linalg.norm(v)).astype(np.float32)
+
+
+def reading(version, title, text):
+    """What is found in a passage when it is read for the `version`th time: something else each time, at times nothing."""
+    _, number, world = text.split()
+    i = int(number) + 3 * version
+    ring = [_phrase(world, 7 * i + k * (3 + len(title))) for k in range(5)]
+    return [(ring[k], "rel", ring[k + 1]) for k in range(i % 4)]
+
+
+def _phrase(world, i):
+    start, end = PHRASES[i % len(PHRASES)]
+    return f"{start}-{world}-{end}"
+
+
+# Scripts: made of lists, dictionaries, strings and numbers, as JSON has them.
+
+
+def script(seed, worlds, steps=STEPS):
+    """`steps` random steps over as many worlds."""
+    chosen = random.Random(seed)
+    kinds = chosen.choices(list(WEIGHTS), list(WEIGHTS.values()), k=steps)
+    return [["commit", _changes(chosen, worlds)], *(_step(chosen, kind, worlds) for kind in kinds)]
+
+
+def _step(chosen, kind, worlds):
+    if kind == "commit":
+        return ["commit", _changes(chosen, worlds)]
+    if kind == "restart":
+        return ["restart", chosen.random() < 0.5]
+    if kind == "look back":
+        return ["look back", chosen.randrange(4)]
+    if kind == "purge":
+        slices = chosen.sample(range(SLICES), chosen.choice((0, 1, 1, 2, 3)))
+        return [
+            "purge",
+            {
+                "back": chosen.choice((0, 0, 0, 0, 1, 2, 4)),
+                "beside": {str(each): _changes(chosen, worlds) for each in sorted(slices)},
+                "prepared": chosen.random() < 0.5,
+                "fate": chosen.choice(FATES),
+                "at": chosen.randrange(SLICES),
+                "fold": chosen.random() < 0.5,
+            },
+        ]
+    return [kind]
+
+
+def _changes(chosen, worlds):
+    """By world: documents that are new or edited, documents that go, and a text that is read again."""
+    return {f"u{n}": _change(chosen, f"u{n}") for n in range(worlds) if chosen.random() < SHARE}
+
+
+def _change(chosen, world):
+    uris = chosen.sample(URIS, chosen.choice((0, 1, 1, 1, 2)))
+    return {
+        "documents": {uri: [_passage(chosen, world) for _ in range(chosen.choice((0, 1, 1, 2)))] for uri in uris},
+        "gone": [uri for uri in URIS if uri not in uris and chosen.random() < 0.35],
+        "again": chosen.randrange(TEXTS) if chosen.random() < 0.3 else None,
+    }
+
+
+def _passage(chosen, world):
+    given = None
+    if chosen.random() < 0.4:
+        given = [
+            [_phrase(world, chosen.randrange(10)), chosen.choice(("is", "has")), _phrase(world, chosen.randrange(10))]
+            for _ in range(chosen.choice((0, 0, 1, 2)))
+        ]
+    return [chosen.choice(("T", "")), f"text {chosen.randrange(TEXTS)} {world}", given]
+
+
+def of_worlds(steps, worlds):
+    """The script as some of its worlds live through it."""
+
+    def only(changes):
+        return {world: change for world, change in changes.items() if world in worlds}
+
+    def of(step):
+        if step[0] == "commit":
+            return ["commit", only(step[1])]
+        if step[0] == "purge":
+            return ["purge", step[1] | {"beside": {n: only(each) for n, each in step[1]["beside"].items()}}]
+        return step
+
+    return [of(step) for step in steps]
+
+
+class Wrong(Exception):
+    """Something does not hold."""
+
+
+class Life:
+    """A store that a script is run on, and what it ought to hold."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.documents = {}
+        self.versions = {}
+        self.known = {}
+        self.purges = 0
+        self.store = self._open()
+
+    def _open(self):
+        return Store(self.folder, EncoderIdentity("histories", DIM), RULE)
+
+    def run(self, steps):
+        for step in steps:
+            getattr(self, "_" + step[0].replace(" ", "_"))(*step[1:])
+        self._end()
+        self.store.close()
+
+    def extract(self, title, text):
+        return reading(self.versions.get(text, 0), title, text)
+
+    def _complete(self, changes):
+        documents, gone, again = {}, [], []
+        for world, change in changes.items():
+            for uri, passages in change["documents"].items():
+                documents[f"{world}/{uri}"] = [
+                    (title, text, given if given is None else tuple(map(tuple, given)))
+                    for title, text, given in passages
+                ]
+            gone += [f"{world}/{uri}" for uri in change["gone"]]
+            if change["again"] is not None:
+                again.append(f"text {change['again']} {world}")
+        for text in again:
+            self.versions[text] = self.versions.get(text, 0) + 1
+        stored = [
+            (title, text) for text in again for title in ("T", "") if self.store.knows_passage(passage_id(title, text))
+        ]
+        return documents, gone, complete(self.store, documents, gone, self.extract, stored, vector)
+
+    def _commit(self, changes, prepared=None):
+        versions = dict(self.versions)
+        documents, gone, batch = prepared or self._complete(changes)
+        try:
+            self.store.commit(batch)
+        except Incomplete:
+            # A purge took away what the store had said it holds.
+            self.versions = versions
+            documents, gone, batch = self._complete(changes)
+            self.store.commit(batch)
+        self._committed(documents, gone)
+
+    def _committed(self, documents, gone):
+        self.documents |= documents
+        for uri in gone:
+            self.documents.pop(uri, None)
+        self.known[self.store.snapshot().commit] = dict(self.documents), dict(self.versions)
+
+    def _restart(self, rebuilt):
+        self.store.close()
+        for snapshot in self.folder.glob("snapshot-*") if rebuilt else ():
+            shutil.rmtree(snapshot)
+        self.store = self._open()
+        self.known[self.store.snapshot().commit] = dict(self.documents), dict(self.versions)
+
+    def _save(self):
+        self.store.save()
+
+    def _compact(self):
+        self.store.compact()
+
+    def _renew(self):
+        self.store.renew(least=False)
+
+    def _look_back(self, back):
+        commit = self.store.snapshot().commit - back
+        if commit < max(self.store.horizon, 1):
+            try:
+                self.store.at(commit)
+            except StoreError:
+                return
+            raise Wrong(f"commit {commit} is shown, and kept are those from {self.store.horizon} on")
+        if at := max((seq for seq in self.known if seq <= commit), default=0):
+            self._compare(self.store.at(commit), *self.known[at], f"looking back {back} commits")
+
+    def _purge(self, how):
+        self.purges += 1
+        beside, seen, prepared = dict(how["beside"]), [], {}
+        delete, append = Store._delete, self.store._log.append
+        if how["prepared"] and beside:
+            # A batch that was completed before the purge, and is committed beside it.
+            first = next(iter(beside))
+            prepared[first] = self._complete(_without_readings(beside[first]))
+
+        def before(memory, *given):
+            number = str(len(seen))
+            seen.append(number)
+            if changes := beside.pop(number, None):
+                self._commit(_without_readings(changes) if number in prepared else changes, prepared.get(number))
+            if int(number) == how["at"]:
+                if how["fold"]:
+                    memory.save()
+                self._befalls(how["fate"])
+            return delete(memory, *given)
+
+        def cut(kind, *given, **more):
+            if kind == "purge" and len(seen) > how["at"]:
+                raise KeyboardInterrupt
+            return append(kind, *given, **more)
+
+        with ExitStack() as patches:
+            patches.enter_context(mock.patch.object(Store, "_delete", before))
+            if how["fate"] == "power":
+                patches.enter_context(mock.patch.object(self.store._log, "append", cut))
+                patches.enter_context(mock.patch.object(self.store, "_undo", lambda: None))
+            try:
+                self.store.purge(timedelta(seconds=time.time() - self._moment(how["back"])))
+            except KeyboardInterrupt:
+                if how["fate"] == "power":
+                    self._restart(rebuilt=how["fold"])
+        if how["back"]:
+            self._look_back(how["back"])
+
+    def _moment(self, back):
+        """A time of which the horizon is so many commits before the last."""
+        times = list(self.store._log.times.values())[-1 - back :]
+        return times[0] if len(times) > 1 and times[0] < times[1] else time.time()
+
+    def _befalls(self, fate):
+        if fate == "interrupted":
+            raise KeyboardInterrupt
+        if fate == "spoiled":
+            with mock.patch.object(Image, "apply", half):
+                self._commit({"u0": {"documents": {"s": [["T", "text 1 u0", None]]}, "gone": [], "again": None}})
+        if fate == "disk full":
+            _, _, batch = self._complete(
+                {"u0": {"documents": {"s": [["T", "text 2 u0", None]]}, "gone": [], "again": None}}
+            )
+            with mock.patch.object(self.store._log, "append", side_effect=OSError("No space left on device")):
+                try:
+                    self.store.commit(batch)
+                except OSError:
+                    return
+            raise Wrong("a commit stood without its row in the log")
+
+    def _end(self):
+        self._check("at the end")
+        if self.purges % 2:
+            self.store.purge(timedelta(0))
+            self._nothing_else()
+            self._check("after a purge of all")
+        self._restart(rebuilt=True)
+        self._compare(self.store.snapshot(), self.documents, self.versions, "after a start from the tables alone")
+
+    def _check(self, when):
+        if problems := verify(self.store).problems:
+            raise Wrong(f"{when}: {problems}")
+        self._compare(self.store.snapshot(), self.documents, self.versions, when)
+        if (uris := [document.uri for document in self.store.documents()]) != sorted(self.documents):
+            raise Wrong(f"{when}: the documents are {uris}, expected {sorted(self.documents)}")
+        positions = set(self.store.positions)
+        if positions != set(self.documents):
+            raise Wrong(f"{when}: positions of {sorted(positions ^ set(self.documents))}")
+
+    def _nothing_else(self):
+        """Of what nobody needs nothing is left in the tables."""
+        snapshot, kept = self.store.snapshot(), self.store._tables
+        expected = {
+            "documents": len(self.documents),
+            "passages": snapshot.living_passages,
+            "synonyms": snapshot.edges["synonym"],
+        }
+        rows = {name: kept.rows(name) for name in expected}
+        if rows != expected:
+            raise Wrong(f"after a purge of all the tables have {rows} rows, expected {expected}")
+        if kept.rows("extractions") > snapshot.living_passages:
+            raise Wrong(f"there are {kept.rows('extractions')} readings of {snapshot.living_passages} passages")
+
+    def _compare(self, snapshot, documents, versions, when):
+        expected = {}
+        for uris in _by_world(documents).values():
+            expected |= _export(uris, tuple((text, versions.get(text, 0)) for text in _texts(uris)))
+        got = {}
+        for line in export_lines(snapshot):
+            said = json.loads(line)
+            weight = said.pop("weight", 0.0)
+            got[tuple(said.values())] = weight
+        if missing := sorted(expected.keys() - got.keys()):
+            raise Wrong(f"{when}: not exported: {missing[:5]}")
+        if extra := sorted(got.keys() - expected.keys()):
+            raise Wrong(f"{when}: exported and not expected: {extra[:5]}")
+        if other := [key for key, weight in expected.items() if abs(got[key] - weight) > 1e-6]:
+            raise Wrong(f"{when}: of another weight: {other[:5]}")
+
+
+def _by_world(documents):
+    worlds = {}
+    for uri, passages in sorted(documents.items()):
+        worlds.setdefault(uri.partition("/")[0], []).append((uri, tuple(passages)))
+    return {world: tuple(uris) for world, uris in worlds.items()}
+
+
+def _texts(uris):
+    return sorted({text for _, passages in uris for _, text, _ in passages})
+
+
+@lru_cache(2_000)
+def _export(uris, versions):
+    """{line without its weight: weight}."""
+    read = dict(versions)
+    lines = oracle.export(dict(uris), lambda title, text: reading(read[text], title, text), vector)
+    return {tuple(value for key, value in line.items() if key != "weight"): line.get("weight", 0.0) for line in lines}
+
+
+def _without_readings(changes):
+    return {world: change | {"again": None} for world, change in changes.items()}
+
+
+def half(image, delta):
+    image.add_passages(delta.passages)
+    raise BufferError("a fault of ours")
+
+
+@contextmanager
+def small_sizes(slice_rows):
+    """Folds, merges and slices as a large memory has them, at the size of a small one; and nothing is flushed."""
+    with ExitStack() as patches:
+        for module, name, value in (
+            (store_store, "FOLD_LEAST", 200),
+            (upkeep, "MERGE_AT", 6),
+            (history, "PURGE_SLICE_ROWS", slice_rows),
+            (tables.Tables, "sync", lambda self, names: None),
+        ):
+            patches.enter_context(mock.patch.object(module, name, value))
+        yield
+
+
+def failure(steps):
+    """Runs a script in a folder of its own; what does not hold, None where all does."""
+    place = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
+    with (
+        small_sizes(2 + len(_worlds(steps))),
+        tempfile.TemporaryDirectory(prefix="hippod-history-", dir=place) as folder,
+    ):
+        life = None
+        try:
+            life = Life(Path(folder))
+            life.run(steps)
+        except Exception as error:
+            if life is not None:
+                life.store.close()
+            return f"{type(error).__name__}: {str(error)[:2000]}"
+    return None
+
+
+def _worlds(steps):
+    return sorted({world for step in steps if step[0] == "commit" for world in step[1]})
+
+
+def shortest(steps, most_runs=100):
+    """A script that fails as well, with fewer worlds, steps and changes; as short as it becomes in so many runs."""
+    runs = 0
+
+    def fewer(items, made):
+        """Leaves out of `items` what is not needed for `made(items)` to fail: in halves, then in ever smaller pieces."""
+        nonlocal runs
+        size, start = -(-len(items) // 2), 0
+        while size and runs < most_runs:
+            rest = items[:start] + items[start + size :]
+            runs += 1
+            if failure(made(rest)):
+                items = rest
+            else:
+                start += size
+            if start >= len(items):
+                size, start = size // 2, 0
+        return items
+
+    def one_purge(i, how, beside):
+        return [*steps[:i], ["purge", how | {"beside": dict(beside)}], *steps[i + 1 :]]
+
+    steps = of_worlds(steps, fewer(_worlds(steps), lambda worlds: of_worlds(steps, worlds)))
+    steps = fewer(steps, list)
+    for i, step in enumerate(steps):
+        if step[0] == "purge":
+            made = partial(one_purge, i, step[1])
+            steps = made(fewer(list(step[1]["beside"].items()), made))
+    return steps

@@ -1,0 +1,79 @@
+"""The graph that is walked holds every edge once with its weight, however its matrices came about."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import store.store
+from store.index.adjacency import EdgeWeights
+from store.snapshot import Snapshot
+from store.store import Store
+from store.types import EncoderIdentity
+from tests.store import oracle
+from tests.store.test_order_independence import PHRASES, complete
+
+WEIGHTS = [
+    EdgeWeights(relation=2.0, synonym=2.0, context=1.0),
+    EdgeWeights(relation=2.0, synonym=2.0, occurrence=1.0),
+    EdgeWeights(relation=1.0, synonym=0.0),
+]
+
+
+def expected(snapshot: Snapshot, weights: EdgeWeights) -> np.ndarray:
+    """The weights, written out edge by edge."""
+    first = snapshot.n_phrases
+    whole = np.zeros((first + snapshot.n_passages,) * 2)
+    for kind in ("relation", "synonym"):
+        whole[:first, :first] += getattr(weights, kind) * getattr(snapshot, kind).merged().toarray()
+    across = weights.context * snapshot.context.merged().toarray()
+    for passage, triple in zip(*snapshot.incidence.merged().nonzero(), strict=True):
+        for phrase in {int(end) for end in snapshot.triple_ends[triple]}:
+            across[passage, phrase] += weights.occurrence
+    whole[first:, :first] += across
+    whole[:first, first:] += across.T
+    return whole
+
+
+@pytest.mark.parametrize("fold_least", [5, 40, 100_000])
+def test_every_edge_has_its_weight_after_any_changes(
+    tmp_path: Path, fold_least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store.store, "FOLD_LEAST", fold_least)
+    chance = random.Random(fold_least)
+    with Store(tmp_path / "store", EncoderIdentity("oracle", oracle.DIM)) as memory:
+        for step in range(15):
+            given = [(chance.choice(PHRASES), "is", chance.choice(PHRASES)) for _ in range(4)]
+            changes = {f"file:///{chance.randint(0, 8)}": [("T", f"text {chance.randint(0, 8)}", tuple(given))]}
+            gone = [f"file:///{chance.randint(0, 8)}"] if step % 3 else []
+            memory.commit(complete(memory, changes, [uri for uri in gone if uri not in changes]))
+            snapshot = memory.snapshot()
+            for weights in WEIGHTS:
+                walk, whole = snapshot.walk(weights), expected(snapshot, weights)
+                assert walk.merged().toarray() == pytest.approx(whole, abs=1e-9)
+                x = np.random.default_rng(step).random(len(whole))
+                assert walk.matvec(x) == pytest.approx(whole @ x, abs=1e-9)
+                assert walk.matvec(x.astype(np.float32)) == pytest.approx(whole @ x, rel=1e-5, abs=1e-5)
+                assert walk.degrees == pytest.approx(whole.sum(axis=1), abs=1e-9)
+                assert all(walk.degrees[whole.sum(axis=1) == 0] == 0)
+
+
+def test_a_snapshot_and_its_walk_stay_what_they_were(tmp_path: Path) -> None:
+    with Store(tmp_path / "store", EncoderIdentity("oracle", oracle.DIM)) as memory:
+        memory.commit(complete(memory, {"file:///a": [("T", "text 1", (("am", "is", "bo"),))]}, []))
+        before = memory.snapshot()
+        walk = before.walk(WEIGHTS[0])
+        whole = expected(before, WEIGHTS[0])
+        memory.commit(complete(memory, {"file:///b": [("T", "text 2", (("am", "is", "cy"),))]}, ["file:///a"]))
+        memory.fold()
+        assert walk.merged().toarray() == pytest.approx(whole)
+        assert before.walk(WEIGHTS[0]) is walk
+        assert memory.snapshot().walk(WEIGHTS[0]) is not walk
+
+
+def test_an_empty_memory_can_be_walked(tmp_path: Path) -> None:
+    with Store(tmp_path / "store", EncoderIdentity("oracle", oracle.DIM)) as memory:
+        walk = memory.snapshot().walk(WEIGHTS[0])
+        assert len(walk.matvec(np.zeros(0))) == 0
+        assert walk.merged().shape == (0, 0)

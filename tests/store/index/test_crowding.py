@@ -1,0 +1,229 @@
+"""Phrases whose vectors say nothing: which get synonym edges follows from those that live, and costs bounded memory."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+import store.index.crowding
+import store.index.state
+import store.index.synonyms
+from bench.support.hostile_vectors import vectors
+from store.export.json_lines import export_lines
+from store.index.lsh import meet, sketch
+from store.log.plan import SynonymRule
+from store.maintenance.verify import verify
+from store.passage_id import passage_id
+from store.store import Store
+from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText
+from tests.e2e.real_hippod import ROOT
+
+DIM = 64
+RULE = SynonymRule(0.8, 4)
+CELL_PHRASES = 12
+UNIT = np.eye(1, DIM, dtype=np.float32)[0]
+
+
+@pytest.fixture(autouse=True)
+def crowds_of_a_small_memory(monkeypatch):
+    monkeypatch.setattr(store.index.crowding, "CELL_PHRASES", CELL_PHRASES)
+
+
+def hostile(random, n):
+    """Vectors of every bad sort in one memory: equal ones, cones of several widths, none at all, and some that are fine."""
+    parts = [np.repeat(random.standard_normal((1, DIM)), n // 4, axis=0), random.standard_normal((n // 6, DIM))]
+    for cosine in (0.82, 0.9, 0.97):
+        axis = random.standard_normal(DIM)
+        spread = random.standard_normal((n // 6, DIM)) * np.sqrt((1 - cosine) / cosine)
+        parts.append(axis + spread)
+    parts.append(np.zeros((n // 12, DIM)))
+    every = np.concatenate(parts)
+    lengths = np.linalg.norm(every, axis=1, keepdims=True)
+    return random.permutation(every / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+def expected(vectors, living):
+    """The synonym edges between the phrases of `living` documents, by comparing all with all."""
+    rows = np.array(sorted(row for document in living for row in (2 * document, 2 * document + 1)), np.int64)
+    rows = rows[vectors[rows].any(axis=1)]
+    bits = np.unpackbits(sketch(vectors[rows]).view(np.uint8), axis=1).reshape(len(rows), 32, 24)
+    crowded = np.zeros(len(rows), np.int64)
+    for cell in range(32):
+        _, places, counts = np.unique(bits[:, cell], axis=0, return_inverse=True, return_counts=True)
+        crowded += counts[places.ravel()] > CELL_PHRASES
+    rows = rows[crowded < 4]
+    exact, sketches = vectors[rows].astype(np.float64), sketch(vectors[rows])
+    found = {}
+    for at, row in enumerate(rows.tolist()):
+        cosines = (exact * exact[at]).sum(axis=1).astype(np.float32)
+        near = np.flatnonzero(cosines >= np.float32(RULE.threshold))
+        near = near[meet(sketches[near], sketches[[at] * len(near)], RULE.threshold)]
+        others = sorted((-float(cosines[i]), name(int(rows[i]))) for i in near if i != at)[: RULE.cap]
+        found |= {tuple(sorted((name(row), other))): -score for score, other in others}
+    return found
+
+
+def name(row):
+    return f"phrase {row:05d}"
+
+
+def change(memory, vectors, add, remove=()):
+    documents, passages = [], []
+    for number in add:
+        passage = PassageText(passage_id("", f"text {number}"), "", f"text {number}")
+        stated = ((name(2 * number), "near", name(2 * number + 1)),)
+        passages.append(passage)
+        documents.append(Document(f"d{number}", "test", passages=(PassageRef(passage.id, {}, stated),)))
+    batch = Batch(tuple(documents), tuple(f"d{number}" for number in remove), tuple(passages))
+    missing = memory.missing(batch)
+    memory.commit(
+        replace(
+            batch,
+            passage_vectors={passage.id: UNIT for passage in missing.passages},
+            phrase_vectors={phrase: vectors[int(phrase.split()[1])] for phrase in missing.phrases},
+            triple_vectors=dict.fromkeys(missing.triples, UNIT),
+        )
+    )
+
+
+def open_store(folder):
+    return Store(folder, EncoderIdentity("hostile", DIM), RULE)
+
+
+def edges(memory):
+    lines = map(json.loads, export_lines(memory.snapshot()))
+    return {(line["source"], line["target"]): line["weight"] for line in lines if line.get("type") == "synonym"}
+
+
+@pytest.mark.parametrize("through_bands", [False, True])
+@settings(max_examples=6, deadline=None, phases=(Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32 - 1))
+def test_edges_follow_from_the_phrases_that_live_however_they_came(tmp_path_factory, through_bands, seed):
+    random = np.random.default_rng(seed)
+    found = hostile(random, 240)
+    documents = len(found) // 2
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(store.index.state, "EXACT_BELOW", 0 if through_bands else 10**9)
+        # As small as the memory: pieces end within a phrase's candidates, and most of them are cut.
+        patched.setattr(store.index.synonyms, "TILE", (16, 64))
+        patched.setattr(store.index.synonyms, "CUT_PAIRS", 100)
+        folder = tmp_path_factory.mktemp("hostile")
+        memory, living, seen_crowded = open_store(folder), set(), set()
+        for step in range(6):
+            add = random.choice(documents, random.integers(1, documents // 2), replace=False).tolist()
+            remove = random.choice(sorted(living), len(living) // 3, replace=False).tolist() if step else []
+            add = [number for number in add if number not in remove]
+            change(memory, found, add, remove)
+            living = (living - set(remove)) | set(add)
+            seen_crowded.add(memory.snapshot().crowded_phrases)
+            assert edges(memory) == pytest.approx(expected(found, living))
+            if step % 2:
+                memory.fold() if step % 3 else memory.save()
+                memory.close()
+                memory = open_store(folder)
+        assert verify(memory).problems == []
+        assert max(seen_crowded) > 0
+        change(memory, found, [], sorted(living))
+        assert edges(memory) == {}
+        assert memory.snapshot().crowded_phrases == 0
+        memory.close()
+
+
+def test_a_store_with_edges_of_crowded_phrases_loses_them_as_it_is_opened(tmp_path, monkeypatch):
+    """As release 0.1.0 left it, which knew no crowds."""
+    found = hostile(np.random.default_rng(3), 240)
+    living = set(range(len(found) // 2))
+    monkeypatch.setattr(store.index.crowding, "CELL_PHRASES", 10**9)
+    with open_store(tmp_path) as memory:
+        change(memory, found, sorted(living))
+        before, commit = edges(memory), memory.snapshot().commit
+    monkeypatch.setattr(store.index.crowding, "CELL_PHRASES", CELL_PHRASES)
+    with open_store(tmp_path) as memory:
+        assert memory.snapshot().commit == commit + 1
+        assert edges(memory) == pytest.approx(expected(found, living)) != before
+        assert verify(memory).problems == []
+        assert {(a, b) for a, b in before} == {
+            (line["source"], line["target"])
+            for line in map(json.loads, export_lines(memory.at(commit)))
+            if line.get("type") == "synonym"
+        }
+    with open_store(tmp_path) as memory:
+        assert memory.snapshot().commit == commit + 1
+
+
+def measured(*arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.support.hostile_vectors", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+COUNT = 50_000
+SEARCH_MB = 300
+"""What the search for synonyms may take at most beside the store, whatever the vectors are (docs/architecture.md)."""
+
+
+@pytest.mark.timeout(900)
+def test_fifty_thousand_hostile_vectors_take_no_more_memory_than_any_others(tmp_path):
+    peaks = {}
+    for kind in ("anywhere", "equal", "cone"):
+        for step in ("fill", "rebuild"):
+            found = measured(step, kind, COUNT, tmp_path / kind)
+            assert found["phrases"] == COUNT
+            peaks[kind, step] = found["peak_mb_above_start"]
+            assert found["edges"] <= SynonymRule().cap * COUNT
+    for kind in ("equal", "cone"):
+        for step in ("fill", "rebuild"):
+            assert peaks[kind, step] <= peaks["anywhere", step] + SEARCH_MB, peaks
+        # No start takes more than running does.
+        assert peaks[kind, "rebuild"] <= peaks[kind, "fill"] + SEARCH_MB, peaks
+
+
+SEARCHED = """
+import sys
+import numpy as np
+from bench.support.hostile_vectors import _status, vectors
+from store.index.arrays import Vectors
+from store.index.lsh import SketchIndex, sort
+from store.index.synonyms import Nearest, Wanted, similar
+count, asked = 50_000, 400
+found, index = Vectors(384), SketchIndex()
+found.extend(vectors(sys.argv[1], count))
+index.extend(found)
+index.adopt(sort(index.view()))
+before = _status("VmHWM")
+none, every = np.empty((0, 384), np.float32), np.ones(count, np.bool_)
+nearest, hears = Nearest(100, str), np.full(count, 0.0 if sys.argv[2] == "heard" else np.inf, np.float32)
+for pairs in similar(found.view(), none, every, np.arange(asked), 0.8, index, wanted=Wanted(100, hears)):
+    nearest.add(*pairs)
+    nearest.add(pairs[1], pairs[0], pairs[2])
+rows = nearest.pairs()[0]
+assert (np.bincount(rows, minlength=count)[:asked] == 100).all()
+print((_status("VmHWM") - before) >> 10)
+"""
+
+
+@pytest.mark.parametrize("kind", ["equal", "cone"])
+def test_a_search_in_which_all_are_near_holds_a_piece_at_a_time(kind):
+    """With the crowds left in: what a phrase that is not crowded may meet at worst. 20 million pairs are 480 MB at once."""
+    done = subprocess.run(
+        [sys.executable, "-c", SEARCHED, kind, "unheard"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) <= SEARCH_MB
+
+
+def test_vectors_of_the_two_hostile_sets_are_what_their_names_say():
+    equal, cone = vectors("equal", 100), vectors("cone", 100)
+    assert (equal == equal[0]).all()
+    assert np.abs(np.linalg.norm(cone, axis=1) - 1).max() < 1e-5
+    cosines = (cone @ cone.T)[~np.eye(100, dtype=bool)]
+    assert 0.9 < cosines.min() < cosines.max() < 0.98

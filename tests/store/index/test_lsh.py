@@ -1,0 +1,184 @@
+"""What is promised of looking for synonyms: nearly all pairs, exact cosines, and the same pairs however they are looked for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import store.index.lsh
+import store.index.state as store_image
+from store.export.json_lines import export_lines
+from store.index.arrays import Vectors
+from store.index.lsh import SketchIndex, sketch, sort
+from store.index.synonym_recall import synonym_recall
+from store.index.synonyms import similar
+from store.log.plan import SynonymRule
+from store.passage_id import passage_id
+from store.store import Store
+from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText
+from tests.store.small_store import complete, open_store
+
+
+def clustered(n, dim, spread, seed=0):
+    """Vectors around n / 8 centres, near enough to their centre that many pairs lie about the threshold."""
+    random = np.random.default_rng(seed)
+    centres = random.standard_normal((n // 8, dim))
+    vectors = centres[random.integers(0, len(centres), n)] + spread * random.standard_normal((n, dim))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def held(vectors):
+    found = Vectors(vectors.shape[1])
+    found.extend(vectors)
+    return found
+
+
+def pairs(vectors, queries, sketches=None, extra=None, threshold=0.8, **options):
+    extra = np.empty((0, vectors.dim), np.float32) if extra is None else extra
+    alive = np.ones(vectors.n + len(extra), np.bool_)
+    found = similar(vectors.view(), extra, alive, queries, threshold, sketches, **options)
+    every = [pair for part in found for pair in zip(*(side.tolist() for side in part), strict=True)]
+    assert len({(a, b) for a, b, _ in every}) == len(every)
+    return {(a, b): score for a, b, score in every}
+
+
+def sketched(vectors, sort_first):
+    """An index of all of `vectors`, of which the first so many are sorted."""
+    index = SketchIndex()
+    index.extend(vectors)
+    index.adopt(sort(index.view()[:sort_first]))
+    return index
+
+
+def test_nearly_every_pair_is_found_and_its_cosine_is_exact():
+    vectors = held(clustered(60_000, 96, 0.48))
+    queries = np.random.default_rng(1).choice(vectors.n, 1_500, replace=False)
+    true, found = pairs(vectors, queries, by_rule=False), pairs(vectors, queries, sketched(vectors, vectors.n))
+    assert len(true) > 3_000
+    assert found.items() <= true.items()
+    assert len(found) >= 0.9995 * len(true)
+
+
+@pytest.mark.parametrize("threshold", [0.45, 0.55, 0.7, 0.9, 0.97])
+def test_nearly_every_pair_is_found_at_other_thresholds(threshold):
+    vectors = held(clustered(6_000, 64, (1 / threshold - 1) ** 0.5))
+    queries = np.arange(0, 6_000, 20)
+    true = pairs(vectors, queries, threshold=threshold, by_rule=False)
+    found = pairs(vectors, queries, sketched(vectors, 5_000), threshold=threshold)
+    assert len(true) > 500
+    assert found == pairs(vectors, queries, threshold=threshold)
+    assert found.items() <= true.items()
+    assert len(found) >= 0.999 * len(true)
+
+
+@pytest.fixture
+def forgetful(monkeypatch):
+    """Sketches that miss more pairs, so that it would show if it mattered which way a pair was looked for."""
+    monkeypatch.setattr(store.index.lsh, "flips", lambda _: 0)
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_which_pairs_are_found_depends_on_the_two_vectors_alone():
+    """Not on how they are looked for, nor on which of them came first, nor on the others: were it so, nor would the edges."""
+    vectors = clustered(20_000, 64, 0.48)
+    asked = np.arange(0, 20_000, 20)
+    found = pairs(held(vectors), asked)
+    assert len(found) < len(pairs(held(vectors), asked, by_rule=False)) - 20
+    for sort_first in (20_000, 7_000, 0):
+        assert pairs(held(vectors), asked, sketched(held(vectors), sort_first)) == found
+    first = held(vectors[:15_000])
+    assert pairs(first, asked, sketched(first, 9_000), extra=vectors[15_000:]) == found
+    assert pairs(held(vectors[:1]), asked, extra=vectors[1:]) == found
+    last = held(vectors[::-1][:10_000])
+    mirrored = pairs(last, 19_999 - asked[asked >= 10_000], sketched(last, 4_000))
+    among = {pair: cosine for pair, cosine in found.items() if min(pair) >= 10_000}
+    assert {(19_999 - a, 19_999 - b): cosine for (a, b), cosine in mirrored.items()} == among
+    everyone = pairs(held(vectors), np.arange(20_000), sketched(held(vectors), 20_000))
+    assert {(b, a) for a, b in everyone} == set(everyone)
+
+
+def test_a_vector_has_one_sketch_in_any_company():
+    for dim in (3, 96, 384, 1536):
+        vectors = np.random.default_rng(dim).standard_normal((700, dim)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        whole = sketch(vectors)
+        assert np.array_equal(whole, np.concatenate([sketch(row[None]) for row in vectors]))
+        assert np.array_equal(whole[13:490], sketch(np.asfortranarray(vectors[13:490])))
+
+
+def test_taking_vectors_in_one_by_one_loses_none():
+    vectors = clustered(3_000, 32, 0.4)
+    grown, sketches = Vectors(32), SketchIndex()
+    for vector in vectors:
+        grown.extend(vector[None])
+        sketches.extend(grown)
+    queries = np.arange(0, 3_000, 10)
+    assert pairs(grown, queries, sketches) == pairs(grown, queries)
+
+
+def test_dead_phrases_are_nobodys_synonyms():
+    vectors = held(clustered(4_000, 32, 0.3))
+    sketches = SketchIndex()
+    sketches.extend(vectors)
+    alive = np.arange(4_000) % 2 == 0
+    none = np.empty((0, 32), np.float32)
+    b = np.concatenate([found[1] for found in similar(vectors.view(), none, alive, np.arange(100), 0.8, sketches)])
+    assert len(b)
+    assert alive[b].all()
+
+
+def test_recall_is_measured_on_the_graph_itself(tmp_path, monkeypatch):
+    documents = {f"d{i}": [("T", f"text {i}", None)] for i in range(9)}
+    with open_store(tmp_path) as memory:
+        memory.commit(complete(memory, documents, []))
+        recall = synonym_recall(memory.snapshot(), memory.rule, 100)
+        assert recall.pairs == recall.found > 0
+        assert recall.share == 1.0
+        # Were a phrase's synonyms not found, the measure would say so.
+        monkeypatch.setattr(store_image, "EXACT_BELOW", 0)
+        monkeypatch.setattr(SketchIndex, "candidates", lambda *_: iter(()))
+        words = tuple((f"am{i}{i}", "is", f"bo{i}{i}") for i in range(30))
+        memory.commit(complete(memory, {"more": [("T", "text 1", words)]}, []))
+        missed = synonym_recall(memory.snapshot(), memory.rule, 100)
+        assert 0 < missed.found < missed.pairs
+
+
+def phrases_of(vectors):
+    return {f"phrase {i:05d}": vector for i, vector in enumerate(vectors)}
+
+
+def filled(folder, vectors, order, size):
+    """A store that got a document for every two phrases, so many at a time, in this order."""
+    names = list(vectors)
+    with Store(folder, EncoderIdentity("clustered", 48), SynonymRule(0.8, 4)) as memory:
+        for start in range(0, len(order), size):
+            documents, passages, triples = [], [], []
+            for i in order[start : start + size]:
+                text = PassageText(passage_id("", f"text {i}"), "", f"text {i}")
+                passages.append(text)
+                triples.append((names[2 * i], "near", names[2 * i + 1]))
+                documents.append(Document(f"d{i}", "test", passages=(PassageRef(text.id, {}, (triples[-1],)),)))
+            batch = Batch(tuple(documents), (), tuple(passages))
+            missing, unit = memory.missing(batch), np.eye(48, dtype=np.float32)[0]
+            memory.commit(
+                replace(
+                    batch,
+                    passage_vectors={passage.id: unit for passage in missing.passages},
+                    phrase_vectors={phrase: vectors[phrase] for phrase in missing.phrases},
+                    triple_vectors=dict.fromkeys(missing.triples, unit),
+                )
+            )
+            if start % (3 * size) == 0:
+                memory.fold()
+        return list(export_lines(memory.snapshot()))
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_order_does_not_matter_where_the_way_of_looking_changes(tmp_path, monkeypatch):
+    """The first phrases are compared with all, later ones by sketches: the edges are the same whichever came first."""
+    monkeypatch.setattr(store_image, "EXACT_BELOW", 500)
+    vectors = phrases_of(clustered(3_000, 48, 0.46, seed=5))
+    order = np.arange(1_500)
+    forward = filled(tmp_path / "a", vectors, order, 100)
+    shuffled = filled(tmp_path / "b", vectors, np.random.default_rng(2).permutation(order), 130)
+    assert forward == shuffled

@@ -1,0 +1,27 @@
+"""What of LanceDB is left out, and that it says so."""
+
+import subprocess
+import sys
+
+import pytest
+
+from store.lance.import_shim import CLIENT, lancedb
+
+
+def test_clients_of_a_catalogue_are_not_loaded_and_say_so() -> None:
+    """They cost every start a third of its time."""
+    told = subprocess.run(
+        [sys.executable, "-c", "import daemon.app, sys; print([m for m in sys.modules if m.endswith('api_client')])"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert CLIENT in told, "the package is loaded no more at all: nothing need be spared"
+    spared = sys.modules[f"{CLIENT}.api.table_api"]
+    with pytest.raises(NotImplementedError, match="this machine"):
+        spared.TableApi()
+
+
+def test_what_hippod_uses_is_all_there(tmp_path) -> None:
+    table = lancedb.connect(str(tmp_path)).create_table("words", [{"word": "oak", "vector": [1.0, 0.0]}])
+    assert table.search().where("word = 'oak'").to_list()[0]["word"] == "oak"

@@ -1,0 +1,79 @@
+"""What extraction has cost is known over the life of a store, whatever was deleted and purged since."""
+
+import time
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+import store.maintenance.retention as retention
+import store.store as store_store
+from tests.store.small_store import complete, extract, open_store, reading
+
+
+def read(store, documents, removed=(), again=(), name="model", tokens=10):
+    """Commits what the extractor `name` found, each reading for `tokens` prompt tokens and one completion token."""
+    batch = complete(store, documents, list(removed), lambda title, text: reading(title, text, tokens), again)
+    found = tuple(
+        replace(each, extractor=name, prompt_tokens=tokens, completion_tokens=1) for each in batch.extractions
+    )
+    return store.commit(replace(batch, extractions=found))
+
+
+def purge(store):
+    assert store.purge(timedelta(0)) > 0
+
+
+def test_what_was_spent_on_purged_readings_stays_spent(tmp_path, monkeypatch):
+    monkeypatch.setattr(retention, "PURGE_SLICE_ROWS", 3)
+    monkeypatch.setattr(store_store, "TRIM_LEAST", 1)
+    with open_store(tmp_path) as store:
+        documents = {f"d{i}": [("T", f"text {i}", None)] for i in range(8)}
+        read(store, documents)
+        assert store.spent() == {"model": (8, 80, 8)}
+        read(store, {}, [f"d{i}" for i in range(5)])  # deleted
+        read(store, {}, again=[("T", "text 6")], name="better", tokens=7)  # read again
+        expected = {"better": (1, 7, 1), "model": (8, 80, 8)}
+        assert store.spent() == expected
+        purge(store)
+        assert store._tables.rows("extractions") == 3
+        assert store.spent() == expected
+        read(store, {"d0": documents["d0"]})  # it comes back, and is read once more
+        expected["model"] = (9, 90, 9)
+        assert store.spent() == expected
+        read(store, {}, ["d7"])
+        purge(store)
+        time.sleep(0.01)
+        store.purge(timedelta(0))  # which trims what the log said of the first purge
+        assert store.spent() == expected
+    with open_store(tmp_path) as store:
+        assert store.spent() == expected
+        store.compact()
+        assert store.spent() == expected
+
+
+def test_a_purge_that_ended_in_the_middle_counts_nothing_twice(tmp_path, monkeypatch):
+    with open_store(tmp_path) as store:
+        read(store, {f"d{i}": [("T", f"text {i}", None)] for i in range(4)})
+        read(store, {}, ["d0", "d1"])
+        append = store._log.append
+
+        def dies(kind, *rest, **more):
+            if kind == "purge":
+                raise KeyboardInterrupt
+            return append(kind, *rest, **more)
+
+        monkeypatch.setattr(store._log, "append", dies)
+        with pytest.raises(KeyboardInterrupt):
+            store.purge(timedelta(0))
+    with open_store(tmp_path) as store:
+        assert store.spent() == {"model": (4, 40, 4)}
+        purge(store)
+        assert store.spent() == {"model": (4, 40, 4)}
+        assert store._tables.rows("extractions") == 2
+
+
+def test_the_extractor_of_the_tests_costs_nothing(tmp_path):
+    with open_store(tmp_path) as store:
+        store.commit(complete(store, {"a": [("T", "text 1", None)]}, [], extract))
+        assert store.spent() == {"oracle": (1, 0, 0)}

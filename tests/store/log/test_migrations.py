@@ -1,0 +1,115 @@
+"""Upgrading: a store of every released format opens and is what it was; one of no known format is left as it is."""
+
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.errors import NewerFormat, OlderFormat
+from store.export.json_lines import export_lines
+from store.lance.schema import FORMAT
+from store.lance.tables import Tables
+from store.log import commits, migrations
+from tests.e2e.real_hippod import Daemon
+from tests.store.small_store import complete, open_store
+
+RELEASED = sorted((Path(__file__).parent / "released").glob("format-*.tar.xz"))
+
+
+def test_there_is_a_store_of_every_format() -> None:
+    assert [path.name for path in RELEASED] == [f"format-{number}.tar.xz" for number in range(1, FORMAT + 1)]
+    assert sorted(migrations.STEPS) == list(range(1, FORMAT))
+
+
+@pytest.mark.parametrize("archive", RELEASED, ids=lambda path: path.name.partition(".")[0])
+def test_a_released_store_opens_and_is_what_it_was(archive: Path, tmp_path: Path) -> None:
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    expected = json.loads((tmp_path / "expected.json").read_text())
+    with Daemon(tmp_path, folders=()) as daemon:
+        assert daemon.export() == expected["export"]
+        assert {uri: each["state"] for uri, each in daemon.documents().items()} == expected["documents"]
+        assert daemon.query("Who founded Project Lantern?", mode="hipporag2", k=1)[0]["title"] == "Odile Brandt"
+        # It can be written to, and what is derived from it anew is the same.
+        daemon.add({"id": "more", "text": "The Moth fluorometer hangs in Widow Shaft."})
+        assert daemon.wait()["documents"] == sum(state == "indexed" for state in expected["documents"].values()) + 1
+        assert daemon.ctl("verify").code == 0
+
+
+def add_a_column(tables: Tables) -> None:
+    tables._tables["documents"].add_columns({"language": "'en'"})
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """This hippod as a later version, whose format is one higher."""
+
+    def become(step: migrations.Step | None) -> None:
+        monkeypatch.setattr(commits, "FORMAT", FORMAT + 1)
+        monkeypatch.setattr(migrations, "STEPS", migrations.STEPS | ({} if step is None else {FORMAT: step}))
+
+    return become
+
+
+def a_store(folder: Path) -> list[str]:
+    """A store of this version with two documents; returns its export."""
+    with open_store(folder) as store:
+        store.commit(complete(store, {"u:1": [("T", "text 1", None)], "u:2": [("T", "text 2", None)]}, []))
+        store.save()
+        return list(export_lines(store.snapshot()))
+
+
+def test_a_step_is_a_commit_and_is_made_once(tmp_path: Path, later: Any) -> None:
+    before = a_store(tmp_path)
+    made: list[int] = []
+
+    def step(tables: Tables) -> None:
+        made.append(1)
+        add_a_column(tables)
+
+    later(step)
+    with open_store(tmp_path) as store:
+        assert store.found_format == FORMAT
+        assert list(export_lines(store.snapshot())) == before
+        assert "language" in store._tables.read("documents").column_names
+        # What lies before cannot be looked back at: it is in the old format.
+        assert store.horizon == store.snapshot().commit
+        assert store.started.startswith("rebuilt")
+    with open_store(tmp_path) as store:
+        assert store.found_format == FORMAT + 1
+        assert list(export_lines(store.snapshot())) == before
+    assert made == [1]
+
+
+def test_a_step_that_is_cut_short_leaves_the_store_as_it_was(tmp_path: Path, later: Any) -> None:
+    before = a_store(tmp_path)
+
+    def cut_short(tables: Tables) -> None:
+        add_a_column(tables)
+        raise KeyboardInterrupt
+
+    later(cut_short)
+    with pytest.raises(KeyboardInterrupt):
+        open_store(tmp_path)
+    later(add_a_column)
+    with open_store(tmp_path) as store:
+        assert "documents" in store.recovered
+        assert list(export_lines(store.snapshot())) == before
+        assert store._tables.read("documents").column_names.count("language") == 1
+
+
+def test_a_format_that_nothing_leads_from_is_refused_and_untouched(tmp_path: Path, later: Any) -> None:
+    before = a_store(tmp_path)
+    later(None)
+    with pytest.raises(OlderFormat, match=f"no step from format {FORMAT} to {FORMAT + 1}"):
+        open_store(tmp_path)
+    later(add_a_column)
+    open_store(tmp_path).close()
+    with pytest.MonkeyPatch.context() as back:
+        back.setattr(commits, "FORMAT", FORMAT)
+        with pytest.raises(NewerFormat, match=f"has format {FORMAT + 1}, this hippod reads up to {FORMAT}"):
+            open_store(tmp_path)
+    with open_store(tmp_path) as store:
+        assert list(export_lines(store.snapshot())) == before

@@ -1,0 +1,198 @@
+"""Backups, restores, and what a damaged store says instead of answering wrongly."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from store.errors import StoreDamaged, StoreError, StoreLocked
+from store.export.json_lines import export_lines
+from store.lance.schema import TABLES
+from store.maintenance.backup import backup, restore
+from store.maintenance.verify import verify
+from store.snapshot import Snapshot
+from tests.store import oracle
+from tests.store.small_store import complete, extract, open_store
+
+
+def documents(first, last):
+    return {f"d{i}": [("T" * (i % 3), f"text {i}", None)] for i in range(first, last)}
+
+
+def lines(store):
+    return list(export_lines(store.snapshot()))
+
+
+@pytest.fixture
+def store(tmp_path):
+    with open_store(tmp_path / "store") as opened:
+        opened.commit(complete(opened, documents(0, 8), []))
+        opened.commit(complete(opened, documents(6, 12), ["d1"]))
+        yield opened
+
+
+def test_a_sound_store_verifies(store):
+    found = verify(store)
+    assert found.problems == []
+    assert found.lines == len(lines(store))
+    assert found.commit == store.snapshot().commit
+
+
+def test_verify_tells_of_an_edge_that_the_tables_do_not_have(store):
+    store._image.relation.add([0, 1], [1, 0], [1.0, 1.0])
+    store.commit(complete(store, documents(20, 21), []))
+    assert any('"relation"' in problem for problem in verify(store).problems)
+
+
+def blank(vectors):
+    vectors._blocks[0] = np.zeros_like(vectors._blocks[0])
+
+
+def a_passage(image):
+    """The row of a living passage that states something."""
+    return next(row for row, users in enumerate(image.users) if users and len(image.effective[row]))
+
+
+SPOILS = {
+    "vector of the passage": lambda image: blank(image.passage_vectors),
+    "vector of the phrase": lambda image: blank(image.phrase_vectors),
+    "vector of the triple": lambda image: blank(image.triple_vectors),
+    "words of the passage": lambda image: image.postings.extend(a_passage(image), "zanzibar"),
+    "states other triples": lambda image: image.incidence.add(
+        [a_passage(image)], [int(image.effective[a_passage(image)][0])], [-1.0]
+    ),
+    "the document d9 is in the tables alone": lambda image: image.documents.pop("d9"),
+    "the document d9 is not what the tables say": lambda image: image.documents.update(
+        d9=replace(image.documents["d9"], title="Another")
+    ),
+    "is held by": lambda image: image.users[a_passage(image)].update(d9=None, other=None),
+    "was read by": lambda image: image.extraction_states.clear(),
+}
+
+
+@pytest.mark.parametrize("told", SPOILS)
+def test_verify_tells_of_what_an_export_does_not_show(store, told):
+    expected = lines(store)
+    SPOILS[told](store._image)
+    store._snapshot = Snapshot(store._image, store.snapshot().commit, store.snapshot().time)
+    assert lines(store) == expected
+    problems = verify(store).problems
+    assert problems
+    assert any(told in problem for problem in problems), problems
+
+
+def test_a_backup_is_the_memory_of_its_commit_whatever_comes_after(store, tmp_path):
+    expected = lines(store)
+    made = backup(store, tmp_path / "backup")
+    assert made.commit == store.snapshot().commit
+    store.commit(complete(store, documents(30, 40), ["d2", "d3"]))
+    store.compact()
+    with open_store(tmp_path / "backup") as other:
+        assert lines(other) == expected
+        assert verify(other).problems == []
+
+
+def test_a_restore_takes_the_store_back_and_keeps_what_was_there(store, tmp_path):
+    expected = lines(store)
+    made = backup(store, tmp_path / "backup")
+    store.save()
+    store.commit(complete(store, documents(30, 40), []))
+    with pytest.raises(StoreLocked):
+        restore(tmp_path / "backup", store.folder)
+    store.close()
+    restored, aside = restore(tmp_path / "backup", store.folder)
+    assert restored == made
+    assert (aside / "documents.lance").is_dir()
+    with open_store(store.folder) as again:
+        assert lines(again) == expected
+        again.commit(complete(again, documents(50, 52), []))
+        assert verify(again).problems == []
+    # What is written after a restore does not reach the backup, though they share files.
+    with open_store(tmp_path / "backup") as other:
+        assert lines(other) == expected
+
+
+def test_what_is_accepted_and_not_committed_is_in_the_backup_and_comes_back(store, tmp_path):
+    inbox = store.folder / "inbox"
+    inbox.mkdir()
+    (inbox / "000000000001.jsonl").write_text("accepted")
+    (inbox / "000000000002.jsonl.part").write_text("not yet")
+    made = backup(store, tmp_path / "backup")
+    (inbox / "000000000001.jsonl").unlink()
+    (inbox / "000000000003.jsonl").write_text("later")
+    assert [path.name for path in store.folder.glob("inbox*")] == ["inbox"]
+    store.close()
+    restored, aside = restore(tmp_path / "backup", store.folder)
+    assert restored == made
+    assert {path.name: path.read_text() for path in inbox.iterdir()} == {"000000000001.jsonl": "accepted"}
+    assert (aside / "inbox" / "000000000003.jsonl").read_text() == "later"
+
+
+def test_what_is_committed_while_a_backup_is_made_does_not_stop_it(store, tmp_path, monkeypatch):
+    """An accepted document's file goes once it is committed: between being listed and being copied, too."""
+    (store.folder / "inbox").mkdir()
+    listed = Path.glob
+
+    def glob(folder, pattern):
+        yield from listed(folder, pattern)
+        if folder == store.folder / "inbox":
+            yield folder / "000000000009.jsonl"
+
+    monkeypatch.setattr(Path, "glob", glob)
+    assert backup(store, tmp_path / "backup").commit == store.snapshot().commit
+
+
+def test_no_backup_over_something_or_into_the_store(store, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("x")
+    for target in (tmp_path / "full", store.folder / "inside"):
+        with pytest.raises(StoreError):
+            backup(store, target)
+
+
+def test_half_a_backup_is_refused_and_the_store_stays(store, tmp_path):
+    expected = lines(store)
+    backup(store, tmp_path / "backup")
+    store.close()
+    sizes = json.loads((tmp_path / "backup" / "backup.json").read_text())["sizes"]
+    (tmp_path / "backup" / next(name for name in sizes if name.startswith("phrases"))).unlink()
+    for source in (tmp_path / "backup", tmp_path / "absent"):
+        with pytest.raises(StoreError, match="no whole backup"):
+            restore(source, store.folder)
+    with open_store(store.folder) as again:
+        assert lines(again) == expected
+
+
+def test_an_interrupted_restore_is_not_taken_for_a_store(store):
+    store.close()
+    (store.folder / "restoring").write_text("")
+    with pytest.raises(StoreDamaged, match="interrupted"):
+        open_store(store.folder)
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("folder", ["data", "_versions"])
+@pytest.mark.parametrize("how", ["cut", "missing"])
+def test_a_table_whose_last_file_is_damaged_gives_an_error_and_a_backup_brings_it_back(tmp_path, name, folder, how):
+    held = documents(0, 9)
+    with open_store(tmp_path / "store") as store:
+        store.commit(complete(store, documents(0, 6), []))
+        store.commit(complete(store, documents(6, 9), []))
+        expected = oracle.export(held, extract)
+        backup(store, tmp_path / "backup")
+    place = tmp_path / "store" / f"{name}.lance" / folder
+    last = max(place.glob("*.lance" if folder == "data" else "*.manifest"), key=lambda path: path.stat().st_mtime_ns)
+    content = last.read_bytes()
+    # Not the file that the backup shares with the store: that one is whole.
+    last.unlink()
+    if how == "cut":
+        last.write_bytes(content[: len(content) // 2])
+    with pytest.raises(StoreDamaged, match="restore"):
+        open_store(tmp_path / "store")
+    restore(tmp_path / "backup", tmp_path / "store")
+    with open_store(tmp_path / "store") as store:
+        assert oracle.same(lines(store), expected) is None
+    shutil.rmtree(tmp_path / "store")

@@ -1,0 +1,85 @@
+"""What was purged goes from memory as well, and nobody notices but the machine."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import store.store
+from store.export.json_lines import export_lines
+from tests.store import oracle
+from tests.store.small_store import complete, extract, open_store
+
+OLD = {f"file:///{i}": [("T", f"text {i}", None)] for i in range(40)}
+NEW = {f"file:///{i}": [("", f"text {100 + i}", None)] for i in range(3)}
+
+
+def held(memory: "store.store.Store") -> int:
+    return sum(memory._image.stored().values())
+
+
+def check(memory: "store.store.Store", documents: dict) -> None:
+    assert oracle.same(export_lines(memory.snapshot()), oracle.export(documents, extract)) is None
+
+
+@pytest.fixture
+def worn(tmp_path: Path):
+    """A store of which nearly all was removed and purged."""
+    memory = open_store(tmp_path)
+    memory.commit(complete(memory, OLD, []))
+    memory.commit(complete(memory, {}, list(OLD)[1:]))
+    memory.purge(timedelta(0))
+    yield memory
+    memory.close()
+
+
+def test_purged_rows_leave_the_memory(worn) -> None:
+    before = held(worn)
+    assert worn.renew(least=False)
+    assert held(worn) < before / 4
+    assert worn._image.forgotten == 0
+    check(worn, {"file:///0": OLD["file:///0"]})
+
+
+def test_nothing_is_loaded_anew_for_a_few_rows(worn) -> None:
+    assert not worn.renew()
+
+
+def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path: Path) -> None:
+    load = store.store.fresh
+    earlier = worn.snapshot()
+
+    def busy(*arguments):
+        image = load(*arguments)
+        worn.commit(complete(worn, NEW, ["file:///0"]))
+        worn.commit(complete(worn, {"file:///1": OLD["file:///1"]}, ["file:///2"]))
+        return image
+
+    monkeypatch.setattr(store.store, "fresh", busy)
+    assert worn.renew(least=False)
+    documents = {"file:///0": NEW["file:///0"], "file:///1": OLD["file:///1"]}
+    check(worn, documents)
+    assert worn.snapshot().commit > earlier.commit
+    assert worn.document("file:///2") is None
+    # What comes next builds on it, and a start finds the same, with and without what is written down.
+    worn.commit(complete(worn, {"file:///9": OLD["file:///9"]}, []))
+    documents["file:///9"] = OLD["file:///9"]
+    check(worn, documents)
+    assert worn.save()
+    for _ in range(2):
+        worn.close()
+        again = open_store(tmp_path)
+        try:
+            check(again, documents)
+            again.commit(complete(again, {"file:///8": OLD["file:///8"]}, []))
+            documents["file:///8"] = OLD["file:///8"]
+            check(again, documents)
+        finally:
+            again.close()
+
+
+def test_a_snapshot_is_written_again(worn) -> None:
+    """One of rows that are mostly gone is not worth its places; before, only a restart could write the next."""
+    assert not worn.save()
+    assert worn.renew(least=False)
+    assert worn.save()

@@ -1,0 +1,292 @@
+"""What a purge promises: memory and tables agree after each of its steps, whatever comes beside it or ends it."""
+
+import shutil
+from datetime import timedelta
+
+import pytest
+
+import store.maintenance.retention as retention
+import store.store as store_store
+from store.errors import StoreError
+from store.export.json_lines import export_lines
+from store.index.state import Image
+from store.maintenance.verify import verify
+from store.passage_id import passage_id
+from store.store import Store
+from tests.store import oracle
+from tests.store.small_store import complete, extract, open_store, reading
+
+OLD = {f"d{i}": [("T", f"text {i}", None)] for i in range(9)}
+
+
+@pytest.fixture(autouse=True)
+def small_slices(monkeypatch):
+    """The slices of a large purge, at the size of a small one."""
+    monkeypatch.setattr(retention, "PURGE_SLICE_ROWS", 3)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A store with much to purge: documents removed, edited and read again, and one that stays."""
+    with open_store(tmp_path) as store:
+        add(store, OLD)
+        add(store, {"d7": [("", "text 13", None)]}, ["d1", "d2", "d3", "d4"])
+        store.commit(complete(store, {}, [], reading_again, [("T", "text 8")]))
+    return tmp_path
+
+
+LEFT = {uri: passages for uri, passages in OLD.items() if uri in ("d0", "d5", "d6", "d8")} | {
+    "d7": [("", "text 13", None)]
+}
+
+
+def add(store, documents, removed=()):
+    return store.commit(complete(store, documents, list(removed)))
+
+
+def reading_again(title, text):
+    return reading(title, text, 1 if text == "text 8" else 0)
+
+
+def check(store, documents, extract=reading_again):
+    assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
+    assert verify(store).problems == []
+
+
+def without_snapshots(folder):
+    for snapshot in folder.glob("snapshot-*"):
+        shutil.rmtree(snapshot)
+    return folder
+
+
+def before_slice(monkeypatch, number, act):
+    """Calls `act(store)` before slice `number` of the next purge, beside which it comes; a list that has an entry once done."""
+    delete, done, seen = Store._delete, [], []
+
+    def beside(store, *given):
+        seen.append(given)
+        if len(seen) == number and not done:
+            done.append(True)
+            act(store)
+        return delete(store, *given)
+
+    monkeypatch.setattr(Store, "_delete", beside)
+    return done
+
+
+def test_a_passage_that_comes_back_after_a_purge_was_read_by_nobody(tmp_path):
+    """A history of the random tests: `verify` said that the passage was read, by memory, and not, by the tables."""
+    with open_store(tmp_path) as store:
+        add(store, {"b": [("", "text 5", None)]})
+        add(store, {}, ["b"])
+        store.purge(timedelta(0))
+        documents = {"e": [("", "text 5", (("cydd d", "has", "ambb"),))]}
+        add(store, documents)
+        assert verify(store).problems == []
+        assert store.extraction_state(passage_id("", "text 5")) is None
+        for _ in range(2):
+            store.purge(timedelta(0))
+        documents["b"] = [("", "text 5", None), ("T", "text 2", None)]
+        add(store, {"b": documents["b"]})
+        check(store, documents, extract)
+
+
+def test_a_passage_that_comes_back_after_a_purge_is_read_again_at_a_start_from_a_snapshot_too(tmp_path):
+    with open_store(tmp_path) as store:
+        add(store, {"b": [("", "text 5", None)], "c": OLD["d1"]})
+        add(store, {}, ["b"])
+        assert store.save()
+        store.purge(timedelta(0))
+        add(store, {"e": [("", "text 5", (("cydd d", "has", "ambb"),))]})
+    with open_store(tmp_path) as store:
+        assert store.started.startswith("snapshot")
+        assert verify(store).problems == []
+
+
+SLICES = 12
+
+
+@pytest.mark.parametrize("number", range(1, SLICES + 1))
+def test_documents_come_back_beside_a_purge(folder, monkeypatch, number):
+    """Before each of its slices: with passages, readings, triples and phrases that are about to go, or have just gone."""
+    with open_store(folder) as store:
+        back = {"n": [("T", "text 3", (("am", "is", "bo"),))], "d2": OLD["d2"], "d4": OLD["d4"]}
+        done = before_slice(monkeypatch, number, lambda store: add(store, back, ["d0"]))
+        assert store.purge(timedelta(0)) > 0
+        assert done
+        documents = {uri: passages for uri, passages in LEFT.items() if uri != "d0"} | back
+        check(store, documents)
+        add(store, {"d3": OLD["d3"]}, ["n"])  # now what the extractor found in it counts
+        documents = documents | {"d3": OLD["d3"]}
+        del documents["n"]
+        check(store, documents)
+        store.purge(timedelta(0))
+        check(store, documents)
+    with open_store(without_snapshots(folder)) as store:
+        check(store, documents)
+
+
+@pytest.mark.parametrize("number", range(1, SLICES + 1))
+def test_what_the_store_says_it_knows_beside_a_purge_is_there_at_the_commit(folder, monkeypatch, number):
+    """A batch that is completed before one slice and committed two slices on: encoding and reading take that long."""
+    back = {"n": [("T", "text 3", (("am", "is", "bo"),))], "d2": OLD["d2"], "d4": OLD["d4"]}
+    batches = []
+    with open_store(folder) as store:
+        before_slice(monkeypatch, number, lambda store: batches.append(complete(store, back, [])))
+        before_slice(monkeypatch, number + 2, lambda store: store.commit(batches.pop()))
+        store.purge(timedelta(0))
+        if batches:  # there were no more slices
+            store.commit(batches.pop())
+        check(store, LEFT | back)
+
+
+@pytest.mark.parametrize("number", range(1, SLICES + 1))
+def test_a_purge_that_ends_before_any_of_its_steps_leaves_a_whole_store(folder, monkeypatch, number):
+    def ends(store):
+        raise KeyboardInterrupt
+
+    with open_store(folder) as store:
+        with monkeypatch.context() as broken:
+            before_slice(broken, number, ends)
+            with pytest.raises(KeyboardInterrupt):
+                store.purge(timedelta(0))
+        check(store, LEFT)
+        add(store, {"d3": OLD["d3"]})
+    documents = LEFT | {"d3": OLD["d3"]}
+    with open_store(without_snapshots(folder)) as store:
+        check(store, documents)
+        store.purge(timedelta(0))
+        check(store, documents)
+
+
+@pytest.mark.parametrize("number", range(1, SLICES + 1))
+def test_the_power_goes_in_a_slice(folder, monkeypatch, number):
+    """Its rows are deleted by then, and no commit says so."""
+    asked = []
+
+    def dies(*given):
+        asked.append(given)
+        if len(asked) == number:
+            raise KeyboardInterrupt
+        return append(*given)
+
+    store = open_store(folder)
+    append = store._log.append
+    monkeypatch.setattr(store._log, "append", dies)
+    monkeypatch.setattr(store, "_undo", lambda: None)
+    with pytest.raises(KeyboardInterrupt):
+        store.purge(timedelta(0))
+    store.close()
+    with open_store(without_snapshots(folder)) as store:
+        assert store.recovered
+        check(store, LEFT)
+        store.purge(timedelta(0))
+        check(store, LEFT)
+
+
+@pytest.mark.parametrize("number", range(1, SLICES + 1))
+def test_a_commit_that_fails_beside_a_purge_brings_nothing_back(folder, monkeypatch, number):
+    def fails(store):
+        with monkeypatch.context() as full:
+            full.setattr(store._log, "append", no_space)
+            with pytest.raises(OSError, match="No space"):
+                add(store, {"n": [("T", "text 40", None)], "d2": OLD["d2"]})
+
+    with open_store(folder) as store:
+        done = before_slice(monkeypatch, number, fails)
+        store.purge(timedelta(0))
+        assert done
+        check(store, LEFT)
+        add(store, {"d2": OLD["d2"]})
+        check(store, LEFT | {"d2": OLD["d2"]})
+
+
+def no_space(*_):
+    raise OSError("No space left on device")
+
+
+@pytest.mark.parametrize("number", range(SLICES + 1))
+def test_a_purge_gives_way_to_a_memory_loaded_anew(folder, monkeypatch, number):
+    """Its rows are those of the memory before."""
+
+    def spoils(store):
+        with monkeypatch.context() as broken:
+            broken.setattr(Image, "apply", half)
+            add(store, {"d1": OLD["d1"]}, ["d0"])
+
+    with open_store(folder) as store:
+        if number:
+            before_slice(monkeypatch, number, spoils)
+        else:
+            mark = retention.Purge.mark
+
+            def beside(purge, tables):
+                found = mark(purge, tables)
+                spoils(store)
+                return found
+
+            monkeypatch.setattr(retention.Purge, "mark", beside)
+        store.purge(timedelta(0))
+        monkeypatch.undo()
+        documents = {uri: passages for uri, passages in (LEFT | {"d1": OLD["d1"]}).items() if uri != "d0"}
+        check(store, documents)
+        assert store.purge(timedelta(0)) > 0
+        check(store, documents)
+        add(store, {"d2": OLD["d2"]})
+        check(store, documents | {"d2": OLD["d2"]})
+
+
+def test_numbers_of_purged_rows_are_not_given_again_while_a_snapshot_knows_them(tmp_path, monkeypatch):
+    """Not by a memory that a fault had loaded anew either."""
+    with open_store(tmp_path) as store:
+        add(store, {uri: OLD[uri] for uri in ("d1", "d4")})
+        add(store, {}, ["d4"])
+        assert store.save()
+        store.purge(timedelta(0))
+        with monkeypatch.context() as broken:
+            broken.setattr(Image, "apply", half)
+            add(store, {"d1": OLD["d1"]})
+        add(store, {"d3": OLD["d3"]})
+        assert verify(store).problems == []
+    with open_store(tmp_path) as store:
+        assert store.started.startswith("snapshot")
+        check(store, {"d1": OLD["d1"], "d3": OLD["d3"]})
+
+
+def half(image, delta):
+    image.add_passages(delta.passages)
+    raise BufferError("a fault of ours")
+
+
+def test_who_looks_back_while_a_purge_takes_that_commit_away_is_told(folder, monkeypatch):
+    """What is put together of rows that have gone meanwhile would be another memory."""
+    with open_store(folder) as store:
+        past = store_store.past_image
+
+        def meanwhile(*given):
+            store.purge(timedelta(0))
+            return past(*given)
+
+        monkeypatch.setattr(store_store, "past_image", meanwhile)
+        with pytest.raises(StoreError, match="kept from commit"):
+            store.at(store.snapshot().commit - 1)
+
+
+def test_what_a_purge_deleted_that_ended_early_leaves_the_disk_at_the_next(tmp_path, monkeypatch):
+    secret = "text 7 zanzibar"
+    with open_store(tmp_path) as store:
+        add(store, OLD | {"a": [("T", secret, None)]})
+        add(store, {}, ["a"])
+        with monkeypatch.context() as broken:
+            broken.setattr(store._upkeep, "reclaim", lambda deleted: ends())
+            with pytest.raises(KeyboardInterrupt):
+                store.purge(timedelta(0))
+        assert verify(store).problems == []
+    with open_store(tmp_path) as store:
+        store.purge(timedelta(0))
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert not [path for path in files if secret.encode() in path.read_bytes()]
+
+
+def ends():
+    raise KeyboardInterrupt

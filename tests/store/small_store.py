@@ -1,0 +1,56 @@
+"""A store over the oracle's vectors and an extractor that depends on the text alone."""
+
+from store.log.plan import SynonymRule
+from store.passage_id import passage_id
+from store.store import Store
+from store.types import Batch, Document, EncoderIdentity, Extraction, PassageRef, PassageText
+from tests.store import oracle
+
+PHRASES = [f"{start}{end}" for start in ("am", "bo", "cy") for end in ("", "a", "bb", "ccc", "dd d", "e e", "f")]
+HOSTILE = [f"{start} {end}" for start in ("eq", "un") for end in ("one", "two", "six", "ten", "all")]
+"""Phrases of one vector, and phrases of none."""
+
+
+def open_store(folder):
+    return Store(folder, EncoderIdentity("oracle", oracle.DIM), SynonymRule(oracle.THRESHOLD, oracle.CAP))
+
+
+def extract(title, text):
+    """An extractor that depends on the text alone, as the real ones do."""
+    i = int(text.split()[1])
+    ring = [PHRASES[(7 * i + k * (3 + len(title))) % len(PHRASES)] for k in range(5)]
+    return [(ring[k], "rel", ring[k + 1]) for k in range(i % 5)]
+
+
+def reading(title, text, version=0):
+    """What is found where a passage was read so many times before: something else each time."""
+    return extract(title, f"text {int(text.split()[1]) + 3 * version}")
+
+
+def complete(store, documents, removed, extract=extract, again=(), vector=oracle.vector):
+    """What the indexer does: ask what is missing, and bring it along. `again`: (title, text) of passages that are read anew."""
+    texts = {}
+    records = []
+    for uri, passages in documents.items():
+        refs = []
+        for title, text, triples in passages:
+            id = passage_id(title, text)
+            texts[id] = PassageText(id, title, text)
+            refs.append(PassageRef(id, {"line": 1}, triples))
+        records.append(Document(uri, "test", passages=tuple(refs)))
+    batch = Batch(tuple(records), tuple(removed), tuple(texts.values()))
+    read = {p.id: (p.title, p.text) for p in store.unextracted(batch)}
+    read |= {passage_id(*each): each for each in again}
+    found = tuple(Extraction(id, "oracle", triples=tuple(dict.fromkeys(extract(*each)))) for id, each in read.items())
+    batch = Batch(batch.documents, batch.removed, batch.passages, found)
+    missing = store.missing(batch)
+    return Batch(
+        batch.documents,
+        batch.removed,
+        batch.passages,
+        found,
+        {p.id: vector(p.full) for p in missing.passages},
+        {phrase: vector(phrase) for phrase in missing.phrases},
+        {triple: vector(" ".join(triple)) for triple in missing.triples},
+        {uri: {"seen": len(records)} for uri in documents} | dict.fromkeys(removed),
+    )

@@ -1,0 +1,39 @@
+"""Histories with purges, starts and faults: memory, tables and documents agree at the end of each.
+
+`python -m bench histories --count N --seed S` runs as many as one likes.
+"""
+
+import pytest
+
+from store.index.state import Image
+from tests.store import histories
+
+WORLDS = 100
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_hundred_histories_with_purges_starts_and_faults(seed):
+    steps = histories.script(seed, WORLDS)
+    problem = histories.failure(steps)
+    assert problem is None, f"{problem}\n" + "\n".join(map(str, histories.shortest(steps)))
+
+
+def test_a_script_is_a_function_of_its_seed():
+    assert histories.script(5, 20) == histories.script(5, 20)
+    assert histories.script(5, 20) != histories.script(6, 20)
+
+
+def test_a_memory_that_remembers_what_was_purged_is_found_and_the_script_becomes_short(monkeypatch):
+    forget = Image.forget
+
+    def forgets_half(image, contents, rows):
+        readers = dict(image.extraction_states)
+        forget(image, contents, rows)
+        image.extraction_states.update(readers)
+
+    monkeypatch.setattr(Image, "forget", forgets_half)
+    steps = histories.script(1, worlds=4, steps=10)
+    assert "a reading of row" in histories.failure(steps)
+    short = histories.shortest(steps, most_runs=25)
+    assert "a reading of row" in histories.failure(short)
+    assert len(short) < len(steps)
