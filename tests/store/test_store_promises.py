@@ -14,6 +14,7 @@ import store.store as store_store
 from store.errors import EncoderMismatch, Incomplete, NewerFormat, StoreDamaged, StoreError
 from store.export.json_lines import export_lines
 from store.index.state import Image
+from store.lance.schema import FORMAT
 from store.log.plan import plan
 from store.log.write_rows import write_rows
 from store.maintenance.verify import verify
@@ -249,10 +250,10 @@ def test_another_encoder_is_refused_by_name(tmp_path):
 
 
 def test_a_newer_format_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("store.log.commits.FORMAT", 2)
+    monkeypatch.setattr("store.log.commits.FORMAT", FORMAT + 1)
     open_store(tmp_path).close()
     monkeypatch.undo()
-    with pytest.raises(NewerFormat, match=r"format 2.*reads up to 1"):
+    with pytest.raises(NewerFormat, match=rf"format {FORMAT + 1}.*reads up to {FORMAT}"):
         open_store(tmp_path)
 
 

@@ -186,7 +186,7 @@ def test_an_error_with_unknown_words_is_told_by_kind_place_and_what_the_system_r
             structlog.get_logger("daemon").error("failed", error=error)
     assert "Ada" not in stream.getvalue()
     for line, name in zip(lines(stream), ("RuntimeError", "OSError"), strict=True):
-        assert line["error"].startswith(f"{name}: No space left on device at daemon/test_logs.py:")
+        assert line["error"].startswith(f"{name}: No space left on device at observe/test_logs.py:")
         assert " in fail " in line["error"]
 
 

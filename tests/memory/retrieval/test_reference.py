@@ -27,7 +27,7 @@ WORDS = ["amber", "bolt", "cedar", "dune", "ember", "fjord", "grove", "Heron", "
 ENCODER = make_encoder("hash", "64", 64, "cpu")
 
 
-def commit(memory, documents, encoder=None, removed=()):
+def commit(memory, documents, removed=(), *, encoder=None):
     """`documents`: {uri: (title, text, triples)}."""
     texts = {uri: PassageText(passage_id(t, x), t, x) for uri, (t, x, _) in documents.items()}
     batch = Batch(
