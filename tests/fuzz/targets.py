@@ -70,7 +70,7 @@ def _sound(documents: list[Document]) -> None:
         for passage in document.passages:
             passage.text.encode()
             passage.title.encode()
-            for triple in passage.given or ():
+            for triple in passage.triples or ():
                 "".join(triple).encode()
 
 
