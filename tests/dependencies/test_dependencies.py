@@ -45,6 +45,7 @@ BAD = [
 SKIPPED = [{"name": "a", "skip_reason": "not found"}]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("code", "said", "error", "expected", "told"),
     [
@@ -63,10 +64,12 @@ def test_the_answer_of_the_service_decides(code: int, said: str, error: str, exp
     assert told in " ".join(sentences)
 
 
+@pytest.mark.process
 def test_without_pip_audit_nothing_is_known(tmp_path: Path) -> None:
     assert audit.known_of_all_pins([str(tmp_path / "pip-audit")])[0] == audit.NOBODY_KNOWS
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [

@@ -1,7 +1,11 @@
 """A drive that goes away takes nothing out of the memory, and what waited to be read is read once it is back."""
 
+import pytest
+
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import Daemon, until
+
+pytestmark = pytest.mark.daemon
 
 FILES = 20
 LONG = "".join(

@@ -1,7 +1,11 @@
 """A folder that is followed from further up keeps all that is known of it, failures and their retries among it."""
 
+import pytest
+
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import until, write_config
+
+pytestmark = pytest.mark.daemon
 
 
 def test_a_failed_document_is_retried_after_its_folder_became_a_part_of_another(hippo: Hippo) -> None:

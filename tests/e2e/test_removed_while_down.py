@@ -2,7 +2,11 @@
 
 import shutil
 
+import pytest
+
 from tests.e2e.conftest import Hippo
+
+pytestmark = pytest.mark.daemon
 
 
 def test_a_link_and_a_folder_that_could_not_be_looked_at_are_forgotten_with_their_files(hippo: Hippo) -> None:

@@ -96,6 +96,7 @@ def script(path: Path, body: str) -> str:
     return str(path)
 
 
+@pytest.mark.process
 def test_what_hippod_says_of_the_configuration_is_passed_on(tmp_path: Path) -> None:
     good = script(tmp_path / "good", '[ "$1 $3" = "--config --check" ]')
     bad = script(tmp_path / "bad", 'echo "config.toml: api.mode: octal" >&2; exit 2')
@@ -107,6 +108,7 @@ def test_what_hippod_says_of_the_configuration_is_passed_on(tmp_path: Path) -> N
     assert configuration.validity(file, str(tmp_path / "absent")).status == "fail"
 
 
+@pytest.mark.daemon
 def test_what_systemd_gives_to_the_service_alone_is_no_mistake_of_the_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +212,7 @@ def test_a_socket_that_nobody_listens_on_is_told(here: Here, scripted: Scripted)
     assert "start hippod" in check["hint"]
 
 
+@pytest.mark.process
 def test_what_hippod_finds_is_among_the_checks(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
     """One that the configuration's check finds, then one that only hippod's own look finds; both by the real hippod."""
     scripted.answers["GET /v1/status"] = STATUS | {"failed": 0, "sources": STATUS["sources"][:1]}
@@ -228,6 +231,7 @@ def test_what_hippod_finds_is_among_the_checks(hippoctl: Shell, scripted: Script
     assert {"packages", "memory", "open files", "store", "disk", "llm"} <= set(checks)
 
 
+@pytest.mark.process
 def test_an_inspection_that_hangs_or_says_nonsense_is_one_failed_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,8 @@ import pytest
 from tests.cli.sample_answers import ASK, LIST, QUERY, SHOW, STATUS, URI, answer, passage
 from tests.cli.scripted_daemon import Scripted, Shell
 
+pytestmark = pytest.mark.process
+
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m[bold red]rain[/bold red] \u202egnitide\u2066 :smile: \U000e0041\r\b\x00"
 

@@ -164,6 +164,7 @@ def test_fifos_and_sockets_are_skipped_and_never_opened(folder: Folder) -> None:
     assert not any(event.failed for event in daemon.refused.values())
 
 
+@pytest.mark.process
 def test_a_file_without_read_permission_fails_and_is_read_once_it_may_be(unprivileged: Folder) -> None:
     path = unprivileged.root / "secret"
     path.write_bytes(b"x")
@@ -177,6 +178,7 @@ def test_a_file_without_read_permission_fails_and_is_read_once_it_may_be(unprivi
     assert daemon.digests == {uri(path): digest(b"x")}
 
 
+@pytest.mark.process
 def test_a_permission_given_while_the_daemon_was_down_is_noticed(unprivileged: Folder) -> None:
     path = unprivileged.root / "secret"
     path.write_bytes(b"x")
@@ -188,6 +190,7 @@ def test_a_permission_given_while_the_daemon_was_down_is_noticed(unprivileged: F
     assert unprivileged.restart().digests == {uri(path): digest(b"x")}
 
 
+@pytest.mark.process
 def test_a_directory_that_cannot_be_listed_fails_and_keeps_what_is_known_below(unprivileged: Folder) -> None:
     directory = unprivileged.root / "dir"
     (directory / "sub").mkdir(parents=True)
@@ -207,6 +210,7 @@ def test_a_directory_that_cannot_be_listed_fails_and_keeps_what_is_known_below(u
     unprivileged.settled()
 
 
+@pytest.mark.process
 def test_a_path_longer_than_the_system_allows_is_refused_with_the_reason(folder: Folder) -> None:
     (folder.root / "short").write_bytes(b"x")
     handle = os.open(folder.root, os.O_RDONLY)
@@ -629,6 +633,7 @@ def test_stopping_ends_the_threads_and_whoever_waits(folder: Folder) -> None:
 # Drives
 
 
+@pytest.mark.process
 def test_an_unmounted_drive_keeps_its_files(folder: Folder) -> None:
     def mounted(*command: str) -> bool:
         return subprocess.run([*command, os.fspath(folder.root)], capture_output=True, check=False).returncode == 0
@@ -680,6 +685,7 @@ def _unmount(point: Path) -> bool:
     return subprocess.run(["umount", "-l", point], capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.process
 def test_a_drive_below_the_folder_that_is_unmounted_keeps_its_files(folder: Folder, nas: Path) -> None:
     _mounted(nas)
     (folder.root / "own").write_bytes(b"own")
@@ -705,6 +711,7 @@ def test_a_drive_below_the_folder_that_is_unmounted_keeps_its_files(folder: Fold
     assert set(daemon.digests) == {uri(nas / "deep/a"), uri(nas / "deep/c")}
 
 
+@pytest.mark.process
 def test_a_drive_below_the_folder_that_goes_for_good_keeps_its_files_too(folder: Folder, nas: Path) -> None:
     assert _mount("-t", "tmpfs", "none", nas)
     (nas / "deep").mkdir()
@@ -717,6 +724,7 @@ def test_a_drive_below_the_folder_that_goes_for_good_keeps_its_files_too(folder:
     assert set(daemon.digests) == {uri(folder.root / "own"), uri(nas / "deep/a")}
 
 
+@pytest.mark.process
 def test_what_waited_to_be_read_on_a_drive_below_the_folder_is_told_once_it_is_back(folder: Folder, nas: Path) -> None:
     _mounted(nas)
     (nas / "a").write_bytes(b"a")
@@ -731,6 +739,7 @@ def test_what_waited_to_be_read_on_a_drive_below_the_folder_is_told_once_it_is_b
     until(lambda: [type(event) for event in daemon.events] == [FileChanged])
 
 
+@pytest.mark.process
 def test_an_empty_mount_point_that_was_filled_is_what_it_looks_like(folder: Folder, nas: Path) -> None:
     _mounted(nas)
     (nas / "a").write_bytes(b"a")
@@ -745,6 +754,7 @@ def test_an_empty_mount_point_that_was_filled_is_what_it_looks_like(folder: Fold
     until(lambda: not daemon.digests)
 
 
+@pytest.mark.process
 def test_a_drive_below_the_folder_that_is_cleared_is_believed(folder: Folder, nas: Path) -> None:
     _mounted(nas)
     (nas / "a").write_bytes(b"a")

@@ -10,6 +10,8 @@ from tests.consumers.kafka.cluster import Cluster, dead
 from tests.consumers.kafka.following import article, built_at_once, error_of, following, positions, shown, source
 from tests.e2e.real_hippod import hippod, until, write_config
 
+pytestmark = pytest.mark.daemon
+
 
 @pytest.fixture(scope="module")
 def cluster():
@@ -17,6 +19,7 @@ def cluster():
         yield cluster
 
 
+@pytest.mark.broker
 def test_messages_become_documents_are_replaced_and_removed(cluster, tmp_path):
     topic, notes = cluster.topic(), cluster.topic(1)
     for number in range(6):

@@ -54,6 +54,7 @@ def test_every_mode_of_the_contract_has_its_name() -> None:
     assert {str(mode) for mode in Mode} >= {"hipporag2", "query-to-node", "ner-to-node", "hipporag", "dense", "bm25"}
 
 
+@pytest.mark.process
 def test_a_client_imports_nothing_of_the_server() -> None:
     found = subprocess.run(
         [sys.executable, "-c", f"import sys, {', '.join(each.__name__ for each in MODULES)}; print(*sys.modules)"],

@@ -101,6 +101,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Scra
             print(f"--- logged:\n{daemon.log_text()[-6000:]}")
 
 
+@pytest.mark.daemon
 def test_every_stage_has_a_histogram_of_what_it_took(run: tuple[Daemon, Scraped]) -> None:
     found = run[1]
     for stage in ("parse", "split", "extract", "encode", "commit"):
@@ -299,6 +300,7 @@ def test_the_readme_lists_every_metric_of_ours(run: tuple[Daemon, Scraped]) -> N
     assert sorted(listed - there) == []
 
 
+@pytest.mark.daemon
 def test_a_scrape_before_the_memory_is_open_is_answered(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path).launch()
     try:

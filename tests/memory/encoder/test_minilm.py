@@ -246,6 +246,7 @@ def test_on_a_processor_without_onednn_the_vectors_are_the_same(
     np.testing.assert_allclose(plain.encode(TEXTS), encoder.encode(TEXTS), atol=2e-6)
 
 
+@pytest.mark.process
 def test_it_needs_neither_network_nor_the_librarys_seconds_of_import() -> None:
     code = """
 import socket, sys

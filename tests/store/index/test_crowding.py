@@ -172,6 +172,7 @@ SEARCH_MB = 300
 """What the search for synonyms may take at most beside the store, whatever the vectors are (docs/architecture.md)."""
 
 
+@pytest.mark.process
 @pytest.mark.timeout(900)
 def test_fifty_thousand_hostile_vectors_take_no_more_memory_than_any_others(tmp_path):
     peaks = {}
@@ -212,6 +213,7 @@ print((_status("VmHWM") - before) >> 10)
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", ["equal", "cone"])
 def test_a_search_in_which_all_are_near_holds_a_piece_at_a_time(kind):
     """With the crowds left in: what a phrase that is not crowded may meet at worst. 20 million pairs are 480 MB at once."""

@@ -90,6 +90,7 @@ Store(folder, made_with(folder))
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "where",
     ["migrations._split_extractor", "migrations._add_code", "commits.CommitLog.append"],
