@@ -146,6 +146,7 @@ def test_without_a_daemon_it_says_so(daemon: Daemon) -> None:
     assert "no hippod answers" in done.stderr
 
 
+@pytest.mark.browser
 def test_the_login_form_opens_the_page(browser: Browser, base: str) -> None:
     from tests.daemon.page.browsing import TOKEN
 
