@@ -19,7 +19,7 @@ from kafka.structs import OffsetAndMetadata
 from consumers.kafka.connect import ConnectionLog, open_consumer, reachable
 from consumers.kafka.consumer_state import ConsumerState, partition_names, state_after
 from consumers.kafka.events import Event, MessagesFetched, Partition, PartitionOffsets, PartitionStarted
-from consumers.kafka.message import Message
+from consumers.kafka.message import KafkaMessage
 from consumers.kafka.rebalance import RebalanceListener
 from consumers.kafka.settings import KafkaSettings, consumer_config
 from consumers.kafka.watermarks import OffsetQueries
@@ -151,7 +151,7 @@ class TopicConsumer:
             self._next_report = 0.0
         self._place(consumer, member, offsets)
         messages = [
-            Message.from_record(record)
+            KafkaMessage.from_record(record)
             for batch in records.values()
             for record in batch
             if record.offset >= self._fetched.get((record.topic, record.partition), 0)

@@ -16,7 +16,7 @@ from kafka.errors import (
 )
 
 from consumers.kafka.connect import open_consumer
-from consumers.kafka.message import Message
+from consumers.kafka.message import KafkaMessage
 from consumers.kafka.settings import KafkaSettings, producer_config, reader_config
 
 TOPIC, PARTITION, OFFSET, ERROR, GROUP = (
@@ -46,7 +46,7 @@ class DeadLetters:
         self._producer: Any = None
         self._there: set[tuple[str, int, int]] | None = None
 
-    def send(self, letters: Sequence[tuple[Message, str]]) -> list[str | None]:
+    def send(self, letters: Sequence[tuple[KafkaMessage, str]]) -> list[str | None]:
         """For each `None` once it is there, or why the topic will never take it. Raises KafkaError where it may later."""
         try:
             if self._there is None:
@@ -57,7 +57,7 @@ class DeadLetters:
             self.close()
             raise
 
-    def _send(self, letters: Sequence[tuple[Message, str]], there: set[tuple[str, int, int]]) -> list[str | None]:
+    def _send(self, letters: Sequence[tuple[KafkaMessage, str]], there: set[tuple[str, int, int]]) -> list[str | None]:
         if self._producer is None:
             self._producer = KafkaProducer(**producer_config(self._settings, KafkaProducer.DEFAULT_CONFIG))
         sent: list[Any] = []
@@ -86,7 +86,7 @@ class DeadLetters:
                 answers.append(f"{type(refused).__name__}: {refused}")
         return answers
 
-    def _headers(self, message: Message, error: str) -> list[tuple[str, bytes]]:
+    def _headers(self, message: KafkaMessage, error: str) -> list[tuple[str, bytes]]:
         ours = {
             ERROR: error,
             TOPIC: message.topic,

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class KafkaMessage:
     """One record of a topic. `timestamp` is in milliseconds since 1970, -1 where the broker keeps none."""
 
     topic: str
@@ -29,7 +29,7 @@ class Message:
         return len(self.key or b"") + len(self.value or b"")
 
     @classmethod
-    def from_record(cls, record: Any) -> "Message":
+    def from_record(cls, record: Any) -> "KafkaMessage":
         """The message of a record as kafka-python's consumer gives it."""
         headers = tuple((str(name), value) for name, value in record.headers or ())
         timestamp = -1 if record.timestamp is None else int(record.timestamp)
@@ -52,11 +52,11 @@ class Message:
         return json.dumps(self.to_json())
 
     @classmethod
-    def from_payload(cls, payload: str) -> "Message":
+    def from_payload(cls, payload: str) -> "KafkaMessage":
         return cls.from_json(json.loads(payload))
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "Message":
+    def from_json(cls, value: Mapping[str, Any]) -> "KafkaMessage":
         return cls(
             value["topic"],
             int(value["partition"]),

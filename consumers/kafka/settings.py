@@ -12,7 +12,7 @@ class KafkaSettings:
     brokers: tuple[str, ...]
     topics: tuple[str, ...]
     group: str = "hippod"
-    form: Literal["json", "text"] = "json"
+    format: Literal["json", "text"] = "json"
     start: Literal["earliest", "latest"] = "earliest"
     dead_letter: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -19,11 +19,11 @@ _VERSION_FOR_CHECKS = (2, 3)
 _NOBODY = "127.0.0.1:1"
 """Where kafka-python may look for brokers meanwhile."""
 
-Problem = tuple[str, str]
+OptionProblem = tuple[str, str]
 """The option that is wrong, and a sentence's end that says why."""
 
 
-def option_problems(settings: KafkaSettings) -> list[Problem]:
+def option_problems(settings: KafkaSettings) -> list[OptionProblem]:
     """Every option that kafka-python, or hippod, would refuse; kafka-python's own words where it has some."""
     known = dict(KafkaConsumer.DEFAULT_CONFIG)
     if settings.dead_letter is not None:
@@ -34,7 +34,7 @@ def option_problems(settings: KafkaSettings) -> list[Problem]:
     return found or list(_refused_by_client(settings))
 
 
-def _names(options: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[Problem]:
+def _names(options: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[OptionProblem]:
     for name in options:
         if name in RESERVED_OPTIONS:
             yield name, f"is not to be set: {RESERVED_OPTIONS[name]}"
@@ -44,7 +44,7 @@ def _names(options: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[Pro
             yield name, f"is no option of kafka-python{hint}"
 
 
-def _types(options: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[Problem]:
+def _types(options: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[OptionProblem]:
     for name, value in options.items():
         default = known[name]
         if name == "api_version":
@@ -62,7 +62,7 @@ def _types(options: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[Pro
             yield name, f'must be text, such as "{default}"'
 
 
-def _security(options: Mapping[str, Any]) -> Iterator[Problem]:
+def _security(options: Mapping[str, Any]) -> Iterator[OptionProblem]:
     """What kafka-python would find out only when it connects."""
     protocol = options.get("security_protocol", "PLAINTEXT")
     if protocol not in _PROTOCOLS:
@@ -74,7 +74,7 @@ def _security(options: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _tls(options)
 
 
-def _sasl(options: Mapping[str, Any]) -> Iterator[Problem]:
+def _sasl(options: Mapping[str, Any]) -> Iterator[OptionProblem]:
     name = str(options.get("sasl_mechanism"))
     if name not in SASL_MECHANISMS:
         yield "sasl_mechanism", f"must be one of {', '.join(sorted(SASL_MECHANISMS))}"
@@ -90,7 +90,7 @@ def _sasl(options: Mapping[str, Any]) -> Iterator[Problem]:
         yield "sasl_mechanism", f"cannot be used: {error or type(error).__name__}"
 
 
-def _tls(options: Mapping[str, Any]) -> Iterator[Problem]:
+def _tls(options: Mapping[str, Any]) -> Iterator[OptionProblem]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     loads: dict[str, Callable[[str], None]] = {
         "ssl_cafile": lambda path: context.load_verify_locations(path),
@@ -108,7 +108,7 @@ def _tls(options: Mapping[str, Any]) -> Iterator[Problem]:
                 yield name, f"cannot be used: {getattr(error, 'strerror', None) or error}"
 
 
-def _refused_by_client(settings: KafkaSettings) -> Iterator[Problem]:
+def _refused_by_client(settings: KafkaSettings) -> Iterator[OptionProblem]:
     """What kafka-python says itself, asked with everything and, to find the option, with one left out at a time."""
     reason = _refusal(settings.options, settings)
     if reason is None:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from consumers.types import Document as Read
-from consumers.types import FileEvent
+from consumers.types import FileEvent, ParsedDocument
 from daemon.pipeline.acknowledgement import Acknowledgement
 from store.types import Document, Extraction, PassageText
 
@@ -38,7 +37,7 @@ class DeliveredDocument:
     """A document that its source has read already, or None where the source says that it is to be removed."""
 
     uri: str
-    document: Read | None
+    document: ParsedDocument | None
     payload: Callable[[], str] | None = None
     """What the source needs to read it once more; called, and stored, only where the document fails."""
 
