@@ -231,6 +231,13 @@ def retry_payload(task: Task) -> str | None:
     return None
 
 
+def failed_change(work: Work, reason: str, code: FailureCode) -> DocumentChange:
+    """The change of work that could not be carried through: a failed document that keeps what a retry needs."""
+    payload = retry_payload(work.task)
+    failed = failed_document(work.key, work.source, reason, code, work.attempts, skipped=False, payload=payload)
+    return DocumentChange(work, [failed])
+
+
 def delivered_change(work: Work, task: DeliveredDocument) -> DocumentChange:
     """The change of a document that came read."""
     if task.document is None:

@@ -9,12 +9,15 @@ from consumers.types import FileEvent, ParsedDocument
 from daemon.pipeline.acknowledgement import Acknowledgement
 from store.types import Document, Extraction, PassageText
 
+ADDED = "added"
+"""The source of documents that were added, and of removals that were asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class AddedDocument:
-    """A JSON document that was handed in; `text` is its JSON, which waits in the inbox until it is committed.
+    """A JSON document that was added; `text` is its JSON, which waits in the inbox until it is committed.
 
-    `whole`: one passage however long it is (what `import` brings was split by whoever extracted from it).
+    `whole`: one passage however long it is (what `import` brings was split by its extractor).
     """
 
     uri: str

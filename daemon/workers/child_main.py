@@ -32,7 +32,7 @@ from consumers.parsing import Limits, ParseSummary, parse_file
 from consumers.splitting import SplitSettings
 from consumers.splitting.timing import SPLIT_TIMER
 from consumers.types import ParsedDocument
-from daemon.observe.redaction import place
+from daemon.observe.redaction import raised_at
 
 _PARENT_DIES = 1  # PR_SET_PDEATHSIG
 _BATCH_PASSAGES = 64
@@ -101,7 +101,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_seconds: int) -> None:
             return
         except Exception as error:  # noqa: BLE001 - a fault of the parser's must reach the parent as one, with its kind
             # Without its message, which may quote the document: the parent logs this.
-            _send(answers, {"error": f"{type(error).__name__} at {place(error)}"})
+            _send(answers, {"error": f"{type(error).__name__} at {raised_at(error)}"})
             return
 
 

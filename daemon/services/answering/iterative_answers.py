@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from daemon.api.errors import TimedOut, UpstreamFailed
 from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, Tokens
 from daemon.contract.steps import StepEvent, StepRetrieved, StepsEnded, StepThought, Thought
+from daemon.errors import TimedOut, UpstreamFailed
 from daemon.services.answering.request_budget import budget_of, steps_of
 from daemon.services.query import QueryService
 from daemon.services.references import citation

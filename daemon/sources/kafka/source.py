@@ -70,7 +70,7 @@ class KafkaSource(Source):
         self._dead_letter_thread = ThreadPoolExecutor(1, thread_name_prefix="dead letters")
         self._problem: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        pipeline.take_again(self.name, self._retry)
+        pipeline.on_retry(self.name, self._retry)
 
     def start(self) -> None:
         self._spawn(self._read_messages())

@@ -22,13 +22,14 @@ from daemon.config import Config, load_config
 from daemon.contract.finding import Finding
 from daemon.doctor import inspect
 from daemon.doctor.disk import disk
-from daemon.doctor.folders import drive, file_system, hard_links
 from daemon.doctor.formats import formats
 from daemon.doctor.listening import listening
 from daemon.doctor.machine import files, memory, versions
 from daemon.doctor.models import encoder, llm
 from daemon.doctor.secrets import secrets
 from daemon.doctor.store import store, writable
+from daemon.sources.file_systems import file_system
+from daemon.sources.folder_checks import drive, hard_links
 from daemon.sources.kafka.kind import KAFKA
 from memory.encoder.hashing import DEFAULT_DIM, HASH_ENCODER_NAME
 from memory.encoder.registry import BACKENDS as ENCODERS

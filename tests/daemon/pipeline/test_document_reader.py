@@ -11,7 +11,7 @@ import pytest
 from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import FileChanged, Fingerprint, ParsedDocument
-from daemon.pipeline.batching import DocumentsByFile, assemble
+from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
 from daemon.pipeline.document_reader import DocumentReader, FolderAccess
 from daemon.pipeline.work import DocumentChange, Work
 from store.types import Document, State
@@ -82,7 +82,7 @@ def assert_kept(found: DocumentChange) -> None:
     assert not found.documents
     assert list(found.positions.values()) == [None]
     store = SimpleNamespace(document=lambda uri: held)
-    batch = assemble(store, DocumentsByFile([held]), [found])  # type: ignore[arg-type]
+    batch = make_batch(store, DocumentsByFile([held]), [found])  # type: ignore[arg-type]
     assert (batch.documents, batch.removed) == ((), ())
 
 
