@@ -93,7 +93,7 @@ def test_a_moved_directory_is_moved_however_slow_the_daemon_is(folder: Folder) -
         time.sleep(0.01)
         told(event)
 
-    folder.source._follower._emit = slowly
+    folder.source._follower._events._emit = slowly
     (folder.root / "old").rename(folder.root / "new")
     folder.settled()
     assert {type(event) for event in daemon.events} == {FileMoved}

@@ -43,13 +43,13 @@ def test_what_was_met_under_several_names_is_forgotten_with_them(folder: Folder)
         path.write_bytes(b"one file")
         os.link(path, folder.root / f"{number} too")
     folder.rescan()
-    names = folder.source._follower._hard_links
-    assert len(names._met) == 3
+    links = folder.source._follower._hard_links
+    assert len(links._names) == 3
     for path in folder.root.iterdir():
         path.unlink()
     (folder.root / "last").write_bytes(b"the folder is not empty")
     folder.rescan()
-    assert not names._met
+    assert not links._names
 
 
 def test_linking_the_whole_drive_elsewhere_takes_nothing_out_of_the_memory(folder: Folder, tmp_path: Path) -> None:
