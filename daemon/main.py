@@ -81,7 +81,7 @@ def show_findings(config: Config) -> None:
 
 def bring_back(source: Path, folder: Path) -> int:
     """Puts a backup in the store's place; returns the exit code."""
-    from store.maintenance.backup import restore
+    from store.backup import restore
 
     try:
         made, aside = restore(source, folder)

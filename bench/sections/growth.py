@@ -110,7 +110,7 @@ def load(folder: str, size: str) -> dict[str, Any]:
     first_wall, last_wall = walls[tenth], walls[-1] - walls[-1 - tenth]
     snapshot = store.snapshot()
     began = time.perf_counter()
-    store.save()
+    store.write_checkpoint()
     found = {
         "phrases": snapshot.living_phrases,
         "triples": snapshot.living_triples,
@@ -144,7 +144,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     from bench.support.synthetic_documents import World, document
     from memory.retrieval.retrieve import retrieve
     from memory.retrieval.settings import RetrievalSettings
-    from store.index.synonym_recall import synonym_recall
+    from store.maintenance.synonym_recall import measure_recall
 
     # A bulk load leaves gigabytes to be written: who adds a passage in the next minute waits for the disk, not for hippod.
     os.sync()
@@ -152,7 +152,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     store, encoder = _open(_store(folder))
     found: dict[str, Any] = {
         "opened_s": round(time.perf_counter() - began, 1),
-        "opened_from": store.started.split(" of")[0],
+        "opened_from": store.opened_from.split(" of")[0],
     }
     fresh = World(seed=1).passages(10**9)
     phrases = [store.snapshot().phrase(int(row)) for row in np.linspace(0, store.snapshot().n_phrases - 1, 2 * QUERIES)]
@@ -183,8 +183,8 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     jobs: dict[str, Callable[[], object]] = {
         "merge": lambda: store.compact(10**6),
         "fold": store.fold,
-        "snapshot": store.save,
-        "look back": lambda: store.at(first),
+        "snapshot": store.write_checkpoint,
+        "look back": lambda: store.snapshot_at(first),
         "rewrite": lambda: store.compact(2, timedelta(0)),
         "purge": lambda: store.purge(timedelta(0)),
     }
@@ -213,13 +213,15 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     found["added_a_second_during_upkeep"] = adding.a_second
     found["add_during_upkeep_ms_p50_p95_max"] = _spread(adding.took, 50, 95, 100)
     found["query_during_upkeep_ms_p50_p95_max"] = _spread(asked, 50, 95, 100)
-    found["longest_hold_ms_by_job"] = {name: round(1000 * held, 1) for name, held in sorted(store.held.items())}
-    recall = synonym_recall(store.snapshot(), store.rule, 500)
+    found["longest_hold_ms_by_job"] = {
+        name: round(1000 * held, 1) for name, held in sorted(store.longest_lock_s.items())
+    }
+    recall = measure_recall(store.snapshot(), store.rule, 500)
     found["synonym_recall"] = round(recall.share, 4)
     found["synonym_pairs_compared"] = recall.pairs
     trim_heap()
     found["rss_mb"] = _rss()
-    store.save()
+    store.write_checkpoint()
     store.close()
     return found
 
@@ -306,7 +308,7 @@ def commits(count: str) -> dict[str, Any]:
             for start in range(0, int(count), batch):
                 part = passages[start : start + batch]
                 _commit(store, encoder, [document(start + i, *passage) for i, passage in enumerate(part)])
-            store.save()
+            store.write_checkpoint()
             at_once.append(_megabytes(folder))
             # Ten minutes later, as the schedule has it: `daemon.runtime.scheduler`.
             store.compact(64, timedelta(0))
@@ -320,7 +322,7 @@ def commits(count: str) -> dict[str, Any]:
                     store.snapshot(), encoder, passages[17 * i % int(count)][0], "hipporag2", 5, RetrievalSettings()
                 )
                 times.append((time.perf_counter() - began) * 1000)
-        held = stores[1].held
+        held = stores[1].longest_lock_s
         for store in stores:
             store.close()
     return {

@@ -13,7 +13,7 @@ from daemon.contract.finding import ASK_ROOT, Finding
 from daemon.doctor.permissions import bytes_below, closed
 from daemon.runtime.limits import OPEN_FILES_RECOMMENDED
 from memory.encoder.registry import BACKENDS as ENCODERS
-from store.log.store_lock import holder
+from store.log.store_lock import lock_owner
 
 GIB = 1 << 30
 BYTES_OF_STORE = 1.5
@@ -67,7 +67,7 @@ def memory(config: Config) -> Iterator[Finding]:
 
 def files(config: Config) -> Iterator[Finding]:
     """How many files the running hippod may open, or one started from here would."""
-    pid = holder(config.store.path)
+    pid = lock_owner(config.store.path)
     hard = _limit_of(pid) if pid is not None else None
     if hard is None:
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -22,8 +22,8 @@ from daemon.workers.pool import WorkerFailed
 from memory.batch_encoding import with_vectors
 from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from memory.types import Encoder
-from store.errors import Incomplete
-from store.store import Committed, Store
+from store.errors import IncompleteBatch
+from store.store import CommitResult, Store
 from store.types import Batch, Extraction, ExtractionStatus, PassageText
 
 BATCH_MAX_PASSAGES = 96
@@ -50,7 +50,7 @@ MAX_COMPLETIONS = 5
 
 log = structlog.get_logger()
 
-Applied = Callable[[Sequence[Change], Batch, Committed, float], None]
+Applied = Callable[[Sequence[Change], Batch, CommitResult, float], None]
 """Is told of a commit, and how long encoding and committing took, in milliseconds."""
 Assemble = Callable[[Sequence[Change]], Batch]
 
@@ -161,7 +161,7 @@ class Committer:
                 with timed("commit"), self._at("commit"):
                     committed = await _unhurried(loop.run_in_executor(self.writer, self._store.commit, batch))
                 break
-            except Incomplete as error:
+            except IncompleteBatch as error:
                 # A purge took what the store had said it holds: the batch is completed again, as if it came only now.
                 completions += 1
                 if completions == MAX_COMPLETIONS:
@@ -254,7 +254,7 @@ class Committer:
                 failures[id] = Extraction(
                     id,
                     extraction.extractor,
-                    triples=self._store.extracted(id),
+                    triples=self._store.extracted_triples(id),
                     status=ExtractionStatus.FAILED,
                     attempts=1 + (present.attempts if present is not None else 0),
                     error=reason,
@@ -294,7 +294,7 @@ def _keys(change: Change) -> set[str]:
     return {change.work.key} | ({old} if old else set())
 
 
-async def _unhurried(writing: Awaitable[Committed]) -> Committed:
+async def _unhurried(writing: Awaitable[CommitResult]) -> CommitResult:
     """Waits for a commit even when cancelled: half-finished work must not be left to a thread nobody waits for."""
     task = asyncio.ensure_future(writing)
     try:

@@ -35,7 +35,7 @@ from daemon.pipeline.work import (
 )
 from daemon.workers.pool import WorkerFailed
 from memory.types import Encoder
-from store.store import Committed, Store
+from store.store import CommitResult, Store
 from store.types import Batch, Document, Extraction, State
 
 ADDED = "added"
@@ -397,7 +397,7 @@ class Pipeline:
         self._taken = {uri: at for uri, at in self._touched.items() if not self.intake.busy(uri)}
         return replace(batch, positions={**self._taken, **batch.positions, **source_positions})
 
-    def _applied(self, changes: Sequence[Change], batch: Batch, committed: Committed, took_ms: float) -> None:
+    def _applied(self, changes: Sequence[Change], batch: Batch, committed: CommitResult, took_ms: float) -> None:
         for document in batch.documents:
             self.documents_by_file.add(document.uri)
             DOCUMENTS.labels(document.state.value).inc()
@@ -413,7 +413,7 @@ class Pipeline:
             self.documents_by_file.discard(uri)
             DOCUMENTS.labels(State.REMOVED.value).inc()
             self._publish("removed", uri, commit=committed.seq)
-        self._on_commit([ref.passage for each in batch.documents for ref in each.passages if ref.given is None])
+        self._on_commit([ref.passage for each in batch.documents for ref in each.passages if ref.triples is None])
         # Not when the batch was made: it may be made several times before it is committed.
         for uri, position in batch.positions.items():
             # One that came since stays; one of a file that was read or removed has been overtaken.
