@@ -2,7 +2,7 @@
 
 Exceptions: `extraction_costs` reads a table, and `document_snapshot` waits while a commit is applied (milliseconds).
 
-The live index changes meanwhile, and another may take its place (`store.maintenance.rebuild`). So each method reads `_index` once,
+The live index changes meanwhile, and another may take its place (`store.maintenance.rebuild`). So a method reads `_index` once,
 and each of its containers in one step.
 """
 
@@ -110,7 +110,7 @@ class StoreReader:
         return tuple(index.triple(int(triple)) for triple in rows) if rows is not None else ()
 
     def passages_by_extraction(self, wanted: Callable[[ExtractionState | None], bool]) -> list[str]:
-        """Ids of living passages without triples from their documents whose extraction's state (None: no extraction) is `wanted`."""
+        """Ids of living passages without triples from documents, whose extraction's state (None: no extraction) is `wanted`."""
         index = self._index
         found = []
         for row in range(len(index.holders)):
