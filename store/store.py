@@ -10,8 +10,8 @@ from typing import Self
 
 import structlog
 
+from store.change.obsolete_synonyms import drop_obsolete_synonyms
 from store.change.plan import plan
-from store.change.synonym_change import drop_obsolete_synonyms
 from store.change.write_rows import write_rows
 from store.checkpoint.capture import capture
 from store.checkpoint.files import PREFIX, CheckpointTimeout, CheckpointUnusable, discard
@@ -123,19 +123,17 @@ class Store(StoreReader):
         return index, f"snapshot of commit {commit}, and the commits after it"
 
     def _drop_obsolete_synonyms(self) -> None:
-        """Takes away synonym edges that an earlier release's rule made and this one's does not, in a commit of its own."""
-        delta = drop_obsolete_synonyms(self._index, self.rule)
-        if delta is None:
-            return
-        with self._write_lock.hold("commit"):
-            try:
-                write_rows(self._tables, self._index, delta, self._log.last.seq + 1)
-                commit = self._log.append("settle", {})
-            except BaseException:
-                self._undo()
-                raise
-            self._apply(delta, commit)
-        log.info("synonyms_settled", edges=len(delta.synonyms.a))
+        """Takes away synonym edges that an earlier release's rule made and this one's does not, in commits of their own."""
+        while delta := drop_obsolete_synonyms(self._index, self.rule):
+            with self._write_lock.hold("commit"):
+                try:
+                    write_rows(self._tables, self._index, delta, self._log.last.seq + 1)
+                    commit = self._log.append("settle", {})
+                except BaseException:
+                    self._undo()
+                    raise
+                self._apply(delta, commit)
+            log.info("synonyms_settled", edges=len(delta.synonyms.a))
 
     @property
     def longest_lock_s(self) -> dict[str, float]:

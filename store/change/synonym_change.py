@@ -8,7 +8,7 @@ from store.change.row_numbers import RowNumbers
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.lsh import sketch
-from store.index.synonyms import Rows, Scored, SynonymPlanner, Wanted, linkable, similar
+from store.index.synonyms import Rows, Scored, SynonymPlanner, Wanted, linkable, similar, wordings
 from store.types import SynonymRule
 
 
@@ -47,40 +47,26 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
     def text(row: int) -> str:
         return index.phrases[row] if row < known else new_text[row]
 
+    new_wordings = wordings(delta.phrases)
+
+    def wording(rows: Rows) -> Rows:
+        out, old = np.empty(len(rows), np.int64), rows < known
+        out[old], out[~old] = index.wordings.view()[rows[old]], new_wordings[rows[~old] - known]
+        return out
+
     def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
-        vectors = index.phrase_vectors.view()
+        vectors, sketches, bands = index.phrase_vectors.view(), index.sketches, index.uses_bands
         return similar(
-            vectors, extra, can, rows, rule.threshold, index.sketches, wanted=wanted, through_bands=index.uses_bands
+            vectors, extra, can, rows, rule.threshold, sketches, wanted=wanted, through_bands=bands, wording=wording
         )
 
     needs = np.concatenate([index.synonym_needs.view(), np.zeros(len(delta.phrases), np.float32)])
-    planner = SynonymPlanner(rule.cap, total, text, lambda rows: _synonym_edges(index, rows), search, needs)
+    planner = SynonymPlanner(rule.cap, total, text, lambda rows: synonym_edges(index, rows), search, needs)
     delta.synonyms = planner.plan(np.flatnonzero(could & ~can), np.flatnonzero(can & ~could))
 
 
-def _synonym_edges(index: LiveIndex, rows: Rows) -> Scored:
+def synonym_edges(index: LiveIndex, rows: Rows) -> Scored:
     """All synonym edges of `rows`; those that are new have none."""
     view = index.synonym.view(index.shape("synonym"))
     a, b, weights = view.entries(rows[rows < len(index.phrases)])
     return a.astype(np.int64), b.astype(np.int64), weights
-
-
-def drop_obsolete_synonyms(index: LiveIndex, rule: SynonymRule) -> IndexDelta | None:
-    """The change that takes away what an earlier release's rule made an edge: those of phrases that can have no synonyms.
-    None where there is none."""
-    able = index.synonym_candidates() & ~(index.crowding.rows.view().array() > 0)
-    wrong = np.unique(_synonym_edges(index, np.flatnonzero(~able))[0])
-    if not len(wrong):
-        return None
-
-    def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
-        vectors, none = index.phrase_vectors.view(), np.empty((0, index.dim), np.float32)
-        return similar(
-            vectors, none, able, rows, rule.threshold, index.sketches, wanted=wanted, through_bands=index.uses_bands
-        )
-
-    text, needs = index.phrases.__getitem__, index.synonym_needs.view()
-    planner = SynonymPlanner(
-        rule.cap, len(index.phrases), text, lambda rows: _synonym_edges(index, rows), search, needs
-    )
-    return IndexDelta(synonyms=planner.plan(wrong, wrong[:0]))

@@ -14,7 +14,7 @@ from store.checkpoint.replay import replay
 from store.index.effective_triples import upstream_triples
 from store.index.live_index import NO_ROWS, LiveIndex
 from store.index.load import TEXTS, append_contents
-from store.index.synonyms import linkable
+from store.index.synonyms import linkable, wordings
 from store.lance import schema
 from store.lance.tables import READ_BATCH_ROWS, Tables
 from store.types import PassageText, SynonymRule
@@ -86,6 +86,7 @@ def _load_texts(index: LiveIndex, saved: SavedCheckpoint, tables: Mapping[str, A
         index.phrases[row] = phrase
     index.phrase_rows = dict(zip(words, rows, strict=True))
     index.linkable.extend(np.fromiter(map(linkable, index.phrases), np.bool_, len(index.phrases)))
+    index.wordings.extend(wordings(index.phrases))
     index.synonym_needs.extend(np.zeros(len(index.phrases)))
 
     table, places = texts["triples"], known["triples"]

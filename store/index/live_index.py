@@ -17,7 +17,7 @@ from store.index.effective_triples import UpstreamTriples
 from store.index.index_delta import IndexDelta, TripleKey
 from store.index.lsh import SketchIndex
 from store.index.matrix import LiveMatrix
-from store.index.synonyms import EXACT_BELOW, Nearest, SynonymChange, linkable, needed
+from store.index.synonyms import EXACT_BELOW, Nearest, SynonymChange, linkable, needed, wordings
 from store.types import Document, ExtractionState, PassageText, Triple
 
 SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
@@ -61,6 +61,8 @@ class LiveIndex:
         self.sketches = SketchIndex()
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
         self.linkable = GrowableArray(np.bool_)
+        self.wordings = GrowableArray(np.int64)
+        """By phrase: `store.index.synonyms.wordings`."""
         self.predicates: list[str] = []
         self.triple_ends = GrowableArray(np.int32, 2)
         self.triple_rows: dict[TripleKey, int] = {}
@@ -117,8 +119,8 @@ class LiveIndex:
         return len(self.phrases) > EXACT_BELOW
 
     def synonym_candidates(self) -> NDArray[np.bool_]:
-        """Which phrases have synonyms unless they are crowded, shape (phrases,): those that live, are long enough, and have a
-        vector that is not zero."""
+        """Which phrases have synonyms unless they are crowded, shape (phrases,): those that live, are long enough, are no
+        numbers, and have a vector that is not zero."""
         alive: NDArray[np.bool_] = self.phrase_counts.view().array() > 0
         return alive & self.linkable.view() & self.phrase_vectors.view().known
 
@@ -162,6 +164,7 @@ class LiveIndex:
             self.phrase_rows[phrase] = len(self.phrases)
             self.phrases.append(phrase)
         self.linkable.extend([linkable(phrase) for phrase in phrases])
+        self.wordings.extend(wordings(phrases))
         self.synonym_needs.extend(np.zeros(len(phrases)))
         self.crowding.rows.grow(len(self.phrases))
         self.phrase_counts.grow(len(self.phrases))
