@@ -1,4 +1,4 @@
-"""`hippod`: options, configuration, exit codes. What runs is `daemon.app`."""
+"""`hippod`: options, configuration, exit codes. What runs is `daemon.app.lifecycle`."""
 
 import asyncio
 import faulthandler
@@ -104,7 +104,7 @@ def serve(config: Config, file: Path | None) -> int:
         return _no_store(error)
     # Imported here: the model libraries take seconds, and --check and a refused start need none of them.
     from daemon.api.listen import ListenError
-    from daemon.app import run
+    from daemon.app.lifecycle import run
     from memory.encoder import EncoderUnavailable
 
     try:

@@ -9,9 +9,9 @@ import structlog
 from daemon.config import Config, model_key
 from daemon.observe.logs import mask
 from daemon.observe.metrics import CALLS, DROPPED, FILTERED, TOKENS
-from daemon.pipeline.extraction_journal import ExtractionJournal
-from daemon.pipeline.extraction_queue import ExtractionQueue
-from daemon.pipeline.extractors import DeferredExtractor, PassageExtractor, PooledExtractor
+from daemon.pipeline.extraction.extractors import DeferredExtractor, PassageExtractor, PooledExtractor
+from daemon.pipeline.extraction.journal import ExtractionJournal
+from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.workers.pool import WorkerPool
 from memory.encoder.registry import BACKENDS as ENCODERS
 from memory.encoder.registry import EmbeddingServer, make_encoder

@@ -24,7 +24,8 @@ from store.index.synonym_recall import Recall, synonym_recall
 from store.lance.tables import Tables
 from store.log.commits import Commit, CommitLog
 from store.log.extraction_costs import together
-from store.log.plan import SynonymRule, plan, settle
+from store.log.plan import SynonymRule, plan
+from store.log.settle import settle
 from store.log.store_lock import StoreLock
 from store.log.write_lock import WriteLock
 from store.log.write_rows import write_rows
@@ -118,19 +119,17 @@ class Store(Held):
             self._settle()
 
     def _settle(self) -> None:
-        """Takes away synonym edges that an earlier release's rule made and this one's does not, in a commit of its own."""
-        delta = settle(self._image, self.rule)
-        if delta is None:
-            return
-        with self._writing.held("commit"):
-            try:
-                write_rows(self._tables, self._image, delta, self._log.last.seq + 1)
-                commit = self._log.append("settle", {})
-            except BaseException:
-                self._undo()
-                raise
-            self._take_over(delta, commit)
-        log.info("synonyms_settled", edges=len(delta.synonyms.a))
+        """Takes away synonym edges that an earlier release's rule made and this one's does not, in commits of their own."""
+        while delta := settle(self._image, self.rule):
+            with self._writing.held("commit"):
+                try:
+                    write_rows(self._tables, self._image, delta, self._log.last.seq + 1)
+                    commit = self._log.append("settle", {})
+                except BaseException:
+                    self._undo()
+                    raise
+                self._take_over(delta, commit)
+            log.info("synonyms_settled", edges=len(delta.synonyms.a))
 
     def _open(self, dim: int) -> tuple[Image, str]:
         """The image, and how it came about: for the log."""

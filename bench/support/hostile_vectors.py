@@ -36,6 +36,7 @@ PASSAGE_TRIPLES = 50
 """Statements of a passage, each about two phrases of its own."""
 
 COMMIT_PASSAGES = 20
+LETTERS = str.maketrans("0123456789", "abcdefghij")
 
 
 def vectors(name: str, count: int) -> NDArray[np.float32]:
@@ -67,9 +68,23 @@ def _open(folder: Path) -> Store:
     return Store(folder, EncoderIdentity("hostile", DIM), SynonymRule())
 
 
+def in_letters(number: int | str) -> str:
+    """Its digits as letters: phrases that differ in numbers alone are no synonyms."""
+    return str(number).translate(LETTERS)
+
+
+def row_of(phrase: str) -> int:
+    """The number that `in_letters` wrote as the second word of a phrase."""
+    return int("".join(str(ord(letter) - ord("a")) for letter in phrase.split()[1]))
+
+
+def _phrase(number: int) -> str:
+    return f"phrase {in_letters(number)}"
+
+
 def _document(number: int) -> tuple[Document, PassageText]:
     first = 2 * PASSAGE_TRIPLES * number
-    triples = tuple((f"phrase {first + 2 * i}", "near", f"phrase {first + 2 * i + 1}") for i in range(PASSAGE_TRIPLES))
+    triples = tuple((_phrase(first + 2 * i), "near", _phrase(first + 2 * i + 1)) for i in range(PASSAGE_TRIPLES))
     text = f"passage {number}"
     passage = PassageText(passage_id("", text), "", text)
     return Document(f"d{number}", "hostile", passages=(PassageRef(passage.id, {}, triples),)), passage
@@ -88,7 +103,7 @@ def fill(name: str, count: int, folder: Path) -> dict[str, Any]:
             batch = replace(
                 batch,
                 passage_vectors={passage.id: unit for passage in missing.passages},
-                phrase_vectors={phrase: every[int(phrase.split()[1])] for phrase in missing.phrases},
+                phrase_vectors={phrase: every[row_of(phrase)] for phrase in missing.phrases},
                 triple_vectors=dict.fromkeys(missing.triples, unit),
             )
             commit = time.process_time()

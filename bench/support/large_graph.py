@@ -14,6 +14,7 @@ from zlib import crc32
 import numpy as np
 from scipy import sparse
 
+from bench.support.hostile_vectors import in_letters
 from memory.openie.hipporag_file import read_hipporag_file
 from store.index.state import Image
 from store.passage_id import passage_id
@@ -65,7 +66,7 @@ def _passages(image: Image, recorded: Path) -> list[np.ndarray]:
     held = Counter(phrase for doc in docs for phrase in {end for s, _, o in doc.triples for end in (s, o)})
 
     def named(phrase: str, copy: int) -> str:
-        return phrase if held[phrase] > 1 or crc32(phrase.encode()) % 10 == 0 else f"{phrase} {copy}"
+        return phrase if held[phrase] > 1 or crc32(phrase.encode()) % 10 == 0 else f"{phrase} {in_letters(copy)}"
 
     passages: list[PassageText] = []
     stated: list[list[Triple]] = []

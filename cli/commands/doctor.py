@@ -21,10 +21,10 @@ def doctor(invocation: Invocation) -> None:
 
     One line each: ok, warn or fail, and what to do. The exit code is that of the worst failure.
     """
-    from cli.render.doctor import doctor as page
+    from cli.render.doctor import finding_lines
 
     checks = list(_checks(invocation))
-    invocation.emit({"checks": [check.to_json() for check in checks]}, lambda: page(checks), wrap=False)
+    invocation.emit({"checks": [check.to_json() for check in checks]}, lambda: finding_lines(checks), wrap=False)
     code = worst(checks)
     if code is not Exit.DONE:
         sys.exit(code)

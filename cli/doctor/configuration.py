@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from cli.client.address import table
 from cli.doctor.server_checks import inspection
 from cli.errors import Exit
-from cli.text import cut, one_line
+from cli.text import one_line, truncate
 from daemon.contract.finding import ASK_ROOT, Finding, guarded
 
 CHECK_S = 60.0
@@ -61,11 +61,11 @@ def validity(path: Path, hippod: str | None) -> Finding:
             "configuration", "warn", f"{path}: what is in $CREDENTIALS_DIRECTORY is seen by the service alone", hint
         )
     if of_others:
-        detail = f"{path} names what cannot be seen by this user: {cut(one_line(' '.join(problems)), 400)}"
+        detail = f"{path} names what cannot be seen by this user: {truncate(one_line(' '.join(problems)), 400)}"
         return Finding("configuration", "warn", detail, f"{ASK_ROOT}; hippod's own user must be able to read it")
     said = one_line(done.stderr.decode("utf-8", "replace")) or f"hippod --check ended with {done.returncode}"
     code = Exit.USAGE if done.returncode == Exit.USAGE else Exit.FAILED
-    return Finding("configuration", "fail", cut(said, 600), f"mend {path}", code)
+    return Finding("configuration", "fail", truncate(said, 600), f"mend {path}", code)
 
 
 def llm(section: Mapping[str, Any]) -> Finding:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.text import cut, one_line
+from cli.text import one_line, truncate
 from daemon.contract.finding import Finding, Verdict
 
 INSPECT_S = 150.0
@@ -26,7 +26,7 @@ def inspection(path: Path, hippod: str) -> Iterator[Finding]:
         return
     except (OSError, ValueError, KeyError, TypeError):
         said = one_line(done.stderr.decode("utf-8", "replace")) if "done" in locals() else "it cannot be run"
-        yield Finding("inspection", "fail", cut(said, 400) or "it says nothing", "install hippod anew")
+        yield Finding("inspection", "fail", truncate(said, 400) or "it says nothing", "install hippod anew")
         return
     yield from map(_check, found)
 

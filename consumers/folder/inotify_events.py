@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from watchdog.observers.inotify_c import InotifyConstants as In
 
 from consumers.folder.follower import Follower
-from consumers.folder.inotify_watches import APPEARED, SELF, VANISHED, Raw, Watches
+from consumers.folder.inotify_watches import APPEARED, SELF, VANISHED, Watches, WatchEvent
 from consumers.types import Fingerprint
 
 
@@ -21,7 +21,7 @@ class FileHint:
     fingerprint: Fingerprint | None = None
 
 
-def apply_event(item: Raw | FileHint, watches: Watches | None, follower: Follower) -> bool:
+def apply_event(item: WatchEvent | FileHint, watches: Watches | None, follower: Follower) -> bool:
     """Pass the item on; returns whether the whole folder must be scanned."""
     if isinstance(item, FileHint):
         if item.committed:

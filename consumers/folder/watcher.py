@@ -12,13 +12,13 @@ import structlog
 from consumers.folder.file_uri import path_of
 from consumers.folder.follower import Follower
 from consumers.folder.inotify_events import FileHint, apply_event
-from consumers.folder.inotify_watches import Raw, Watches, WatchLimitError
+from consumers.folder.inotify_watches import Watches, WatchEvent, WatchLimitError
 from consumers.folder.root import check_root
 from consumers.folder.settings import FolderSettings, FolderState, StateName
 from consumers.folder.walk import Inode
 from consumers.types import FileEvent, Fingerprint
 
-RETRY_DELAY_S = 1.0
+FOLDER_RETRY_DELAY_S = 1.0
 """How often a missing folder is looked for, and how long work rests after an unforeseen error."""
 
 MAX_QUEUED_EVENTS = 200_000
@@ -63,7 +63,7 @@ class FolderWatcher:
         self._follower.load(known)
         self._settings = settings
         self._on_state = on_state
-        self._inbox: deque[Raw | FileHint] = deque()
+        self._inbox: deque[WatchEvent | FileHint] = deque()
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"folder {settings.source}", daemon=True)
@@ -132,11 +132,11 @@ class FolderWatcher:
 
     # The reader thread.
 
-    def _push(self, raw: Raw) -> None:
-        if raw.wd == -1 or len(self._inbox) >= MAX_QUEUED_EVENTS:
+    def _push(self, event: WatchEvent) -> None:
+        if event.wd == -1 or len(self._inbox) >= MAX_QUEUED_EVENTS:
             self._overflowed = True
         else:
-            self._inbox.append(raw)
+            self._inbox.append(event)
         self._wake.set()
 
     # The worker thread.
@@ -166,10 +166,10 @@ class FolderWatcher:
         except WatchLimitError as error:
             self._fall_back(str(error))
         except Exception as error:  # whatever it is, a scan makes good for it; to end here would lose files in silence
-            log.exception("folder_failed", source=self._settings.source, retry_s=RETRY_DELAY_S)
+            log.exception("folder_failed", source=self._settings.source, retry_s=FOLDER_RETRY_DELAY_S)
             self._show("error", f"{type(error).__name__}: {error}; scanning again")
             self._scan_at = 0.0
-            self._stopping.wait(RETRY_DELAY_S)
+            self._stopping.wait(FOLDER_RETRY_DELAY_S)
 
     def _turn(self) -> None:
         self._wake.clear()
@@ -177,7 +177,7 @@ class FolderWatcher:
         now = time.monotonic()
         follower = self._follower
         if follower.drives.absent and now >= self._drives_at:
-            self._drives_at = now + RETRY_DELAY_S
+            self._drives_at = now + FOLDER_RETRY_DELAY_S
             follower.check_drives()
         if self._requests or now >= self._scan_at:
             self._scan()
@@ -266,7 +266,7 @@ class FolderWatcher:
         self._follower.pending_removals.clear()
         if self._watches is not None:
             self._watches.clear()
-        self._scan_at = time.monotonic() + RETRY_DELAY_S
+        self._scan_at = time.monotonic() + FOLDER_RETRY_DELAY_S
         for request in (*self._open_requests, *requests):
             request.on_done(False)
         self._open_requests.clear()

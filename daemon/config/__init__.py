@@ -2,8 +2,7 @@
 
 from daemon.config.api_key import model_key
 from daemon.config.load import ConfigError, load_config, unsupported
-from daemon.config.machine_checks import read_token
 from daemon.config.model import Config
 from daemon.config.render import render
 
-__all__ = ["Config", "ConfigError", "load_config", "model_key", "read_token", "render", "unsupported"]
+__all__ = ["Config", "ConfigError", "load_config", "model_key", "render", "unsupported"]

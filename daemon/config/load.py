@@ -14,8 +14,8 @@ from daemon.config.cross_checks import disagreements
 from daemon.config.environment import overrides
 from daemon.config.messages import sentence
 from daemon.config.model import Config
-from daemon.config.paths import candidates
-from daemon.config.values import Context
+from daemon.config_types.paths import candidates
+from daemon.config_types.values import Context
 from memory.openie.registry import BACKENDS
 
 _LARGEST_FILE = 1024 * 1024

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from daemon.config import Config
 from daemon.contract.finding import Finding
-from daemon.doctor.folders import MOUNTS, mount
 from daemon.doctor.permissions import bytes_below, nearest
+from daemon.sources.file_systems import MOUNTS, mount
 
 FULL = 100 << 20
 """Bytes below which hippod is about to commit nothing more, or does so already."""

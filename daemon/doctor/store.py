@@ -11,8 +11,8 @@ from typing import Any
 
 from daemon.config import Config
 from daemon.contract.finding import ASK_ROOT, Finding, not_visible
-from daemon.doctor.folders import MOUNTS, NETWORK, file_system
 from daemon.doctor.permissions import closed, nearest
+from daemon.sources.file_systems import MOUNTS, NETWORK_FILE_SYSTEMS, file_system
 from memory.encoder import identity_before_loading
 from store.checkpoint.checkpoint import PREFIX, Saved, Unusable, newest
 from store.lance.import_shim import lancedb
@@ -31,7 +31,7 @@ def store(config: Config) -> Iterator[Finding]:
     others = shut is not None and shut.stat().st_uid != os.geteuid()
     yield not_visible("store directory", folder) if others else writable(folder)
     kind = file_system(folder, MOUNTS)
-    if kind in NETWORK:
+    if kind in NETWORK_FILE_SYSTEMS:
         hint = "move it to a local disk ([store] path): locks and syncing cannot be trusted there"
         yield Finding("store", "fail", f"{folder} is on a network drive ({kind})", hint)
     if shut is not None:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from daemon.api.errors import NotConfigured
 from daemon.contract.base import utc_time
 from daemon.contract.status import ExtractionCost, ExtractionResponse, ExtractionStatus
+from daemon.errors import NotConfigured
 from daemon.observe.metrics import TOKENS
-from daemon.pipeline.extraction_queue import ExtractionQueue
+from daemon.pipeline.extraction.queue import ExtractionQueue
 from memory.openie.registry import BACKENDS, BulkBackend, BulkExtractor
 from store.store import Store
 from store.types import Extraction

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from daemon.api.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.contract.graph import GraphRequest
 from daemon.contract.problem import FieldError
 from daemon.contract.query import Explanation, QueryRequest, QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
+from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query
 from daemon.services.explanation import explanation
 from daemon.services.references import passage_source

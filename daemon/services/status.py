@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import psutil
 
-from daemon.api.errors import NotReady, TimedOut
 from daemon.contract.status import BAD_SOURCE_STATES, DaemonState, Edges, Status, SynonymRecall
-from daemon.observe.languages import indistinct_phrases
-from daemon.pipeline.extraction_queue import ExtractionQueue
+from daemon.errors import NotReady, TimedOut
+from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.services.extraction import extraction_states, extraction_status
+from daemon.services.indistinct_phrases import indistinct_phrases
 from daemon.sources.base import Source
 from store.index.synonym_recall import Recall
 from store.store import Store
@@ -92,6 +92,7 @@ class StatusService:
         indistinct = await asyncio.to_thread(indistinct_phrases, snapshot)
         states = memory.store.states()
         pending = memory.pipeline.intake.counts()
+        trouble = memory.pipeline.committer.trouble
         reading = extraction_states(memory.store, memory.extraction_queue)
         unread, unreadable = await asyncio.to_thread(lambda: (len(reading.pending()), len(reading.failed())))
         return Status(
@@ -110,7 +111,7 @@ class StatusService:
             uptime_s=self._uptime(),
             rss_bytes=self._rss(),
             extraction=extraction_status(memory.extraction_queue),
-            trouble=memory.pipeline.committer.trouble,
+            trouble=None if trouble is None else trouble.reason,
             synonym_recall=_synonym_recall(memory.store.recall),
             indistinct_phrases=indistinct,
         )

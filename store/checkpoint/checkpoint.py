@@ -29,7 +29,7 @@ from store.index.state import NOTHING, Image
 from store.log.plan import SynonymRule
 from store.types import ExtractionState, extraction_state
 
-FORMAT = 4
+FORMAT = 5
 PREFIX = "snapshot-"
 UNFINISHED = "snapshot.new"
 KINDS = ("passages", "phrases", "triples")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from store.checkpoint.checkpoint import KINDS, Saved, Unusable, newest
 from store.index.load import TEXTS, append_contents, users_of
 from store.index.state import NOTHING, Given, Image
-from store.index.synonyms import linkable
+from store.index.synonyms import linkable, wordings
 from store.lance import schema
 from store.lance.tables import BATCH, Tables
 from store.log.plan import SynonymRule, plan
@@ -86,6 +86,7 @@ def _contents(image: Image, saved: Saved, tables: Mapping[str, Any]) -> None:
         image.phrases[row] = phrase
     image.phrase_rows = dict(zip(words, rows, strict=True))
     image.linkable.extend(np.fromiter(map(linkable, image.phrases), np.bool_, len(image.phrases)))
+    image.wordings.extend(wordings(image.phrases))
     image.synonym_needs.extend(np.zeros(len(image.phrases)))
 
     table, places = texts["triples"], known["triples"]

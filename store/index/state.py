@@ -16,7 +16,7 @@ from store.index.bm25 import Postings
 from store.index.crowding import Crowding, CrowdingChange
 from store.index.lsh import SketchIndex
 from store.index.matrix import LiveMatrix
-from store.index.synonyms import EXACT_BELOW, Nearest, SynonymChange, linkable, needed
+from store.index.synonyms import EXACT_BELOW, Nearest, SynonymChange, linkable, needed, wordings
 from store.types import Document, Extraction, ExtractionState, PassageText, Triple, Vector
 
 SHARED = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
@@ -93,6 +93,8 @@ class Image:
         self.sketches = SketchIndex()
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
         self.linkable = Growing(np.bool_)
+        self.wordings = Growing(np.int64)
+        """By phrase: `store.index.synonyms.wordings`."""
         self.predicates: list[str] = []
         self.triple_ends = Growing(np.int32, 2)
         self.triple_rows: dict[TripleKey, int] = {}
@@ -149,8 +151,8 @@ class Image:
         return len(self.phrases) > EXACT_BELOW
 
     def present(self) -> NDArray[np.bool_]:
-        """Which phrases can have synonyms unless they are crowded, shape (phrases,): they live, are long enough, and the
-        encoder knows something of them."""
+        """Which phrases can have synonyms unless they are crowded, shape (phrases,): they live, are long enough and no
+        numbers, and the encoder knows something of them."""
         alive: NDArray[np.bool_] = self.phrase_counts.view().array() > 0
         return alive & self.linkable.view() & self.phrase_vectors.view().known
 
@@ -194,6 +196,7 @@ class Image:
             self.phrase_rows[phrase] = len(self.phrases)
             self.phrases.append(phrase)
         self.linkable.extend([linkable(phrase) for phrase in phrases])
+        self.wordings.extend(wordings(phrases))
         self.synonym_needs.extend(np.zeros(len(phrases)))
         self.crowding.rows.grow(len(self.phrases))
         self.phrase_counts.grow(len(self.phrases))

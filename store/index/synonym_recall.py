@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from store.index.lsh import meet, sketch
-from store.index.synonyms import Nearest, linkable, similar
+from store.index.synonyms import Nearest, Rows, linkable, similar, wordings
 from store.log.plan import SynonymRule
 from store.snapshot import Snapshot
 
@@ -35,7 +35,11 @@ def synonym_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> Recall
     none = np.empty((0, snapshot.dim), np.float32)
     vectors = snapshot.phrase_vectors
     true, due = Nearest(rule.cap, snapshot.phrase), Nearest(rule.cap, snapshot.phrase)
-    for a, b, scores in similar(vectors, none, alive, rows, rule.threshold, by_rule=False):
+
+    def wording(some: Rows) -> Rows:
+        return wordings(map(snapshot.phrase, some.tolist()))
+
+    for a, b, scores in similar(vectors, none, alive, rows, rule.threshold, by_rule=False, wording=wording):
         long_enough = np.array([linkable(snapshot.phrase(other)) for other in b.tolist()], np.bool_)
         met = long_enough & meet(sketch(vectors.rows(a)), sketch(vectors.rows(b)), rule.threshold)
         true.add(a[long_enough], b[long_enough], scores[long_enough])

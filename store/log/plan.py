@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from store.errors import Incomplete
 from store.index.lsh import sketch
 from store.index.state import NOTHING, Delta, Given, Image, TripleKey
-from store.index.synonyms import Rows, Scored, SynonymPlanner, Wanted, linkable, similar
+from store.index.synonyms import Rows, Scored, SynonymPlanner, Wanted, linkable, similar, wordings
 from store.types import Batch, Document, PassageText, State, Triple
 
 
@@ -303,38 +303,27 @@ def _count_phrases(image: Image, delta: Delta, numbers: _Numbers, rule: SynonymR
     def text(row: int) -> str:
         return image.phrases[row] if row < known else new_text[row]
 
+    new_wordings = wordings(delta.phrases)
+
+    def wording(rows: Rows) -> Rows:
+        out, old = np.empty(len(rows), np.int64), rows < known
+        out[old], out[~old] = image.wordings.view()[rows[old]], new_wordings[rows[~old] - known]
+        return out
+
     def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
-        vectors = image.phrase_vectors.view()
+        vectors, sketches = image.phrase_vectors.view(), image.sketches
+        bands = image.many
         return similar(
-            vectors, extra, can, rows, rule.threshold, image.sketches, wanted=wanted, through_bands=image.many
+            vectors, extra, can, rows, rule.threshold, sketches, wanted=wanted, through_bands=bands, wording=wording
         )
 
     needs = np.concatenate([image.synonym_needs.view(), np.zeros(len(delta.phrases), np.float32)])
-    planner = SynonymPlanner(rule.cap, total, text, lambda rows: _edges(image, rows), search, needs)
+    planner = SynonymPlanner(rule.cap, total, text, lambda rows: synonym_edges(image, rows), search, needs)
     delta.synonyms = planner.plan(np.flatnonzero(could & ~can), np.flatnonzero(can & ~could))
 
 
-def _edges(image: Image, rows: Rows) -> Scored:
+def synonym_edges(image: Image, rows: Rows) -> Scored:
     """All synonym edges of `rows`; those that are new have none."""
     view = image.synonym.view(image.shape("synonym"))
     a, b, weights = view.entries(rows[rows < len(image.phrases)])
     return a.astype(np.int64), b.astype(np.int64), weights
-
-
-def settle(image: Image, rule: SynonymRule) -> Delta | None:
-    """The change that takes away what an earlier release's rule made an edge: those of phrases that can have no synonyms.
-    None where there is none."""
-    able = image.present() & ~(image.crowding.rows.view().array() > 0)
-    wrong = np.unique(_edges(image, np.flatnonzero(~able))[0])
-    if not len(wrong):
-        return None
-
-    def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
-        vectors, none = image.phrase_vectors.view(), np.empty((0, image.dim), np.float32)
-        return similar(
-            vectors, none, able, rows, rule.threshold, image.sketches, wanted=wanted, through_bands=image.many
-        )
-
-    text, needs = image.phrases.__getitem__, image.synonym_needs.view()
-    planner = SynonymPlanner(rule.cap, len(image.phrases), text, lambda rows: _edges(image, rows), search, needs)
-    return Delta(synonyms=planner.plan(wrong, wrong[:0]))

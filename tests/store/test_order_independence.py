@@ -23,14 +23,14 @@ from store.export.json_lines import export_lines
 from store.maintenance.verify import verify
 from store.passage_id import passage_id
 from tests.store import oracle
-from tests.store.small_store import HOSTILE, PHRASES, complete, open_store, reading
+from tests.store.small_store import HOSTILE, NUMBERED, PHRASES, complete, open_store, reading
 
 MEMORY = Path("/dev/shm")
 """Where files cost least: nothing here is about what survives a power loss."""
 
 TEXTS = [f"text {i}" for i in range(9)]
 
-phrase = st.sampled_from([*PHRASES, *HOSTILE])
+phrase = st.sampled_from([*PHRASES, *HOSTILE, *NUMBERED])
 triple = st.tuples(phrase, st.sampled_from(["is", "has"]), phrase)
 given = st.one_of(st.none(), st.none(), st.lists(triple, max_size=4).map(tuple))
 passage = st.tuples(st.sampled_from(["T", ""]), st.sampled_from(TEXTS), given)

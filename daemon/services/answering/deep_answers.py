@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from daemon.api.errors import Conflict, Invalid, UpstreamFailed
 from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, AskSession, Tokens
 from daemon.contract.steps import StepEvent
+from daemon.errors import Conflict, Invalid, UpstreamFailed
 from daemon.services.answering.request_budget import budget_of, steps_of
 from daemon.services.answering.sessions import SessionService
 from daemon.services.query import QueryService

@@ -25,7 +25,7 @@ from store.snapshot import Snapshot
 
 CANDIDATE_SHARE = 8
 """Where fewer than one row in so many is a candidate, cosines are computed for the candidates alone."""
-MAX_PASSAGE_PHRASES = 400
+MAX_FOUND_PHRASES = 400
 """Phrases that are listed with a retrieved passage."""
 
 Vector = NDArray[np.float32]
@@ -124,7 +124,7 @@ def found_passages(snapshot: Snapshot, rows: Sequence[int], scores: Iterable[flo
     for row, score in zip(rows, scores, strict=True):
         text = snapshot.passage(row)
         inside = sorted(snapshot.phrase(int(phrase)) for phrase in phrases[of_passage == row])
-        found.append(FoundPassage(text.id, text.title, text.text, score, tuple(inside[:MAX_PASSAGE_PHRASES])))
+        found.append(FoundPassage(text.id, text.title, text.text, score, tuple(inside[:MAX_FOUND_PHRASES])))
     return tuple(found)
 
 

@@ -595,7 +595,7 @@ def test_a_file_that_is_never_quiet_is_told_all_the_same(folder: Folder, monkeyp
 
 
 def test_an_event_whose_delivery_failed_is_delivered_again(watched: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("consumers.folder.watcher.RETRY_DELAY_S", 0.02)
+    monkeypatch.setattr("consumers.folder.watcher.FOLDER_RETRY_DELAY_S", 0.02)
     daemon = Daemon()
     states: list[str] = []
     failures = [OSError("no room")] * 2

@@ -22,15 +22,16 @@ from daemon.config import Config, load_config
 from daemon.contract.finding import Finding
 from daemon.doctor import inspect
 from daemon.doctor.disk import disk
-from daemon.doctor.folders import drive, file_system, hard_links
 from daemon.doctor.formats import formats
 from daemon.doctor.listening import listening
 from daemon.doctor.machine import files, memory, versions
 from daemon.doctor.models import encoder, llm
 from daemon.doctor.secrets import secrets
 from daemon.doctor.store import store, writable
+from daemon.sources.file_systems import file_system
+from daemon.sources.folder_checks import drive, hard_links
 from daemon.sources.kafka.kind import KAFKA
-from memory.encoder.hashing import DEFAULT_DIM, NAME
+from memory.encoder.hashing import DEFAULT_DIM, HASH_ENCODER_NAME
 from memory.encoder.registry import BACKENDS as ENCODERS
 from store.log import commits
 from store.log.store_lock import StoreLock, holder
@@ -39,7 +40,7 @@ from store.types import EncoderIdentity
 from tests.e2e.real_hippod import NO_PRIVILEGE, clean_environment, write_config
 from tests.memory.llm.model_server import ModelServer, Status, obedient
 
-HASH = EncoderIdentity(NAME, DEFAULT_DIM)
+HASH = EncoderIdentity(HASH_ENCODER_NAME, DEFAULT_DIM)
 Configured = Callable[..., Config]
 
 
@@ -88,7 +89,7 @@ def test_a_format_whose_library_is_missing(configured: Configured, monkeypatch: 
 
 def test_a_store_of_another_encoder(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store", EncoderIdentity("someone/else", 768))
-    bad(store(configured()), "store encoder", "someone/else (768 dimensions)", NAME, "[encoder]")
+    bad(store(configured()), "store encoder", "someone/else (768 dimensions)", HASH_ENCODER_NAME, "[encoder]")
 
 
 def test_a_store_of_a_newer_format(configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

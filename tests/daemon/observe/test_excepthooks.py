@@ -14,7 +14,7 @@ CANARY = "Zirkonvogel"
 
 FAILING = """
 import asyncio, gc, sys, threading
-import daemon.main, daemon.app
+import daemon.main, daemon.app.lifecycle
 
 CANARY = sys.argv.pop()
 
@@ -40,7 +40,7 @@ async def run(*_):
     await asyncio.sleep(0.05)
     fail()
 
-daemon.app.run = run
+daemon.app.lifecycle.run = run
 daemon.main.main()
 """
 """A hippod whose one life is to fail in every way that nothing waits for."""

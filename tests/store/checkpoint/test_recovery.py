@@ -8,7 +8,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from daemon.app import leave_snapshot
+from daemon.app.open_memory import leave_snapshot
 from store.checkpoint.checkpoint import SnapshotGivenUp, newest
 from store.export.json_lines import export_lines
 from store.log.plan import SynonymRule

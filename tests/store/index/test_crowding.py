@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 import store.index.crowding
 import store.index.state
 import store.index.synonyms
-from bench.support.hostile_vectors import vectors
+from bench.support.hostile_vectors import in_letters, row_of, vectors
 from store.export.json_lines import export_lines
 from store.index.lsh import meet, sketch
 from store.log.plan import SynonymRule
@@ -69,7 +69,7 @@ def expected(vectors, living):
 
 
 def name(row):
-    return f"phrase {row:05d}"
+    return f"phrase {in_letters(f'{row:05d}')}"
 
 
 def change(memory, vectors, add, remove=()):
@@ -85,7 +85,7 @@ def change(memory, vectors, add, remove=()):
         replace(
             batch,
             passage_vectors={passage.id: UNIT for passage in missing.passages},
-            phrase_vectors={phrase: vectors[int(phrase.split()[1])] for phrase in missing.phrases},
+            phrase_vectors={phrase: vectors[row_of(phrase)] for phrase in missing.phrases},
             triple_vectors=dict.fromkeys(missing.triples, UNIT),
         )
     )

@@ -7,6 +7,7 @@ import pytest
 
 import store.index.lsh
 import store.index.state as store_image
+from bench.support.hostile_vectors import in_letters
 from store.export.json_lines import export_lines
 from store.index.arrays import Vectors
 from store.index.lsh import SketchIndex, sketch, sort
@@ -144,7 +145,7 @@ def test_recall_is_measured_on_the_graph_itself(tmp_path, monkeypatch):
 
 
 def phrases_of(vectors):
-    return {f"phrase {i:05d}": vector for i, vector in enumerate(vectors)}
+    return {f"phrase {in_letters(f'{i:05d}')}": vector for i, vector in enumerate(vectors)}
 
 
 def filled(folder, vectors, order, size):

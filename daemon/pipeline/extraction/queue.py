@@ -1,7 +1,7 @@
 """The passages that are committed and wait for the extractor: read many at once, committed as they come, tried again.
 
 An outage of the model is normal. It stops the reading, not the daemon: passages go on waiting, and `status` says for what and
-since when (`model_outage`). A passage that the model cannot handle is marked as failed, alone (`extraction_failures`).
+since when (`model_outage`). A passage that the model cannot handle is marked as failed, alone (`failures`).
 """
 
 import asyncio
@@ -11,15 +11,16 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 import structlog
 
 from daemon.observe.metrics import WAITING, timed
-from daemon.pipeline.extraction_failures import (
+from daemon.pipeline.extraction.failures import (
     FailedPassages,
     PassageFailure,
     awaits_extractor,
+    failed_extraction,
     failed_now,
     is_failed,
 )
-from daemon.pipeline.extraction_journal import ExtractionJournal
-from daemon.pipeline.model_outage import ModelOutage, Outage
+from daemon.pipeline.extraction.journal import ExtractionJournal
+from daemon.pipeline.extraction.model_outage import ModelOutage, Outage
 from daemon.workers.pool import WorkerFailed
 from memory.llm.errors import ModelDown, ModelError
 from store.store import Store
@@ -250,17 +251,9 @@ class ExtractionQueue:
         # Why is in `ls` alone: a server may quote the passage in its refusal.
         log.warning("passage_failed", passage=id, attempts=attempts)
         self._failed.add(id, failed_now(attempts, reason))
-        present = self._store.extraction_state(id)
-        if awaits_extractor(present) or is_failed(present):
-            # An older extraction of a model's is better than none and stays; a stand-in's triples stay under the failure.
-            self._found[id] = Extraction(
-                id,
-                self.name,
-                triples=self._store.extracted(id),
-                status=ExtractionStatus.FAILED,
-                attempts=attempts,
-                error=reason,
-            )
+        failure = failed_extraction(self._store, id, self.name, attempts, reason)
+        if failure is not None:
+            self._found[id] = failure
 
     async def _commit_on(self, commit_extractions: CommitExtractions) -> None:
         while True:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.pipeline.extraction_journal import REWRITE_PAUSE_S, ExtractionJournal
-from daemon.pipeline.extraction_queue import ExtractionQueue
+from daemon.pipeline.extraction.journal import REWRITE_PAUSE_S, ExtractionJournal
+from daemon.pipeline.extraction.queue import ExtractionQueue
 from memory.batch_encoding import with_vectors
 from memory.encoder.hashing import HashEncoder
 from memory.openie.llm.extractor import NamedEntities

@@ -6,28 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from daemon.contract.finding import Finding
+from daemon.sources.file_systems import MOUNTS, NETWORK_FILE_SYSTEMS, file_system
 
-NETWORK = frozenset(
-    {
-        "nfs",
-        "nfs4",
-        "cifs",
-        "smb3",
-        "smbfs",
-        "9p",
-        "afs",
-        "ceph",
-        "glusterfs",
-        "fuse.sshfs",
-        "fuse.rclone",
-        "fuse.davfs2",
-    }
-    | {"fuse.s3fs", "fuse.glusterfs", "fuse.ceph", "virtiofs", "ncpfs", "davfs", "lustre", "beegfs", "fuse.gvfsd-fuse"}
-)
-"""File systems on which inotify does not hear what other machines do."""
 LOOK_S = 2.0
 """Longest time spent on looking for files that cannot be read."""
-MOUNTS = Path("/proc/self/mountinfo")
 HARD_LINKS = Path("/proc/sys/fs/protected_hardlinks")
 
 
@@ -66,38 +48,13 @@ def readable(folder: Path) -> Finding:
 
 def drive(folder: Path, polling: bool, mounts: Path) -> Iterator[Finding]:
     kind = file_system(folder, mounts)
-    if kind in NETWORK and not polling:
+    if kind in NETWORK_FILE_SYSTEMS and not polling:
         hint = "set polling = true in its [[folder]]"
         yield Finding(
             f"drive {folder}", "warn", f"a network drive ({kind}), which tells of no change made elsewhere", hint
         )
-    elif kind in NETWORK:
+    elif kind in NETWORK_FILE_SYSTEMS:
         yield Finding(f"drive {folder}", "ok", f"a network drive ({kind}), polled")
-
-
-def file_system(path: Path, mounts: Path) -> str:
-    """The type of the file system that `path` is on, "" where that cannot be told."""
-    return mount(path, mounts)[1]
-
-
-def mount(path: Path, mounts: Path) -> tuple[str, str]:
-    """Where the file system that `path` is on is mounted, and its type; both "" where that cannot be told."""
-    best, kind = "", ""
-    try:
-        lines = mounts.read_text().splitlines()
-    except OSError:
-        return "", ""
-    where = os.fspath(path.resolve())
-    for line in lines:
-        head, _, tail = line.partition(" - ")
-        fields = head.split()
-        if len(fields) < 5 or not tail:
-            continue
-        at = fields[4].encode().decode("unicode_escape")
-        inside = where == at or where.startswith(at.rstrip("/") + "/")
-        if inside and len(at) >= len(best):  # a later mount covers an earlier one
-            best, kind = at, tail.split()[0]
-    return best, kind
 
 
 def hard_links(setting: Path) -> Iterator[Finding]:

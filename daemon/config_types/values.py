@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pathspec import GitIgnoreSpec
 from pydantic import BeforeValidator, Field, ValidationInfo
 
-from daemon.config.paths import expand
+from daemon.config_types.paths import expand
 
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from daemon.pipeline import extraction_failures
-from daemon.pipeline.extraction_failures import PassageFailure
-from daemon.pipeline.extraction_journal import ExtractionJournal
-from daemon.pipeline.extraction_queue import ExtractionQueue
+from daemon.pipeline.extraction import failures
+from daemon.pipeline.extraction.failures import PassageFailure
+from daemon.pipeline.extraction.journal import ExtractionJournal
+from daemon.pipeline.extraction.queue import ExtractionQueue
 from memory.batch_encoding import with_vectors
 from memory.encoder.hashing import HashEncoder
 from memory.openie.llm.extractor import NamedEntities
@@ -110,7 +110,7 @@ def test_what_is_read_or_brought_its_triples_is_not_read_again(
 def test_failures_are_those_of_documents_that_are_there_and_come_back_with_them(
     commit: Commit, extraction_queue: ExtractionQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extraction_failures, "SWEEP_FAILURES", 2)
+    monkeypatch.setattr(failures, "SWEEP_FAILURES", 2)
     ids = commit("First.", "Second.", read=FAILED)
     extraction_queue.committed(ids)
     assert extraction_queue.failures() == dict.fromkeys(ids, GONE)

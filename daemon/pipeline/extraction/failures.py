@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from daemon.pipeline.store_documents import RETRIES_S
 from store.store import Store
-from store.types import ExtractionState, ExtractionStatus
+from store.types import Extraction, ExtractionState, ExtractionStatus
 
 SWEEP_FAILURES = 1024
 """Failures are searched for deleted passages once there are this many, and then each time that their number has doubled."""
@@ -35,6 +35,24 @@ def is_failed(state: ExtractionState | None) -> bool:
 def awaits_extractor(state: ExtractionState | None) -> bool:
     """Whether the configured extractor is still to read the passage without being asked for it."""
     return state is None or state.status is ExtractionStatus.STAND_IN
+
+
+def failed_extraction(store: Store, passage: str, extractor: str, attempts: int, reason: str) -> Extraction | None:
+    """The failure to commit for a passage; None where it has an older extraction of a model's, which is better than none.
+
+    A stand-in's triples stay under the failure.
+    """
+    state = store.extraction_state(passage)
+    if not (awaits_extractor(state) or is_failed(state)):
+        return None
+    return Extraction(
+        passage,
+        extractor,
+        triples=store.extracted(passage),
+        status=ExtractionStatus.FAILED,
+        attempts=attempts,
+        error=reason,
+    )
 
 
 class FailedPassages:

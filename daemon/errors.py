@@ -1,4 +1,4 @@
-"""Why a request is refused: each becomes one problem+json. Ports raise these too.
+"""Why a request is refused, from whichever room: the API answers with each as one problem+json.
 
 A status of 500 and above says that hippod, or a server that it needs, is in trouble (500, 502) or for the moment cannot
 (503, with `Retry-After`). What a client asks for and cannot have as things stand is 409, and `type` says why.
@@ -10,7 +10,7 @@ from typing import ClassVar
 from daemon.contract.problem import FieldError, Problem, ProblemType
 
 
-class ApiError(Exception):
+class RequestError(Exception):
     """`detail` is a sentence for the person at the other end; nothing internal goes into it."""
 
     type: ClassVar[ProblemType]
@@ -47,85 +47,85 @@ class ApiError(Exception):
         )
 
 
-class BadRequest(ApiError):
+class BadRequest(RequestError):
     """The request cannot be read at all."""
 
     type, title, status = ProblemType.BAD_REQUEST, "The request cannot be read", 400
 
 
-class Unauthorised(ApiError):
+class Unauthorised(RequestError):
     """Over TCP, without the right token."""
 
     type, title, status = ProblemType.UNAUTHORISED, "A bearer token is needed", 401
 
 
-class Forbidden(ApiError):
+class Forbidden(RequestError):
     """A page of another site asks, or what is asked for is for the Unix socket alone."""
 
     type, title, status = ProblemType.FORBIDDEN, "Not allowed here", 403
 
 
-class NotFound(ApiError):
+class NotFound(RequestError):
     """Nothing there."""
 
     type, title, status = ProblemType.NOT_FOUND, "Not found", 404
 
 
-class MethodNotAllowed(ApiError):
+class MethodNotAllowed(RequestError):
     """The path exists, the method does not."""
 
     type, title, status = ProblemType.METHOD_NOT_ALLOWED, "Method not allowed", 405
 
 
-class Conflict(ApiError):
+class Conflict(RequestError):
     """The request is sound, and what is there now stands against it."""
 
     type, title, status = ProblemType.CONFLICT, "Not possible as things stand", 409
 
 
-class NotConfigured(ApiError):
+class NotConfigured(RequestError):
     """The daemon could do this with another configuration; `detail` names the key."""
 
     type, title, status = ProblemType.NOT_CONFIGURED, "Not configured", 409
 
 
-class TimedOut(ApiError):
+class TimedOut(RequestError):
     """What the client wanted to wait for did not happen in the time it gave."""
 
     type, title, status = ProblemType.TIMED_OUT, "Timed out", 409
 
 
-class TooSlow(ApiError):
+class TooSlow(RequestError):
     """The body did not arrive in time."""
 
     type, title, status = ProblemType.TOO_SLOW, "The request arrived too slowly", 408
 
 
-class TooLarge(ApiError):
+class TooLarge(RequestError):
     """The body is longer than allowed."""
 
     type, title, status = ProblemType.TOO_LARGE, "The request is too large", 413
 
 
-class UnsupportedMediaType(ApiError):
+class UnsupportedMediaType(RequestError):
     """The body is of another kind than the route reads."""
 
     type, title, status = ProblemType.UNSUPPORTED_MEDIA_TYPE, "Unsupported media type", 415
 
 
-class WrongHost(ApiError):
+class WrongHost(RequestError):
     """Over TCP, under a name that is not this daemon's: a web page may be behind it."""
 
     type, title, status = ProblemType.WRONG_HOST, "This host is not served here", 421
 
 
-class Invalid(ApiError):
+class Invalid(RequestError):
     """The request can be read and asks for something that is not allowed; `errors` say which field and what is."""
 
     type, title, status = ProblemType.INVALID, "The request is not valid", 422
 
 
-class TooManyRequests(ApiError):
+class TooManyRequests(RequestError):
     """More requests in a second than one client may make."""
 
     type, title, status = ProblemType.TOO_MANY_REQUESTS, "Too many requests", 429
@@ -134,19 +134,19 @@ class TooManyRequests(ApiError):
         super().__init__(detail, retry_after_s=retry_after_s)
 
 
-class InternalError(ApiError):
+class InternalError(RequestError):
     """An error of the daemon's own; what it was is in the log only."""
 
     type, title, status = ProblemType.INTERNAL, "Internal error", 500
 
 
-class UpstreamFailed(ApiError):
+class UpstreamFailed(RequestError):
     """A model server that the daemon asks did not answer as it should."""
 
     type, title, status = ProblemType.UPSTREAM, "The model server failed", 502
 
 
-class Busy(ApiError):
+class Busy(RequestError):
     """More requests of this kind at a time than are served."""
 
     type, title, status = ProblemType.BUSY, "Busy", 503
@@ -161,18 +161,10 @@ class Busy(ApiError):
         return self._of
 
 
-class NotReady(ApiError):
+class NotReady(RequestError):
     """The daemon is starting or stopping."""
 
     type, title, status = ProblemType.NOT_READY, "Not ready", 503
 
     def __init__(self, detail: str, *, retry_after_s: int = 2) -> None:
         super().__init__(detail, retry_after_s=retry_after_s)
-
-
-def errors_by_status() -> dict[int, list[type[ApiError]]]:
-    """The errors above by their HTTP status."""
-    by_status: dict[int, list[type[ApiError]]] = {}
-    for error in ApiError.__subclasses__():
-        by_status.setdefault(error.status, []).append(error)
-    return by_status

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daemon.observe import metrics
-from daemon.pipeline.extraction_queue import ExtractionQueue
+from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.runtime.scheduler import Scheduler
 from store.checkpoint.checkpoint import PREFIX, newest
@@ -52,7 +52,7 @@ class Gauges:
                 self._sized = time.monotonic()
 
     def _queues(self) -> None:
-        inbox, ready = self._pipeline.inbox_capacity, self._pipeline.committer.ready
+        inbox, ready = self._pipeline.inbox.capacity, self._pipeline.committer.queue.capacity
         rooms = {"inbox": ((inbox.items, inbox.bytes), inbox.most), "ready": ((ready.items, ready.bytes), ready.most)}
         for source in self._sources:
             if (usage := source.usage()) is not None:
@@ -70,8 +70,8 @@ class Gauges:
         metrics.WAITING.set(len(self._extraction_queue))
         # Trouble that nothing waits for is over, or was a passage's own.
         metrics.MODEL_DOWN.set(self._extraction_queue.outage is not None and len(self._extraction_queue) > 0)
-        committer = self._pipeline.committer
-        metrics.COMMIT_TROUBLE.set(committer.trouble is not None and not committer.encoder_away)
+        trouble = self._pipeline.committer.trouble
+        metrics.COMMIT_TROUBLE.set(trouble is not None and not trouble.encoder_away)
 
     def _jobs(self) -> None:
         for job in self._scheduler.status():

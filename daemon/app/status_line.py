@@ -11,9 +11,9 @@ def status_line(memory: OpenMemory) -> str:
     committer, extraction_queue = memory.pipeline.committer, memory.extraction_queue
     waiting = len(memory.pipeline.intake)
     parts = []
-    if committer.trouble_logged is not None:
-        what = "cannot encode" if committer.encoder_away else "cannot commit"
-        parts.append(f"{what}, trying again: {committer.trouble_logged[:200]}")
+    if committer.trouble is not None:
+        what = "cannot encode" if committer.trouble.encoder_away else "cannot commit"
+        parts.append(f"{what}, trying again: {committer.trouble.loggable[:200]}")
     if waiting:
         at = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
         parts.append(f"indexing, {count(waiting, 'document')} pending{at}")

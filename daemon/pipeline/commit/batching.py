@@ -14,7 +14,7 @@ from store.types import Batch, Document, Extraction, PassageText
 
 
 class DocumentsByFile:
-    """Which documents each file holds: kept here because a URI prefix cannot be looked up in the store."""
+    """The documents in each file, in memory because a URI prefix cannot be looked up in the store."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self._uris: dict[str, set[str]] = {}
@@ -22,7 +22,7 @@ class DocumentsByFile:
             self.add(document.uri)
 
     def __iter__(self) -> Iterator[str]:
-        """The files, and the documents that are no file's, that hold any."""
+        """The files that have documents, and the documents that are no file's."""
         return iter(self._uris)
 
     def add(self, uri: str) -> None:
@@ -30,18 +30,25 @@ class DocumentsByFile:
 
     def discard(self, uri: str) -> None:
         key = container_uri(uri)
-        held = self._uris.get(key)
-        if held is not None:
-            held.discard(uri)
-            if not held:
+        uris = self._uris.get(key)
+        if uris is not None:
+            uris.discard(uri)
+            if not uris:
                 del self._uris[key]
 
+    def update(self, batch: Batch) -> None:
+        """What a commit has added and removed."""
+        for document in batch.documents:
+            self.add(document.uri)
+        for uri in batch.removed:
+            self.discard(uri)
+
     def of(self, key: str) -> set[str]:
-        """URIs of the documents that the file or document `key` holds."""
+        """URIs of the documents in the file, or of the document, `key`."""
         return self._uris.get(key, set())
 
 
-def assemble(store: Store, documents_by_file: DocumentsByFile, changes: Sequence[Change]) -> Batch:
+def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequence[Change]) -> Batch:
     """One batch from changes that touch different keys."""
     documents: list[Document] = []
     removed: list[str] = []
@@ -54,12 +61,12 @@ def assemble(store: Store, documents_by_file: DocumentsByFile, changes: Sequence
             continue
         work = change.work
         if isinstance(work.task, FileMoved):
-            moved = _moved(store, documents_by_file, work.task)
+            moved = _renamed_documents(store, documents_by_file, work.task)
             documents += moved
             removed += sorted(documents_by_file.of(work.task.old_uri))
             positions[work.task.old_uri] = None
         elif isinstance(work.task, FileRemoved | RemoveDocument):
-            removed += sorted(_forgotten(documents_by_file, work.task.uri))
+            removed += sorted(_removed_uris(documents_by_file, work.task.uri))
         for document in change.documents:
             if not unchanged(store.document(document.uri), document):
                 documents.append(document)
@@ -75,12 +82,12 @@ def assemble(store: Store, documents_by_file: DocumentsByFile, changes: Sequence
     )
 
 
-def _forgotten(documents_by_file: DocumentsByFile, uri: str) -> set[str]:
+def _removed_uris(documents_by_file: DocumentsByFile, uri: str) -> set[str]:
     """A file's URI means all its documents, a line's only that one."""
     return {uri} if container_uri(uri) != uri else documents_by_file.of(uri)
 
 
-def _moved(store: Store, documents_by_file: DocumentsByFile, task: FileMoved) -> list[Document]:
+def _renamed_documents(store: Store, documents_by_file: DocumentsByFile, task: FileMoved) -> list[Document]:
     """The file's documents under their new URIs: the same passages, nothing extracted or encoded again."""
     out = []
     for uri in sorted(documents_by_file.of(task.old_uri)):
@@ -88,17 +95,17 @@ def _moved(store: Store, documents_by_file: DocumentsByFile, task: FileMoved) ->
         if document is None:
             continue
         title = document.title
-        if title == stem(task.old_uri):
-            title = stem(task.uri)
+        if title == file_stem(task.old_uri):
+            title = file_stem(task.uri)
         out.append(replace(document, uri=task.uri + uri[len(task.old_uri) :], title=title, source=task.source))
     return out
 
 
-def stem(uri: str) -> str:
+def file_stem(uri: str) -> str:
     """A file's name without its ending: the title of a document that has none in its text."""
     return PurePosixPath(unquote(uri.split("#", 1)[0])).stem
 
 
-def ending(uri: str) -> str:
+def file_ending(uri: str) -> str:
     """What a file's name says about its format."""
     return PurePosixPath(unquote(uri)).suffix.lower()

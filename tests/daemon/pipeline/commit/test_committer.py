@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.pipeline import committer as committing
-from daemon.pipeline.batching import DocumentsByFile, assemble
-from daemon.pipeline.committer import Committer
-from daemon.pipeline.pipeline import failed_change
+from daemon.pipeline.commit import committer as committing
+from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
+from daemon.pipeline.commit.committer import Committer
+from daemon.pipeline.commit.trouble import MAX_SAME_ERRORS
 from daemon.pipeline.work import AddedDocument, DocumentChange, ExtractionsFound, Work
 from memory.encoder import make_encoder
 from memory.encoder.errors import EncoderRefused, EncoderServerDown
@@ -58,15 +58,14 @@ def committed_all(store, encoder, outcomes):
             store,
             encoder,
             NothingFound(),
-            lambda found: assemble(store, documents_by_file, found),
+            lambda found: make_batch(store, documents_by_file, found),
             lambda found, *_: finished.extend(each for each in found if isinstance(each, DocumentChange)),
-            failed_change,
         )
         extractions = [each for each in outcomes if isinstance(each, ExtractionsFound)]
         for each in extractions:
             each.committed = asyncio.get_running_loop().create_future()
         for each in outcomes:
-            committer.put_now(each)
+            committer.queue.put_now(each)
         running = asyncio.create_task(committer.run())
         async with asyncio.timeout(60):
             while len(finished) < len(outcomes) - len(extractions) or not all(
@@ -75,7 +74,7 @@ def committed_all(store, encoder, outcomes):
                 assert not running.done(), running.exception()
                 await asyncio.sleep(0.01)
         running.cancel()
-        assert (committer.trouble, committer.trouble_logged, committer.encoder_away) == (None, None, False)
+        assert committer.trouble is None
 
     with capture_logs() as logged:
         asyncio.run(scenario())
@@ -100,12 +99,11 @@ def test_a_document_that_spoils_its_batch_fails_alone_and_the_others_are_committ
                 store,
                 encoder,
                 NothingFound(),
-                lambda outcomes: replace(assemble(store, documents_by_file, outcomes)),
+                lambda outcomes: replace(make_batch(store, documents_by_file, outcomes)),
                 lambda outcomes, *_: finished.extend(outcome.work.key for outcome in outcomes),
-                failed_change,
             )
             for number in range(6):
-                committer.put_now(outcome(number, broken=number == 3))
+                committer.queue.put_now(outcome(number, broken=number == 3))
             running = asyncio.create_task(committer.run())
             async with asyncio.timeout(60):
                 while len(finished) < 6:
@@ -155,14 +153,13 @@ def test_a_purge_while_a_batch_is_completed_costs_no_document_its_passages(tmp_p
                 store,
                 purging,
                 NothingFound(),
-                lambda outcomes: assemble(store, documents_by_file, outcomes),
+                lambda outcomes: make_batch(store, documents_by_file, outcomes),
                 lambda outcomes, *_: finished.extend(outcomes),
-                failed_change,
             )
             running = asyncio.create_task(committer.run())
             # The third brings back a text of the first, dead by then, beside a new one that has to be encoded.
             for number, texts in enumerate((("one",), ("two",), ("one", "three"))):
-                committer.put_now(documents(number, *texts))
+                committer.queue.put_now(documents(number, *texts))
                 async with asyncio.timeout(60):
                     while len(finished) <= number:
                         assert not running.done(), running.exception()
@@ -198,11 +195,10 @@ def test_a_disk_that_refuses_first_does_not_hide_a_document_that_never_completes
                 store,
                 encoder,
                 NothingFound(),
-                lambda outcomes: assemble(store, documents_by_file, outcomes),
+                lambda outcomes: make_batch(store, documents_by_file, outcomes),
                 lambda outcomes, *_: finished.extend(outcomes),
-                failed_change,
             )
-            committer.put_now(outcome(1))
+            committer.queue.put_now(outcome(1))
             running = asyncio.create_task(committer.run())
             async with asyncio.timeout(60):
                 while not finished:
@@ -240,7 +236,7 @@ def test_what_the_disk_or_a_server_refuses_is_waited_for_however_long_and_no_doc
 ):
     encoder = make_encoder("hash", "", 64, "cpu")
     with Store(tmp_path, encoder.identity) as store:
-        real, refusals = store.commit, [error] * (4 * committing.MAX_SAME_ERRORS)
+        real, refusals = store.commit, [error] * (4 * MAX_SAME_ERRORS)
 
         def commit(batch):
             if refusals:
@@ -259,7 +255,7 @@ def test_where_not_even_a_failure_can_be_written_it_is_waited_too(tmp_path, hurr
     """A fault of the store that nobody knows: the daemon goes on trying, and does not end."""
     encoder = make_encoder("hash", "", 64, "cpu")
     with Store(tmp_path, encoder.identity) as store:
-        real, refusals = store.commit, [RuntimeError("of a kind that nobody knows")] * (6 * committing.MAX_SAME_ERRORS)
+        real, refusals = store.commit, [RuntimeError("of a kind that nobody knows")] * (6 * MAX_SAME_ERRORS)
 
         def commit(batch):
             if refusals:
