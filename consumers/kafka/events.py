@@ -33,4 +33,4 @@ class PartitionOffsets:
     ends: Mapping[Partition, int]
 
 
-Event = PartitionStarted | MessagesFetched | PartitionOffsets
+ConsumerEvent = PartitionStarted | MessagesFetched | PartitionOffsets

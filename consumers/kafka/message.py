@@ -1,4 +1,4 @@
-"""A Kafka message as it travels through hippod, and its form in JSON."""
+"""A Kafka message, and its codec: as JSON between processes and in the store."""
 
 import json
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ class KafkaMessage:
     headers: tuple[tuple[str, bytes | None], ...] = field(default=())
 
     @property
-    def place(self) -> tuple[str, int, int]:
-        """Topic, partition and offset: the message's name."""
+    def coordinates(self) -> tuple[str, int, int]:
+        """Topic, partition and offset, which identify the message."""
         return (self.topic, self.partition, self.offset)
 
     @property
@@ -36,7 +36,7 @@ class KafkaMessage:
         return cls(record.topic, record.partition, record.offset, timestamp, record.key, record.value, headers)
 
     def to_json(self) -> dict[str, Any]:
-        """Bytes become text; what is not UTF-8 in them is kept by surrogate escapes."""
+        """A JSON object. Bytes become text; what is not UTF-8 in them becomes surrogate escapes."""
         return {
             "topic": self.topic,
             "partition": self.partition,
@@ -48,7 +48,7 @@ class KafkaMessage:
         }
 
     def payload(self) -> str:
-        """What is stored with a document that cannot be read, so that the message can be read once more."""
+        """The message as text, stored with the failed document so that `retry` can read it again."""
         return json.dumps(self.to_json())
 
     @classmethod

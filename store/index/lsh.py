@@ -61,6 +61,9 @@ MOST_SCANNED = 1 << 21
 """Entries of bands that are looked at together at most, some 60 MB, and pairs that one part of a search holds. A search that
 needs more is among vectors of which so many are alike that comparing with all is cheaper."""
 
+COMPARED_SKETCHES = 1 << 14
+"""Pairs whose whole sketches are compared at a time: 5 MB."""
+
 COMPARED_INSTEAD = 64
 """With how many phrases one is compared, all in a row, in the time that one candidate takes."""
 
@@ -250,9 +253,12 @@ class SketchIndex:
         """Of the pairs (which, row) those of `wanted` rows of which the whole sketches are near."""
         here = wanted[rows]
         which, rows = which[here], rows[here]
-        apart = np.bitwise_count(self._sketches.view()[rows] ^ sketches[which]).sum(axis=1, dtype=np.int32)
-        kept = np.flatnonzero(apart <= farthest(threshold, BITS))
-        return which[kept] * self.n + rows[kept]
+        every, near = self._sketches.view(), np.empty(len(rows), np.bool_)
+        for start in range(0, len(rows), COMPARED_SKETCHES):
+            part = slice(start, start + COMPARED_SKETCHES)
+            apart = np.bitwise_count(every[rows[part]] ^ sketches[which[part]]).sum(axis=1, dtype=np.int32)
+            near[part] = apart <= farthest(threshold, BITS)
+        return which[near] * self.n + rows[near]
 
     def _in_bands(
         self, asked: Sketches, first: int, end: int, threshold: float

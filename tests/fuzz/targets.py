@@ -114,7 +114,7 @@ def _kafka_value(data: bytes) -> None:
     assert documents
     _sound(documents)
     origins = [document.metadata["kafka"] for document in documents]
-    assert {(origin["topic"], origin["partition"], origin["offset"]) for origin in origins} == {message.place}
+    assert {(origin["topic"], origin["partition"], origin["offset"]) for origin in origins} == {message.coordinates}
 
 
 def _extraction(extractor: RulesExtractor, data: bytes) -> None:

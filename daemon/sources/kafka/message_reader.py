@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from consumers.kafka.decode import MessageFormat, unreadable
+from consumers.kafka.decode import MessageFormat, unreadable_document
 from consumers.kafka.message import KafkaMessage
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -23,6 +23,6 @@ class MessageReader:
             return await self._pool.parse_messages(messages, self._message_format, self._settings)
         except WorkerFailed as error:
             if len(messages) == 1:
-                return [[unreadable(messages[0], str(error), error.code)]]
+                return [[unreadable_document(messages[0], str(error), error.code)]]
         # The worker ended at one of them: each is read alone.
         return [documents for message in messages for documents in await self.read([message])]

@@ -12,7 +12,7 @@ from kafka.errors import KafkaError
 from consumers.kafka.consumer import TopicConsumer
 from consumers.kafka.dead_letters import DeadLetters
 from consumers.kafka.decode import is_newer, message_uri
-from consumers.kafka.events import Event, MessagesFetched, Partition, PartitionOffsets, PartitionStarted
+from consumers.kafka.events import ConsumerEvent, MessagesFetched, Partition, PartitionOffsets, PartitionStarted
 from consumers.kafka.message import KafkaMessage
 from consumers.kafka.offset_tracker import InFlight, MessageAcknowledgement, OffsetTracker
 from consumers.splitting import SplitSettings
@@ -104,7 +104,7 @@ class KafkaSource(Source):
         stored = self._store.positions.get(position_key(partition))
         return int(stored["offset"]) if stored is not None else None
 
-    def _emit(self, event: Event) -> None:
+    def _emit(self, event: ConsumerEvent) -> None:
         if isinstance(event, MessagesFetched):
             for message in event.messages:
                 self.in_flight.add(message.size)
@@ -112,7 +112,7 @@ class KafkaSource(Source):
 
     # On the event loop.
 
-    def _handle(self, event: Event) -> None:
+    def _handle(self, event: ConsumerEvent) -> None:
         if isinstance(event, PartitionOffsets):
             self._offsets = event
         elif isinstance(event, PartitionStarted):

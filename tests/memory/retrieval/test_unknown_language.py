@@ -60,7 +60,7 @@ def memories(tmp_path_factory: pytest.TempPathFactory):
     opened = {}
     for name, passages in {"english": ENGLISH, "chinese": CHINESE, "both": [*CHINESE, *ENGLISH]}.items():
         opened[name] = Store(tmp_path_factory.mktemp(name) / "store", ENCODER.identity)
-        commit(opened[name], {f"file:///{each[0]}": each for each in passages}, ENCODER)
+        commit(opened[name], {f"file:///{each[0]}": each for each in passages}, encoder=ENCODER)
     yield opened
     for store in opened.values():
         store.close()
@@ -107,7 +107,7 @@ def test_words_link_triples_that_lead_on_to_what_they_are_about(memories, mode: 
 def test_a_known_query_to_a_memory_of_which_nothing_is_known_goes_by_words(memories, tmp_path: Path, mode: str) -> None:
     passages = [("Debra", "名字 Debra Ian 来自。", [("名字", "来自", "debra")]), ("二", "没有。", [])]
     with Store(tmp_path / "store", ENCODER.identity) as memory:
-        commit(memory, {f"file:///{at}": each for at, each in enumerate(passages)}, ENCODER)
+        commit(memory, {f"file:///{at}": each for at, each in enumerate(passages)}, encoder=ENCODER)
         assert [hit.title for hit in ask(memory, "Who is Debra?", mode, 1).hits] == ["Debra"]
         for query in ("quux", "?!", "玩具"):
             assert ask(memory, query, mode).mode == mode
