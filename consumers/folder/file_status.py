@@ -24,7 +24,7 @@ _SPECIAL = {
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """What is at a path. `stat` is set for a file and a directory, `reason` where it is refused; `failed`: worth another try."""
+    """What is at a path. `stat` is set for a file and a directory, `reason` where it is refused, `failed` if worth a retry."""
 
     kind: Literal["gone", "file", "directory", "refused"]
     stat: os.stat_result | None = None
