@@ -35,9 +35,7 @@ def missing(text: str) -> list[str]:
     without_blocks = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     found = []
     for quoted in IN_BACKTICKS.findall(without_blocks):
-        for path in PATH.findall(quoted):
-            if not (ROOT / path.rstrip("./")).exists():
-                found.append(path)
+        found += [path for path in PATH.findall(quoted) if not (ROOT / path.rstrip("./")).exists()]
         if DOTTED.fullmatch(quoted) and not _is_setting(quoted) and not _exists(quoted):
             found.append(quoted)
     return found
