@@ -23,6 +23,7 @@ SECTIONS = (
     "crashes",
     "histories",
     "kafka",
+    "manuals",
     "models",
     "api",
     "fuzz",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from cli.text import cut, one_line
+from cli.text import one_line, truncate
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def read_file(path: Path) -> Iterator[DocumentResult]:
             yield RejectedDocument(where, "is a directory; name its files" if path.is_dir() else _missing_reason(path))
         elif path.suffix.lower() in (".jsonl", ".ndjson"):
             with path.open("rb") as lines:
-                yield from read_lines(lines, where)
+                yield from read_json_lines(lines, where)
         elif path.suffix.lower() == ".json":
             yield from _json_file(path.read_bytes(), where)
         else:
@@ -55,7 +55,7 @@ def read_file(path: Path) -> Iterator[DocumentResult]:
         yield RejectedDocument(where, f"cannot be read: {error.strerror or error}")
 
 
-def read_lines(lines: BinaryIO | Iterable[bytes], where: str) -> Iterator[DocumentResult]:
+def read_json_lines(lines: BinaryIO | Iterable[bytes], where: str) -> Iterator[DocumentResult]:
     """One JSON document a line; empty lines are passed over."""
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -70,7 +70,7 @@ def encode_document(document: Any, where: str) -> DocumentResult:
     if not empty and not isinstance(document.get("text"), str):
         problem = "has no `text`" if "text" not in document else f"its `text` is a {_json_type(document['text'])}"
         keys = ", ".join(sorted(map(str, document))) or "none"
-        return RejectedDocument(where, f"{problem}; a document needs one (its keys: {cut(one_line(keys), 120)})")
+        return RejectedDocument(where, f"{problem}; a document needs one (its keys: {truncate(one_line(keys), 120)})")
     try:
         return ReadyDocument(where, json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8"))
     except UnicodeEncodeError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cli.client.address import Address, find_socket
-from cli.output import note, print_json, show
+from cli.output import print_json, print_lines, print_note
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -40,7 +40,7 @@ class Invocation:
         def on_wait(message: str) -> None:
             if message not in told:
                 told.add(message)
-                note(f"{message} Waiting.")
+                print_note(f"{message} Waiting.")
 
         return Client(self.address(), on_wait)
 
@@ -50,7 +50,7 @@ class Invocation:
             print_json(document)
             self.stdout_taken = True  # what fails after this is told on standard error alone: one JSON document
         else:
-            show(lines(), wrap=wrap)
+            print_lines(lines(), wrap=wrap)
 
 
 pass_invocation = click.make_pass_decorator(Invocation)

@@ -23,7 +23,7 @@ from cli.commands.status import status, wait, watch
 from cli.commands.ui import ui
 from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import note, print_json
+from cli.output import print_json, print_note
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -94,7 +94,7 @@ def _run(arguments: Sequence[str], invocation: Invocation) -> int:
         failure = CommandError(error.format_message(), Exit.USAGE)
         return _end(failure, invocation.json or "--json" in arguments)
     except CommandError as failure:
-        note(f"{failure.message} {failure.hint}" if failure.hint else failure.message)
+        print_note(f"{failure.message} {failure.hint}" if failure.hint else failure.message)
         return _end(failure, invocation.json and not invocation.stdout_taken)
     except SystemExit as end:  # a command that has printed its answer and failed all the same
         return end.code if isinstance(end.code, int) else Exit.FAILED

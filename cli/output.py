@@ -28,7 +28,7 @@ def print_json(document: Any, one_line: bool = False) -> None:
     sys.stdout.flush()
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """A line for a person, on stderr."""
     sys.stderr.write(f"hippoctl: {one_line(text)}\n")
     sys.stderr.flush()
@@ -66,7 +66,7 @@ def width(stream: IO[str] | None = None) -> int:
     return max(40, min(console(stream).width, 120))
 
 
-def show(lines: "Iterable[Text]", *, wrap: bool = True) -> None:
+def print_lines(lines: "Iterable[Text]", *, wrap: bool = True) -> None:
     """Prints lines of text on stdout, wrapped between words, or (tables) left as long as they are."""
     out = console()
     for line in lines:

@@ -17,14 +17,14 @@ _SPACE = re.compile(r"\s+")
 _INVISIBLE = frozenset("\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff\r")
 
 
-def clean(text: str) -> str:
+def terminal_safe(text: str) -> str:
     """`text` without characters that act on a terminal: written out (`\\x1b`) where they could, dropped where harmless."""
     return _UNSAFE.sub(lambda match: _shown(match[0]), text)
 
 
 def one_line(text: str) -> str:
-    """`clean` text with every run of white space made one space."""
-    return _SPACE.sub(" ", clean(text)).strip()
+    """`terminal_safe` text with every run of white space made one space."""
+    return _SPACE.sub(" ", terminal_safe(text)).strip()
 
 
 def _shown(character: str) -> str:
@@ -35,7 +35,7 @@ def _shown(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def cut(text: str, limit: int) -> str:
+def truncate(text: str, limit: int) -> str:
     """At most `limit` characters."""
     return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"
 

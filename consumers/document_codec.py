@@ -1,4 +1,4 @@
-"""A `Document` as JSON and back: the one place that knows its form between processes.
+"""A `ParsedDocument` as JSON and back: the one place that knows its form between processes.
 
 By hand and not by pydantic, which the parsing processes would have to load: it would double what a start of theirs imports.
 """
@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from consumers.failures import FailureCode
-from consumers.types import Document, Passage
+from consumers.types import ParsedDocument, Passage
 
 
-def document_to_json(document: Document) -> dict[str, Any]:
+def document_to_json(document: ParsedDocument) -> dict[str, Any]:
     """Values that `json.dumps` takes; `passages` are a list, so that a long document can be sent in parts."""
     return {
         "uri": document.uri,
@@ -25,9 +25,9 @@ def document_to_json(document: Document) -> dict[str, Any]:
     }
 
 
-def document_from_json(value: Mapping[str, Any]) -> Document:
+def document_from_json(value: Mapping[str, Any]) -> ParsedDocument:
     code = value["code"]
-    return Document(
+    return ParsedDocument(
         uri=value["uri"],
         title=value["title"],
         passages=tuple(map(_passage, value["passages"])),

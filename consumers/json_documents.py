@@ -9,7 +9,7 @@ from typing import Any
 
 from consumers.failures import FailureCode
 from consumers.splitting import SplitSettings, assign_triples, read_triples, split_text
-from consumers.types import Document
+from consumers.types import ParsedDocument
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _NOT_IN_URI = re.compile("[\x00-\x20%\x7f\ud800-\udfff]")
@@ -34,7 +34,7 @@ def read_json_document(
     default_id: str | None,
     settings: SplitSettings,
     modified_at: float | None = None,
-) -> Document:
+) -> ParsedDocument:
     """The document under `base_uri` + its id (`default_id` when it names none), split, with its triples placed.
 
     A value that is no document gives one with `error`, under the id where it has a usable one and else under `default_id`.
@@ -47,17 +47,17 @@ def read_json_document(
         uri = base_uri + _NOT_IN_URI.sub(_percent_encoded, identity)
         return replace(read_json_object(value, uri, settings), modified_at=modified_at)
     except _InvalidDocument as error:
-        return Document(uri, modified_at=modified_at, error=str(error), code=FailureCode.JSON)
+        return ParsedDocument(uri, modified_at=modified_at, error=str(error), code=FailureCode.JSON)
 
 
-def read_json_object(value: Mapping[str, Any], uri: str, settings: SplitSettings) -> Document:
+def read_json_object(value: Mapping[str, Any], uri: str, settings: SplitSettings) -> ParsedDocument:
     """The document of a JSON object that stands under a URI already. Its faults become the document's `error`."""
     try:
         deleted = value.get("deleted")
         if deleted is not None and not isinstance(deleted, bool):
             raise _InvalidDocument(f'"deleted" must be true or false, not {_type_name(deleted)}')
         if deleted:
-            return Document(uri, deleted=True)
+            return ParsedDocument(uri, deleted=True)
         title = _title(value)
         text = value.get("text")
         if not isinstance(text, str):
@@ -76,11 +76,11 @@ def read_json_object(value: Mapping[str, Any], uri: str, settings: SplitSettings
                 f'"triples" must be a list of [subject, predicate, object], not {_type_name(value["triples"])}'
             )
     except _InvalidDocument as error:
-        return Document(uri, error=str(error), code=FailureCode.JSON)
+        return ParsedDocument(uri, error=str(error), code=FailureCode.JSON)
     return _read_fields(value, uri, title, _valid_unicode(text), settings)
 
 
-def _read_fields(value: Mapping[str, Any], uri: str, title: str, text: str, settings: SplitSettings) -> Document:
+def _read_fields(value: Mapping[str, Any], uri: str, title: str, text: str, settings: SplitSettings) -> ParsedDocument:
     metadata = {_valid_unicode(str(key)): _json_value(item, 0) for key, item in value.items() if key not in _OWN_KEYS}
     passages = split_text(text, title, settings)
     if value.get("triples") is not None:
@@ -91,25 +91,25 @@ def _read_fields(value: Mapping[str, Any], uri: str, title: str, text: str, sett
         if dropped:
             metadata["dropped_triples"] = dropped
     if not passages:
-        return Document(uri, title, metadata=metadata, error=BLANK, skipped=True, code=FailureCode.NO_TEXT)
-    return Document(uri, title, passages, metadata)
+        return ParsedDocument(uri, title, metadata=metadata, error=BLANK, skipped=True, code=FailureCode.NO_TEXT)
+    return ParsedDocument(uri, title, passages, metadata)
 
 
 def read_json_line(
     line: bytes | str, number: int, base_uri: str, settings: SplitSettings, modified_at: float | None = None
-) -> Document:
+) -> ParsedDocument:
     """The document of one line (counted from 1); without an id of its own it is `line-<number>`."""
     default_id = f"line-{number}"
     try:
         value = parse_json(line)
     except ValueError as error:
-        return Document(
+        return ParsedDocument(
             f"{base_uri}{default_id}", modified_at=modified_at, error=f"line {number}: {error}", code=FailureCode.JSON
         )
     return read_json_document(value, base_uri, default_id, settings, modified_at)
 
 
-def read_json_lines(data: bytes, base_uri: str, settings: SplitSettings) -> Iterator[Document]:
+def read_json_lines(data: bytes, base_uri: str, settings: SplitSettings) -> Iterator[ParsedDocument]:
     """The documents of JSON lines, blank lines left out."""
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if line.strip():
@@ -123,7 +123,7 @@ def is_corpus(value: object) -> bool:
 
 def read_corpus(
     value: list[Any], base_uri: str, settings: SplitSettings, modified_at: float | None = None
-) -> Iterator[Document]:
+) -> Iterator[ParsedDocument]:
     """The documents of a HippoRAG corpus: their ids are `id`, else `idx`, else their place in the list (from 0)."""
     for place, item in enumerate(value):
         named = isinstance(item, dict) and isinstance(item.get("idx"), int | str)
@@ -133,11 +133,11 @@ def read_corpus(
 
 def read_json_file(
     data: bytes, uri: str, settings: SplitSettings, modified_at: float | None = None, fallback_title: str = ""
-) -> Iterator[Document]:
+) -> Iterator[ParsedDocument]:
     """The document of a `.json` file under the file's URI, or those of a corpus under `<uri>#<idx>`."""
 
-    def aside(reason: str, skipped: bool, code: FailureCode = FailureCode.JSON) -> Document:
-        return Document(uri, fallback_title, modified_at=modified_at, error=reason, skipped=skipped, code=code)
+    def aside(reason: str, skipped: bool, code: FailureCode = FailureCode.JSON) -> ParsedDocument:
+        return ParsedDocument(uri, fallback_title, modified_at=modified_at, error=reason, skipped=skipped, code=code)
 
     try:
         value = parse_json(data)

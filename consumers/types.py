@@ -99,7 +99,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ParsedDocument:
     """A parsed document. `error` is set instead of passages where it could not be read; `skipped` says it was on purpose."""
 
     uri: str

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.support.large_graph import large_snapshot
-from cli.evaluation.questions import Question, read_questions
+from cli.evaluation.questions import EvalQuestion, read_questions
 from daemon.contract.query import QueryResponse
 from memory.encoder import make_encoder
 from memory.retrieval.modes import MODES
@@ -133,7 +133,7 @@ def _ask(daemon: Daemon, text: str, mode: str, **settings: Any) -> QueryResponse
     return QueryResponse.model_validate(daemon.ask("POST", "/v1/query", json=body))
 
 
-def _recalls(daemon: Daemon, questions: list[Question], mode: str, **settings: Any) -> NDArray[np.float64]:
+def _recalls(daemon: Daemon, questions: list[EvalQuestion], mode: str, **settings: Any) -> NDArray[np.float64]:
     """Shape (questions, len(KS))."""
     rows = []
     for question in questions:
@@ -142,7 +142,7 @@ def _recalls(daemon: Daemon, questions: list[Question], mode: str, **settings: A
     return np.array(rows)
 
 
-def _modes(daemon: Daemon, questions: list[Question], results: dict[str, Any]) -> str:
+def _modes(daemon: Daemon, questions: list[EvalQuestion], results: dict[str, Any]) -> str:
     """One row a mode, with the difference in recall@5 to hipporag2 and its 90 % interval."""
     found = {mode: _recalls(daemon, questions, mode) for mode in MODES}
     rows = []
@@ -169,7 +169,7 @@ def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _ablations(daemon: Daemon, questions: list[Question], results: dict[str, Any]) -> str:
+def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str, Any]) -> str:
     """The paper's Table 4 (without passage nodes) and Table 5 (weight of passages)."""
     settings: list[tuple[str, str, dict[str, Any]]] = [
         (mode, "passage_nodes = false", {"passage_nodes": False}) for mode in ("hipporag2", "fused")
@@ -201,7 +201,7 @@ def _at(k: int) -> str:
 # Time.
 
 
-def _latency(daemon: Daemon, questions: list[Question]) -> dict[str, Any]:
+def _latency(daemon: Daemon, questions: list[EvalQuestion]) -> dict[str, Any]:
     """Milliseconds by mode. A mark makes each question new, so that its encoding counts."""
     out: dict[str, Any] = {}
     for mode in MODES:
@@ -245,7 +245,7 @@ def _large(results: dict[str, Any]) -> str:
     context = QueryContext(snapshot, encoder, questions[0], RetrievalSettings())
     pagerank = MODES["fused"].rank(context).pagerank
     assert pagerank is not None
-    figures["igraph_prpack_ms"] = _by_igraph(snapshot.walk(OCCURRENCE_WEIGHTS).merged(), pagerank.reset)
+    figures["igraph_prpack_ms"] = _by_igraph(snapshot.adjacency(OCCURRENCE_WEIGHTS).merged(), pagerank.reset)
     rows.append(("the walk of `fused` by igraph's prpack", "", "", f"{figures['igraph_prpack_ms']:.1f}", ""))
     results["large"] = figures
     return (

@@ -15,21 +15,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.log.plan import SynonymRule
 from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText
+from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
 
 DIM = 384
-SETS = ("anywhere", "equal", "cone")
+SETS = ("anywhere", "equal", "cone", "groups", "cones")
 STEPS = ("fill", "rebuild", "halve")
 CONE_COSINE = 0.95
 """Between any two vectors of the cone, about."""
+
+GROUP_PHRASES = 190
+"""Equal vectors that are not yet crowded (`store.index.crowding`)."""
+
+WIDE_CONE_PHRASES, WIDE_CONE_COSINE = 10_000, 0.82
+"""The same of a cone that is nearly as wide as a pair of synonyms may be apart."""
 
 PASSAGE_TRIPLES = 50
 """Statements of a passage, each about two phrases of its own."""
 
 COMMIT_PASSAGES = 20
+LETTERS = str.maketrans("0123456789", "abcdefghij")
 
 
 def vectors(name: str, count: int) -> NDArray[np.float32]:
@@ -38,21 +44,46 @@ def vectors(name: str, count: int) -> NDArray[np.float32]:
     found = random.standard_normal((count, DIM)).astype(np.float32)
     if name == "equal":
         found[:] = found[0]
+    elif name == "groups":
+        found = found[np.arange(count) % -(-count // GROUP_PHRASES)]
     elif name == "cone":
-        axis = random.standard_normal(DIM)
-        found -= np.outer(found @ axis, axis / (axis @ axis)).astype(np.float32)
-        found *= (np.sqrt(1 - CONE_COSINE) / np.linalg.norm(found, axis=1))[:, None]
-        found += (np.sqrt(CONE_COSINE) * axis / np.linalg.norm(axis)).astype(np.float32)
+        _bend(found, random.standard_normal(DIM), CONE_COSINE)
+    elif name == "cones":
+        axes = -(-count // WIDE_CONE_PHRASES)
+        for first in range(axes):
+            found[first::axes] = _bend(found[first::axes], random.standard_normal(DIM), WIDE_CONE_COSINE)
     return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def _bend(found: NDArray[np.float32], axis: NDArray[np.float64], cosine: float) -> NDArray[np.float32]:
+    """Turns vectors, in place, towards `axis`, so that about `cosine` is between any two of them."""
+    found -= np.outer(found @ axis, axis / (axis @ axis)).astype(np.float32)
+    found *= (np.sqrt(1 - cosine) / np.linalg.norm(found, axis=1))[:, None]
+    found += (np.sqrt(cosine) * axis / np.linalg.norm(axis)).astype(np.float32)
+    return found
 
 
 def _open(folder: Path) -> Store:
     return Store(folder, EncoderIdentity("hostile", DIM), SynonymRule())
 
 
+def in_letters(number: int | str) -> str:
+    """Its digits as letters: phrases that differ in numbers alone are no synonyms."""
+    return str(number).translate(LETTERS)
+
+
+def row_of(phrase: str) -> int:
+    """The number that `in_letters` wrote as the second word of a phrase."""
+    return int("".join(str(ord(letter) - ord("a")) for letter in phrase.split()[1]))
+
+
+def _phrase(number: int) -> str:
+    return f"phrase {in_letters(number)}"
+
+
 def _document(number: int) -> tuple[Document, PassageText]:
     first = 2 * PASSAGE_TRIPLES * number
-    triples = tuple((f"phrase {first + 2 * i}", "near", f"phrase {first + 2 * i + 1}") for i in range(PASSAGE_TRIPLES))
+    triples = tuple((_phrase(first + 2 * i), "near", _phrase(first + 2 * i + 1)) for i in range(PASSAGE_TRIPLES))
     text = f"passage {number}"
     passage = PassageText(passage_id("", text), "", text)
     return Document(f"d{number}", "hostile", passages=(PassageRef(passage.id, {}, triples),)), passage
@@ -71,7 +102,7 @@ def fill(name: str, count: int, folder: Path) -> dict[str, Any]:
             batch = replace(
                 batch,
                 passage_vectors={passage.id: unit for passage in missing.passages},
-                phrase_vectors={phrase: every[int(phrase.split()[1])] for phrase in missing.phrases},
+                phrase_vectors={phrase: every[row_of(phrase)] for phrase in missing.phrases},
                 triple_vectors=dict.fromkeys(missing.triples, unit),
             )
             commit = time.process_time()

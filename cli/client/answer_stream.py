@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from cli.client.http import Client, RequestRefused, incompatible_answer, parse_answer
 from cli.errors import CommandError
-from cli.output import show, width
-from cli.text import clean
+from cli.output import print_lines, width
+from cli.text import terminal_safe
 from daemon.contract.ask import AskProgress, AskResponse
 from daemon.contract.client import EventStream
 from daemon.contract.routes import EVENT_STREAM, Route
@@ -23,10 +23,10 @@ def stream_answer(client: Client, body: Any, timeout_s: float) -> dict[str, Any]
             if event == "step":
                 _print_step(data)
             elif event == "text":
-                shown = _print_new_text(shown, clean(parse_answer(AskProgress, data).text))
+                shown = _print_new_text(shown, terminal_safe(parse_answer(AskProgress, data).text))
             elif event == "answer":
                 answer: dict[str, Any] = data
-                _print_new_text(shown, clean(parse_answer(AskResponse, data).answer))
+                _print_new_text(shown, terminal_safe(parse_answer(AskResponse, data).answer))
                 _write("\n")
                 return answer
             elif event == "problem":
@@ -36,7 +36,7 @@ def stream_answer(client: Client, body: Any, timeout_s: float) -> dict[str, Any]
 
 
 def _print_step(data: Any) -> None:
-    from cli.render.steps import event
+    from cli.render.steps import step_event_lines
     from daemon.contract.steps import parse_step_event
 
     try:
@@ -44,7 +44,7 @@ def _print_step(data: Any) -> None:
     except ValidationError as error:
         raise incompatible_answer(error) from None
     if told is not None:
-        show(event(told, width()))
+        print_lines(step_event_lines(told, width()))
 
 
 def _print_new_text(before: str, now: str) -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from cli.document_files import DocumentResult, ReadyDocument, RejectedDocument, read_file, read_lines
+from cli.document_files import DocumentResult, ReadyDocument, RejectedDocument, read_file, read_json_lines
 from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import Progress, note, print_json, progress, show
+from cli.output import Progress, print_json, print_lines, print_note, progress
 from cli.text import count
 from daemon.contract.routes import Route
 from daemon.contract.transfer import ImportResponse
@@ -52,7 +52,7 @@ def add(invocation: Invocation, files: tuple[Path, ...]) -> None:
 
     invocation.emit(answer, lambda: [text(f"{count(accepted, 'document')} added{_tail(uris)}")], wrap=False)
     if rejected:
-        note(f"{count(len(rejected), 'document')} could not be added.")
+        print_note(f"{count(len(rejected), 'document')} could not be added.")
         sys.exit(Exit.FAILED)
 
 
@@ -65,7 +65,9 @@ def _ready_documents(
 ) -> Iterator[ReadyDocument]:
     for path in files:
         shown.describe(f"reading {path}")
-        items: Iterator[DocumentResult] = read_lines(sys.stdin.buffer, "stdin") if str(path) == "-" else read_file(path)
+        items: Iterator[DocumentResult] = (
+            read_json_lines(sys.stdin.buffer, "stdin") if str(path) == "-" else read_file(path)
+        )
         for item in items:
             if isinstance(item, ReadyDocument):
                 yield item
@@ -75,7 +77,7 @@ def _ready_documents(
 
 def _reject(rejected: list[RejectedDocument], item: RejectedDocument) -> None:
     rejected.append(item)
-    note(f"{item.where}: {item.error}")
+    print_note(f"{item.where}: {item.error}")
 
 
 @click.command(name="import")
@@ -108,4 +110,4 @@ def import_(invocation: Invocation, file: Path) -> None:
 
     taken = parse_answer(ImportResponse, answer)
     skipped = f"; {count(taken.skipped, 'malformed triple')} skipped" if taken.skipped else ""
-    show([text(f"{count(taken.passages, 'passage')} and {count(taken.triples, 'triple')} imported{skipped}")])
+    print_lines([text(f"{count(taken.passages, 'passage')} and {count(taken.triples, 'triple')} imported{skipped}")])

@@ -9,7 +9,7 @@ import click
 
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import note, width
+from cli.output import print_note, width
 from cli.text import count
 from daemon.contract.documents import DocumentEntry, DocumentState
 from daemon.contract.routes import Route, document_path
@@ -49,11 +49,11 @@ def list_documents(invocation: Invocation, state: str | None, prefix: str | None
     with invocation.client() as client:
         documents = _list_all(client, {key: value for key, value in chosen.items() if value is not None})
     from cli.client.http import parse_answer
-    from cli.render.documents import documents as table
+    from cli.render.documents import document_lines
     from daemon.contract.documents import DocumentList
 
     whole = {"documents": documents}
-    invocation.emit(whole, lambda: table(parse_answer(DocumentList, whole).documents), wrap=False)
+    invocation.emit(whole, lambda: document_lines(parse_answer(DocumentList, whole).documents), wrap=False)
 
 
 def _list_all(client: "Client", chosen: Mapping[str, str]) -> list[Any]:
@@ -98,7 +98,7 @@ def show(invocation: Invocation, key: str, html: Path | None) -> None:
     from pydantic import TypeAdapter, ValidationError
 
     from cli.client.http import incompatible_answer
-    from cli.render.show import card
+    from cli.render.show import card_lines
     from daemon.contract.show import ShowResponse
 
     def lines() -> "list[Text]":
@@ -106,7 +106,7 @@ def show(invocation: Invocation, key: str, html: Path | None) -> None:
             thing: ShowResponse = TypeAdapter(ShowResponse).validate_python(answer)
         except ValidationError as error:
             raise incompatible_answer(error) from None
-        return card(thing, width())
+        return card_lines(thing, width())
 
     invocation.emit(answer, lines)
 
@@ -114,10 +114,10 @@ def show(invocation: Invocation, key: str, html: Path | None) -> None:
 def _draw_trace(invocation: Invocation, trace: Path, out: Path) -> None:
     """No daemon is asked: the file holds all of it."""
     from cli.render.lines import text
-    from cli.trace.page import page, read_trace
+    from cli.trace.page import read_trace, trace_page
 
     answer = read_trace(trace)
-    document = page(answer)
+    document = trace_page(answer)
     try:
         out.write_text(document, "utf-8")
     except OSError as error:
@@ -140,7 +140,7 @@ def rm(invocation: Invocation, uris: tuple[str, ...]) -> None:
     with invocation.client() as client:
         answer = client.call("DELETE", Route.DOCUMENTS, {"uris": [as_uri(uri) for uri in uris]})
     for uri in answer.get("missing_uris", []):
-        note(f"there is no document {uri}")
+        print_note(f"there is no document {uri}")
     from cli.render.lines import text
 
     removed, missing = int(answer.get("removed", 0)), int(answer.get("missing", 0))

@@ -95,9 +95,8 @@ def evaluate(
         return
     from cli.client.http import parse_answer
     from cli.evaluation.questions import read_questions
-    from cli.evaluation.scoring import evaluate as score
-    from cli.evaluation.scoring import evaluate_answers
-    from cli.render.evaluation import evaluation
+    from cli.evaluation.scoring import evaluate_answers, evaluate_retrieval
+    from cli.render.evaluation import evaluation_lines
 
     asked = read_questions(questions)
     chosen: list[str | None] = [*modes] if modes else [mode]
@@ -117,12 +116,12 @@ def evaluate(
             shown.advance()
             return said
 
-        results = score(asked, ks, ask, chosen)
+        results = evaluate_retrieval(asked, ks, ask, chosen)
         if answers:
             results = [results[0].model_copy(update={"answers": evaluate_answers(asked, reply)})]
     documents = [result.model_dump(mode="json") for result in results]
     whole = {"n": len(asked), "modes": documents} if modes else documents[0]
-    invocation.emit(whole, lambda: evaluation(results), wrap=False)
+    invocation.emit(whole, lambda: evaluation_lines(results), wrap=False)
 
 
 def _settings_text(answerer: str | None, steps: dict[str, Any]) -> dict[str, Any]:
@@ -144,8 +143,8 @@ def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[s
     from cli.client.http import parse_answer
     from cli.evaluation.continual import first_questions, segments
     from cli.evaluation.questions import read_questions
-    from cli.evaluation.scoring import evaluate as score
-    from cli.render.continual import continual
+    from cli.evaluation.scoring import evaluate_retrieval
+    from cli.render.continual import continual_lines
     from daemon.contract.routes import document_path
     from daemon.contract.show import ShowDocument
 
@@ -166,10 +165,10 @@ def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[s
             ]
 
         documents = all_documents(client)
-        cut = segments(documents, count)
-        questions = first_questions(asked, documents, cut[0], look)
+        parts = segments(documents, count)
+        questions = first_questions(asked, documents, parts[0], look)
         measured = []
-        for segment in cut:
+        for segment in parts:
             fixed = {"k": max(ks), "as_of": segment.as_of, **chosen}
             body = {key: value for key, value in fixed.items() if value}
 
@@ -179,11 +178,11 @@ def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[s
                     QueryResponse, client.call("POST", Route.QUERY, body | {"query": text}, timeout_s=AS_OF_TIMEOUT_S)
                 )
 
-            measured.append((segment, score(questions, ks, ask, [chosen["mode"]])[0]))
+            measured.append((segment, evaluate_retrieval(questions, ks, ask, [chosen["mode"]])[0]))
     rows = [
         {"segment": segment.number, "documents": segment.documents, "passages": segment.passages}
         | {key: value for key, value in result.model_dump(mode="json").items() if key in ("recall", "all", "took_ms")}
         for segment, result in measured
     ]
     whole = measured[-1][1].model_dump(mode="json") | {"segments": rows}
-    invocation.emit(whole, lambda: continual(measured, len(asked)), wrap=False)
+    invocation.emit(whole, lambda: continual_lines(measured, len(asked)), wrap=False)

@@ -12,7 +12,7 @@ import click
 
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import WRITE_BYTES, note, progress
+from cli.output import WRITE_BYTES, print_note, progress
 from cli.text import count, size
 from daemon.contract.routes import Route
 from daemon.contract.transfer import ExportFormat
@@ -38,7 +38,7 @@ def export(invocation: Invocation, file: Path, format_: str | None) -> None:
     The order depends on content alone. FILE appears when it is complete, or not at all. With `-`, standard output holds
     the export and nothing else, with or without --json.
     """
-    wanted = ExportFormat(format_) if format_ else format_of(file)
+    wanted = ExportFormat(format_) if format_ else export_format_of(file)
     lines = written = 0
     to_stdout = invocation.stdout_taken = str(file) == "-"
     with invocation.client() as client, progress("exporting") as shown:
@@ -62,7 +62,7 @@ def export(invocation: Invocation, file: Path, format_: str | None) -> None:
     invocation.emit(answer, lambda: [text(f"{_export_format(wanted, lines, written)}, in {file}")], wrap=False)
 
 
-def format_of(file: Path) -> ExportFormat:
+def export_format_of(file: Path) -> ExportFormat:
     """The format that a file's name asks for."""
     name = file.name.lower()
     if name.endswith((".graphmlz", ".graphml.gz")):
@@ -109,4 +109,4 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         try:
             temporary.unlink(missing_ok=True)
         except OSError as error:
-            note(f"{temporary} is left over: {error.strerror}")
+            print_note(f"{temporary} is left over: {error.strerror}")

@@ -71,34 +71,43 @@ def graph(
     if page is picture is exchanged is None:
         invocation.emit(answer, list)
         return
-    found = parse_answer(GraphResponse, answer)
-    if not found.nodes:
-        raise CommandError("the memory holds nothing that the question leads to.", hint=found.note)
+    neighbourhood = parse_answer(GraphResponse, answer)
+    if not neighbourhood.nodes:
+        raise CommandError("the memory holds nothing that the question leads to.", hint=neighbourhood.note)
     with progress("drawing"):
-        written = _write_file(found, page, picture, exchanged)
-    told = {"nodes": len(found.nodes), "edges": len(found.edges), "commit": found.commit, "files": written}
-    said = f"{count(len(found.nodes), 'node')}, {count(len(found.edges), 'edge')}, in {', '.join(written)}"
+        written = _write_file(neighbourhood, page, picture, exchanged)
+    told = {
+        "nodes": len(neighbourhood.nodes),
+        "edges": len(neighbourhood.edges),
+        "commit": neighbourhood.commit,
+        "files": written,
+    }
+    said = (
+        f"{count(len(neighbourhood.nodes), 'node')}, {count(len(neighbourhood.edges), 'edge')}, in {', '.join(written)}"
+    )
     invocation.emit(told, lambda: [line(said)], wrap=False)
 
 
-def _write_file(found: "GraphResponse", page: Path | None, picture: Path | None, exchanged: Path | None) -> list[str]:
+def _write_file(
+    neighbourhood: "GraphResponse", page: Path | None, picture: Path | None, exchanged: Path | None
+) -> list[str]:
     """Writes each file that is asked for, whole or not at all; returns where."""
     from cli.graph.graphml import as_igraph, graphml
     from cli.graph.layout import node_positions
 
-    whole = as_igraph(found)
+    whole = as_igraph(neighbourhood)
     made: list[tuple[Path, bytes]] = []
     if exchanged is not None:
         made.append((exchanged, graphml(whole)))
-    spots = node_positions(whole) if page is not None or picture is not None else []
+    positions = node_positions(whole) if page is not None or picture is not None else []
     if picture is not None:
         from cli.graph.png import png
 
-        made.append((picture, png(found, spots)))
+        made.append((picture, png(neighbourhood, positions)))
     if page is not None:
         from cli.graph.page import html
 
-        made.append((page, html(found, spots).encode()))
+        made.append((page, html(neighbourhood, positions).encode()))
     for path, content in made:
         with atomic_file(path) as stream:
             stream.write(content)

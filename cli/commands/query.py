@@ -12,7 +12,7 @@ import click
 
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import show, width
+from cli.output import print_lines, width
 from cli.retrieval_options import mode_option, settings_option
 from daemon.contract.ask import STEPS_MAX, AskResponse, Investigation
 from daemon.contract.base import TIMEOUT_MAX_S
@@ -90,9 +90,9 @@ def query(
     with invocation.client() as client:
         answer = client.call("POST", Route.QUERY, body)
     from cli.client.http import parse_answer
-    from cli.render.query import query as page
+    from cli.render.query import query_lines
 
-    invocation.emit(answer, lambda: page(parse_answer(QueryResponse, answer), width()))
+    invocation.emit(answer, lambda: query_lines(parse_answer(QueryResponse, answer), width()))
 
 
 def step_options(command: Command) -> Command:
@@ -190,18 +190,17 @@ def ask(invocation: Invocation, /, text: str, k: int, name: str | None, trace: P
     if trace is not None and not trace.absolute().parent.is_dir():
         raise click.UsageError(f"--trace {trace}: there is no directory {trace.absolute().parent}.")
     from cli.client.http import parse_answer
-    from cli.render.ask import ask as page
-    from cli.render.ask import evidence
+    from cli.render.ask import answer_lines, evidence_lines
 
     with invocation.client() as client:
         if not invocation.json and sys.stdout.isatty():
             from cli.client.answer_stream import stream_answer
 
             answer = stream_answer(client, body, answer_timeout_s(chosen))
-            show(evidence(parse_answer(AskResponse, answer), width()))
+            print_lines(evidence_lines(parse_answer(AskResponse, answer), width()))
         else:
             answer = client.call("POST", Route.ASK, body, timeout_s=answer_timeout_s(chosen))
-            invocation.emit(answer, lambda: page(parse_answer(AskResponse, answer), width()))
+            invocation.emit(answer, lambda: answer_lines(parse_answer(AskResponse, answer), width()))
     if trace is not None:
         _write_trace(trace, answer)
 

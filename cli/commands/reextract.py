@@ -7,11 +7,11 @@ import click
 
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import note, progress
+from cli.output import print_note, progress
 from daemon.contract.routes import Route
 from daemon.contract.status import ExtractionResponse
 
-POLL_INTERVAL_S = 0.5
+EXTRACTION_POLL_INTERVAL_S = 0.5
 
 
 @click.command()
@@ -48,9 +48,9 @@ def _run(invocation: Invocation, route: Route, no_wait: bool) -> None:
         if not no_wait:
             answer = _wait_until_read(client, first, answer)
     last = parse_answer(ExtractionResponse, answer)
-    from cli.render.extraction import extraction
+    from cli.render.extraction import extraction_lines
 
-    invocation.emit({**answer, "requeued": first.requeued}, lambda: extraction(last, first.requeued))
+    invocation.emit({**answer, "requeued": first.requeued}, lambda: extraction_lines(last, first.requeued))
     if last.error:
         raise CommandError(f"reading stopped: {last.error}")
 
@@ -68,9 +68,9 @@ def _wait_until_read(client: Any, first: ExtractionResponse, answer: Any) -> Any
                 shown.advance(left - now.waiting)
                 left = now.waiting
             if now.waiting_for != told and now.waiting_for is not None:
-                note(f"waiting: {now.waiting_for}")
+                print_note(f"waiting: {now.waiting_for}")
             told = now.waiting_for
             if not now.waiting or (first.running and not now.running):
                 return answer
-            time.sleep(POLL_INTERVAL_S)
+            time.sleep(EXTRACTION_POLL_INTERVAL_S)
             answer = client.call("GET", Route.EXTRACTION)

@@ -5,7 +5,7 @@ import re
 import click
 
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import note, width
+from cli.output import print_note, width
 from cli.text import count
 from daemon.contract.routes import Route
 from daemon.contract.sessions import SESSION_PATTERN, SessionList
@@ -57,7 +57,7 @@ def remove_sessions(invocation: Invocation, names: tuple[str, ...]) -> None:
     with invocation.client() as client:
         answer = client.call("DELETE", Route.SESSIONS, {"names": list(names)})
     for name in answer.get("missing", []):
-        note(f"there is no session {name}")
+        print_note(f"there is no session {name}")
     from cli.render.lines import text
 
     invocation.emit(answer, lambda: [text(f"{count(int(answer.get('removed', 0)), 'session')} removed")])

@@ -12,13 +12,13 @@ import click
 
 from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import Progress, note, print_json, progress, show
+from cli.output import Progress, print_json, print_lines, print_note, progress
 from daemon.contract.base import TIMEOUT_MAX_S
 from daemon.contract.client import EventStream
 from daemon.contract.routes import EVENT_STREAM, Route
 from daemon.contract.status import Event, Status
 
-POLL_INTERVAL_S = 0.5
+PROGRESS_POLL_INTERVAL_S = 0.5
 
 
 class _Seconds(click.FloatRange):
@@ -64,9 +64,9 @@ def wait(invocation: Invocation, timeout_s: float | None) -> None:
                 # A daemon that is still starting has read none of its sources: that is part of the wait.
                 if failure.problem is None or failure.problem.get("status") != 503:
                     raise
-                if left is not None and left <= POLL_INTERVAL_S:
+                if left is not None and left <= PROGRESS_POLL_INTERVAL_S:
                     raise CommandError(failure.message, Exit.TIMED_OUT, problem=failure.problem) from None
-                time.sleep(POLL_INTERVAL_S)
+                time.sleep(PROGRESS_POLL_INTERVAL_S)
     _emit_status(invocation, answer)
 
 
@@ -90,7 +90,7 @@ def _describe_progress(invocation: Invocation, shown: Progress, done: threading.
 
     try:
         with invocation.client() as client:
-            while not done.wait(POLL_INTERVAL_S):
+            while not done.wait(PROGRESS_POLL_INTERVAL_S):
                 shown.describe(waiting_line(parse_answer(Status, client.call("GET", Route.STATUS, patience_s=0))))
     except CommandError:
         return  # the request that is waited for tells what is wrong
@@ -106,7 +106,7 @@ def watch(invocation: Invocation) -> None:
         stream = EventStream()
         for _, data in filter(None, map(stream.read_line, response.iter_lines())):
             if not isinstance(data, dict):
-                note("hippod sent an event that is not understood.")
+                print_note("hippod sent an event that is not understood.")
             elif invocation.json:
                 print_json(data, one_line=True)
             else:
@@ -116,13 +116,13 @@ def watch(invocation: Invocation) -> None:
 
 def _print_event(data: dict[str, object]) -> None:
     from cli.client.http import parse_answer
-    from cli.render.events import event
+    from cli.render.events import event_line
 
-    show([event(parse_answer(Event, data))], wrap=False)
+    print_lines([event_line(parse_answer(Event, data))], wrap=False)
 
 
 def _emit_status(invocation: Invocation, answer: dict[str, object]) -> None:
     from cli.client.http import parse_answer
-    from cli.render.status import status as page
+    from cli.render.status import status_lines
 
-    invocation.emit(answer, lambda: page(parse_answer(Status, answer)), wrap=False)
+    invocation.emit(answer, lambda: status_lines(parse_answer(Status, answer)), wrap=False)

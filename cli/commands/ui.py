@@ -7,7 +7,7 @@ import click
 
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import note, print_json
+from cli.output import print_json, print_note
 from daemon.contract.routes import Route
 
 
@@ -52,6 +52,6 @@ def _open_browser(url: str) -> None:
     import webbrowser
 
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        note("No desktop was found: open the address yourself.")
+        print_note("No desktop was found: open the address yourself.")
     elif not webbrowser.open(url):
-        note("No browser could be opened: open the address yourself.")
+        print_note("No browser could be opened: open the address yourself.")

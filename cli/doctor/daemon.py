@@ -10,7 +10,7 @@ from pathlib import Path
 from cli.client.address import SOCKET_BYTES, Address
 from cli.client.http import Client, parse_answer
 from cli.errors import CommandError, Exit
-from cli.text import count, cut, duration, one_line, size
+from cli.text import count, duration, one_line, size, truncate
 from daemon.contract.documents import DocumentList, DocumentState
 from daemon.contract.finding import ASK_ROOT, Finding, guarded
 from daemon.contract.routes import Route
@@ -148,7 +148,7 @@ def documents(client: Client, status: Status) -> Finding:
         return Finding("documents", "ok", f"{said}, none failed")
     listed = client.call("GET", Route.DOCUMENTS, params={"state": DocumentState.FAILED.value, "limit": 1})
     first = next(iter(parse_answer(DocumentList, listed).documents), None)
-    example = f", such as {cut(first.uri, 200)}: {cut(first.error or 'no reason', 200)}" if first else ""
+    example = f", such as {truncate(first.uri, 200)}: {truncate(first.error or 'no reason', 200)}" if first else ""
     hint = "`hippoctl ls --state failed` lists them, `hippoctl retry` tries them again"
     return Finding("documents", "warn", f"{said}, {status.failed:,} failed{example}", hint)
 

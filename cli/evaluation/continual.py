@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cli.errors import CommandError
-from cli.evaluation.questions import Question
+from cli.evaluation.questions import EvalQuestion
 from daemon.contract.documents import DocumentEntry
 from daemon.contract.query import RankedPassage
 
@@ -58,8 +58,8 @@ def _steps(documents: Sequence[DocumentEntry]) -> list[tuple[datetime, int, int]
 
 
 def first_questions(
-    questions: Sequence[Question], documents: Sequence[DocumentEntry], first: Segment, look: AskAsOf
-) -> list[Question]:
+    questions: Sequence[EvalQuestion], documents: Sequence[DocumentEntry], first: Segment, look: AskAsOf
+) -> list[EvalQuestion]:
     """The questions whose whole gold had come with the first segment. `CommandError` where there is none."""
     limit = datetime.fromisoformat(first.as_of) if first.as_of is not None else None
     there: list[RankedPassage] = []

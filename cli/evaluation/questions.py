@@ -13,7 +13,7 @@ from daemon.contract.query import RankedPassage
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class EvalQuestion:
     """A question and what answers it: passages by their text, or documents by the end of their URI."""
 
     text: str
@@ -34,7 +34,7 @@ class Question:
         return len(self.passages) + len(self.documents)
 
 
-def read_questions(path: Path) -> list[Question]:
+def read_questions(path: Path) -> list[EvalQuestion]:
     """The questions in a file. `CommandError` names the first entry that is none."""
     try:
         entries = json.loads(path.read_text("utf-8-sig"))
@@ -49,16 +49,16 @@ def read_questions(path: Path) -> list[Question]:
     return [_question(entry, f"{path}[{number}]") for number, entry in enumerate(entries, 1)]
 
 
-def _question(entry: Any, where: str) -> Question:
+def _question(entry: Any, where: str) -> EvalQuestion:
     if not isinstance(entry, dict) or not isinstance(entry.get("question"), str) or not entry["question"].strip():
         raise CommandError(f"{where} has no `question`.")
     try:
         if "documents" in entry:
-            question = Question(
+            question = EvalQuestion(
                 entry["question"], documents=frozenset(map(_path, entry["documents"])), answers=_answers(entry)
             )
         else:
-            question = Question(
+            question = EvalQuestion(
                 entry["question"], passages=frozenset(map(_same, _paragraphs(entry))), answers=_answers(entry)
             )
     except (TypeError, KeyError, AttributeError, IndexError, ValueError) as error:

@@ -6,7 +6,7 @@ from statistics import fmean, quantiles
 
 from cli.errors import CommandError, Exit
 from cli.evaluation.answer_scores import exact, f1
-from cli.evaluation.questions import Question
+from cli.evaluation.questions import EvalQuestion
 from daemon.contract.ask import AskResponse
 from daemon.contract.evaluation import AnswerScores, EvalResponse, FilterStatistics, Percentiles, QuestionScore
 from daemon.contract.query import QueryResponse
@@ -26,7 +26,7 @@ class _Tally:
     """How many triples each query was linked to, and how many recognition memory kept."""
     unfiltered: int = 0
 
-    def add(self, question: Question, answer: QueryResponse) -> None:
+    def add(self, question: EvalQuestion, answer: QueryResponse) -> None:
         self.mode = answer.mode
         self.times.append(answer.took_ms)
         if answer.note is not None and answer.note.startswith("unfiltered"):
@@ -56,8 +56,8 @@ class _Tally:
         return FilterStatistics(queries=len(self.linked), kept=share, emptied=emptied, unfiltered=self.unfiltered)
 
 
-def evaluate(
-    questions: Sequence[Question], ks: Sequence[int], ask: AskQuestion, modes: Sequence[str | None]
+def evaluate_retrieval(
+    questions: Sequence[EvalQuestion], ks: Sequence[int], ask: AskQuestion, modes: Sequence[str | None]
 ) -> list[EvalResponse]:
     """Recall@k (share of gold found, mean over questions), share of questions with all gold, and the daemon's times.
 
@@ -73,7 +73,7 @@ def evaluate(
     return [tally.result() for tally in tallies]
 
 
-def evaluate_answers(questions: Sequence[Question], ask: Callable[[str], AskResponse]) -> AnswerScores:
+def evaluate_answers(questions: Sequence[EvalQuestion], ask: Callable[[str], AskResponse]) -> AnswerScores:
     """Exact match and token F1 of the short answers, over the questions whose answers are known, and what they took.
 
     A question that the daemon cannot answer (the model fails) counts as 0, and is told; where none is answered the last
@@ -115,7 +115,7 @@ def evaluate_answers(questions: Sequence[Question], ask: Callable[[str], AskResp
     )
 
 
-def _score_question(question: Question, said: AskResponse) -> QuestionScore:
+def _score_question(question: EvalQuestion, said: AskResponse) -> QuestionScore:
     return QuestionScore(
         question=question.text,
         short=said.short,
@@ -130,7 +130,7 @@ def _score_question(question: Question, said: AskResponse) -> QuestionScore:
     )
 
 
-def _failed_question(question: Question, error: CommandError) -> QuestionScore:
+def _failed_question(question: EvalQuestion, error: CommandError) -> QuestionScore:
     return QuestionScore(
         question=question.text,
         short="",

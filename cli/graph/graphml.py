@@ -16,36 +16,38 @@ _UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 """What XML 1.0 cannot hold, not even escaped."""
 
 
-def as_igraph(found: GraphResponse) -> "igraph.Graph":
+def as_igraph(neighbourhood: GraphResponse) -> "igraph.Graph":
     """Vertices and edges with what is known of them, named as in `hippoctl export --format graphml`."""
     import igraph
 
-    at = {node.id: number for number, node in enumerate(found.nodes)}
-    graph = igraph.Graph(n=len(at), edges=[(at[edge.source], at[edge.target]) for edge in found.edges])
-    graph["query"], graph["commit"] = _plain(found.query or ""), found.commit
+    at = {node.id: number for number, node in enumerate(neighbourhood.nodes)}
+    graph = igraph.Graph(n=len(at), edges=[(at[edge.source], at[edge.target]) for edge in neighbourhood.edges])
+    graph["query"], graph["commit"] = _plain(neighbourhood.query or ""), neighbourhood.commit
     nodes, edges = graph.vs, graph.es
-    nodes["name"] = [_plain(node.id.partition(":")[2]) for node in found.nodes]
-    nodes["kind"] = [node.kind for node in found.nodes]
-    nodes["title"] = [_plain(node.text) if node.kind == "passage" else "" for node in found.nodes]
-    nodes["text"] = [_plain((node.excerpt or "") if node.kind == "passage" else node.text) for node in found.nodes]
-    nodes["document"] = [_plain(node.document or "") for node in found.nodes]
-    nodes["mass"] = [node.mass or 0.0 for node in found.nodes]
-    nodes["reset"] = [node.reset or 0.0 for node in found.nodes]
-    nodes["rank"] = [node.rank or 0 for node in found.nodes]
-    edges["type"] = [edge.type for edge in found.edges]
-    edges["weight"] = [edge.weight for edge in found.edges]
+    nodes["name"] = [_plain(node.id.partition(":")[2]) for node in neighbourhood.nodes]
+    nodes["kind"] = [node.kind for node in neighbourhood.nodes]
+    nodes["title"] = [_plain(node.text) if node.kind == "passage" else "" for node in neighbourhood.nodes]
+    nodes["text"] = [
+        _plain((node.excerpt or "") if node.kind == "passage" else node.text) for node in neighbourhood.nodes
+    ]
+    nodes["document"] = [_plain(node.document or "") for node in neighbourhood.nodes]
+    nodes["mass"] = [node.mass or 0.0 for node in neighbourhood.nodes]
+    nodes["reset"] = [node.reset or 0.0 for node in neighbourhood.nodes]
+    nodes["rank"] = [node.rank or 0 for node in neighbourhood.nodes]
+    edges["type"] = [edge.type for edge in neighbourhood.edges]
+    edges["weight"] = [edge.weight for edge in neighbourhood.edges]
     edges["triples"] = [
         "; ".join(_plain(f"{each.subject} · {each.predicate} · {each.object}") for each in edge.triples)
-        for edge in found.edges
+        for edge in neighbourhood.edges
     ]
-    on = on_paths(found)
-    edges["path"] = [ends(edge) in on for edge in found.edges]
+    on = on_paths(neighbourhood)
+    edges["path"] = [ends(edge) in on for edge in neighbourhood.edges]
     return graph
 
 
-def on_paths(found: GraphResponse) -> set[frozenset[str]]:
+def on_paths(neighbourhood: GraphResponse) -> set[frozenset[str]]:
     """The pairs of nodes that a path steps between."""
-    return {frozenset(pair) for path in found.paths for pair in pairwise(path.nodes)}
+    return {frozenset(pair) for path in neighbourhood.paths for pair in pairwise(path.nodes)}
 
 
 def ends(edge: GraphEdge) -> frozenset[str]:

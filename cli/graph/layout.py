@@ -5,25 +5,25 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cli.text import cut, one_line
+from cli.text import one_line, truncate
 from daemon.contract.graph import GraphNode, GraphResponse
 
 if TYPE_CHECKING:
     import igraph
 
-NODES = {"phrase": "#3b6ea8", "passage": "#c2702e"}
-EDGES = {"relation": "#5a6673", "synonym": "#3f9265", "context": "#d8cbbb"}
-PATH = "#c1272d"
+NODE_COLOURS = {"phrase": "#3b6ea8", "passage": "#c2702e"}
+EDGE_COLOURS = {"relation": "#5a6673", "synonym": "#3f9265", "context": "#d8cbbb"}
+PATH_COLOUR = "#c1272d"
 """Colours that are told apart by lightness too; kinds also differ in shape, and edges in dashes."""
-LABELS = 40
+MAX_LABELS = 40
 """Nodes that are named, those of most PageRank; more names would cover each other."""
-LABEL_CHARS = 36
-STEPS = 400
+MAX_LABEL_CHARS = 36
+LAYOUT_ITERATIONS = 400
 
-Position = tuple[float, float]
+Coordinates = tuple[float, float]
 
 
-def node_positions(graph: "igraph.Graph") -> list[Position]:
+def node_positions(graph: "igraph.Graph") -> list[Coordinates]:
     """Where each node is, both coordinates from 0 to 1; the same graph always looks the same."""
     import igraph
 
@@ -31,7 +31,7 @@ def node_positions(graph: "igraph.Graph") -> list[Position]:
         return [(0.5, 0.5)] * graph.vcount()
     igraph.set_random_number_generator(random.Random(0))
     try:
-        layout = graph.layout_fruchterman_reingold(niter=STEPS)
+        layout = graph.layout_fruchterman_reingold(niter=LAYOUT_ITERATIONS)
     finally:
         igraph.set_random_number_generator(random)
     axes = [_scaled([point[axis] for point in layout]) for axis in (0, 1)]
@@ -43,18 +43,18 @@ def _scaled(values: Sequence[float]) -> list[float]:
     return [(value - least) / (most - least) if most > least else 0.5 for value in values]
 
 
-def node_sizes(found: GraphResponse, smallest: float, largest: float) -> list[float]:
+def node_sizes(neighbourhood: GraphResponse, smallest: float, largest: float) -> list[float]:
     """A radius for each node: its area grows with its PageRank, or, where no query was asked, with its number of edges."""
-    weights = [node.mass if node.mass is not None else float(node.links) for node in found.nodes]
+    weights = [node.mass if node.mass is not None else float(node.links) for node in neighbourhood.nodes]
     most = max(weights, default=0.0) or 1.0
     return [smallest + (largest - smallest) * math.sqrt(weight / most) for weight in weights]
 
 
-def labelled_nodes(found: GraphResponse) -> dict[int, str]:
+def labelled_nodes(neighbourhood: GraphResponse) -> dict[int, str]:
     """The nodes that are named, by their place in the list, and what is written beside them."""
-    by_size = sorted(range(len(found.nodes)), key=node_sizes(found, 0.0, 1.0).__getitem__, reverse=True)
-    return {at: label(found.nodes[at]) for at in by_size[:LABELS]}
+    by_size = sorted(range(len(neighbourhood.nodes)), key=node_sizes(neighbourhood, 0.0, 1.0).__getitem__, reverse=True)
+    return {at: label(neighbourhood.nodes[at]) for at in by_size[:MAX_LABELS]}
 
 
 def label(node: GraphNode) -> str:
-    return cut(one_line(node.text), LABEL_CHARS) or node.kind
+    return truncate(one_line(node.text), MAX_LABEL_CHARS) or node.kind

@@ -7,17 +7,17 @@ content policy forbids it to load or send anything.
 from typing import TYPE_CHECKING, Any
 
 from cli.graph.graphml import ends, on_paths
-from cli.graph.layout import EDGES, NODES, PATH, Position, labelled_nodes, node_sizes
-from cli.text import cut, one_line
+from cli.graph.layout import EDGE_COLOURS, NODE_COLOURS, PATH_COLOUR, Coordinates, labelled_nodes, node_sizes
+from cli.text import one_line, truncate
 from daemon.contract.graph import GraphEdge, GraphNode, GraphResponse
 
 if TYPE_CHECKING:
     from bokeh.models.renderers import DataRenderer
     from bokeh.plotting import figure
 
-MAX_LISTED = 300
+MAX_TITLE_CHARS = 300
 """Characters of one text in a tooltip or the list."""
-TEMPLATE = """
+PAGE_TEMPLATE = """
 {% block preamble %}
 <meta http-equiv="Content-Security-Policy"
  content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:">
@@ -50,29 +50,29 @@ TEMPLATE = """
 """
 
 
-def html(found: GraphResponse, spots: list[Position]) -> str:
+def html(neighbourhood: GraphResponse, positions: list[Coordinates]) -> str:
     """The file's text."""
     # Only here and below: Bokeh comes with numpy, and hippoctl is to start fast.
     from bokeh.embed import file_html
     from bokeh.resources import INLINE
 
-    heading = cut(one_line(found.query or found.centre or ""), MAX_LISTED)
+    heading = truncate(one_line(neighbourhood.query or neighbourhood.centre or ""), MAX_TITLE_CHARS)
     return file_html(
-        _plot(found, spots),
+        _plot(neighbourhood, positions),
         INLINE,
         title=heading,
-        template=TEMPLATE,
+        template=PAGE_TEMPLATE,
         template_variables={
             "heading": heading,
-            "summary": f"{len(found.nodes)} nodes and {len(found.edges)} of the {found.edges_between} edges between them, "
-            f"as of commit {found.commit}",
-            "passages": _passages(found),
-            "heaviest": _heaviest(found),
+            "summary": f"{len(neighbourhood.nodes)} nodes and {len(neighbourhood.edges)} of the "
+            f"{neighbourhood.edges_between} edges between them, as of commit {neighbourhood.commit}",
+            "passages": _passages(neighbourhood),
+            "heaviest": _heaviest(neighbourhood),
         },
     )
 
 
-def _plot(found: GraphResponse, spots: list[Position]) -> "figure":
+def _plot(neighbourhood: GraphResponse, positions: list[Coordinates]) -> "figure":
     from bokeh.models import ColumnDataSource, HoverTool
     from bokeh.plotting import figure
 
@@ -81,19 +81,19 @@ def _plot(found: GraphResponse, spots: list[Position]) -> "figure":
     )
     plot.axis.visible = plot.grid.visible = False
     plot.toolbar.logo = None
-    at = {node.id: spot for node, spot in zip(found.nodes, spots, strict=True)}
-    on = on_paths(found)
+    at = {node.id: spot for node, spot in zip(neighbourhood.nodes, positions, strict=True)}
+    on = on_paths(neighbourhood)
     edges: list[DataRenderer] = []
     for kind, dash, width in (("context", "solid", 1.0), ("synonym", "dashed", 1.2), ("relation", "solid", 1.6)):
-        of_kind = [edge for edge in found.edges if edge.type == kind and ends(edge) not in on]
-        edges.append(_lines(plot, of_kind, at, EDGES[kind], dash, width, kind))
-    lit = [edge for edge in found.edges if ends(edge) in on]
-    edges.append(_lines(plot, lit, at, PATH, "solid", 4.0, "path"))
-    radii = node_sizes(found, 3.0, 20.0)
+        of_kind = [edge for edge in neighbourhood.edges if edge.type == kind and ends(edge) not in on]
+        edges.append(_lines(plot, of_kind, at, EDGE_COLOURS[kind], dash, width, kind))
+    lit = [edge for edge in neighbourhood.edges if ends(edge) in on]
+    edges.append(_lines(plot, lit, at, PATH_COLOUR, "solid", 4.0, "path"))
+    radii = node_sizes(neighbourhood, 3.0, 20.0)
     nodes: list[DataRenderer] = []
     for kind, marker in (("phrase", "circle"), ("passage", "square")):
-        numbers = [number for number, node in enumerate(found.nodes) if node.kind == kind]
-        chosen = [found.nodes[number] for number in numbers]
+        numbers = [number for number, node in enumerate(neighbourhood.nodes) if node.kind == kind]
+        chosen = [neighbourhood.nodes[number] for number in numbers]
         source = ColumnDataSource(
             {
                 "x": [at[node.id][0] for node in chosen],
@@ -104,9 +104,9 @@ def _plot(found: GraphResponse, spots: list[Position]) -> "figure":
                 "more": [_shortened(f"{node.document or ''} {node.excerpt or ''}") for node in chosen],
             }
         )
-        style: dict[str, Any] = {"fill_color": NODES[kind], "line_color": "white", "legend_label": kind}
+        style: dict[str, Any] = {"fill_color": NODE_COLOURS[kind], "line_color": "white", "legend_label": kind}
         nodes.append(plot.scatter("x", "y", size="size", marker=marker, source=source, **style))
-    _names(plot, found, at, radii)
+    _names(plot, neighbourhood, at, radii)
     plot.add_tools(HoverTool(renderers=edges, tooltips=_tip("@type, weight @weight", "@triples"), line_policy="interp"))
     plot.add_tools(HoverTool(renderers=nodes, tooltips=_tip("@text", "@said", "@more")))
     plot.legend.location, plot.legend.click_policy = "top_left", "hide"
@@ -120,7 +120,7 @@ def _tip(*lines: str) -> str:
 
 
 def _lines(
-    plot: "figure", edges: list[GraphEdge], at: dict[str, Position], colour: str, dash: str, width: float, kind: str
+    plot: "figure", edges: list[GraphEdge], at: dict[str, Coordinates], colour: str, dash: str, width: float, kind: str
 ) -> "DataRenderer":
     from bokeh.models import ColumnDataSource
 
@@ -140,15 +140,15 @@ def _lines(
     return plot.multi_line("xs", "ys", source=source, **style)
 
 
-def _names(plot: "figure", found: GraphResponse, at: dict[str, Position], radii: list[float]) -> None:
+def _names(plot: "figure", neighbourhood: GraphResponse, at: dict[str, Coordinates], radii: list[float]) -> None:
     from bokeh.models import ColumnDataSource
 
-    names = labelled_nodes(found)
-    spots = [at[found.nodes[number].id] for number in names]
+    names = labelled_nodes(neighbourhood)
+    positions = [at[neighbourhood.nodes[number].id] for number in names]
     source = ColumnDataSource(
         {
-            "x": [x for x, _ in spots],
-            "y": [-y for _, y in spots],
+            "x": [x for x, _ in positions],
+            "y": [-y for _, y in positions],
             "name": list(names.values()),
             "off": [radii[number] + 4 for number in names],
         }
@@ -157,21 +157,21 @@ def _names(plot: "figure", found: GraphResponse, at: dict[str, Position], radii:
     plot.text("x", "y", text="name", x_offset="off", source=source, text_baseline="middle", **style)
 
 
-def _passages(found: GraphResponse) -> list[dict[str, str]]:
-    nodes = {node.id: node for node in found.nodes}
+def _passages(neighbourhood: GraphResponse) -> list[dict[str, str]]:
+    nodes = {node.id: node for node in neighbourhood.nodes}
     paths = {
         path.passage: f"{' → '.join(_shortened(nodes[each].text) for each in path.nodes)} ({path.share:.0%} of its score)"
-        for path in found.paths
+        for path in neighbourhood.paths
     }
-    ranked = sorted((node for node in found.nodes if node.rank is not None), key=lambda node: node.rank or 0)
+    ranked = sorted((node for node in neighbourhood.nodes if node.rank is not None), key=lambda node: node.rank or 0)
     return [
         {"title": _shortened(node.text), "document": _shortened(node.document or ""), "path": paths.get(node.id, "")}
         for node in ranked
     ]
 
 
-def _heaviest(found: GraphResponse) -> list[dict[str, str]]:
-    chosen = [found.nodes[number] for number in labelled_nodes(found)]
+def _heaviest(neighbourhood: GraphResponse) -> list[dict[str, str]]:
+    chosen = [neighbourhood.nodes[number] for number in labelled_nodes(neighbourhood)]
     return [{"text": _shortened(node.text), "kind": node.kind, "said": _tooltip_text(node)} for node in chosen]
 
 
@@ -180,4 +180,4 @@ def _tooltip_text(node: GraphNode) -> str:
 
 
 def _shortened(text: str) -> str:
-    return cut(one_line(text), MAX_LISTED)
+    return truncate(one_line(text), MAX_TITLE_CHARS)

@@ -6,8 +6,8 @@ from typing import Any
 from PIL import Image, ImageDraw, ImageFont
 
 from cli.graph.graphml import ends, on_paths
-from cli.graph.layout import EDGES, NODES, PATH, Position, labelled_nodes, node_sizes
-from cli.text import cut, one_line
+from cli.graph.layout import EDGE_COLOURS, NODE_COLOURS, PATH_COLOUR, Coordinates, labelled_nodes, node_sizes
+from cli.text import one_line, truncate
 from daemon.contract.graph import GraphResponse
 
 WIDTH, HEIGHT = 1600, 1200
@@ -18,21 +18,21 @@ FONTS = ("NotoSans-Regular.ttf", "DejaVuSans.ttf")
 TEXT_COLOUR, BACKGROUND, HALO = "#1d2329", "#ffffff", "#ffffff"
 
 
-def png(found: GraphResponse, spots: list[Position]) -> bytes:
+def png(neighbourhood: GraphResponse, positions: list[Coordinates]) -> bytes:
     """The file's bytes."""
     image = Image.new("RGB", (WIDTH * SUPERSAMPLING, HEIGHT * SUPERSAMPLING), BACKGROUND)
     draw = ImageDraw.Draw(image)
-    at = {node.id: _pixel(spot) for node, spot in zip(found.nodes, spots, strict=True)}
-    _edges(draw, found, at)
-    radii = node_sizes(found, 3.0, 22.0)
-    for node, radius in zip(found.nodes, radii, strict=True):
+    at = {node.id: _pixel(spot) for node, spot in zip(neighbourhood.nodes, positions, strict=True)}
+    _edges(draw, neighbourhood, at)
+    radii = node_sizes(neighbourhood, 3.0, 22.0)
+    for node, radius in zip(neighbourhood.nodes, radii, strict=True):
         (x, y), r = at[node.id], radius * SUPERSAMPLING
         shape: Any = draw.rectangle if node.kind == "passage" else draw.ellipse
-        shape((x - r, y - r, x + r, y + r), fill=NODES[node.kind], outline=HALO, width=SUPERSAMPLING)
-    names = labelled_nodes(found)
+        shape((x - r, y - r, x + r, y + r), fill=NODE_COLOURS[node.kind], outline=HALO, width=SUPERSAMPLING)
+    names = labelled_nodes(neighbourhood)
     font = _font(15)
     for number in reversed(names):
-        (x, y), r = at[found.nodes[number].id], radii[number] * SUPERSAMPLING
+        (x, y), r = at[neighbourhood.nodes[number].id], radii[number] * SUPERSAMPLING
         words: dict[str, Any] = {"fill": TEXT_COLOUR, "stroke_width": 2 * SUPERSAMPLING, "stroke_fill": HALO}
         # A name near the right edge stands left of its node.
         side = (
@@ -41,31 +41,36 @@ def png(found: GraphResponse, spots: list[Position]) -> bytes:
             else ("rm", x - r - 4 * SUPERSAMPLING)
         )
         draw.text((side[1], y), names[number], font=font, anchor=side[0], **words)
-    _legend(draw, found)
+    _legend(draw, neighbourhood)
     out = io.BytesIO()
     image.resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS).save(out, "PNG", optimize=True)
     return out.getvalue()
 
 
-def _edges(draw: ImageDraw.ImageDraw, found: GraphResponse, at: dict[str, Position]) -> None:
+def _edges(draw: ImageDraw.ImageDraw, neighbourhood: GraphResponse, at: dict[str, Coordinates]) -> None:
     """Context edges below, then synonyms, then relations, the paths on top."""
-    on = on_paths(found)
+    on = on_paths(neighbourhood)
     order = ("context", "synonym", "relation")
-    for edge in sorted(found.edges, key=lambda edge: (ends(edge) in on, order.index(edge.type))):
+    for edge in sorted(neighbourhood.edges, key=lambda edge: (ends(edge) in on, order.index(edge.type))):
         lit = ends(edge) in on
         line = [at[edge.source], at[edge.target]]
-        draw.line(line, fill=PATH if lit else EDGES[edge.type], width=(4 if lit else 1) * SUPERSAMPLING)
+        draw.line(line, fill=PATH_COLOUR if lit else EDGE_COLOURS[edge.type], width=(4 if lit else 1) * SUPERSAMPLING)
 
 
-def _legend(draw: ImageDraw.ImageDraw, found: GraphResponse) -> None:
+def _legend(draw: ImageDraw.ImageDraw, neighbourhood: GraphResponse) -> None:
     font, x, y = _font(17), 24 * SUPERSAMPLING, 24 * SUPERSAMPLING
-    draw.text((x, y), cut(one_line(found.query or found.centre or ""), 110), font=_font(22), fill=TEXT_COLOUR)
+    draw.text(
+        (x, y),
+        truncate(one_line(neighbourhood.query or neighbourhood.centre or ""), 110),
+        font=_font(22),
+        fill=TEXT_COLOUR,
+    )
     y += 44 * SUPERSAMPLING
     for colour, said, square in (
-        (NODES["passage"], "passage", True),
-        (NODES["phrase"], "phrase", False),
-        *((colour, kind, None) for kind, colour in EDGES.items()),
-        (PATH, "path to a passage found", None),
+        (NODE_COLOURS["passage"], "passage", True),
+        (NODE_COLOURS["phrase"], "phrase", False),
+        *((colour, kind, None) for kind, colour in EDGE_COLOURS.items()),
+        (PATH_COLOUR, "path to a passage found", None),
     ):
         box = (x, y, x + 16 * SUPERSAMPLING, y + 16 * SUPERSAMPLING)
         if square is None:
@@ -82,7 +87,7 @@ def _legend(draw: ImageDraw.ImageDraw, found: GraphResponse) -> None:
         y += 26 * SUPERSAMPLING
 
 
-def _pixel(spot: Position) -> Position:
+def _pixel(spot: Coordinates) -> Coordinates:
     return (
         (MARGIN + spot[0] * (WIDTH - 2 * MARGIN)) * SUPERSAMPLING,
         (MARGIN + spot[1] * (HEIGHT - 2 * MARGIN)) * SUPERSAMPLING,

@@ -2,24 +2,24 @@
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, indent, text
+from cli.render.lines import DIM, HEADING, indent, text
 from cli.snippets import snippet
-from cli.text import clean, count, milliseconds, uri
+from cli.text import count, milliseconds, terminal_safe, uri
 from daemon.contract.ask import AskResponse
 
 
-def ask(answer: AskResponse, width: int) -> list[Text]:
-    lines = [line for part in clean(answer.answer).splitlines() for line in indent(Text(part), 0, width)]
-    return [*lines, *evidence(answer, width)]
+def answer_lines(answer: AskResponse, width: int) -> list[Text]:
+    lines = [line for part in terminal_safe(answer.answer).splitlines() for line in indent(Text(part), 0, width)]
+    return [*lines, *evidence_lines(answer, width)]
 
 
-def evidence(answer: AskResponse, width: int) -> list[Text]:
+def evidence_lines(answer: AskResponse, width: int) -> list[Text]:
     """What the answer rests on, and what it took."""
     lines: list[Text] = []
     if answer.citations:
-        lines += [Text(), text(("Sources", HEAD))]
+        lines += [Text(), text(("Sources", HEADING))]
     for citation in answer.citations:
-        lines.append(text((f"{citation.rank:>2}", HEAD), "  ", (citation.title or "(no title)", HEAD)))
+        lines.append(text((f"{citation.rank:>2}", HEADING), "  ", (citation.title or "(no title)", HEADING)))
         lines.append(text("    ", (uri(citation.document), "cyan")))
         lines += indent(Text(snippet(citation.text, None, 2 * (width - 6))), 4, width)
     tokens = f"{answer.tokens.prompt:,} + {answer.tokens.completion:,} tokens"

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from cli.evaluation.continual import Segment
-from cli.render.lines import DIM, HEAD, align, text
+from cli.render.lines import DIM, HEADING, align, text
 from cli.text import count
 from daemon.contract.evaluation import EvalResponse
 
 
-def continual(measured: Sequence[tuple[Segment, EvalResponse]], asked: int) -> list[Text]:
+def continual_lines(measured: Sequence[tuple[Segment, EvalResponse]], asked: int) -> list[Text]:
     """Recall and the share of questions with every gold passage, after each segment."""
     ks = list(measured[0][1].recall)
     heads = ["segment", "documents", "passages", *(f"recall@{k}" for k in ks), *(f"all@{k}" for k in ks)]
-    rows = [[text((head, HEAD)) for head in heads]]
+    rows = [[text((head, HEADING)) for head in heads]]
     for segment, result in measured:
         shares = [*(result.recall[k] for k in ks), *(result.all[k] for k in ks)]
         sizes = [f"{segment.number}", f"{segment.documents:,}", f"{segment.passages:,}"]

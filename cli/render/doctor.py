@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from cli.render.lines import STATES, text
+from cli.render.lines import STATE_STYLES, text
 from daemon.contract.finding import Finding
 
 
-def doctor(checks: Sequence[Finding]) -> list[Text]:
+def finding_lines(checks: Sequence[Finding]) -> list[Text]:
     longest = max(len(check.name) for check in checks)
     lines = []
     for check in checks:
         hint = f" — {check.hint}" if check.hint else ""
-        mark = (f"{check.status:<4}", STATES[check.status])
+        mark = (f"{check.status:<4}", STATE_STYLES[check.status])
         lines.append(text(mark, f"  {check.name:<{longest}}  ", check.detail, hint))
     return lines

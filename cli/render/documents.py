@@ -2,15 +2,15 @@
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, align, state, text
+from cli.render.lines import DIM, HEADING, align, state, text
 from cli.text import count, local_time, uri
 from daemon.contract.documents import DocumentEntry, DocumentState
 
 
-def documents(entries: list[DocumentEntry]) -> list[Text]:
+def document_lines(entries: list[DocumentEntry]) -> list[Text]:
     if not entries:
         return [text("No documents.")]
-    head = [text((word, HEAD)) for word in ("STATE", "PASSAGES", "COMMITTED", "DOCUMENT")]
+    head = [text((word, HEADING)) for word in ("STATE", "PASSAGES", "COMMITTED", "DOCUMENT")]
     rows = [head, *(_row(entry) for entry in entries)]
     lines = align(rows, right=[1])
     with_reasons = [lines[0]]

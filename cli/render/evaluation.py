@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, align, text
+from cli.render.lines import DIM, HEADING, align, text
 from cli.text import count, milliseconds
 from daemon.contract.evaluation import AnswerScores, EvalResponse
 
 
-def evaluation(results: Sequence[EvalResponse]) -> list[Text]:
+def evaluation_lines(results: Sequence[EvalResponse]) -> list[Text]:
     """Recall and the share of questions with every gold passage, by k, and the time of a query."""
     ks = list(results[0].recall)
     heads = ["mode", *(f"recall@{k}" for k in ks), *(f"all@{k}" for k in ks), "p50", "p95"]
-    rows = [[text((head, HEAD)) for head in heads]]
+    rows = [[text((head, HEADING)) for head in heads]]
     for result in results:
         shares = [*(result.recall[k] for k in ks), *(result.all[k] for k in ks)]
         times = [milliseconds(result.took_ms.p50), milliseconds(result.took_ms.p95)]
@@ -26,11 +26,11 @@ def evaluation(results: Sequence[EvalResponse]) -> list[Text]:
             said = f"{kept.kept:.0%} of the triples kept, {kept.emptied:,} queries left without, {kept.unfiltered:,} unfiltered"
             lines.append(text(("recognition memory ", DIM), result.mode or "", (f": {said}", DIM)))
         if (scores := result.answers) is not None:
-            lines += answers(scores)
+            lines += answer_score_lines(scores)
     return lines
 
 
-def answers(scores: AnswerScores) -> list[Text]:
+def answer_score_lines(scores: AnswerScores) -> list[Text]:
     """What the answers were worth and what they took."""
     tokens = f"{scores.prompt_tokens / scores.n:,.0f} + {scores.completion_tokens / scores.n:,.0f} tokens"
     calls = f"{scores.calls:.2f} calls"

@@ -5,18 +5,18 @@ from typing import Any
 
 from rich.text import Text
 
-from cli.render.lines import DIM, STATES, text
+from cli.render.lines import DIM, STATE_STYLES, text
 from cli.text import one_line, uri
 from daemon.contract.status import Event
 
 _FIXED = ("id", "time", "event", "uri")
 
 
-def event(each: Event) -> Text:
+def event_line(each: Event) -> Text:
     """12:00:01  indexed  file:///…  title="…"."""
     when = each.time.astimezone().strftime("%H:%M:%S")
     line = text((when, DIM), f"  {each.event:<8}  ")
-    line.stylize(STATES.get(each.event, ""), len(when) + 2)
+    line.stylize(STATE_STYLES.get(each.event, ""), len(when) + 2)
     line.append_text(text(uri(each.uri) if each.uri else ""))
     details = _details(each.model_extra or {})
     line.append_text(text("  " if each.uri and details else "", (details, DIM)))

@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, indent, text
+from cli.render.lines import DIM, HEADING, indent, text
 from cli.text import milliseconds, one_line
 from daemon.contract.query import Explanation, PassageExplanation, PathStep
 
@@ -11,14 +11,14 @@ MIN_SHARE = 0.005
 """Smaller shares are summed up."""
 
 
-def reason(why: PassageExplanation, width: int) -> list[Text]:
+def explanation_lines(why: PassageExplanation, width: int) -> list[Text]:
     """Two or three lines below a passage."""
     parts = [text(f"similarity {why.similarity:.3f}")]
     if why.own_share is not None:
-        parts += [text((_percent(why.own_share), HEAD), " from it"), *_seeds(why)]
-    lines = indent(_joined([text(("why   ", HEAD)), *parts]), 4, width)
+        parts += [text((_percent(why.own_share), HEADING), " from it"), *_seeds(why)]
+    lines = indent(_joined([text(("why   ", HEADING)), *parts]), 4, width)
     if why.path is not None:
-        way = text(("way   ", HEAD))
+        way = text(("way   ", HEADING))
         for at, step in enumerate(why.path.steps):
             way.append_text(_step(step, first=at == 0))
         way.append_text(text((f"  {_percent(why.path.share)} of the score", DIM)))
@@ -26,22 +26,26 @@ def reason(why: PassageExplanation, width: int) -> list[Text]:
     return lines
 
 
-def stages(explained: Explanation) -> Text:
+def stage_times_line(explained: Explanation) -> Text:
     """Where the time went."""
     spent = sorted(explained.stages_ms.items(), key=lambda stage: -stage[1])
-    return text(("Time  ", HEAD), " · ".join(f"{name} {milliseconds(took)}" for name, took in spent))
+    return text(("Time  ", HEADING), " · ".join(f"{name} {milliseconds(took)}" for name, took in spent))
 
 
 def _seeds(why: PassageExplanation) -> list[Text]:
     shown = [seed for seed in why.seeds if seed.share >= MIN_SHARE][:MAX_SEEDS]
-    parts = [text((_percent(seed.share), HEAD), f" from “{one_line(seed.phrase)}”") for seed in shown]
+    parts = [text((_percent(seed.share), HEADING), f" from “{one_line(seed.phrase)}”") for seed in shown]
     rest = sum(seed.share for seed in why.seeds) - sum(seed.share for seed in shown)
     if rest >= MIN_SHARE:
         parts.append(text(f"{_percent(rest)} from other phrases"))
     if why.other_share is not None and why.other_share >= MIN_SHARE:
         named = ", ".join(one_line(other.title) or other.id for other in why.others[:2] if other.share >= MIN_SHARE)
         parts.append(
-            text((_percent(why.other_share), HEAD), " from other passages", (f" ({named})" if named else "", DIM))
+            text(
+                (_percent(why.other_share), HEADING),
+                " from other passages",
+                (f" ({named})" if named else "", DIM),
+            )
         )
     return parts
 
@@ -55,7 +59,7 @@ def _joined(parts: list[Text]) -> Text:
 
 
 def _step(step: PathStep, first: bool) -> Text:
-    name = text((one_line(step.text) or step.id or "", "cyan" if step.kind == "passage" else HEAD))
+    name = text((one_line(step.text) or step.id or "", "cyan" if step.kind == "passage" else HEADING))
     if first:
         return name
     match step.edge:

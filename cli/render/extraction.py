@@ -2,19 +2,19 @@
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, align, text
+from cli.render.lines import DIM, HEADING, align, text
 from cli.text import count
 from daemon.contract.status import ExtractionResponse
 
 
-def extraction(answer: ExtractionResponse, requeued: int) -> list[Text]:
+def extraction_lines(answer: ExtractionResponse, requeued: int) -> list[Text]:
     said = f"{count(requeued, 'passage')} to read, {answer.waiting:,} waiting, {answer.failed:,} failed"
-    heads = [text((head, HEAD)) for head in ("extractor", "extractions", "prompt tokens", "completion tokens")]
+    heads = [text((head, HEADING)) for head in ("extractor", "extractions", "prompt tokens", "completion tokens")]
     rows = [
         [text(each.extractor), *(text(f"{n:,}") for n in (each.passages, each.prompt_tokens, each.completion_tokens))]
         for each in answer.spent
     ]
-    lines = [text((answer.extractor, HEAD), f": {said}")]
+    lines = [text((answer.extractor, HEADING), f": {said}")]
     if answer.waiting_for:
         lines.append(text(("waits for ", DIM), answer.waiting_for))
     return [*lines, *(align([heads, *rows], right=range(1, 4), indent=2) if rows else [])]

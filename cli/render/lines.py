@@ -8,8 +8,8 @@ from rich.text import Text
 from cli.text import one_line
 
 DIM = "dim"
-HEAD = "bold"
-STATES = {
+HEADING = "bold"
+STATE_STYLES = {
     "ready": "green",
     "indexed": "green",
     "ok": "green",
@@ -42,7 +42,7 @@ def text(*parts: str | tuple[str, str]) -> Text:
 
 def state(word: str) -> tuple[str, str]:
     """A state in its colour."""
-    return word, STATES.get(word, "")
+    return word, STATE_STYLES.get(word, "")
 
 
 def align(rows: Sequence[Sequence[Text]], right: Iterable[int] = (), indent: int = 0) -> list[Text]:

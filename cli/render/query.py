@@ -2,25 +2,25 @@
 
 from rich.text import Text
 
-from cli.render.explain import reason, stages
-from cli.render.lines import DIM, HEAD, indent, text, triple
+from cli.render.explain import explanation_lines, stage_times_line
+from cli.render.lines import DIM, HEADING, indent, text, triple
 from cli.snippets import match_spans, query_words, snippet
 from cli.text import count, location_text, milliseconds, one_line, uri
 from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
 
 SNIPPET_LINES = 3
 """Lines of a passage that are shown."""
-MATCH = "bold yellow"
-MAX_TRIPLES = 20
+MATCH_STYLE = "bold yellow"
+MAX_LISTED_TRIPLES = 20
 """Triples and seeds that are listed."""
 
 
-def query(answer: QueryResponse, width: int) -> list[Text]:
+def query_lines(answer: QueryResponse, width: int) -> list[Text]:
     lines: list[Text] = []
     reasons = {why.rank: why for why in answer.explain.passages} if answer.explain else {}
     for passage in answer.passages:
         lines += _passage(passage, answer.query, width)
-        lines += reason(reasons[passage.rank], width) if passage.rank in reasons else []
+        lines += explanation_lines(reasons[passage.rank], width) if passage.rank in reasons else []
         lines.append(Text())
     if not answer.passages:
         lines += [text("No passage was found."), Text()]
@@ -29,9 +29,9 @@ def query(answer: QueryResponse, width: int) -> list[Text]:
     if answer.seeds:
         lines += _seeds(answer.seeds, width)
     if answer.note:
-        lines += indent(text(("note  ", HEAD), answer.note), 0, width)
+        lines += indent(text(("note  ", HEADING), answer.note), 0, width)
     if answer.explain and answer.explain.stages_ms:
-        lines += indent(stages(answer.explain), 0, width)
+        lines += indent(stage_times_line(answer.explain), 0, width)
     lines.append(_foot(answer))
     return lines
 
@@ -39,20 +39,20 @@ def query(answer: QueryResponse, width: int) -> list[Text]:
 def _passage(passage: RankedPassage, asked: str, width: int) -> list[Text]:
     words = query_words(asked)
     title = one_line(passage.title) or "(no title)"
-    head = text((f"{passage.rank:>2}", HEAD), f"  {passage.score:.4f}  ", (title, HEAD))
+    head = text((f"{passage.rank:>2}", HEADING), f"  {passage.score:.4f}  ", (title, HEADING))
     where = [uri(passage.document), location_text(passage.location, title)]
     if passage.also_in:
         where.append(f"also in {count(len(passage.also_in), 'other document')}")
     body = Text(snippet(passage.text, words, SNIPPET_LINES * (width - 6)))
     for start, end in match_spans(words, body.plain):
-        body.stylize(MATCH, start, end)
+        body.stylize(MATCH_STYLE, start, end)
     source = text((" · ".join(part for part in where if part), "cyan"))
     return [head, *indent(source, 4, width), *indent(body, 4, width)]
 
 
 def _triples(triples: list[ScoredTriple]) -> list[Text]:
-    lines = [text(("Triples", HEAD))]
-    for each in triples[:MAX_TRIPLES]:
+    lines = [text(("Triples", HEADING))]
+    for each in triples[:MAX_LISTED_TRIPLES]:
         kept = ("  kept     ", "green") if each.kept else ("  dropped  ", DIM)
         lines.append(text(kept, f"{each.score:.3f}  ", *triple(each.subject, each.predicate, each.object)))
     return [*lines, *_more(len(triples)), Text()]
@@ -60,13 +60,13 @@ def _triples(triples: list[ScoredTriple]) -> list[Text]:
 
 def _seeds(seeds: list[SeedPhrase], width: int) -> list[Text]:
     named = Text()
-    for at, seed in enumerate(seeds[:MAX_TRIPLES]):
+    for at, seed in enumerate(seeds[:MAX_LISTED_TRIPLES]):
         named.append_text(text((" · ", DIM) if at else "", one_line(seed.phrase), (f" {seed.weight:.3f}", DIM)))
-    return [text(("Seeds", HEAD)), *indent(named, 2, width), *_more(len(seeds)), Text()]
+    return [text(("Seeds", HEADING)), *indent(named, 2, width), *_more(len(seeds)), Text()]
 
 
 def _more(listed: int) -> list[Text]:
-    return [text((f"  and {listed - MAX_TRIPLES} more", DIM))] if listed > MAX_TRIPLES else []
+    return [text((f"  and {listed - MAX_LISTED_TRIPLES} more", DIM))] if listed > MAX_LISTED_TRIPLES else []
 
 
 def _foot(answer: QueryResponse) -> Text:

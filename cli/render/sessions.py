@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, indent, text
+from cli.render.lines import DIM, HEADING, indent, text
 from cli.text import count, local_time, one_line
 from daemon.contract.sessions import SessionEntry
 
@@ -19,9 +19,9 @@ def session_lines(sessions: Sequence[SessionEntry], width: int) -> list[Text]:
 
 def _entry(entry: SessionEntry, width: int) -> list[Text]:
     if entry.error:
-        return [text((entry.name, HEAD)), *indent(text((entry.error, "red")), 2, width)]
+        return [text((entry.name, HEADING)), *indent(text((entry.error, "red")), 2, width)]
     facts = f"{count(len(entry.points), 'point')} at commit {entry.commit} · used {local_time(entry.used_at)}"
-    lines = [text((entry.name, HEAD), (f"  {facts} · kept until {local_time(entry.expires_at)}", DIM))]
+    lines = [text((entry.name, HEADING), (f"  {facts} · kept until {local_time(entry.expires_at)}", DIM))]
     for asked in entry.questions:
         lines += indent(text(("? ", "cyan"), one_line(asked.question)), 2, width)
         lines += indent(text(one_line(asked.answer)), 4, width)

@@ -5,9 +5,9 @@ from typing import assert_never
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, align, indent, state, text, triple
+from cli.render.lines import DIM, HEADING, align, indent, state, text, triple
 from cli.snippets import snippet
-from cli.text import clean, local_time, location_text, one_line, uri
+from cli.text import local_time, location_text, one_line, terminal_safe, uri
 from daemon.contract.show import (
     PassageOccurrence,
     PassageSummary,
@@ -21,7 +21,7 @@ from daemon.contract.show import (
 )
 
 
-def card(answer: ShowResponse, width: int) -> list[Text]:
+def card_lines(answer: ShowResponse, width: int) -> list[Text]:
     match answer:
         case ShowDocument():
             return _document(answer, width)
@@ -50,15 +50,18 @@ def _document(answer: ShowDocument, width: int) -> list[Text]:
         *((key, text(str(value))) for key, value in sorted(answer.metadata.items())),
     ]
     rows = [[text((name, DIM)), value] for name, value in facts if value.plain]
-    lines = [text(("document  ", DIM), (entry.title or "(no title)", HEAD)), *align(rows, indent=2)]
+    lines = [text(("document  ", DIM), (entry.title or "(no title)", HEADING)), *align(rows, indent=2)]
     lines += _passages(answer.passages, answer.counts, width)
     lines += _triples(answer.triples, answer.counts)
     return lines + _phrases(answer.phrases, answer.counts, width)
 
 
 def _passage(answer: ShowPassage, width: int) -> list[Text]:
-    lines = [text(("passage  ", DIM), (answer.title or "(no title)", HEAD)), text("  ", (answer.id, DIM))]
-    for part in clean(answer.text).splitlines():
+    lines = [
+        text(("passage  ", DIM), (answer.title or "(no title)", HEADING)),
+        text("  ", (answer.id, DIM)),
+    ]
+    for part in terminal_safe(answer.text).splitlines():
         lines += indent(Text(part), 2, width)
     lines += _head("Documents", answer.documents, answer.counts)
     lines += [text("  ", (_where(each), "cyan")) for each in answer.documents]
@@ -68,7 +71,7 @@ def _passage(answer: ShowPassage, width: int) -> list[Text]:
 
 
 def _phrase(answer: ShowPhrase, width: int) -> list[Text]:
-    lines = [text(("phrase  ", DIM), (answer.text, HEAD))]
+    lines = [text(("phrase  ", DIM), (answer.text, HEADING))]
     for name, edges in (("Relations", answer.relations), ("Synonyms", answer.synonyms)):
         lines += _head(name, edges, answer.counts)
         lines += _weighted_phrases(edges)
@@ -86,7 +89,7 @@ def _head(name: str, listed: Iterable[object], counts: Mapping[str, int]) -> lis
     if not total:
         return []
     number = f"  {shown:,} of {total:,}" if total > shown else f"  {total:,}"
-    return [Text(), text((name, HEAD), (number, DIM))]
+    return [Text(), text((name, HEADING), (number, DIM))]
 
 
 def _weighted_phrases(phrases: list[WeightedPhrase]) -> list[Text]:

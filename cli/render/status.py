@@ -2,12 +2,12 @@
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, align, state, text
+from cli.render.lines import DIM, HEADING, align, state, text
 from cli.text import count, duration, one_line, size
 from daemon.contract.status import SourceStatus, Status
 
 
-def status(answer: Status) -> list[Text]:
+def status_lines(answer: Status) -> list[Text]:
     edges = answer.edges
     open_ = [(f"{answer.pending:,} pending", "cyan")] if answer.pending else []
     open_ += [(f"{answer.failed:,} failed", "red")] if answer.failed else []
@@ -34,7 +34,7 @@ def status(answer: Status) -> list[Text]:
         why = f" for {one_line(reading.waiting_for)}{since}" if reading.waiting_for else ""
         rows.append([text(("extraction", DIM)), text(said, (why, "yellow"))])
     head = text(
-        ("hippod", HEAD), " is ", state(answer.state.value),
+        ("hippod", HEADING), " is ", state(answer.state.value),
         (f" · commit {answer.commit} · up {duration(answer.uptime_s)} · {size(answer.rss_bytes)}", DIM),
     )  # fmt: skip
     return [head, *align(rows, indent=2), *_sources(answer.sources)]

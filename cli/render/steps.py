@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from cli.render.lines import DIM, HEAD, indent, text
-from cli.text import count, cut, one_line
+from cli.render.lines import DIM, HEADING, indent, text
+from cli.text import count, one_line, truncate
 from daemon.contract.steps import (
     Concern,
     Inquiry,
@@ -21,10 +21,10 @@ from daemon.contract.steps import (
     StepThought,
 )
 
-MAX_LISTED = 6
+MAX_LISTED_NAMES = 6
 """Phrases and titles that are listed of what was found."""
-MARKS = {"inserted": ("+", "green"), "updated": ("~", "yellow"), "merged": ("=", "magenta")}
-ENDED = {
+CHANGE_MARKS = {"inserted": ("+", "green"), "updated": ("~", "yellow"), "merged": ("=", "magenta")}
+STOP_REASON_TEXTS = {
     "enough": "the memory suffices",
     "answered": "the last thought answers",
     "steps": "all steps are made",
@@ -37,35 +37,43 @@ ENDED = {
 """What `stopped` means."""
 
 
-def event(told: KnownStepEvent, width: int) -> list[Text]:
-    """What is printed when it happens."""
-    match told:
+def step_event_lines(event: KnownStepEvent, width: int) -> list[Text]:
+    """What is printed when `event` happens."""
+    match event:
         case StepBegan():
-            return [text((f"Step {told.step}", HEAD), (f"  {count(told.points, 'point')} in memory", DIM))]
+            return [
+                text(
+                    (f"Step {event.step}", HEADING),
+                    (f"  {count(event.points, 'point')} in memory", DIM),
+                )
+            ]
         case StepJudged():
-            return _judgement(told, width)
+            return _judgement(event, width)
         case StepFound():
-            return _found(told.inquiry, width)
+            return _found(event.inquiry, width)
         case StepChanged():
-            return [line for change in told.changes for line in _change(change, width)] + [
-                text("  ", ("!", "red"), f" not taken ({each.why}): {cut(one_line(each.what), width - 24)}")
-                for each in told.refused
+            return [line for change in event.changes for line in _change(change, width)] + [
+                text("  ", ("!", "red"), f" not taken ({each.why}): {truncate(one_line(each.what), width - 24)}")
+                for each in event.refused
             ]
         case StepRetrieved():
-            head = text((f"Step {told.step}  ", HEAD), (one_line(told.query), "italic"))
-            new = f"{count(told.passages, 'passage')}, {told.new:,} new" + (": " if told.titles else "")
-            return [*indent(head, 0, width), *indent(text((new, DIM), _listing(told.titles, told.new)), 2, width)]
+            head = text((f"Step {event.step}  ", HEADING), (one_line(event.query), "italic"))
+            new = f"{count(event.passages, 'passage')}, {event.new:,} new" + (": " if event.titles else "")
+            return [
+                *indent(head, 0, width),
+                *indent(text((new, DIM), _listing(event.titles, event.new)), 2, width),
+            ]
         case StepThought():
-            mark = ("!", "green") if told.thought.answers else ("…", "yellow")
-            return indent(text(mark, " ", told.thought.text), 2, width)
+            mark = ("!", "green") if event.thought.answers else ("…", "yellow")
+            return indent(text(mark, " ", event.thought.text), 2, width)
         case StepsEnded():
-            return [text((ENDED.get(told.stopped, told.stopped), DIM)), Text()]
+            return [text((STOP_REASON_TEXTS.get(event.stopped, event.stopped), DIM)), Text()]
 
 
-def _judgement(told: StepJudged, width: int) -> list[Text]:
-    if told.enough:
+def _judgement(event: StepJudged, width: int) -> list[Text]:
+    if event.enough:
         return [text("  ", ("the memory suffices", "green"))]
-    return [line for concern in told.concerns for line in _concern(concern, width)]
+    return [line for concern in event.concerns for line in _concern(concern, width)]
 
 
 def _concern(concern: Concern, width: int) -> list[Text]:
@@ -88,29 +96,29 @@ def _found(inquiry: Inquiry, width: int) -> list[Text]:
 
 
 def _change(change: PointChange, width: int) -> list[Text]:
-    mark = MARKS.get(change.kind, ("*", ""))
+    mark = CHANGE_MARKS.get(change.kind, ("*", ""))
     of = [point.id for point in change.before if point.id != change.point.id]
     from_ = f" of {', '.join(point.id for point in change.before)}" if change.kind == "merged" and of else ""
     head = text(mark, f" {change.point.id} ", (f"{change.kind}{from_}", DIM), "  ", one_line(change.point.description))
-    return [*indent(head, 2, width), *indent(text((entities(change.point), DIM)), 6, width)]
+    return [*indent(head, 2, width), *indent(text((entities_text(change.point), DIM)), 6, width)]
 
 
-def entities(point: MemoryPoint) -> str:
+def entities_text(point: MemoryPoint) -> str:
     """The point's entities, those that the graph lacks in brackets."""
     absent = set(point.absent)
     return " · ".join(f"({each})" if each in absent else each for each in map(one_line, point.entities))
 
 
 def _listing(names: Sequence[str], of: int) -> str:
-    shown = [one_line(name) for name in names[:MAX_LISTED]]
+    shown = [one_line(name) for name in names[:MAX_LISTED_NAMES]]
     more = f" and {of - len(shown):,} more" if of > len(shown) else ""
     return f"{' · '.join(shown)}{more}"
 
 
-def points(memory: Iterable[MemoryPoint], width: int) -> list[Text]:
+def point_lines(memory: Iterable[MemoryPoint], width: int) -> list[Text]:
     """Points, one paragraph each."""
     lines: list[Text] = []
     for point in memory:
-        lines += indent(text((point.id, HEAD), f"  {one_line(point.description)}"), 0, width)
-        lines += indent(text((entities(point), DIM)), 4, width)
+        lines += indent(text((point.id, HEADING), f"  {one_line(point.description)}"), 0, width)
+        lines += indent(text((entities_text(point), DIM)), 4, width)
     return lines

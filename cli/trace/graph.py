@@ -29,7 +29,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class StepGraph:
     """What stood in the memory after one step. Edges are places in `nodes`."""
 
     title: str
@@ -37,60 +37,60 @@ class Picture:
     edges: tuple[tuple[int, int], ...] = field(default_factory=tuple)
 
 
-def deep_pictures(earlier: PointMemory, steps: Sequence[DeepStep]) -> list[Picture]:
+def working_memory_graphs(earlier: PointMemory, steps: Sequence[DeepStep]) -> list[StepGraph]:
     """The memory at the beginning, where there was one, and after each step."""
-    pictures = [_memory("Before", earlier.points, ())] if earlier.points else []
+    graphs = [_memory("Before", earlier.points, ())] if earlier.points else []
     for step in steps:
         changed = {change.point.id for change in step.changes}
-        pictures.append(_memory(f"Step {step.number}", step.after.points, changed))
-    return pictures
+        graphs.append(_memory(f"Step {step.number}", step.after.points, changed))
+    return graphs
 
 
-def _memory(title: str, points: Sequence[MemoryPoint], fresh: Iterable[str]) -> Picture:
+def _memory(title: str, points: Sequence[MemoryPoint], fresh: Iterable[str]) -> StepGraph:
     changed = set(fresh)
     nodes = [Node(POINT, point.id, point.id, point.description, point.id in changed) for point in points]
     absent = {name for point in points for name in point.absent}
-    node_positions: dict[str, int] = {}
+    row_of: dict[str, int] = {}
     edges = []
     for at, point in enumerate(points):
         for entity in point.entities:
-            if entity not in node_positions:
-                node_positions[entity] = len(nodes)
+            if entity not in row_of:
+                row_of[entity] = len(nodes)
                 kind = ABSENT if entity in absent else ENTITY
                 said = "named by the model, not in the graph" if kind == ABSENT else "phrase of the graph"
                 nodes.append(Node(kind, entity, entity, said))
-            edges.append((at, node_positions[entity]))
-    return Picture(title, tuple(nodes), tuple(edges))
+            edges.append((at, row_of[entity]))
+    return StepGraph(title, tuple(nodes), tuple(edges))
 
 
-def iterative_pictures(steps: Sequence[IterativeStep]) -> list[Picture]:
+def retrieval_graphs(steps: Sequence[IterativeStep]) -> list[StepGraph]:
     """All that was found up to each step."""
-    pictures = []
+    graphs = []
     for end in range(1, len(steps) + 1):
         nodes = [
             Node(QUERY, str(step.number), f"query {step.number}", step.query, step.number == end)
             for step in steps[:end]
         ]
-        node_positions: dict[str, int] = {}
+        row_of: dict[str, int] = {}
         edges = []
         for at, step in enumerate(steps[:end]):
             for passage in step.found:
-                if passage.id not in node_positions:
-                    node_positions[passage.id] = len(nodes)
+                if passage.id not in row_of:
+                    row_of[passage.id] = len(nodes)
                     label = passage.title or passage.text[:40]
                     nodes.append(Node(PASSAGE, passage.id, label, passage.text[:300], passage.id in steps[end - 1].new))
-                edges.append((at, node_positions[passage.id]))
-        pictures.append(Picture(f"Step {end}", tuple(nodes), tuple(edges)))
-    return pictures
+                edges.append((at, row_of[passage.id]))
+        graphs.append(StepGraph(f"Step {end}", tuple(nodes), tuple(edges)))
+    return graphs
 
 
-def node_positions(pictures: Sequence[Picture]) -> dict[tuple[str, str], tuple[float, float]]:
+def common_layout(graphs: Sequence[StepGraph]) -> dict[tuple[str, str], tuple[float, float]]:
     """Where each node stands in every picture: a force-directed layout of all pictures together, the same each time."""
     import igraph
 
-    keys = sorted({node.key for picture in pictures for node in picture.nodes})
+    keys = sorted({node.key for graph in graphs for node in graph.nodes})
     rows = {key: row for row, key in enumerate(keys)}
-    edges = {(rows[picture.nodes[a].key], rows[picture.nodes[b].key]) for picture in pictures for a, b in picture.edges}
+    edges = {(rows[graph.nodes[a].key], rows[graph.nodes[b].key]) for graph in graphs for a, b in graph.edges}
     igraph.set_random_number_generator(random.Random(7))
     try:
         layout = igraph.Graph(len(keys), sorted(edges)).layout_fruchterman_reingold(niter=1000)

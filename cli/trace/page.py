@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from cli.client.http import incompatible_answer, parse_answer
 from cli.errors import CommandError
-from cli.render.steps import ENDED
+from cli.render.steps import STOP_REASON_TEXTS
 from cli.text import count, milliseconds
 from cli.trace.graph import (
     ABSENT,
@@ -22,16 +22,16 @@ from cli.trace.graph import (
     PASSAGE,
     POINT,
     QUERY,
-    Picture,
-    deep_pictures,
-    iterative_pictures,
-    node_positions,
+    StepGraph,
+    common_layout,
+    retrieval_graphs,
+    working_memory_graphs,
 )
 from daemon.contract.ask import Answerer, AskResponse
 from daemon.contract.steps import DeepStep, Inquiry, IterativeStep, MemoryPoint, PointChange, PointMemory
 
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
-COLOURS = {
+CONTENT_SECURITY_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+NODE_STYLES = {
     POINT: ("square", 26, "#2f6f9f"),
     ENTITY: ("circle", 12, "#d9a441"),
     ABSENT: ("circle", 12, "#ffffff"),
@@ -72,25 +72,25 @@ def read_trace(path: Path) -> AskResponse:
     return answer
 
 
-def page(answer: AskResponse) -> str:
+def trace_page(answer: AskResponse) -> str:
     """The whole HTML document."""
     deep = answer.answerer is Answerer.DEEP
     try:
         if deep:
             steps = [DeepStep.model_validate(step) for step in answer.steps]
             earlier = PointMemory.model_validate(answer.earlier or {})
-            pictures = deep_pictures(earlier, steps)
+            graphs = working_memory_graphs(earlier, steps)
             told = "".join(_deep(step) for step in steps) + _points(steps[-1].after, _titles(steps, answer))
         else:
             rounds = [IterativeStep.model_validate(step) for step in answer.steps]
-            pictures = iterative_pictures(rounds)
+            graphs = retrieval_graphs(rounds)
             told = "".join(_iterative(step) for step in rounds)
     except ValidationError as error:
         raise incompatible_answer(error) from None
-    library, script, place = _drawing(pictures)
+    library, script, place = _drawing(graphs)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">'
         f"<title>{escape(answer.question)}</title><style>{_STYLE}</style>\n{library}</head><body>\n"
         f"{_head(answer)}<h2>{'Memory' if deep else 'Passages'} step by step</h2>{place}"
         f"{_legend(deep)}<h2>Steps</h2>{told}{_sources(answer)}\n{script}</body></html>\n"
@@ -109,7 +109,7 @@ def _head(answer: AskResponse) -> str:
     if answer.entities_a_point is not None:
         facts.append(f"{answer.entities_a_point:.2f} entities a point")
     if answer.stopped:
-        facts.append(ENDED.get(answer.stopped, answer.stopped))
+        facts.append(STOP_REASON_TEXTS.get(answer.stopped, answer.stopped))
     note = f'<p class="note">{escape(answer.note)}</p>' if answer.note else ""
     return (
         f'<h1>{escape(answer.question)}</h1><p class="answer">{escape(answer.answer)}</p>{note}'
@@ -199,20 +199,20 @@ def _sources(answer: AskResponse) -> str:
     return f"<h2>Sources</h2>{_items(cited)}" if cited else ""
 
 
-def _drawing(pictures: Sequence[Picture]) -> tuple[str, str, str]:
+def _drawing(graphs: Sequence[StepGraph]) -> tuple[str, str, str]:
     """BokehJS itself, the script that draws, and the element that it draws into."""
     from bokeh.embed import components
     from bokeh.models import TabPanel, Tabs
     from bokeh.resources import Resources
 
-    where = node_positions(pictures)
-    panels = [TabPanel(child=_figure(each, where), title=each.title) for each in pictures]
+    where = common_layout(graphs)
+    panels = [TabPanel(child=_figure(each, where), title=each.title) for each in graphs]
     tabs = Tabs(tabs=panels, active=len(panels) - 1, sizing_mode="stretch_width")
     script, place = components(tabs)
     return Resources(mode="inline", components=["bokeh"]).render_js(), str(script), str(place)
 
 
-def _figure(picture: Picture, where: Mapping[tuple[str, str], tuple[float, float]]) -> Any:
+def _figure(graph: StepGraph, positions: Mapping[tuple[str, str], tuple[float, float]]) -> Any:
     from bokeh.models import (
         ColumnDataSource,
         HoverTool,
@@ -226,8 +226,8 @@ def _figure(picture: Picture, where: Mapping[tuple[str, str], tuple[float, float
     from bokeh.models.renderers import GraphRenderer
     from bokeh.plotting import figure
 
-    spots = [where[node.key] for node in picture.nodes]
-    xs, ys = [x for x, _ in where.values()] or [0.0], [y for _, y in where.values()] or [0.0]
+    coordinates = [positions[node.key] for node in graph.nodes]
+    xs, ys = [x for x, _ in positions.values()] or [0.0], [y for _, y in positions.values()] or [0.0]
     margin = 0.15 * max(max(xs) - min(xs), max(ys) - min(ys), 1.0)
     plot = figure(
         height=520,
@@ -240,34 +240,34 @@ def _figure(picture: Picture, where: Mapping[tuple[str, str], tuple[float, float
     )
     plot.toolbar.logo = None
     plot.axis.visible = plot.grid.visible = False
-    looks = [COLOURS[node.kind] for node in picture.nodes]
-    graph = GraphRenderer()
+    styles = [NODE_STYLES[node.kind] for node in graph.nodes]
+    drawn = GraphRenderer()
     nodes = {
-        "index": list(range(len(picture.nodes))),
-        "marker": [marker for marker, _, _ in looks],
-        "size": [size for _, size, _ in looks],
-        "fill": [colour for _, _, colour in looks],
-        "rim": [3.0 if node.fresh else 1.0 for node in picture.nodes],
-        "name": [node.label for node in picture.nodes],
-        "said": [node.text for node in picture.nodes],
+        "index": list(range(len(graph.nodes))),
+        "marker": [marker for marker, _, _ in styles],
+        "size": [size for _, size, _ in styles],
+        "fill": [colour for _, _, colour in styles],
+        "rim": [3.0 if node.fresh else 1.0 for node in graph.nodes],
+        "name": [node.label for node in graph.nodes],
+        "said": [node.text for node in graph.nodes],
     }
-    graph.node_renderer.data_source = ColumnDataSource(nodes)
-    graph.node_renderer.glyph = Scatter(
+    drawn.node_renderer.data_source = ColumnDataSource(nodes)
+    drawn.node_renderer.glyph = Scatter(
         marker="marker", size="size", fill_color="fill", line_color="#1d2329", line_width="rim"
     )
-    graph.node_renderer.hover_glyph = Scatter(marker="marker", size="size", fill_color="#c8453b", line_width="rim")
-    edges = {"start": [start for start, _ in picture.edges], "end": [end for _, end in picture.edges]}
-    graph.edge_renderer.data_source = ColumnDataSource(edges)
-    graph.edge_renderer.glyph = MultiLine(line_color="#9aa5af", line_width=1.2)
-    graph.edge_renderer.hover_glyph = MultiLine(line_color="#c8453b", line_width=2.5)
-    graph.layout_provider = StaticLayoutProvider(graph_layout=dict(enumerate(spots)))
-    graph.inspection_policy = NodesAndLinkedEdges()
-    plot.renderers.append(graph)
+    drawn.node_renderer.hover_glyph = Scatter(marker="marker", size="size", fill_color="#c8453b", line_width="rim")
+    edges = {"start": [start for start, _ in graph.edges], "end": [end for _, end in graph.edges]}
+    drawn.edge_renderer.data_source = ColumnDataSource(edges)
+    drawn.edge_renderer.glyph = MultiLine(line_color="#9aa5af", line_width=1.2)
+    drawn.edge_renderer.hover_glyph = MultiLine(line_color="#c8453b", line_width=2.5)
+    drawn.layout_provider = StaticLayoutProvider(graph_layout=dict(enumerate(coordinates)))
+    drawn.inspection_policy = NodesAndLinkedEdges()
+    plot.renderers.append(drawn)
     labels = {
-        "x": [x for x, _ in spots],
-        "y": [y for _, y in spots],
-        "beside": [size / 2 + 3 for _, size, _ in looks],
-        "text": [node.label if len(node.label) <= LABEL else node.label[: LABEL - 1] + "…" for node in picture.nodes],
+        "x": [x for x, _ in coordinates],
+        "y": [y for _, y in coordinates],
+        "beside": [size / 2 + 3 for _, size, _ in styles],
+        "text": [node.label if len(node.label) <= LABEL else node.label[: LABEL - 1] + "…" for node in graph.nodes],
     }
     plot.add_layout(
         LabelSet(
@@ -280,5 +280,5 @@ def _figure(picture: Picture, where: Mapping[tuple[str, str], tuple[float, float
             source=ColumnDataSource(labels),
         )
     )
-    plot.add_tools(HoverTool(renderers=[graph.node_renderer], tooltips=[("", "@name"), ("", "@said")]))
+    plot.add_tools(HoverTool(renderers=[drawn.node_renderer], tooltips=[("", "@name"), ("", "@said")]))
     return plot

@@ -22,7 +22,7 @@ _MASK = CONTENT | APPEARED | VANISHED | In.IN_ATTRIB | In.IN_DELETE_SELF | In.IN
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class WatchEvent:
     """One inotify event; `wd` -1 with IN_Q_OVERFLOW says that events were lost."""
 
     wd: int
@@ -30,7 +30,7 @@ class Raw:
     name: bytes = b""
 
 
-OVERFLOW = Raw(-1, In.IN_Q_OVERFLOW)
+OVERFLOW = WatchEvent(-1, In.IN_Q_OVERFLOW)
 
 
 class WatchLimitError(Exception):
@@ -38,10 +38,10 @@ class WatchLimitError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """One watch of the kernel: it has one an inode, however many links lead there."""
+class _KernelWatch:
+    """A watch in the kernel. The kernel has one watch per inode, however many links lead to it."""
 
-    number: CallbackId
+    callback: CallbackId
     paths: dict[bytes, None] = field(default_factory=dict)
     """In the order they came."""
 
@@ -49,11 +49,11 @@ class _Held:
 class Watches:
     """Watches by path. `push` is called on watchdog's reader thread and must not block; all else on one thread."""
 
-    def __init__(self, push: Callable[[Raw], None]) -> None:
+    def __init__(self, push: Callable[[WatchEvent], None]) -> None:
         self._push = push
-        self._ids = itertools.count(1)
-        self._held: dict[int, _Held] = {}
-        self._watches: dict[bytes, tuple[WatchDescriptor, tuple[int, int]]] = {}
+        self._callback_ids = itertools.count(1)
+        self._watches: dict[int, _KernelWatch] = {}
+        self._inode_by_path: dict[bytes, tuple[WatchDescriptor, tuple[int, int]]] = {}
         try:
             self._reader = InotifyFD()
         except OSError as error:
@@ -61,69 +61,69 @@ class Watches:
         self._reader.start()
 
     def __len__(self) -> int:
-        return len(self._watches)
+        return len(self._inode_by_path)
 
     @property
     def alive(self) -> bool:
         return self._reader.is_alive()
 
     def __contains__(self, path: bytes) -> bool:
-        return path in self._watches
+        return path in self._inode_by_path
 
     def paths(self, wd: int) -> tuple[bytes, ...]:
         """The paths that lead to what was watched: several where links share a target."""
-        held = self._held.get(wd)
-        return tuple(held.paths) if held is not None else ()
+        watch = self._watches.get(wd)
+        return tuple(watch.paths) if watch is not None else ()
 
     def covers(self, path: bytes, inode: tuple[int, int]) -> bool:
         """Whether the directory (device, inode) is watched under this path."""
-        watch = self._watches.get(path)
-        return watch is not None and watch[1] == inode
+        covered = self._inode_by_path.get(path)
+        return covered is not None and covered[1] == inode
 
     def add(self, path: bytes, inode: tuple[int, int], *, link: bool = False) -> None:
         """Watch a directory, or what a link leads to. Raises WatchLimitError; who looks next meets any other error."""
         if self.covers(path, inode):
             return
         self.drop(path)
-        number = CallbackId(next(self._ids))
+        callback = CallbackId(next(self._callback_ids))
         try:
-            wd = self._reader.add_callback(path, Mask(_MASK if link else _MASK | _STRICT), self, number)
+            wd = self._reader.add_callback(path, Mask(_MASK if link else _MASK | _STRICT), self, callback)
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EMFILE, errno.ENOMEM):
                 raise _limit(error) from error
             return
         if wd == -1:  # no permission: watchdog files it under -1 and says nothing
-            self._reader.remove_callbacks([(wd, number)])
+            self._reader.remove_callbacks([(wd, callback)])
             return
-        held = self._held.get(wd)
-        if held is None:
-            held = self._held[wd] = _Held(number)
+        watch = self._watches.get(wd)
+        if watch is None:
+            watch = self._watches[wd] = _KernelWatch(callback)
         else:  # watchdog would tell of each event once for every callback
-            self._reader.remove_callbacks([(wd, number)])
-        held.paths[path] = None
-        self._watches[path] = (wd, inode)
+            self._reader.remove_callbacks([(wd, callback)])
+        watch.paths[path] = None
+        self._inode_by_path[path] = (wd, inode)
 
     def drop(self, path: bytes) -> None:
-        watch = self._watches.pop(path, None)
-        if watch is None:
+        dropped = self._inode_by_path.pop(path, None)
+        if dropped is None:
             return
-        wd = watch[0]
-        held = self._held[wd]
-        del held.paths[path]
-        if not held.paths:
-            del self._held[wd]
-            self._reader.remove_callbacks([(wd, held.number)])
+        wd = dropped[0]
+        watch = self._watches[wd]
+        del watch.paths[path]
+        if not watch.paths:
+            del self._watches[wd]
+            self._reader.remove_callbacks([(wd, watch.callback)])
 
     def drop_below(self, path: bytes) -> None:
         """Forget the watches at and below a directory that went elsewhere; takes time with the number of watches."""
         prefix = path + b"/"
-        for watched in [other for other in self._watches if other == path or other.startswith(prefix)]:
+        for watched in [other for other in self._inode_by_path if other == path or other.startswith(prefix)]:
             self.drop(watched)
 
     def clear(self) -> None:
-        self._reader.remove_callbacks([(WatchDescriptor(wd), held.number) for wd, held in self._held.items()])
+        self._reader.remove_callbacks([(WatchDescriptor(wd), watch.callback) for wd, watch in self._watches.items()])
+        self._inode_by_path.clear()
         self._watches.clear()
-        self._held.clear()
 
     def close(self) -> None:
         self._reader.stop()
@@ -132,10 +132,10 @@ class Watches:
     # What watchdog calls, on its thread.
 
     def on_event(self, event: InotifyEvent) -> None:
-        self._push(Raw(event.wd, event.mask, event.name))
+        self._push(WatchEvent(event.wd, event.mask, event.name))
 
     def on_watch_deleted(self, wd: WatchDescriptor) -> None:
-        self._push(Raw(wd, In.IN_IGNORED))
+        self._push(WatchEvent(wd, In.IN_IGNORED))
 
     def on_queue_overflow(self) -> None:
         self._push(OVERFLOW)

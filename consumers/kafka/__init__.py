@@ -1,4 +1,4 @@
-"""Following Kafka topics: settings, what a message means, where each partition stands, the consumer, the dead letters.
+"""The Kafka source: settings, the consumer, offsets, reading messages, dead letters.
 
-Nothing is imported here: the processes that read messages must not load the Kafka client.
+This file imports nothing: the processes that read messages must not load the Kafka client.
 """

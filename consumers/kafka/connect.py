@@ -1,4 +1,4 @@
-"""Whether any broker takes a connection: quicker and plainer than what a client says while it tries."""
+"""Connections to the brokers: whether any broker can be reached, and why the client's connections fail."""
 
 import contextlib
 import logging
@@ -13,23 +13,23 @@ from kafka.errors import AuthorizationError, KafkaError, SaslAuthenticationFaile
 
 from consumers.kafka.settings import KafkaSettings
 
-_PATIENCE_S = 1.0
-_PORT = 9092
-_RECENT_S = 10.0
+_CONNECT_TIMEOUT_S = 1.0
+_DEFAULT_PORT = 9092
+_REMEMBERED_S = 10.0
 
 
 def reachable(settings: KafkaSettings) -> bool:
-    """True as soon as one of the brokers answers; behind a proxy only the client itself can say, so it is let try."""
+    """Whether one of the brokers accepts a connection. True behind a proxy, where only the client itself can find out."""
     if settings.options.get("proxy_url") or settings.options.get("socks5_proxy"):
         return True
-    return any(_answers(*_split(broker)) for broker in settings.brokers)
+    return any(_accepts_connection(*_host_and_port(broker)) for broker in settings.brokers)
 
 
 class ConnectionLog(logging.Handler):
-    """Keeps the last failure that one consumer's connections told of, and the last refusal among them.
+    """Keeps the last connection failure that one consumer logged, and the last refused login.
 
-    While it looks for its brokers the client tries on and raises nothing: what it logs is all that there is. Its lines do not
-    say which client they are of, but each client connects in a thread of its own, which also logs them.
+    While the client looks for its brokers, it raises nothing: its log is the only source. A log line does not say which
+    client wrote it, but each client connects and logs in a thread of its own.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class ConnectionLog(logging.Handler):
         self._refusal = ("", 0.0)
 
     def listen(self, consumer: Any) -> None:
-        """From now on to this one, which may still be in the making."""
+        """Listens to this consumer from now on; it may still be under construction."""
         self._consumer = consumer
         if self not in _connections.handlers:
             _connections.addHandler(self)
@@ -54,21 +54,21 @@ class ConnectionLog(logging.Handler):
         errors = [each for each in record.args or () if isinstance(each, Exception)]
         if errors:
             self._failure = (record.getMessage(), time.monotonic())
-        if any(isinstance(error, _REFUSALS) for error in errors):
+        if any(isinstance(error, _LOGIN_ERRORS) for error in errors):
             self._refusal = (str(errors[-1]), time.monotonic())
 
     def failure(self) -> str:
-        """Why a connection failed within the last seconds, in the client's words; "" where none did."""
-        return _recent(self._failure)
+        """Why a connection failed within the last ten seconds, in the client's words; "" where none failed."""
+        return _if_recent(self._failure)
 
     def refusal(self) -> str:
-        """Why a login was refused within the last seconds; "" where none was."""
-        return _recent(self._refusal)
+        """Why a login was refused within the last ten seconds; "" where none was refused."""
+        return _if_recent(self._refusal)
 
 
-_REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
+_LOGIN_ERRORS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
 
-# A broker that is away costs several lines a second there. Ours say it once, with these as the reason.
+# The client logs several lines a second while a broker is away. hippod logs it once, with the last of them as the reason.
 _connections = logging.getLogger("kafka.net")
 _connections.propagate = False
 _connections.setLevel(logging.WARNING)
@@ -76,7 +76,7 @@ _connections.addHandler(logging.NullHandler())  # without any, Python would writ
 
 
 def open_consumer(config: Mapping[str, Any], connection_log: ConnectionLog | None = None) -> Any:
-    """A consumer whose connections `connection_log` listens to. Ends the thread that kafka-python leaves where it fails."""
+    """A consumer that `connection_log` listens to. Where kafka-python fails, this ends the thread that it leaves behind."""
     consumer: Any = KafkaConsumer.__new__(KafkaConsumer)
     if connection_log is not None:
         connection_log.listen(consumer)
@@ -91,21 +91,21 @@ def open_consumer(config: Mapping[str, Any], connection_log: ConnectionLog | Non
     return consumer
 
 
-def _recent(said: tuple[str, float]) -> str:
-    return said[0] if time.monotonic() - said[1] < _RECENT_S else ""
+def _if_recent(logged: tuple[str, float]) -> str:
+    return logged[0] if time.monotonic() - logged[1] < _REMEMBERED_S else ""
 
 
-def _split(broker: str) -> tuple[str, int]:
+def _host_and_port(broker: str) -> tuple[str, int]:
     address = broker.rpartition("://")[2]
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
-        return address.strip("[]"), _PORT
+        return address.strip("[]"), _DEFAULT_PORT
     return host.strip("[]"), int(port)
 
 
-def _answers(host: str, port: int) -> bool:
+def _accepts_connection(host: str, port: int) -> bool:
     try:
-        with socket.create_connection((host, port), _PATIENCE_S):
+        with socket.create_connection((host, port), _CONNECT_TIMEOUT_S):
             return True
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""What `status` says of a consumer, and what an error of the Kafka client means for it."""
+"""The state of a consumer, as `status` shows it, and which state follows from an error of the Kafka client."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MAX_NAMED_PARTITIONS = 5
 
 @dataclass(frozen=True, slots=True)
 class ConsumerState:
-    """`state`: "starting", "joining", "following", "unreachable", "missing" (a topic is), "denied", "error", "stopped"."""
+    """`state`: "starting", "joining", "following", "unreachable", "missing" (a topic), "denied", "error" or "stopped"."""
 
     state: str = "starting"
     detail: str = ""
@@ -31,7 +31,7 @@ def partition_names(tps: Collection[TopicPartition]) -> str:
 
 
 def state_after(error: Exception, refused: str) -> tuple[str, str]:
-    """The state that an error means, and why; `refused`: what the brokers said to a login just now."""
+    """The state after an error, and why. `refused`: what the brokers said to a login just now, "" for nothing."""
     reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     reason = reason.replace(f"{type(error).__name__}: {type(error).__name__}", type(error).__name__)
     if isinstance(error, SaslAuthenticationFailedError | UnsupportedSaslMechanismError) or refused:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from consumers.kafka.message import Message
+from consumers.kafka.message import KafkaMessage
 
 Partition = tuple[str, int]
 """Topic and number."""
@@ -22,7 +22,7 @@ class PartitionStarted:
 class MessagesFetched:
     """New messages; those of one partition are in order."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[KafkaMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,4 +33,4 @@ class PartitionOffsets:
     ends: Mapping[Partition, int]
 
 
-Event = PartitionStarted | MessagesFetched | PartitionOffsets
+ConsumerEvent = PartitionStarted | MessagesFetched | PartitionOffsets

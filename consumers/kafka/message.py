@@ -1,4 +1,4 @@
-"""A Kafka message as it travels through hippod, and its form in JSON."""
+"""A Kafka message, and its codec: as JSON between processes and in the store."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class KafkaMessage:
     """One record of a topic. `timestamp` is in milliseconds since 1970, -1 where the broker keeps none."""
 
     topic: str
@@ -19,8 +19,8 @@ class Message:
     headers: tuple[tuple[str, bytes | None], ...] = field(default=())
 
     @property
-    def place(self) -> tuple[str, int, int]:
-        """Topic, partition and offset: the message's name."""
+    def coordinates(self) -> tuple[str, int, int]:
+        """Topic, partition and offset, which identify the message."""
         return (self.topic, self.partition, self.offset)
 
     @property
@@ -29,14 +29,14 @@ class Message:
         return len(self.key or b"") + len(self.value or b"")
 
     @classmethod
-    def from_record(cls, record: Any) -> "Message":
+    def from_record(cls, record: Any) -> "KafkaMessage":
         """The message of a record as kafka-python's consumer gives it."""
         headers = tuple((str(name), value) for name, value in record.headers or ())
         timestamp = -1 if record.timestamp is None else int(record.timestamp)
         return cls(record.topic, record.partition, record.offset, timestamp, record.key, record.value, headers)
 
     def to_json(self) -> dict[str, Any]:
-        """Bytes become text; what is not UTF-8 in them is kept by surrogate escapes."""
+        """A JSON object. Bytes become text; what is not UTF-8 in them becomes surrogate escapes."""
         return {
             "topic": self.topic,
             "partition": self.partition,
@@ -48,15 +48,15 @@ class Message:
         }
 
     def payload(self) -> str:
-        """What is stored with a document that cannot be read, so that the message can be read once more."""
+        """The message as text, stored with the failed document so that `retry` can read it again."""
         return json.dumps(self.to_json())
 
     @classmethod
-    def from_payload(cls, payload: str) -> "Message":
+    def from_payload(cls, payload: str) -> "KafkaMessage":
         return cls.from_json(json.loads(payload))
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "Message":
+    def from_json(cls, value: Mapping[str, Any]) -> "KafkaMessage":
         return cls(
             value["topic"],
             int(value["partition"]),

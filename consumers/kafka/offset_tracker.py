@@ -1,13 +1,13 @@
-"""How far a partition's messages are committed, without a gap: the offset that may be stored."""
+"""Tracks which messages of a partition are committed, and so the offset that may be stored: the first gap."""
 
 from collections import Counter, deque
 from collections.abc import Collection
 
 
 class InFlight:
-    """How many messages have arrived and are not committed, and how many bytes they have.
+    """Counts the messages that have arrived and are not committed yet, and their bytes.
 
-    `add` is for the thread that fetches, `remove` for the one that commits: each writes counts of its own.
+    The fetching thread calls `add`, the committing one `remove`. Each writes counts of its own, so no lock is needed.
     """
 
     def __init__(self, max_messages: int = 4000, max_bytes: int = 64 * 1024 * 1024) -> None:
@@ -30,39 +30,40 @@ class InFlight:
         return self._added[0] - self._removed[0], self._added[1] - self._removed[1]
 
     def should_pause(self) -> bool:
-        """True from when either limit is passed until half of both is free again. For the fetching thread."""
+        """True once either limit is exceeded, until half of both is free again. For the fetching thread."""
         share = max(count / limit for count, limit in zip(self.counts, self.limits, strict=True))
         self._paused = share > (0.5 if self._paused else 1.0)
         return self._paused
 
 
 class OffsetTracker:
-    """A partition's messages in their order, each from its arrival until it and all before it are committed.
+    """The messages of one partition, in order. Each stays until it and all before it are committed.
 
-    `offset` is the first one that is not committed; `key` is its name among the store's positions. For one thread.
+    `offset` is that of the first message that is not committed. `key` names the partition among the store's positions.
+    For one thread.
     """
 
     def __init__(self, key: str, offset: int, in_flight: InFlight) -> None:
         self.key = key
         self.offset = offset
         self.retired = False
-        """True once the offsets mean something else, as the topic was made anew: nothing of it is stored any more."""
+        """True once the topic was made anew: its old offsets mean nothing, and none is stored any more."""
         self._in_flight = in_flight
         self._pending: deque[MessageAcknowledgement] = deque()
 
     def add(self, offset: int, size: int = 0) -> "MessageAcknowledgement":
-        """A message has arrived, after all that have arrived before."""
+        """Takes in a message; it comes after all messages added before."""
         message = MessageAcknowledgement(self, offset, size)
         self._pending.append(message)
         return message
 
     @property
     def pending(self) -> int:
-        """Messages that have arrived and are not behind `offset`."""
+        """How many messages have arrived and are not passed by `offset`."""
         return len(self._pending)
 
     def positions(self, parts: Collection[object]) -> dict[str, dict[str, int]]:
-        """What to store with a commit that completes `parts`: messages of this partition, once for each document."""
+        """What to store with a commit that completes `parts`: acknowledgements of this partition, one per document."""
         counts = Counter(parts)
         reached = self.offset
         for message in self._pending:
@@ -72,14 +73,14 @@ class OffsetTracker:
         return {self.key: {"offset": reached}} if reached != self.offset and not self.retired else {}
 
     def completed(self, message: "MessageAcknowledgement") -> None:
-        """All parts of `message` are committed: moves `offset` over what is committed without a gap."""
+        """All documents of `message` are committed: moves `offset` to the next message that is not."""
         self._in_flight.remove(message.size)
         while self._pending and self._pending[0].parts_left == 0:
             self.offset = self._pending.popleft().offset + 1
 
 
 class MessageAcknowledgement:
-    """One message, under way. The pipeline carries it with each of the message's documents."""
+    """The acknowledgement of one message. The pipeline carries it with each of the message's documents."""
 
     __slots__ = ("offset", "parts_left", "size", "tracker")
 
@@ -88,10 +89,10 @@ class MessageAcknowledgement:
         self.offset = offset
         self.size = size
         self.parts_left: int | None = None
-        """How many of its documents are not committed; None until they are counted."""
+        """How many of the message's documents are not committed; None until they are counted."""
 
     def done(self) -> None:
-        """One more of its documents is committed."""
+        """Says that one more document of the message is committed."""
         if self.parts_left:
             self.parts_left -= 1
             if self.parts_left == 0:

@@ -1,4 +1,4 @@
-"""What a rebalance does: partitions come and go, and each that comes is sought before anything is fetched from it."""
+"""Listens to rebalances. A partition that is assigned is positioned before anything is fetched from it."""
 
 from collections.abc import Callable
 from threading import Lock
@@ -11,24 +11,27 @@ from consumers.kafka.events import Partition
 
 
 class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
-    """The consumer calls this from its own thread while `poll` waits; it must not block, so it asks no broker."""
+    """kafka-python calls this from its own thread while `poll` waits. It must not block, so it asks no broker.
 
-    def __init__(self, consumer: Any, known: Callable[[Partition], int | None]) -> None:
+    `offset_of(partition)`: where to go on, `None` where that is unknown.
+    """
+
+    def __init__(self, consumer: Any, offset_of: Callable[[Partition], int | None]) -> None:
         self._consumer = consumer
-        self._known = known
+        self._offset_of = offset_of
         self._lock = Lock()
         self._new: list[TopicPartition] = []
         self.unplaced: set[TopicPartition] = set()
-        """Partitions that must not be fetched from yet."""
+        """Partitions without an offset to fetch from; they are paused."""
         self.rebalances = 0
-        """How often partitions were given out."""
+        """How often the group has assigned partitions to this consumer."""
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         for tp in assigned:
-            at = self._known((tp.topic, tp.partition))
-            # A position of whatever kind keeps the client from asking for the group's offset and going there.
-            self._consumer.seek(tp, 0 if at is None else at)
-            if at is None:
+            offset = self._offset_of((tp.topic, tp.partition))
+            # Any position keeps the client from asking for the group's offset and seeking it.
+            self._consumer.seek(tp, 0 if offset is None else offset)
+            if offset is None:
                 self._consumer.pause(tp)
                 self.unplaced.add(tp)
         with self._lock:
@@ -39,10 +42,10 @@ class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
         self.unplaced -= set(revoked)
 
     def take_new(self) -> list[TopicPartition]:
-        """Partitions that have come since the last call, and those whose place could not be found out then."""
+        """Partitions assigned since the last call, and those that still have no offset."""
         with self._lock:
             new, self._new = self._new, []
         return list(dict.fromkeys([*new, *sorted(self.unplaced)]))
 
-    def placed(self, tp: TopicPartition) -> None:
+    def mark_placed(self, tp: TopicPartition) -> None:
         self.unplaced.discard(tp)

@@ -1,4 +1,4 @@
-"""A `[[kafka]]` section as kafka-python wants it."""
+"""The settings of a `[[kafka]]` section, and the configuration of kafka-python's clients made of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,19 +7,19 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
-    """Which topics of which cluster are followed, and how. `options` are kafka-python's own, as they stand in the file."""
+    """Which topics of which cluster are followed, and how. `options` are passed on to kafka-python."""
 
     brokers: tuple[str, ...]
     topics: tuple[str, ...]
     group: str = "hippod"
-    form: Literal["json", "text"] = "json"
+    format: Literal["json", "text"] = "json"
     start: Literal["earliest", "latest"] = "earliest"
     dead_letter: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """What `status` calls the source, and documents their source."""
+        """The name of the source, in `status` and in its documents."""
         return ",".join(self.topics)
 
 
@@ -46,20 +46,20 @@ RESERVED_OPTIONS: Mapping[str, str] = {
         "it takes a Python object, which a file cannot hold",
     ),
 }
-"""Options that would work against hippod, or cannot be written in a file, and why."""
+"""Options that hippod sets itself, or that a file cannot hold, each with the reason."""
 
-_CONSUMER: Mapping[str, Any] = {
+_CONSUMER_DEFAULTS: Mapping[str, Any] = {
     "bootstrap_timeout_ms": 5000,
     "reconnect_backoff_max_ms": 2000,
     "metadata_max_age_ms": 10_000,
     "allow_auto_create_topics": False,
     "metrics_enabled": False,
 }
-"""Where hippod differs from kafka-python's defaults: brokers that come back and topics that appear are noticed within
-seconds, and a name that is misspelt makes no topic."""
+"""hippod's defaults where they differ from kafka-python's: it notices within seconds that a broker is back or that a topic
+appeared, and a misspelt name makes no topic."""
 
 _GROUP_ONLY = frozenset(("group_instance_id", "session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms"))
-_PRODUCER: Mapping[str, Any] = {
+_PRODUCER_DEFAULTS: Mapping[str, Any] = {
     "bootstrap_timeout_ms": 5000,
     "reconnect_backoff_max_ms": 2000,
     "max_request_size": 256 * 1024 * 1024,
@@ -68,7 +68,7 @@ _PRODUCER: Mapping[str, Any] = {
     "acks": "all",
     "metrics_enabled": False,
 }
-"""What the broker takes is the broker's to say."""
+"""`max_request_size` is high because the broker decides what it takes."""
 
 
 def with_tuples(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,12 +81,12 @@ def with_tuples(options: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def consumer_config(settings: KafkaSettings, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Keywords for the group's consumer. `known`: the options that a consumer has, with their defaults."""
-    given = {name: value for name, value in with_tuples(settings.options).items() if name in known}
+def consumer_config(settings: KafkaSettings, client_options: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords for the group's consumer. `client_options`: every option of a consumer, with its default."""
+    configured = {name: value for name, value in with_tuples(settings.options).items() if name in client_options}
     return {
-        **_CONSUMER,
-        **given,
+        **_CONSUMER_DEFAULTS,
+        **configured,
         "bootstrap_servers": list(settings.brokers),
         "group_id": settings.group,
         "enable_auto_commit": False,
@@ -94,17 +94,17 @@ def consumer_config(settings: KafkaSettings, known: Mapping[str, Any]) -> dict[s
     }
 
 
-def reader_config(settings: KafkaSettings, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Keywords for a consumer that looks into a topic without being in a group."""
-    config = consumer_config(settings, known)
+def reader_config(settings: KafkaSettings, client_options: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords for a consumer that reads a topic without joining a group."""
+    config = consumer_config(settings, client_options)
     return {name: value for name, value in config.items() if name not in _GROUP_ONLY} | {
         "group_id": None,
         "auto_offset_reset": "earliest",
     }
 
 
-def producer_config(settings: KafkaSettings, known: Mapping[str, Any]) -> dict[str, Any]:
+def producer_config(settings: KafkaSettings, client_options: Mapping[str, Any]) -> dict[str, Any]:
     """Keywords for the producer of the dead letters."""
-    given = {name: value for name, value in with_tuples(settings.options).items() if name in known}
-    given.pop("allow_auto_create_topics", None)
-    return {**_PRODUCER, **given, "bootstrap_servers": list(settings.brokers)}
+    configured = {name: value for name, value in with_tuples(settings.options).items() if name in client_options}
+    configured.pop("allow_auto_create_topics", None)
+    return {**_PRODUCER_DEFAULTS, **configured, "bootstrap_servers": list(settings.brokers)}

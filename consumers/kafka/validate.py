@@ -1,4 +1,4 @@
-"""Finds what is wrong with a `[[kafka]]` section without connecting to anything."""
+"""Checks the options of a `[[kafka]]` section without connecting to a broker."""
 
 import logging
 import ssl
@@ -14,39 +14,41 @@ from consumers.kafka.settings import RESERVED_OPTIONS, KafkaSettings, consumer_c
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _VERSION_FOR_CHECKS = (2, 3)
-"""With a version given, kafka-python's constructors ask no broker for his."""
+"""With a version given, kafka-python's constructors do not ask a broker for its version."""
 
-_NOBODY = "127.0.0.1:1"
-"""Where kafka-python may look for brokers meanwhile."""
+_UNUSED_ADDRESS = "127.0.0.1:1"
+"""The broker address while the options are checked. Nothing listens there."""
 
-Problem = tuple[str, str]
-"""The option that is wrong, and a sentence's end that says why."""
+OptionProblem = tuple[str, str]
+"""The name of a wrong option, and the end of a sentence that says what is wrong."""
 
 
-def option_problems(settings: KafkaSettings) -> list[Problem]:
-    """Every option that kafka-python, or hippod, would refuse; kafka-python's own words where it has some."""
-    known = dict(KafkaConsumer.DEFAULT_CONFIG)
+def option_problems(settings: KafkaSettings) -> list[OptionProblem]:
+    """Every option that kafka-python or hippod would refuse, with kafka-python's own words where it has any."""
+    client_options = dict(KafkaConsumer.DEFAULT_CONFIG)
     if settings.dead_letter is not None:
-        known = {**KafkaProducer.DEFAULT_CONFIG, **known}
-    found = list(_names(settings.options, known)) or list(_types(settings.options, known))
+        client_options = {**KafkaProducer.DEFAULT_CONFIG, **client_options}
+    found = list(_unknown_names(settings.options, client_options)) or list(
+        _wrong_types(settings.options, client_options)
+    )
     if not found:
-        found = [*_security(with_tuples(settings.options))]
+        found = [*_security_problems(with_tuples(settings.options))]
     return found or list(_refused_by_client(settings))
 
 
-def _names(options: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[Problem]:
+def _unknown_names(options: Mapping[str, Any], client_options: Mapping[str, Any]) -> Iterator[OptionProblem]:
     for name in options:
         if name in RESERVED_OPTIONS:
             yield name, f"is not to be set: {RESERVED_OPTIONS[name]}"
-        elif name not in known:
-            near = get_close_matches(name, [each for each in known if each not in RESERVED_OPTIONS], n=1)
+        elif name not in client_options:
+            near = get_close_matches(name, [each for each in client_options if each not in RESERVED_OPTIONS], n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             yield name, f"is no option of kafka-python{hint}"
 
 
-def _types(options: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[Problem]:
+def _wrong_types(options: Mapping[str, Any], client_options: Mapping[str, Any]) -> Iterator[OptionProblem]:
     for name, value in options.items():
-        default = known[name]
+        default = client_options[name]
         if name == "api_version":
             if not (isinstance(value, list) and len(value) >= 2 and all(type(part) is int for part in value)):
                 yield name, "must be a version as an array, such as [2, 3]"
@@ -62,19 +64,19 @@ def _types(options: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[Pro
             yield name, f'must be text, such as "{default}"'
 
 
-def _security(options: Mapping[str, Any]) -> Iterator[Problem]:
-    """What kafka-python would find out only when it connects."""
+def _security_problems(options: Mapping[str, Any]) -> Iterator[OptionProblem]:
+    """Mistakes that kafka-python would find only when it connects."""
     protocol = options.get("security_protocol", "PLAINTEXT")
     if protocol not in _PROTOCOLS:
         yield "security_protocol", f"must be one of {', '.join(_PROTOCOLS)}"
         return
     if protocol.startswith("SASL"):
-        yield from _sasl(options)
+        yield from _sasl_problems(options)
     if protocol.endswith("SSL"):
-        yield from _tls(options)
+        yield from _tls_problems(options)
 
 
-def _sasl(options: Mapping[str, Any]) -> Iterator[Problem]:
+def _sasl_problems(options: Mapping[str, Any]) -> Iterator[OptionProblem]:
     name = str(options.get("sasl_mechanism"))
     if name not in SASL_MECHANISMS:
         yield "sasl_mechanism", f"must be one of {', '.join(sorted(SASL_MECHANISMS))}"
@@ -90,7 +92,7 @@ def _sasl(options: Mapping[str, Any]) -> Iterator[Problem]:
         yield "sasl_mechanism", f"cannot be used: {error or type(error).__name__}"
 
 
-def _tls(options: Mapping[str, Any]) -> Iterator[Problem]:
+def _tls_problems(options: Mapping[str, Any]) -> Iterator[OptionProblem]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     loads: dict[str, Callable[[str], None]] = {
         "ssl_cafile": lambda path: context.load_verify_locations(path),
@@ -108,8 +110,8 @@ def _tls(options: Mapping[str, Any]) -> Iterator[Problem]:
                 yield name, f"cannot be used: {getattr(error, 'strerror', None) or error}"
 
 
-def _refused_by_client(settings: KafkaSettings) -> Iterator[Problem]:
-    """What kafka-python says itself, asked with everything and, to find the option, with one left out at a time."""
+def _refused_by_client(settings: KafkaSettings) -> Iterator[OptionProblem]:
+    """Has kafka-python check all options. To find the wrong one, it leaves out one option at a time."""
     reason = _refusal(settings.options, settings)
     if reason is None:
         return
@@ -126,7 +128,7 @@ def _refusal(options: Mapping[str, Any], settings: KafkaSettings) -> str | None:
     asked = KafkaSettings(settings.brokers, settings.topics, settings.group, options=options)
     version = {
         "api_version": with_tuples(options).get("api_version") or _VERSION_FOR_CHECKS,
-        "bootstrap_servers": _NOBODY,
+        "bootstrap_servers": _UNUSED_ADDRESS,
     }
     client = logging.getLogger("kafka")
     level = client.level

@@ -25,7 +25,7 @@ _BINARY = "binary, not text in any encoding that is known; exclude it, or conver
 
 def decode(data: bytes) -> str:
     """The text with `\\n` line ends and without control characters. Raises NotADocument for what is no text."""
-    return clean(_decoded(data))
+    return clean_text(_decoded(data))
 
 
 def refuse_binary(data: bytes) -> None:
@@ -36,7 +36,7 @@ def refuse_binary(data: bytes) -> None:
         raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """One kind of line end; control characters and halves of surrogate pairs become U+FFFD, which every store accepts."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _UNWANTED.sub("\ufffd", text)

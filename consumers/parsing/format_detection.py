@@ -53,7 +53,7 @@ def stem_of(name: bytes) -> str:
     return (stem if dot and stem else base).decode("utf-8", "replace")
 
 
-def format_of(name: bytes, data: bytes) -> DocumentFormat:
+def detect_format(name: bytes, data: bytes) -> DocumentFormat:
     """The format of a file called `name`. Raises NotADocument where it has none, Unreadable where it is damaged."""
     ending = ending_of(name)
     expected = BY_ENDING.get(ending)

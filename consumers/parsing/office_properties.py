@@ -5,7 +5,7 @@ import zipfile
 
 from lxml import etree
 
-from consumers.parsing.decoding import clean
+from consumers.parsing.decoding import clean_text
 from consumers.parsing.zip_archive import read_member
 
 _PART = "docProps/core.xml"
@@ -20,7 +20,7 @@ _NO_TITLE = re.compile(
 
 def sensible_title(stated: str) -> str:
     """The title, or "" where it is one that a program made up."""
-    title = " ".join(clean(stated).split())
+    title = " ".join(clean_text(stated).split())
     return "" if len(title) > 300 or _NO_TITLE.fullmatch(title) else title
 
 
@@ -37,5 +37,5 @@ def document_properties(package: zipfile.ZipFile) -> tuple[dict[str, str], str]:
     for node in root:
         name = etree.QName(node).localname if isinstance(node.tag, str) else ""
         if node.text and node.text.strip():
-            found[name] = clean(node.text.strip())[:1000]
+            found[name] = clean_text(node.text.strip())[:1000]
     return {name: found[name] for name in _KEPT if name in found}, sensible_title(found.get("title", ""))

@@ -2,7 +2,7 @@
 
 from consumers.failures import FailureCode
 from consumers.parsing.limits import NotADocument
-from consumers.splitting import Block
+from consumers.splitting import TextBlock
 
 _LONGEST_HEADING = 300
 
@@ -11,12 +11,12 @@ class Outline:
     """The blocks so far and the headings that hold at this point. A heading with nothing below it is kept as a block."""
 
     def __init__(self, text_chars: int) -> None:
-        self.blocks: list[Block] = []
+        self.blocks: list[TextBlock] = []
         self.first_heading = ""
         self._room = text_chars
         self._limit = text_chars
         self._open: list[tuple[int, str]] = []
-        self._bare: Block | None = None
+        self._bare: TextBlock | None = None
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -34,7 +34,7 @@ class Outline:
         self._keep_bare(level)
         while self._open and self._open[-1][0] >= level:
             self._open.pop()
-        self._bare = Block(text, self.headings, page=page, line=line, sheet=sheet)
+        self._bare = TextBlock(text, self.headings, page=page, line=line, sheet=sheet)
         self._open.append((level, text))
         if not self.first_heading and not self.blocks:
             self.first_heading = text
@@ -59,9 +59,9 @@ class Outline:
                 FailureCode.TOO_LARGE,
             )
         self._bare = None
-        self.blocks.append(Block(text, self.headings, joint, page, line, sheet, row))
+        self.blocks.append(TextBlock(text, self.headings, joint, page, line, sheet, row))
 
-    def done(self) -> tuple[Block, ...]:
+    def done(self) -> tuple[TextBlock, ...]:
         self._keep_bare(0)
         return tuple(self.blocks)
 

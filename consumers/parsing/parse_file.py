@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from consumers.failures import FailureCode
 from consumers.json_documents import read_json_file, read_json_line
-from consumers.parsing.format_detection import ending_of, format_of, stem_of
+from consumers.parsing.format_detection import detect_format, ending_of, stem_of
 from consumers.parsing.formats.registry import JSON, JSON_LINES, DocumentFormat
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.open_file import OpenFile, ParseSummary
 from consumers.splitting import SplitSettings, split
-from consumers.types import Document
+from consumers.types import ParsedDocument
 
 DEFAULT_LIMITS = Limits()
 
@@ -28,7 +28,7 @@ def parse_file(
     name: bytes | None = None,
     root: bytes | None = None,
     checked_inode: int | None = None,
-) -> Iterator[Document | ParseSummary]:
+) -> Iterator[ParsedDocument | ParseSummary]:
     """The documents of a file, and last a summary of what was read (none where the file was not opened or is too large).
 
     `name` stands for the path where the format is told by name, for content kept under another one. `root` and `checked_inode`
@@ -54,7 +54,7 @@ def parse_data(
     settings: SplitSettings,
     limits: Limits = DEFAULT_LIMITS,
     modified_at: float | None = None,
-) -> Iterator[Document]:
+) -> Iterator[ParsedDocument]:
     """The documents of a file's content; `name` tells the format where the content does not. `.jsonl` is not among them."""
     try:
         if not data.strip(b"\x00 \t\r\n\x0b\x0c"):
@@ -62,7 +62,7 @@ def parse_data(
                 "empty: there is nothing in it to index" if not data else "blank: there is no text in it",
                 FailureCode.NO_TEXT,
             )
-        format = format_of(name, data)
+        format = detect_format(name, data)
         if format is JSON:
             yield from read_json_file(data, uri, settings, modified_at, fallback_title=stem_of(name))
             return
@@ -79,7 +79,7 @@ def _document(
     settings: SplitSettings,
     limits: Limits,
     modified_at: float | None,
-) -> Document:
+) -> ParsedDocument:
     parse = format.load_parser()
     try:
         parsed = parse(data, limits)
@@ -95,17 +95,19 @@ def _document(
     if not passages:
         raise NotADocument("there is no text in it", FailureCode.NO_TEXT)
     metadata = {"format": format.name, **parsed.metadata}
-    return Document(uri, parsed.title or stem_of(name), passages, metadata, modified_at)
+    return ParsedDocument(uri, parsed.title or stem_of(name), passages, metadata, modified_at)
 
 
-def _put_aside(uri: str, name: bytes, error: NotADocument | Unreadable, modified_at: float | None) -> Document:
+def _put_aside(uri: str, name: bytes, error: NotADocument | Unreadable, modified_at: float | None) -> ParsedDocument:
     skipped = isinstance(error, NotADocument)
-    return Document(uri, stem_of(name), modified_at=modified_at, error=str(error), skipped=skipped, code=error.code)
+    return ParsedDocument(
+        uri, stem_of(name), modified_at=modified_at, error=str(error), skipped=skipped, code=error.code
+    )
 
 
 def _parse_lines(
     file: OpenFile, name: bytes, uri: str, settings: SplitSettings, limits: Limits, modified_at: float
-) -> Iterator[Document]:
+) -> Iterator[ParsedDocument]:
     """One document a line; a bad line costs only itself."""
     number = 0
     found = False
@@ -116,18 +118,22 @@ def _parse_lines(
             line = line.removeprefix(b"\xef\xbb\xbf")
             if line[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in line[:64]:
                 reason = "not UTF-8, as JSON lines must be; save it as UTF-8"
-                yield Document(uri, stem_of(name), modified_at=modified_at, error=reason, code=FailureCode.ENCODING)
+                yield ParsedDocument(
+                    uri, stem_of(name), modified_at=modified_at, error=reason, code=FailureCode.ENCODING
+                )
                 return
         if not line.strip():
             continue
         found = True
         if not whole:
             reason = f"line {number} is longer than {limits.json_line_bytes:,} bytes; split its text up"
-            yield Document(f"{uri}#line-{number}", modified_at=modified_at, error=reason, code=FailureCode.TOO_LARGE)
+            yield ParsedDocument(
+                f"{uri}#line-{number}", modified_at=modified_at, error=reason, code=FailureCode.TOO_LARGE
+            )
             continue
         yield read_json_line(line, number, f"{uri}#", settings, modified_at)
     if not found:
         reason = "empty: there is nothing in it to index"
-        yield Document(
+        yield ParsedDocument(
             uri, stem_of(name), modified_at=modified_at, error=reason, skipped=True, code=FailureCode.NO_TEXT
         )

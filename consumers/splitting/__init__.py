@@ -1,6 +1,6 @@
 """Cutting a document's text into passages at content-defined boundaries."""
 
-from consumers.splitting.blocks import SEPARATOR, Block, Parsed, SplitSettings
+from consumers.splitting.blocks import SEPARATOR, ParsedText, SplitSettings, TextBlock
 from consumers.splitting.passages import paragraphs, split, split_text
 from consumers.splitting.tokens import TOKEN, count_tokens
 from consumers.splitting.triples import assign_triples, read_triples
@@ -8,9 +8,9 @@ from consumers.splitting.triples import assign_triples, read_triples
 __all__ = [
     "SEPARATOR",
     "TOKEN",
-    "Block",
-    "Parsed",
+    "ParsedText",
     "SplitSettings",
+    "TextBlock",
     "assign_triples",
     "count_tokens",
     "paragraphs",

@@ -27,7 +27,7 @@ class SplitSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TextBlock:
     """A paragraph, list item or table row.
 
     `headings` is the path of headings above it. `joint` is what stands between it and the block before it: an empty line
@@ -44,9 +44,9 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedText:
     """What a format's parser found. `title` comes from the content alone, "" where the content names none."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[TextBlock, ...]
     title: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)

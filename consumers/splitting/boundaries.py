@@ -21,7 +21,7 @@ class Unit(NamedTuple):
     key: int
 
 
-def cut(units: Sequence[Unit], max_tokens: int, min_tokens: int) -> list[tuple[int, int]]:
+def cut_section(units: Sequence[Unit], max_tokens: int, min_tokens: int) -> list[tuple[int, int]]:
     """Ranges of `units`, in order and without holes, of at most `max_tokens` each (no unit is longer than that)."""
     ends = [0]
     for unit in units:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from consumers.splitting.blocks import SEPARATOR, Block, SplitSettings
-from consumers.splitting.boundaries import Unit, cut
+from consumers.splitting.blocks import SEPARATOR, SplitSettings, TextBlock
+from consumers.splitting.boundaries import Unit, cut_section
 from consumers.splitting.timing import SPLIT_TIMER
 from consumers.splitting.tokens import count_tokens
 from consumers.splitting.units import units_of
@@ -21,7 +21,7 @@ class _Section:
     """Blocks under one path of headings, with the tokens of each block."""
 
     headings: tuple[str, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[TextBlock, ...]
     counts: tuple[int, ...]
 
     @property
@@ -30,7 +30,7 @@ class _Section:
 
 
 @SPLIT_TIMER.timed
-def split(blocks: Sequence[Block], title: str, settings: SplitSettings) -> tuple[Passage, ...]:
+def split(blocks: Sequence[TextBlock], title: str, settings: SplitSettings) -> tuple[Passage, ...]:
     """Passages in reading order. `title` is the one the content gives, "" for none; empty blocks are left out."""
     sections = _share_short_ones(_sections(blocks, title), settings)
     return tuple(passage for section in sections for passage in _passages(section, title, settings))
@@ -46,7 +46,7 @@ def split_text(text: str, title: str, settings: SplitSettings) -> tuple[Passage,
     return split(list(paragraphs(text)), title, settings)
 
 
-def paragraphs(text: str, first_line: int = 1) -> Iterator[Block]:
+def paragraphs(text: str, first_line: int = 1) -> Iterator[TextBlock]:
     """The stretches of a text between empty lines, as blocks with their line numbers."""
     line, at = first_line, 0
     gaps = [(match.start(), match.end()) for match in _BLANK_LINES.finditer(text)]
@@ -55,12 +55,12 @@ def paragraphs(text: str, first_line: int = 1) -> Iterator[Block]:
         body = piece.strip()
         if body:
             lead = piece[: len(piece) - len(piece.lstrip())]
-            yield Block(body, line=line + lead.count("\n"))
+            yield TextBlock(body, line=line + lead.count("\n"))
         line += text.count("\n", at, gap_end)
         at = gap_end
 
 
-def _sections(blocks: Sequence[Block], title: str) -> list[_Section]:
+def _sections(blocks: Sequence[TextBlock], title: str) -> list[_Section]:
     sections = []
     filled = (block for block in blocks if block.text.strip())
     for headings, group in groupby(filled, key=lambda block: block.headings):
@@ -94,7 +94,7 @@ def _together(run: Sequence[_Section]) -> _Section:
     if len(run) == 1:
         return run[0]
     shared = _common_prefix([section.headings for section in run])
-    blocks: list[Block] = []
+    blocks: list[TextBlock] = []
     for section in run:
         below = SEPARATOR.join(section.headings[len(shared) :])
         first, *rest = section.blocks
@@ -120,7 +120,7 @@ def _passages(section: _Section, title: str, settings: SplitSettings) -> Iterato
         return
     units = units_of(section.blocks, section.counts, settings.max_tokens)
     block, seen, lines = -1, 0, 0  # counting line breaks from the last place on keeps a huge block linear
-    for first, last in cut(units, settings.max_tokens, settings.min_tokens):
+    for first, last in cut_section(units, settings.max_tokens, settings.min_tokens):
         begin = units[first]
         if begin.block != block:
             block, seen, lines = begin.block, 0, 0
@@ -129,7 +129,7 @@ def _passages(section: _Section, title: str, settings: SplitSettings) -> Iterato
         yield Passage(full_title, _text(section.blocks, units[first:last]), _location(section.blocks[block], lines))
 
 
-def _text(blocks: Sequence[Block], units: Sequence[Unit]) -> str:
+def _text(blocks: Sequence[TextBlock], units: Sequence[Unit]) -> str:
     parts: list[str] = []
     for index, group in groupby(units, key=lambda unit: unit.block):
         members = list(group)
@@ -139,7 +139,7 @@ def _text(blocks: Sequence[Block], units: Sequence[Unit]) -> str:
     return "".join(parts)
 
 
-def _location(block: Block, lines: int) -> dict[str, Any]:
+def _location(block: TextBlock, lines: int) -> dict[str, Any]:
     """Where a passage stands that begins `lines` line breaks into a block."""
     line = None if block.line is None else block.line + lines
     found = {

@@ -5,7 +5,7 @@ from hashlib import blake2b
 from itertools import pairwise
 from zlib import crc32
 
-from consumers.splitting.blocks import Block
+from consumers.splitting.blocks import TextBlock
 from consumers.splitting.boundaries import Unit
 from consumers.splitting.sentences import sentence_starts
 from consumers.splitting.tokens import TOKEN, count_tokens
@@ -17,7 +17,7 @@ _RUN_LIMIT = 64
 _KEYED_CHARS = 200
 
 
-def units_of(blocks: Sequence[Block], counts: Sequence[int], max_tokens: int) -> list[Unit]:
+def units_of(blocks: Sequence[TextBlock], counts: Sequence[int], max_tokens: int) -> list[Unit]:
     """Blocks whole where they fit into a passage; longer ones by sentences, then lines, then runs of words."""
     units: list[Unit] = []
     for index, (block, tokens) in enumerate(zip(blocks, counts, strict=True)):

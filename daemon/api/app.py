@@ -1,5 +1,6 @@
 """The application: every route of the contract, every error a problem."""
 
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from fastapi import FastAPI
@@ -11,31 +12,36 @@ from starlette.routing import Match, Route
 
 from daemon.api import openapi, responses
 from daemon.api.context import ApiContext
-from daemon.api.errors import ApiError, BadRequest, MethodNotAllowed, NotFound
 from daemon.api.middleware.access_log import internal_error
 from daemon.api.routes import documents, extraction, graph, questions, sessions, status, transfer
 from daemon.api.validation import validation_problem
 from daemon.contract.routes import Route as Paths
-from daemon.page import routes as page
+from daemon.errors import BadRequest, MethodNotAllowed, NotFound, RequestError
+
+AddRoutes = Callable[[FastAPI, ApiContext], None]
 
 
-def build(context: ApiContext) -> FastAPI:
-    """The routes over the ports of `context`. `RequestBoundary` around it turns unexpected errors into problems."""
+def build(context: ApiContext, more_routes: Sequence[AddRoutes] = ()) -> FastAPI:
+    """The routes over the ports of `context`, and those that each of `more_routes` adds.
+
+    `RequestBoundary` around it turns unexpected errors into problems."""
     app = FastAPI(
         title="hippod", openapi_url=None, redirect_slashes=False, generate_unique_id_function=lambda route: route.name
     )
-    app.add_exception_handler(ApiError, _refused)
+    app.add_exception_handler(RequestError, _refused)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
-    for part in (questions, sessions, graph, documents, extraction, transfer, status, page):
+    for part in (questions, sessions, graph, documents, extraction, transfer, status):
         part.add_routes(app, context)
+    for add_routes in more_routes:
+        add_routes(app, context)
     openapi.add_route(app, _version())
     return app
 
 
 async def _refused(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, ApiError)
+    assert isinstance(error, RequestError)
     return responses.problem_response(error)
 
 

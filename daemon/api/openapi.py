@@ -11,7 +11,6 @@ from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from daemon.api.errors import errors_by_status
 from daemon.contract.ask import AskProgress, AskRequest
 from daemon.contract.documents import AddRequest, RemoveRequest, RetryRequest
 from daemon.contract.evaluation import EvalResponse
@@ -22,6 +21,7 @@ from daemon.contract.routes import JSON, NDJSON, PROBLEM_JSON, Route
 from daemon.contract.sessions import RemoveSessionsRequest
 from daemon.contract.status import Event, WaitRequest
 from daemon.contract.transfer import BackupRequest
+from daemon.errors import RequestError
 from daemon.sources.registry import SOURCE_KINDS
 
 REF = "#/components/schemas/{model}"
@@ -62,7 +62,7 @@ PROBLEM_HEADERS: dict[int, dict[str, Any]] = {
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems a route may answer with, and those that any may (401, 403 and 421 over TCP only)."""
-    by_status = errors_by_status()
+    by_status = _errors_by_status()
     found: dict[int | str, dict[str, Any]] = {}
     for status in sorted({*statuses, 400, 401, 403, 421, 429, 500, 503}):
         lines = [f"{error.title} (`{error.type}`): {(error.__doc__ or '').strip()}" for error in by_status[status]]
@@ -72,6 +72,14 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
         if status in PROBLEM_HEADERS:
             found[status]["headers"] = PROBLEM_HEADERS[status]
     return found
+
+
+def _errors_by_status() -> dict[int, list[type[RequestError]]]:
+    """What requests are refused with, by their HTTP status."""
+    by_status: dict[int, list[type[RequestError]]] = {}
+    for error in RequestError.__subclasses__():
+        by_status.setdefault(error.status, []).append(error)
+    return by_status
 
 
 def json_body(model: type[BaseModel], *, lines: bool = False, required: bool = True) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Every method runs on the API's event loop and must not hold it: whatever takes m
 model, hashing, parsing, building a long list of models) belongs in a thread (`asyncio.to_thread`, or an executor of the
 port's own with as many threads as may run at a time) and is awaited. A route awaits a port under no lock. When the
 client goes away or the daemon stops, `wait`, `ask` and the iterators are cancelled or closed: they clean up in
-`finally`, as any coroutine does. A port refuses with an error of `daemon.api.errors`; anything else it raises is logged
+`finally`, as any coroutine does. A port refuses with an error of `daemon.errors`; anything else it raises is logged
 and becomes a 500 that says nothing of the inside.
 """
 

@@ -10,9 +10,9 @@ from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
-from daemon.api.errors import BadRequest, Busy, Invalid, TooLarge, TooSlow, UnsupportedMediaType
 from daemon.api.settings import MIB, ApiLimits
 from daemon.contract.problem import FieldError
+from daemon.errors import BadRequest, Busy, Invalid, TooLarge, TooSlow, UnsupportedMediaType
 
 
 class BodyDeadline:

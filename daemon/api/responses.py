@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from daemon.api.errors import ApiError
 from daemon.contract.routes import JSON, PROBLEM_JSON
+from daemon.errors import RequestError
 from daemon.observe import metrics
 
 
@@ -19,7 +19,7 @@ REFUSAL_STATUSES = (401, 403, 408, 413, 421, 429, 503)
 """Statuses of requests that are turned away for what they are or when they come, not for what they say."""
 
 
-def problem_response(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
+def problem_response(error: RequestError, headers: Mapping[str, str] | None = None) -> Response:
     if error.status in REFUSAL_STATUSES:
         metrics.REFUSED.labels(error.reason).inc()
     given = {**error.headers, **(headers or {})}

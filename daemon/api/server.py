@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
-from daemon.api.app import build
+from daemon.api.app import AddRoutes, build
 from daemon.api.context import make_context
 from daemon.api.listen import ListenError, bind_tcp, bind_unix, file_identity
 from daemon.api.middleware.access_log import RequestBoundary
@@ -19,8 +19,7 @@ from daemon.api.middleware.tcp_auth import TcpAuthMiddleware, TokenFile
 from daemon.api.ports import StartupPorts
 from daemon.api.settings import ApiSettings
 from daemon.api.startup_gate import StartupGate
-from daemon.config import read_token
-from daemon.page.login_middleware import LoginMiddleware
+from daemon.config_types.machine_checks import read_token
 
 log = structlog.get_logger(__name__)
 CANCEL_RESERVE_S = 1.0
@@ -39,14 +38,20 @@ class ApiServer:
         settings: ApiSettings,
         inherited: socket.socket | None = None,
         *,
+        more_routes: Sequence[AddRoutes] = (),
+        tcp_middleware: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
         tcp_apps: Mapping[str, ASGIApp] | None = None,
     ) -> None:
-        """`tcp_apps` are served on TCP alone, below their paths, see `daemon.api.middleware.tcp_auth`."""
+        """`tcp_middleware` stands before the checks of `TcpAuthMiddleware`, the last one outermost.
+
+        `tcp_apps` are served on TCP alone, below their paths, see `daemon.api.middleware.tcp_auth`.
+        """
         self._settings = settings
         self._inherited = inherited
+        self._tcp_middleware = tcp_middleware
         self._tcp_apps = tcp_apps
         self._context = make_context(ports, memory, settings.limits)
-        self._app = build(self._context)
+        self._app = build(self._context, more_routes)
         self._sides: list[_Listener] = []
         self._made: tuple[int, int] | None = None
         self._tokens: TokenFile | None = None
@@ -72,10 +77,12 @@ class ApiServer:
         if settings.tcp is not None:
             host, port = settings.tcp
             self._tokens = self._token()
-            guard = TcpAuthMiddleware(self._app, host, self._tokens, self._tcp_apps)
+            app: ASGIApp = TcpAuthMiddleware(self._app, host, self._tokens, self._tcp_apps)
+            for wrap in self._tcp_middleware:
+                app = wrap(app)
             tcp = bind_tcp(host, port)
             self.tcp_address = tcp.getsockname()[:2]
-            await self._serve(LoginMiddleware(guard), tcp)
+            await self._serve(app, tcp)
             log.info("listening", tcp=f"{host}:{self.tcp_address[1]}")
 
     def use_token_file(self, path: Path) -> None:

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from daemon.api.errors import NotReady
 from daemon.api.ports import MemoryPorts
+from daemon.errors import NotReady
 
 STARTUP_WAIT_S = 100.0
 """How long a request waits for the memory before it is refused. hippoctl waits longer than this for an answer."""

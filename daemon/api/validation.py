@@ -7,7 +7,6 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
-from daemon.api.errors import ApiError, BadRequest, Invalid
 from daemon.api.request_body import BodyReservation, body_media_type, read_body
 from daemon.api.settings import ApiLimits
 from daemon.contract.problem import FieldError
@@ -15,6 +14,7 @@ from daemon.contract.query import NOT_BLANK
 from daemon.contract.routes import JSON
 from daemon.contract.sessions import SESSION_PATTERN
 from daemon.contract.transfer import ABSOLUTE_PATH
+from daemon.errors import BadRequest, Invalid, RequestError
 
 Model = TypeVar("Model", bound=BaseModel)
 FIELD_ERRORS_MAX = 20
@@ -53,7 +53,7 @@ def read_query_string(request: Request, model: type[Model]) -> Model:
         raise validation_problem(error.errors(include_url=False, include_input=False), model) from None
 
 
-def validation_problem(found: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = None) -> ApiError:
+def validation_problem(found: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = None) -> RequestError:
     if found[0]["type"] == "json_invalid":
         return BadRequest(f"The body is not JSON: {found[0]['ctx']['error']}.")
     errors = [_field_error(one, model) for one in found[:FIELD_ERRORS_MAX]]

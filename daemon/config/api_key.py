@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from daemon.config.machine_checks import ABSENT
 from daemon.config.sections import LLM
+from daemon.config_types.machine_checks import ABSENT
 
 
 def model_key(llm: LLM) -> str | None:

@@ -11,10 +11,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from daemon.config.model import Config
-from daemon.config.secrets import MASK, is_secret, masked
+from daemon.config_types.secrets import value_text
 from daemon.sources.registry import SOURCE_KINDS
 
-_LONGEST_VALUE = 100
 _TABLE_LISTS = tuple(kind.table for kind in SOURCE_KINDS)
 _EXAMPLES = {"device": 'one of "auto", "cpu", "mps", "cuda", "cuda:0", "cuda:1", …'}
 
@@ -49,14 +48,6 @@ def dotted(path: Sequence[str | int]) -> str:
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
-
-
-def value_text(key: str, value: Any) -> str:
-    """A value as it stood in the file, in one short line; nothing of a secret."""
-    if is_secret(key):
-        return MASK
-    text = json.dumps(masked(value), ensure_ascii=False, default=str)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
 def field_at(path: Sequence[str | int]) -> tuple[type[BaseModel], FieldInfo | None]:

@@ -17,9 +17,9 @@ from daemon.config.sections import (
     Passages,
     Retrieval,
     ScheduleTimes,
-    Section,
     Store,
 )
+from daemon.config_types.section import Section
 from daemon.sources.registry import SOURCE_KINDS
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import tomli_w
 from pydantic import BaseModel
 
 from daemon.config.model import Config
-from daemon.config.secrets import masked, without_userinfo
-from daemon.config.values import Duration, Interval, Size, seconds_text, size_text
+from daemon.config_types.secrets import masked, without_userinfo
+from daemon.config_types.values import Duration, Interval, Size, seconds_text, size_text
 
 
 def render(config: Config) -> str:

@@ -9,13 +9,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
-from daemon.config.machine_checks import readable_file, token_in
-from daemon.config.paths import SOCKET, STORE
-from daemon.config.values import AnyPath, Count, Duration, Interval, OptionalPath, OptionalText, Seconds
-from daemon.config.values import Size as Bytes
+from daemon.config_types.machine_checks import readable_file, token_in
+from daemon.config_types.paths import SOCKET, STORE
+from daemon.config_types.section import MiB, Section
+from daemon.config_types.values import AnyPath, Count, Duration, Interval, OptionalPath, OptionalText, Seconds
+from daemon.config_types.values import Size as Bytes
 from memory.encoder.registry import BACKENDS as ENCODER_BACKENDS
 from memory.openie.registry import BACKENDS as OPENIE_BACKENDS
 from memory.openie.registry import WORKER_BACKENDS
@@ -31,17 +32,8 @@ else:  # a type checker cannot read names that are known only at run time
     OpenIEBackendName = Literal[tuple(OPENIE_BACKENDS)]
     FallbackName = Literal[("none", *WORKER_BACKENDS)]
 
-MiB = 1024 * 1024
 _SOCKET_BYTES = 107  # sun_path of sockaddr_un holds 108, the last one a NUL.
 _TCP = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]\s]+):(?P<port>[0-9]{1,5})", re.ASCII)
-
-
-class Section(BaseModel):
-    """A table of the file: unknown keys and values of another type are errors, nothing changes once read."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, validate_default=True, allow_inf_nan=False, hide_input_in_errors=True
-    )
 
 
 def at(key: str, message: str) -> PydanticCustomError:

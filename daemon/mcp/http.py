@@ -11,7 +11,7 @@ import structlog
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
-from daemon.api.errors import NotFound, NotReady
+from daemon.errors import NotFound, NotReady
 from daemon.mcp.daemon_client import DaemonClient
 from daemon.mcp.server import memory_server
 

@@ -20,7 +20,7 @@ from typing import Any, TextIO
 import structlog
 from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
-from daemon.observe.redaction import place, system_said
+from daemon.observe.redaction import raised_at, system_error
 
 OWN = ("daemon", "consumers", "memory", "store", "__main__")
 """Loggers that follow the configured level. All others speak from `warning` up: some of them print what they parse."""
@@ -104,11 +104,11 @@ def _errors(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict
     """Exceptions given as fields."""
     for key, value in event.items():
         if isinstance(value, BaseException) and key != "exc_info":
-            event[key] = told(value)
+            event[key] = loggable(value)
     return event
 
 
-def told(error: BaseException) -> str:
+def loggable(error: BaseException) -> str:
     """An exception as it may be logged: its message where we or the system wrote it, else its kind and where it arose."""
     kind = type(error)
     if kind.__module__.partition(".")[0] in _OURS:
@@ -116,7 +116,7 @@ def told(error: BaseException) -> str:
     numbered = isinstance(error, OSError) and error.errno is not None  # a library's OSError has no number
     if _outspoken or numbered or isinstance(error, MemoryError | ImportError):
         return f"{kind.__name__}: {error}"
-    said, at = system_said(error), place(error)
+    said, at = system_error(error), raised_at(error)
     return (
         kind.__name__
         + (f": {said}" if said else "")
@@ -126,7 +126,7 @@ def told(error: BaseException) -> str:
 
 
 def _traceback(exc_info: ExcInfo) -> str:
-    """As Python writes it, oldest cause first, with each exception's message as `told` gives it. No local variables."""
+    """As Python writes it, oldest cause first, with each exception's message as `loggable` gives it. No local variables."""
     parts: list[str] = []
     seen: set[int] = set()
     error: BaseException | None = exc_info[1]
@@ -134,7 +134,7 @@ def _traceback(exc_info: ExcInfo) -> str:
         seen.add(id(error))
         frames = "".join(traceback.format_tb(error.__traceback__))
         kind = type(error).__name__
-        said = told(error)
+        said = loggable(error)
         parts.append(
             f"Traceback (most recent call last):\n{frames}{said if said.startswith(kind) else f'{kind}: {said}'}"
         )

@@ -14,7 +14,7 @@ _OS_ERROR = re.compile(r"\(os error (\d{1,4})\)")
 """How LanceDB passes on what the system said: in the text of a RuntimeError or an OSError that has no number."""
 
 
-def place(error: BaseException) -> str:
+def raised_at(error: BaseException) -> str:
     """Where it was raised, and from which place of ours if that is elsewhere; empty for one that was not raised."""
     frames = [(_short(frame.filename), frame) for frame in traceback.extract_tb(error.__traceback__)]
     if not frames:
@@ -26,7 +26,7 @@ def place(error: BaseException) -> str:
     return ", from ".join(f"{name}:{frame.lineno} in {frame.name}" for name, frame in at)
 
 
-def system_said(error: BaseException) -> str | None:
+def system_error(error: BaseException) -> str | None:
     """What the operating system refused ("No space left on device"), None for an exception of another kind."""
     if isinstance(error, OSError) and error.errno is not None:
         return os.strerror(error.errno)

@@ -11,10 +11,10 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from daemon.api.errors import TooLarge, Unauthorised
 from daemon.api.middleware.peers import mark_unauthenticated
 from daemon.api.middleware.tcp_auth import refuse_other_origins
 from daemon.contract.same_origin import cookie_value
+from daemon.errors import TooLarge, Unauthorised
 from daemon.page import login_page
 from daemon.page.login_sessions import SESSION_LIFETIME_S, LoginSessions
 from daemon.page.security_headers import SECURITY_HEADERS
@@ -121,7 +121,7 @@ def _set_cookie(scope: Scope, value: str, life_s: int) -> str:
 
 
 async def _read_token(receive: Receive) -> bytes:
-    """The token of a login form, as it was written; ApiError for a body that is no such form."""
+    """The token of a login form, as it was written; RequestError for a body that is no such form."""
     body = bytearray()
     while True:
         message = await receive()

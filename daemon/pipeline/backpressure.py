@@ -1,4 +1,4 @@
-"""How much may wait at each door of the pipeline, so that what comes faster than it is indexed fills no memory."""
+"""How much may wait in each queue of the pipeline, so that what comes faster than it is indexed fills no memory."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,8 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """`[daemon]`: the inbox holds what was handed in and is not indexed, the queue passages that are read and not committed."""
+    """`[daemon]`: the inbox has documents that were added and are not indexed, the queue passages that are read and not
+    committed."""
 
     inbox_documents: int = 100_000
     inbox_bytes: int = 256 * MIB
@@ -31,16 +32,17 @@ class Capacity:
         """Whether neither limit is reached."""
         return self.items < self.most[0] and self.bytes < self.most[1]
 
-    def holds(self, items: int, bytes: int) -> bool:
-        """Whether that much more has room. What could never have gets in when it is alone: who waits does not wait for ever."""
-        fits = self.items + items <= self.most[0] and self.bytes + bytes <= self.most[1]
-        return fits or not self.items
+    def fits(self, items: int, bytes: int) -> bool:
+        """Whether there is room for that much more. What is larger than the limit fits when nothing else is there, so that
+        nobody waits for ever."""
+        within = self.items + items <= self.most[0] and self.bytes + bytes <= self.most[1]
+        return within or not self.items
 
     def take(self, items: int, bytes: int) -> None:
-        """Counts that much more, room or not."""
+        """Counts that much more, whether it fits or not."""
         self.items += items
         self.bytes += bytes
 
-    def give(self, items: int, bytes: int) -> None:
+    def release(self, items: int, bytes: int) -> None:
         self.items -= items
         self.bytes -= bytes

@@ -15,8 +15,7 @@ from typing import Any
 from consumers.failures import FailureCode
 from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
-from consumers.types import Document as Read
-from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, Passage
+from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, ParsedDocument, Passage
 from daemon.pipeline.store_documents import failed_document, to_store_document
 from daemon.pipeline.work import AddedDocument, DeliveredDocument, DocumentChange, RemoveDocument, Task, Work
 from daemon.workers.pool import WorkerPool
@@ -119,7 +118,7 @@ class DocumentReader:
         try:
             content = base64.b64decode(value["content_base64"], validate=True)
         except (ValueError, TypeError) as error:
-            read = Read(
+            read = ParsedDocument(
                 task.uri,
                 error=f'"content_base64" is not base64 ({error}); send the file\'s bytes encoded',
                 code=FailureCode.JSON,
@@ -138,7 +137,7 @@ class DocumentReader:
     async def _outcomes(
         self,
         work: Work,
-        items: AsyncIterator[Read | ParseSummary],
+        items: AsyncIterator[ParsedDocument | ParseSummary],
         position: Fingerprint | None,
         payload: str | None,
         title: Any = None,
@@ -150,7 +149,7 @@ class DocumentReader:
         while the drive below the folder's `root` is away says nothing of the file: what the memory has of it stays, and the
         folder's source, told that there is no position, tells of it again.
         """
-        gathered: list[Read] = []
+        gathered: list[ParsedDocument] = []
         size = 0
         away = False
         async for item in items:
@@ -232,6 +231,13 @@ def retry_payload(task: Task) -> str | None:
     return None
 
 
+def failed_change(work: Work, reason: str, code: FailureCode) -> DocumentChange:
+    """The change of work that could not be carried through: a failed document that keeps what a retry needs."""
+    payload = retry_payload(work.task)
+    failed = failed_document(work.key, work.source, reason, code, work.attempts, skipped=False, payload=payload)
+    return DocumentChange(work, [failed])
+
+
 def delivered_change(work: Work, task: DeliveredDocument) -> DocumentChange:
     """The change of a document that came read."""
     if task.document is None:
@@ -249,7 +255,7 @@ def delivered_change(work: Work, task: DeliveredDocument) -> DocumentChange:
     return change
 
 
-def _outcome(work: Work, read: list[Read], payload: str | None, final: bool = True) -> DocumentChange:
+def _outcome(work: Work, read: list[ParsedDocument], payload: str | None, final: bool = True) -> DocumentChange:
     documents: list[Document] = []
     texts: dict[str, PassageText] = {}
     for item in read:
@@ -262,6 +268,6 @@ def _outcome(work: Work, read: list[Read], payload: str | None, final: bool = Tr
     return DocumentChange(work, documents, texts, final=final)
 
 
-def _whole(uri: str, value: dict[str, Any]) -> Read:
+def _whole(uri: str, value: dict[str, Any]) -> ParsedDocument:
     given = tuple((str(s), str(p), str(o)) for s, p, o in value["triples"])
-    return Read(uri, value["title"], (Passage(value["title"], value["text"], {}, given),))
+    return ParsedDocument(uri, value["title"], (Passage(value["title"], value["text"], {}, given),))

@@ -1,67 +1,136 @@
-"""Documents that were handed in and are not committed yet, on disk: an `add` that was answered survives a crash."""
+"""Documents that were added and are not indexed yet: on disk, counted against a limit, and queued in the intake."""
 
-import contextlib
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+import asyncio
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import structlog
+from daemon.errors import Busy, NotReady, TooLarge
+from daemon.observe.redaction import system_error
+from daemon.pipeline.backpressure import Capacity, QueueLimits
+from daemon.pipeline.inbox_files import InboxFiles
+from daemon.pipeline.intake import STOPPING, Intake
+from daemon.pipeline.work import ADDED, AddedDocument, Work
 
-from daemon.pipeline.work import AddedDocument
-from store.durable_files import PART, durable_file
-
-log = structlog.get_logger()
+QUEUE_SLICE_DOCUMENTS = 500
+"""Documents that are queued, some milliseconds' work, before the event loop is free for others."""
 
 
 class Inbox:
-    """One file an `add`, a line a document; deleted when all its documents are done.
+    """On the event loop; files are written in a thread of its own."""
 
-    `put` is for any thread, one at a time; `done` and `waiting` are for the event loop.
-    """
+    def __init__(self, folder: Path, intake: Intake, limits: QueueLimits) -> None:
+        self._files = InboxFiles(folder)
+        self._intake = intake
+        self.capacity = Capacity(limits.inbox_documents, limits.inbox_bytes)
+        """What was added and is not indexed: documents, and bytes."""
+        self._weights: dict[str, tuple[int, int]] = {}
+        """Documents and bytes of each ticket that is not done."""
+        self._queueing = asyncio.Lock()
+        self._adding: set[asyncio.Task[str]] = set()
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="inbox")
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        folder.mkdir(exist_ok=True)
-        names = sorted(path.name for path in folder.glob("*.jsonl"))
-        self._next = int(names[-1].split(".")[0]) + 1 if names else 1
-        self._left: dict[str, int] = {}
-        for leftover in folder.glob(f"*{PART}"):
-            leftover.unlink()
+    def recover(self) -> None:
+        """Queues what an earlier run left, oldest first."""
+        for ticket, documents in self._files.recover():
+            weight = _weight(documents)
+            self.capacity.take(*weight)
+            self._expect(ticket, weight)
+            self._queue(ticket, documents)
 
-    def put(self, documents: Sequence[AddedDocument]) -> str:
-        """Keeps documents; returns the ticket once power loss does not lose them. Where it fails it leaves nothing behind."""
-        ticket = f"{self._next:012d}.jsonl"
-        self._next += 1
+    def close(self) -> None:
+        self._writer.shutdown(wait=False)
+
+    def refuse_too_many(self, documents: int, bytes: int = 0) -> None:
+        """TooLarge where that much could not wait to be indexed even if nothing else did."""
+        most, most_bytes = self.capacity.most
+        none_taken = "none of these was taken: send them in several requests"
+        if documents > most:
+            raise TooLarge(
+                f"These are {documents} documents, and no more than {most} may wait to be indexed ([daemon] "
+                f"inbox_documents); {none_taken}."
+            )
+        if bytes > most_bytes:
+            raise TooLarge(
+                f"These documents have {bytes} bytes, and no more than {most_bytes} may wait to be indexed ([daemon] "
+                f"inbox_bytes); {none_taken}, and split a document that is larger by itself."
+            )
+
+    async def add(self, documents: Sequence[AddedDocument], wait: bool = False) -> str:
+        """Returns their ticket once a crash does not lose the documents, of which no two have the same URI.
+
+        Where too many wait already: Busy, or with `wait` it waits too. More than could ever wait: TooLarge, or with `wait`
+        they are taken once nothing else waits. NotReady where hippod stops, or the disk takes nothing.
+        """
+        weight = _weight(documents)
+        if not wait:
+            self.refuse_too_many(*weight)
+        while not self.capacity.fits(*weight):
+            if self._intake.stopping:
+                raise NotReady(STOPPING)
+            if not wait:
+                raise Busy(
+                    f"{self.capacity.items} added documents wait to be indexed, the most that may ([daemon] "
+                    "inbox_documents, inbox_bytes); none of these was taken: send them again in a moment.",
+                    of="inbox",
+                    retry_after_s=2,
+                )
+            await self._intake.changed_within(0.5)
+        self.capacity.take(*weight)
+        adding = asyncio.create_task(self._write_and_queue(documents, weight), name="add")
+        self._adding.add(adding)
+        adding.add_done_callback(self._adding.discard)
+        return await asyncio.shield(adding)  # the caller may go: what is on disk, or half queued, is queued to its end
+
+    async def _write_and_queue(self, documents: Sequence[AddedDocument], weight: tuple[int, int]) -> str:
         try:
-            with durable_file(self._folder / ticket) as file:
-                for document in documents:
-                    file.write(json.dumps(asdict(document)).encode() + b"\n")
+            if self._intake.stopping:
+                raise NotReady(STOPPING)
+            ticket = await asyncio.get_running_loop().run_in_executor(self._writer, self._files.put, documents)
+        except OSError as error:
+            self.capacity.release(*weight)
+            raise NotReady(
+                f"The disk that holds the memory ([store] path) refused to keep what was added: "
+                f"{system_error(error) or type(error).__name__}; none of it was taken: send it again once the disk takes it.",
+                retry_after_s=10,
+            ) from error
         except BaseException:
-            # What was refused must not be taken up at the next start.
-            with contextlib.suppress(OSError):
-                (self._folder / ticket).unlink()
+            self.capacity.release(*weight)
             raise
+        self._expect(ticket, weight)
+        # In the order of the tickets, in which they are taken up after a crash.
+        async with self._queueing:
+            for start in range(0, len(documents), QUEUE_SLICE_DOCUMENTS):
+                self._queue(ticket, documents[start : start + QUEUE_SLICE_DOCUMENTS])
+                await asyncio.sleep(0)
         return ticket
 
-    def hold(self, ticket: str, count: int) -> None:
-        """`count` documents of the ticket are under way."""
-        self._left[ticket] = count
+    async def indexed(self, tickets: Iterable[str]) -> None:
+        """Returns once the documents that were added for these tickets are committed, or what replaced them."""
+        for ticket in tickets:
+            while ticket in self._weights:
+                await self._intake.changed()
 
-    def done(self, ticket: str) -> bool:
-        """One document of the ticket is committed, or a later one took its place. Returns whether it was the last."""
-        self._left[ticket] = self._left.get(ticket, 1) - 1
-        if self._left[ticket] <= 0:
-            del self._left[ticket]
-            with contextlib.suppress(FileNotFoundError):
-                (self._folder / ticket).unlink()
-            return True
-        return False
+    def done(self, work: Work) -> None:
+        """`work` is committed, failed, or not worth doing any more."""
+        for ticket in work.tickets:
+            if self._files.done(ticket):
+                self.capacity.release(*self._weights.pop(ticket))
 
-    def waiting(self) -> Iterator[tuple[str, list[AddedDocument]]]:
-        """Tickets left from before, oldest first, with their documents."""
-        for path in sorted(self._folder.glob("*.jsonl")):
-            with path.open(encoding="utf-8") as file:
-                documents = [AddedDocument(**json.loads(line)) for line in file]
-            log.info("inbox_recovered", ticket=path.name, documents=len(documents))
-            yield path.name, documents
+    def _expect(self, ticket: str, weight: tuple[int, int]) -> None:
+        self._weights[ticket] = weight
+        self._files.expect(ticket, weight[0])
+
+    def _queue(self, ticket: str, documents: Sequence[AddedDocument]) -> None:
+        for document in documents:
+            self._intake.put(document.uri, document, ADDED, tickets=[ticket])
+
+
+def _weight(documents: Sequence[AddedDocument]) -> tuple[int, int]:
+    """How many, and of how many bytes in UTF-8."""
+    return len(documents), sum(_utf8_bytes(document.text) for document in documents)
+
+
+def _utf8_bytes(text: str) -> int:
+    """Without encoding where every character is one byte, as in JSON that is escaped."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

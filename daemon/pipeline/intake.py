@@ -1,12 +1,15 @@
-"""What is still to be done: one piece of work a key, the latest; and when everything asked for so far is done."""
+"""The queue of work: for each key (a file, or a document that is no file's) the latest, and when all so far is done."""
 
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from daemon.errors import NotReady
 from daemon.pipeline.acknowledgement import Acknowledgement
 from daemon.pipeline.work import Task, Work, container_uri
+
+STOPPING = "hippod is stopping; ask again when it is back"
 
 
 class Intake:
@@ -15,11 +18,15 @@ class Intake:
     A line of a file has a key of its own, so that work for it takes nobody's place in the queue. Lines are worked on beside
     each other, and before what waits for their file; never beside the file itself, whose reading gives its lines anew.
 
-    `finished` counts work in the order it came, so that `drained` can tell when all that was there at a moment is done;
-    work that replaces earlier work takes its place in that order.
+    Work is numbered in the order it came, so that `drained` can tell when all that was there at a moment is done; work that
+    replaces earlier work takes its number.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_put: Callable[[str], None] = lambda _key: None) -> None:
+        """`on_put` is called with the key of each piece of work that comes in."""
+        self._on_put = on_put
+        self.stopping = False
+        """Whether hippod stops: nothing that comes in now will be done."""
         self._waiting: OrderedDict[str, Work] = OrderedDict()
         self._active: dict[str, Work] = {}
         self._lines: dict[str, int] = {}
@@ -56,7 +63,16 @@ class Intake:
         self._waiting[key] = work
         self._open.add(work.seq)
         self._notify()
+        self._on_put(key)
         return work
+
+    def stop(self) -> None:
+        """NotReady for all who wait for work that is not done."""
+        self.stopping = True
+        for work in self.pending():
+            for waiter in work.waiters:
+                if not waiter.done():
+                    waiter.set_exception(NotReady(STOPPING))
 
     def take(self, wanted: Work | None = None) -> Work | None:
         """The next work (or `wanted`) whose key is free, now under way; None when there is none."""
@@ -67,12 +83,12 @@ class Intake:
                 return work
         return None
 
-    def superseded(self, work: Work) -> bool:
+    def is_superseded(self, work: Work) -> bool:
         """Whether later work for the same key waits."""
         return work.key in self._waiting
 
-    def pass_on(self, work: Work) -> None:
-        """`work` is not worth doing, as later work waits: what depends on its commit, or waits, depends on that one's now."""
+    def hand_over(self, work: Work) -> None:
+        """`work` is not worth doing, as later work waits: its tickets, acknowledgements and waiters become the later one's."""
         later = self._waiting[work.key]
         later.tickets = [*work.tickets, *later.tickets]
         later.acknowledgements = [*work.acknowledgements, *later.acknowledgements]
@@ -86,20 +102,23 @@ class Intake:
             self._count_line(work.key, -1)
         self._open.discard(work.seq)
         self._notify()
+        for waiter in work.waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def busy(self, key: str) -> bool:
         """Whether there is work for `key`, or for a line of it."""
         return key in self._waiting or key in self._active or key in self._lines
 
     @property
-    def mark(self) -> int:
-        """Now, in the order in which work came."""
+    def last_seq(self) -> int:
+        """The number of the latest work."""
         return self._seq
 
-    def waits(self, key: str, mark: int) -> bool:
-        """Whether what waited for `key` at `mark`, or took its place since, waits still."""
+    def waits(self, key: str, seq: int) -> bool:
+        """Whether work for `key` that came up to number `seq`, or replaced it since, waits still."""
         work = self._waiting.get(key)
-        return work is not None and work.seq <= mark
+        return work is not None and work.seq <= seq
 
     def _free(self, key: str) -> bool:
         return not (key in self._active or key in self._lines or container_uri(key) in self._active)
@@ -127,11 +146,11 @@ class Intake:
 
     async def drained(self) -> None:
         """Returns once all that is here now is done; what comes later is not waited for."""
-        mark = self._seq
+        last = self._seq
         changed = asyncio.Event()
         self._listeners.add(changed)
         try:
-            while any(seq <= mark for seq in self._open):
+            while any(seq <= last for seq in self._open):
                 changed.clear()
                 await changed.wait()
         finally:

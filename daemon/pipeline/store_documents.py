@@ -4,8 +4,7 @@ import time
 from typing import Any
 
 from consumers.failures import FailureCode
-from consumers.types import Document as Read
-from consumers.types import Passage
+from consumers.types import ParsedDocument, Passage
 from memory.phrases import normalise_triple
 from store.passage_id import passage_id
 from store.types import Document, PassageRef, PassageText, State
@@ -20,7 +19,7 @@ def clean(text: str) -> str:
 
 
 def to_store_document(
-    read: Read, source: str, attempts: int = 0, payload: str | None = None
+    read: ParsedDocument, source: str, attempts: int = 0, payload: str | None = None
 ) -> tuple[Document, list[PassageText]]:
     """The store's record of a document and the texts of its passages."""
     if read.error is not None:

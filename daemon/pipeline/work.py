@@ -5,17 +5,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from consumers.types import Document as Read
-from consumers.types import FileEvent
+from consumers.types import FileEvent, ParsedDocument
 from daemon.pipeline.acknowledgement import Acknowledgement
 from store.types import Document, Extraction, PassageText
+
+ADDED = "added"
+"""The source of documents that were added, and of removals that were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddedDocument:
-    """A JSON document that was handed in; `text` is its JSON, which waits in the inbox until it is committed.
+    """A JSON document that was added; `text` is its JSON, which waits in the inbox until it is committed.
 
-    `whole`: one passage however long it is (what `import` brings was split by whoever extracted from it).
+    `whole`: one passage however long it is (what `import` brings was split by its extractor).
     """
 
     uri: str
@@ -35,7 +37,7 @@ class DeliveredDocument:
     """A document that its source has read already, or None where the source says that it is to be removed."""
 
     uri: str
-    document: Read | None
+    document: ParsedDocument | None
     payload: Callable[[], str] | None = None
     """What the source needs to read it once more; called, and stored, only where the document fails."""
 

@@ -10,8 +10,9 @@ from typing import Any
 import structlog
 
 from daemon.api.server import ApiServer
-from daemon.config import Config, ConfigError, load_config, read_token, unsupported
+from daemon.config import Config, ConfigError, load_config, unsupported
 from daemon.config.messages import dotted
+from daemon.config_types.machine_checks import read_token
 from daemon.observe.logs import mask, set_level
 from daemon.runtime.scheduler import Scheduler
 from daemon.runtime.sd_notify import Notifier

@@ -1,6 +1,6 @@
 """Signals: SIGTERM and SIGINT stop the daemon, SIGHUP has it reload its configuration.
 
-A signal only sets an event; `daemon.app` waits for these events.
+A signal only sets an event; `daemon.app.lifecycle` waits for these events.
 """
 
 import asyncio

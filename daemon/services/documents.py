@@ -8,7 +8,6 @@ from typing import Any
 
 from consumers.folder import path_of
 from consumers.types import FileChanged, Fingerprint
-from daemon.api.errors import Invalid
 from daemon.contract.documents import (
     AddResponse,
     DocumentEntry,
@@ -20,9 +19,10 @@ from daemon.contract.documents import (
 )
 from daemon.contract.problem import FieldError
 from daemon.contract.show import ShowResponse
-from daemon.pipeline.extraction_queue import ExtractionQueue
-from daemon.pipeline.pipeline import ADDED, Pipeline
-from daemon.pipeline.work import AddedDocument, container_uri
+from daemon.errors import Invalid
+from daemon.pipeline.extraction.queue import ExtractionQueue
+from daemon.pipeline.pipeline import Pipeline
+from daemon.pipeline.work import ADDED, AddedDocument, container_uri
 from daemon.services.added_documents import check_document
 from daemon.services.extraction import ExtractionStates, extraction_states
 from daemon.services.references import document_entry
@@ -55,14 +55,14 @@ class DocumentService:
         self._extraction_queue = extraction_queue
 
     async def add(self, documents: Sequence[dict[str, Any]]) -> AddResponse:
-        self._pipeline.refuse_too_many(len(documents))
+        self._pipeline.inbox.refuse_too_many(len(documents))
         given = await asyncio.to_thread(_sort_documents, documents)
         if given.wrong:
             raise Invalid(
                 f"{given.wrong} of {len(documents)} documents are not valid; none was taken", errors=given.errors
             )
         if given.added:
-            await self._pipeline.add(given.added)
+            await self._pipeline.inbox.add(given.added)
         if given.gone:
             await self._pipeline.remove(given.gone)
         return AddResponse(accepted=len(documents), documents=given.uris)
@@ -122,7 +122,7 @@ class DocumentService:
 
     def _retry_passages(self, wanted: set[str] | None) -> int:
         """Returns of how many documents."""
-        users = self._store.users
+        users = self._store.documents_with_passage
         again = self._extraction_queue.retry(lambda id, _due: wanted is None or not wanted.isdisjoint(users(id)))
         return len({uri for id in again for uri in users(id)})
 
@@ -144,12 +144,12 @@ class DocumentService:
                 held = self._store.positions.get(key)
                 inode = Fingerprint.from_json(held).inode if held else -1
                 task = FileChanged(key, path_of(key), document.source, Fingerprint(-1, -1, inode))
-                requeued += self._pipeline.again(key, task, document.source, document.attempts)
+                requeued += self._pipeline.resubmit(key, task, document.source, document.attempts)
             elif document.source != ADDED:
                 requeued += document.payload is not None and self._pipeline.retry(document)
             elif document.payload is not None:
                 seen.add(key)
-                requeued += self._pipeline.again(
+                requeued += self._pipeline.resubmit(
                     key, AddedDocument(key, document.payload), document.source, document.attempts
                 )
         return requeued

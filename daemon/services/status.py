@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 import psutil
 
-from daemon.api.errors import NotReady, TimedOut
 from daemon.contract.status import BAD_SOURCE_STATES, DaemonState, Edges, Status, SynonymRecall
-from daemon.observe.languages import indistinct_phrases
-from daemon.pipeline.extraction_queue import ExtractionQueue
+from daemon.errors import NotReady, TimedOut
+from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.services.extraction import extraction_states, extraction_status
+from daemon.services.indistinct_phrases import indistinct_phrases
 from daemon.sources.base import Source
-from store.index.synonym_recall import Recall
+from store.maintenance.synonym_recall import RecallMeasurement
 from store.store import Store
 from store.types import State
 
@@ -38,7 +38,7 @@ class OpenMemory:
         self.extraction_queue = extraction_queue
 
 
-def _synonym_recall(found: Recall | None) -> SynonymRecall | None:
+def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
     if found is None:
         return None
     return SynonymRecall(commit=found.commit, phrases=found.phrases, pairs=found.pairs, recall=found.share)
@@ -92,6 +92,7 @@ class StatusService:
         indistinct = await asyncio.to_thread(indistinct_phrases, snapshot)
         states = memory.store.states()
         pending = memory.pipeline.intake.counts()
+        trouble = memory.pipeline.committer.trouble
         reading = extraction_states(memory.store, memory.extraction_queue)
         unread, unreadable = await asyncio.to_thread(lambda: (len(reading.pending()), len(reading.failed())))
         return Status(
@@ -110,8 +111,8 @@ class StatusService:
             uptime_s=self._uptime(),
             rss_bytes=self._rss(),
             extraction=extraction_status(memory.extraction_queue),
-            trouble=memory.pipeline.committer.trouble,
-            synonym_recall=_synonym_recall(memory.store.recall),
+            trouble=None if trouble is None else trouble.reason,
+            synonym_recall=_synonym_recall(memory.store.synonym_recall),
             indistinct_phrases=indistinct,
         )
 

@@ -12,19 +12,19 @@ from pathlib import Path
 
 import numpy as np
 
-from daemon.api.errors import Conflict, Invalid
 from daemon.contract.problem import FieldError
 from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
+from daemon.errors import Conflict, Invalid
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work import AddedDocument
 from daemon.services.added_documents import added_uri
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
+from store.backup import backup
 from store.errors import StoreError
-from store.export.graphml import graphml_lines, packed
+from store.export.graphml import graphml_lines, gzipped
 from store.export.json_lines import export_lines
-from store.maintenance.backup import backup
-from store.maintenance.verify import verify
 from store.store import Store
+from store.verify.verify import verify
 
 EXPORT_CHUNK_LINES = 400
 """Lines a chunk of an export: some 64 KiB."""
@@ -52,7 +52,7 @@ class TransferService:
 
         chunks: Iterator[bytes] = iter(chunk, b"")
         if format is ExportFormat.IGRAPH:
-            chunks = packed(chunks)
+            chunks = gzipped(chunks)
         while part := await asyncio.to_thread(next, chunks, b""):
             yield part
 
@@ -64,12 +64,12 @@ class TransferService:
                 await asyncio.to_thread(file.write, chunk)
             file.flush()
             try:
-                read = await asyncio.to_thread(_Import, Path(file.name), *self._pipeline.inbox_capacity.most)
+                read = await asyncio.to_thread(_Import, Path(file.name), *self._pipeline.inbox.capacity.most)
                 while documents := await asyncio.to_thread(read.documents):
-                    tickets.append(await self._pipeline.add(documents, wait=True))
+                    tickets.append(await self._pipeline.inbox.add(documents, wait=True))
             except HippoRAGFormatError as error:
                 raise Invalid(str(error).replace(file.name, "The body")) from error
-        await self._pipeline.indexed(tickets)
+        await self._pipeline.inbox.indexed(tickets)
         passages = await asyncio.to_thread(read.passages)
         return ImportResponse(passages=passages, triples=read.triples, skipped=read.skipped)
 

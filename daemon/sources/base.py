@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from daemon.config.sections import Section
+from daemon.config_types.section import Section
 from daemon.contract.status import SourceStatus
 
-if TYPE_CHECKING:  # the configuration imports this, and needs nothing of them
+if TYPE_CHECKING:  # the configuration imports this file, and needs none of these
     from consumers.splitting import SplitSettings
     from daemon.contract.finding import Finding
     from daemon.pipeline.pipeline import Pipeline

@@ -12,10 +12,10 @@ from pydantic import AfterValidator, Field
 
 from consumers.folder import FolderSettings, FolderWatcher, file_uri
 from consumers.types import Fingerprint
-from daemon.config.machine_checks import existing_directory
-from daemon.config.sections import MiB, Section
-from daemon.config.values import AnyPath, Globs
-from daemon.config.values import Size as Bytes
+from daemon.config_types.machine_checks import existing_directory
+from daemon.config_types.section import MiB, Section
+from daemon.config_types.values import AnyPath, Globs
+from daemon.config_types.values import Size as Bytes
 from daemon.contract.status import SourceStatus
 from daemon.sources.base import Source, SourceKind, SourceParts
 
@@ -73,7 +73,7 @@ class FolderSource(Source):
         prefix = file_uri(settings.root).rstrip("/") + "/"
         known = dict.fromkeys((uri for uri in pipeline.documents_by_file if uri.startswith(prefix)), UNREAD)
         known |= {uri: Fingerprint.from_json(at) for uri, at in positions.items() if uri.startswith(prefix)}
-        self._source = FolderWatcher(settings, known, pipeline.emit, touched=pipeline.touched)
+        self._source = FolderWatcher(settings, known, pipeline.file_events.emit, touched=pipeline.file_events.touched)
         pipeline.follow_folder(self.name, os.fsencode(folder.path), folder.follow_symlinks, self._source.committed)
 
     def start(self) -> None:
@@ -137,7 +137,7 @@ def _conflicts(folders: Sequence[FolderSection], store_path: Path) -> list[str]:
 
 
 def _inspect(folders: Sequence[FolderSection]) -> "Iterator[Finding]":
-    from daemon.doctor.folders import inspect_folders
+    from daemon.sources.folder_checks import inspect_folders
 
     return inspect_folders([(folder.path, folder.polling) for folder in folders])
 

@@ -27,12 +27,12 @@ from consumers.document_codec import document_to_json
 from consumers.failures import FailureCode
 from consumers.json_documents import parse_json, read_corpus, read_json_document, read_json_lines
 from consumers.kafka.decode import read_message
-from consumers.kafka.message import Message as Mail
+from consumers.kafka.message import KafkaMessage
 from consumers.parsing import Limits, ParseSummary, parse_file
 from consumers.splitting import SplitSettings
 from consumers.splitting.timing import SPLIT_TIMER
-from consumers.types import Document
-from daemon.observe.redaction import place
+from consumers.types import ParsedDocument
+from daemon.observe.redaction import raised_at
 
 _PARENT_DIES = 1  # PR_SET_PDEATHSIG
 _BATCH_PASSAGES = 64
@@ -101,7 +101,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_seconds: int) -> None:
             return
         except Exception as error:  # noqa: BLE001 - a fault of the parser's must reach the parent as one, with its kind
             # Without its message, which may quote the document: the parent logs this.
-            _send(answers, {"error": f"{type(error).__name__} at {place(error)}"})
+            _send(answers, {"error": f"{type(error).__name__} at {raised_at(error)}"})
             return
 
 
@@ -164,7 +164,7 @@ def answer(request: Mapping[str, Any]) -> Iterator[Message]:
             raise ValueError(f"no such request: {unknown!r}")
 
 
-def _json_documents(request: Mapping[str, Any]) -> Iterator[Document]:
+def _json_documents(request: Mapping[str, Any]) -> Iterator[ParsedDocument]:
     text, base, settings = request["text"], request["base_uri"], SplitSettings(**request["settings"])
     form, default_id = request["form"], request["default_id"]
     if form == "lines":
@@ -173,7 +173,7 @@ def _json_documents(request: Mapping[str, Any]) -> Iterator[Document]:
     try:
         value = parse_json(text)
     except ValueError as error:
-        yield Document(base + (default_id or "unnamed"), error=str(error), code=FailureCode.JSON)
+        yield ParsedDocument(base + (default_id or "unnamed"), error=str(error), code=FailureCode.JSON)
         return
     if form == "corpus" and isinstance(value, list):
         yield from read_corpus(value, base, settings)
@@ -181,11 +181,11 @@ def _json_documents(request: Mapping[str, Any]) -> Iterator[Document]:
         yield read_json_document(value, base, default_id, settings)
 
 
-def _message_documents(request: Mapping[str, Any], counts: list[int]) -> Iterator[Document]:
+def _message_documents(request: Mapping[str, Any], counts: list[int]) -> Iterator[ParsedDocument]:
     """The documents of Kafka messages in their order; how many each message gave is appended to `counts`."""
     settings = SplitSettings(**request["settings"])
     for value in request["messages"]:
-        documents = read_message(Mail.from_json(value), request["form"], settings)
+        documents = read_message(KafkaMessage.from_json(value), request["form"], settings)
         counts.append(len(documents))
         yield from documents
 
@@ -204,7 +204,7 @@ def _extract(backend: str, passages: Iterable[Mapping[str, str]]) -> list[Messag
     return [asdict(extraction) for extraction in _extractor(backend).extract(texts)]
 
 
-def _batches(found: Iterable[Document | ParseSummary]) -> Iterator[Message]:
+def _batches(found: Iterable[ParsedDocument | ParseSummary]) -> Iterator[Message]:
     batch: list[Message] = []
     weight = 0
     for item in found:
@@ -229,7 +229,7 @@ def _batches(found: Iterable[Document | ParseSummary]) -> Iterator[Message]:
         yield {"documents": batch}
 
 
-def _in_parts(document: Document) -> Iterator[Message]:
+def _in_parts(document: ParsedDocument) -> Iterator[Message]:
     """A long document in several messages: the parent reads each at once, and must not be held up by a large one."""
     value = document_to_json(document)
     passages = value.pop("passages")

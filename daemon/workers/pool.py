@@ -15,11 +15,11 @@ from typing import Any, Literal
 
 from consumers.document_codec import document_from_json
 from consumers.failures import FailureCode
-from consumers.kafka.decode import Form
-from consumers.kafka.message import Message as Mail
+from consumers.kafka.decode import MessageFormat
+from consumers.kafka.message import KafkaMessage
 from consumers.parsing import Limits, ParseSummary
 from consumers.splitting import SplitSettings
-from consumers.types import Document
+from consumers.types import ParsedDocument
 from daemon.observe.metrics import STAGE
 from daemon.workers.child_process import Child, ChildLost
 
@@ -102,7 +102,7 @@ class WorkerPool:
         name: bytes | None = None,
         root: bytes | None = None,
         checked_inode: int | None = None,
-    ) -> AsyncGenerator[Document | ParseSummary, None]:
+    ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         """The documents of a file as they are ready, and last the summary of what was read, if it could be opened.
 
         `path` is absolute. A child that is lost gives one document with an error, under the file's URI, after those that
@@ -132,7 +132,7 @@ class WorkerPool:
         *,
         default_id: str | None = None,
         form: Literal["document", "lines", "corpus"] = "document",
-    ) -> AsyncGenerator[Document, None]:
+    ) -> AsyncGenerator[ParsedDocument, None]:
         """The documents of a JSON text: one, one a line, or those of a HippoRAG corpus. URIs are `base_uri` + id."""
         request = {
             "op": "json",
@@ -144,12 +144,12 @@ class WorkerPool:
         }
         async with aclosing(self._documents(request, base_uri + (default_id or "unnamed"))) as items:
             async for item in items:
-                if isinstance(item, Document):
+                if isinstance(item, ParsedDocument):
                     yield item
 
     async def parse_messages(
-        self, messages: Sequence[Mail], form: Form, settings: SplitSettings
-    ) -> list[list[Document]]:
+        self, messages: Sequence[KafkaMessage], form: MessageFormat, settings: SplitSettings
+    ) -> list[list[ParsedDocument]]:
         """The documents of Kafka messages, a list for each. Raises WorkerFailed where the child was lost."""
         request = {
             "op": "messages",
@@ -157,12 +157,12 @@ class WorkerPool:
             "form": form,
             "settings": asdict(settings),
         }
-        documents: list[Document] = []
+        documents: list[ParsedDocument] = []
         counts: list[int] = []
         try:
             async with aclosing(self._decoded(request)) as items:
                 async for item in items:
-                    if isinstance(item, Document):
+                    if isinstance(item, ParsedDocument):
                         documents.append(item)
                     elif isinstance(item, list):
                         counts = item
@@ -192,7 +192,7 @@ class WorkerPool:
             raise WorkerFailed(f"extraction of {len(passages)} passages {error}", error.code) from error
         return found
 
-    async def _documents(self, request: Message, uri: str) -> AsyncGenerator[Document | ParseSummary, None]:
+    async def _documents(self, request: Message, uri: str) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         try:
             async with aclosing(self._decoded(request)) as items:
                 async for item in items:
@@ -202,9 +202,9 @@ class WorkerPool:
             if self._closed:
                 raise PoolClosed("the parsers were stopped") from error
             title = os.fsencode(uri).rsplit(b"/", 1)[-1].decode("utf-8", "replace")
-            yield Document(uri, title, error=f"parsing it {error}", code=error.code)
+            yield ParsedDocument(uri, title, error=f"parsing it {error}", code=error.code)
 
-    async def _decoded(self, request: Message) -> AsyncGenerator[Document | ParseSummary | list[int], None]:
+    async def _decoded(self, request: Message) -> AsyncGenerator[ParsedDocument | ParseSummary | list[int], None]:
         """An answer's documents, a file's summary, or how many documents each Kafka message gave. Raises ChildLost."""
         async with aclosing(self._messages(request)) as messages:
             whole: Message = {}

@@ -6,13 +6,13 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from memory.answering import reader
-from memory.llm.client import Message, ModelClient, Reply
+from memory.llm.client import ChatMessage, ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.token_estimates import reply_tokens
 
 SHOWN_CHARS = 24
 """The answer is shown again each time that the reply has grown by so many characters."""
-MAX_TOKENS = 4096
+ANSWER_MAX_TOKENS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class StreamedAnswer:
 
 
 async def stream_answer(
-    client: ModelClient, prompt: Sequence[Message], passages: int, limit_s: float, on_text: Callable[[str], None]
+    client: ModelClient, prompt: Sequence[ChatMessage], passages: int, limit_s: float, on_text: Callable[[str], None]
 ) -> StreamedAnswer:
     """Asks once for the answer over `passages` numbered passages, for `limit_s` seconds at most.
 
@@ -39,7 +39,7 @@ async def stream_answer(
     try:
         async with (
             asyncio.timeout(limit_s),
-            aclosing(client.stream("answer", prompt, reader.ANSWER_SCHEMA, MAX_TOKENS)) as replies,
+            aclosing(client.stream("answer", prompt, reader.ANSWER_SCHEMA, ANSWER_MAX_TOKENS)) as replies,
         ):
             async for reply in replies:
                 if len(reply.text) < parsed_chars + SHOWN_CHARS:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from memory.llm.client import Message
+from memory.llm.client import ChatMessage
 from memory.llm.token_estimates import prompt_tokens
 
 ANSWER_SHARE = 0.2
@@ -79,12 +79,12 @@ class Spending:
             return "tokens"
         return "seconds" if self.seconds_left(final=False) <= 0 else None
 
-    def has_tokens_for(self, prompt: Sequence[Message] = (), answer_prompt: Sequence[Message] = ()) -> bool:
+    def has_tokens_for(self, prompt: Sequence[ChatMessage] = (), answer_prompt: Sequence[ChatMessage] = ()) -> bool:
         """Whether a step may send `prompt` and leave the answer its share of the tokens, at least for `answer_prompt`."""
         reserve = max(ANSWER_SHARE * self.budget.tokens, prompt_tokens(answer_prompt) + ANSWER_TOKENS)
         return self.tokens + prompt_tokens(prompt) + reserve <= self.budget.tokens
 
-    def require_call(self, prompt: Sequence[Message], final: bool) -> float:
+    def require_call(self, prompt: Sequence[ChatMessage], final: bool) -> float:
         """Seconds that a call with `prompt` may take; `final` for the answer's call. Raises BudgetReached where none fits."""
         share = 1.0 if final else 1.0 - ANSWER_SHARE
         if self.tokens + prompt_tokens(prompt) > self.budget.tokens * share:
@@ -114,7 +114,7 @@ class Spending:
 
 
 def fit_passages(
-    passages: Sequence[PassageT], prompt_of: Callable[[tuple[PassageT, ...]], Sequence[Message]], spending: Spending
+    passages: Sequence[PassageT], prompt_of: Callable[[tuple[PassageT, ...]], Sequence[ChatMessage]], spending: Spending
 ) -> tuple[PassageT, ...]:
     """As many of the passages, from the first, as the answer's prompt can hold with the tokens that are left."""
     limit = spending.tokens_left - ANSWER_TOKENS

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory.llm.client import Message
+from memory.llm.client import ChatMessage
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field, parse, parse_partial, replace_surrogates, whole_number
 from memory.llm.response_format import JsonSchema
 
-PASSAGE_CHARS = 6_000
+MAX_QUOTED_PASSAGE_CHARS = 6_000
 NOT_IN_MEMORY = "The memory does not hold the answer."
 NO_ANSWER_WRITTEN = "No answer was written."
 
@@ -65,7 +65,7 @@ class Answer:
     found: bool
 
 
-def prompt(question: str, passages: Sequence[tuple[str, str]]) -> list[Message]:
+def reader_prompt(question: str, passages: Sequence[tuple[str, str]]) -> list[ChatMessage]:
     """The question and its passages (title and text each), numbered from 1."""
     material = "\n\n".join(quote_passage(number, title, text) for number, (title, text) in enumerate(passages, 1))
     return [
@@ -76,7 +76,9 @@ def prompt(question: str, passages: Sequence[tuple[str, str]]) -> list[Message]:
 
 def quote_passage(number: int, title: str, text: str) -> str:
     """A passage as quoted material, between marks that it cannot contain."""
-    body = without_quote_marks(f"{title}\n{text[:PASSAGE_CHARS]}" if title else text[:PASSAGE_CHARS])
+    body = without_quote_marks(
+        f"{title}\n{text[:MAX_QUOTED_PASSAGE_CHARS]}" if title else text[:MAX_QUOTED_PASSAGE_CHARS]
+    )
     return f"«passage {number}»\n{body}\n«/passage»"
 
 

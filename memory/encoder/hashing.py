@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memory.types import Matrix
 from store.types import EncoderIdentity
 
-NAME = "hash/words+chars-1"
+HASH_ENCODER_NAME = "hash/words+chars-1"
 """Goes with the store: raise the number when a text's vector changes."""
 DEFAULT_DIM = 256
 TEXT_LIMIT = 200_000
@@ -37,7 +37,7 @@ class HashEncoder:
     def __init__(self, dim: int = DEFAULT_DIM) -> None:
         if dim < 1:
             raise ValueError(f"The hash encoder needs a dimension of at least 1, not {dim}.")
-        self.identity = EncoderIdentity(NAME, dim)
+        self.identity = EncoderIdentity(HASH_ENCODER_NAME, dim)
 
     def encode(self, texts: Sequence[str]) -> Matrix:
         dim = self.identity.dim

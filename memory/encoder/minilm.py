@@ -76,7 +76,7 @@ class MiniLMEncoder:
         self._workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._workers, "encoder", lower_thread_priority)
         self._remembered = lru_cache(QUERIES_REMEMBERED)(self._encode_query)
-        self.identity = EncoderIdentity(packaged_model.NAME, shape.hidden)
+        self.identity = EncoderIdentity(packaged_model.PACKAGED_MODEL, shape.hidden)
 
     def encode(self, texts: Sequence[str]) -> Matrix:
         return self._encode(texts, self._bert)

@@ -19,7 +19,7 @@ MAX_TEXT_CHARS = 32_000
 """What is sent of a text at most; the models read some 8,000 tokens of it, often 512."""
 PROBE_TEXT = "hippod"
 """Belongs to no document: asked for to learn the length of the vectors, and whether the server works."""
-REFUSED_STATUSES = (400, 413, 422)
+REFUSED_TEXT_STATUSES = (400, 413, 422)
 """What a server answers to texts that it does not take: they are too long, for example."""
 QUERY_RETRIES = 1
 """A query does not wait for the retries that indexing has time for."""
@@ -88,7 +88,7 @@ class OpenAIEncoder:
         try:
             return self._request(texts, self._retries)
         except EncoderServerDown as error:
-            if error.status is None or (error.status < 500 and error.status not in REFUSED_STATUSES):
+            if error.status is None or (error.status < 500 and error.status not in REFUSED_TEXT_STATUSES):
                 raise
             try:
                 self._request([self._passage_prefix + PROBE_TEXT], 0)

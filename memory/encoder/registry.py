@@ -64,10 +64,10 @@ def _hash(settings: EncoderSettings) -> "Encoder":
 
 
 def _hash_identity(model: str) -> "EncoderIdentity":
-    from memory.encoder.hashing import NAME
+    from memory.encoder.hashing import HASH_ENCODER_NAME
     from store.types import EncoderIdentity
 
-    return EncoderIdentity(NAME, _hash_dim(model))
+    return EncoderIdentity(HASH_ENCODER_NAME, _hash_dim(model))
 
 
 def _hash_dim(model: str) -> int:
@@ -89,7 +89,7 @@ def _sentence_transformers(settings: EncoderSettings) -> "Encoder":
         return MiniLMEncoder(folder, batch_size)
     from memory.encoder.sentence_transformer import SentenceTransformerEncoder
 
-    return SentenceTransformerEncoder(str(folder), packaged_model.NAME, batch_size, device)
+    return SentenceTransformerEncoder(str(folder), packaged_model.PACKAGED_MODEL, batch_size, device)
 
 
 def _sentence_transformers_identity(model: str) -> "EncoderIdentity | None":
@@ -97,7 +97,7 @@ def _sentence_transformers_identity(model: str) -> "EncoderIdentity | None":
 
     if not packaged_model.is_packaged(model):
         return None
-    return EncoderIdentity(packaged_model.NAME, packaged_model.DIM)
+    return EncoderIdentity(packaged_model.PACKAGED_MODEL, packaged_model.PACKAGED_MODEL_DIM)
 
 
 def _torch_device(device: str) -> str:

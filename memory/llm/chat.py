@@ -12,7 +12,7 @@ from memory.llm.max_tokens import AnswerLengths
 from memory.llm.rate_headers import RateLimit, rate_limit_of
 from memory.llm.response_format import JsonSchema, ServerCapabilities
 
-Message = dict[str, str]
+ChatMessage = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Chat:
         await self._openai.close()
 
     async def complete(
-        self, messages: Sequence[Message], schema: JsonSchema | None, json_mode: str, max_tokens: int
+        self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> Reply:
         """Raises TransientError or ModelRefused."""
         import openai
@@ -76,7 +76,7 @@ class Chat:
                 self._failures.raise_unless_repeatable(error, reduce)
 
     async def stream(
-        self, messages: Sequence[Message], schema: JsonSchema, json_mode: str, max_tokens: int
+        self, messages: Sequence[ChatMessage], schema: JsonSchema, json_mode: str, max_tokens: int
     ) -> AsyncGenerator[Reply, None]:
         """The answer as it is written: each Reply holds the whole text so far. Raises TransientError or ModelRefused."""
         import openai
@@ -115,7 +115,7 @@ class Chat:
             raise self._failures.unfinished_stream()
 
     def _options(
-        self, messages: Sequence[Message], schema: JsonSchema | None, json_mode: str, max_tokens: int
+        self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> tuple[dict[str, Any], int]:
         """The request, and how many tokens of answer it asks for."""
         asked = self._answer_lengths.tokens_to_ask(_chars(messages), max_tokens)
@@ -123,7 +123,7 @@ class Chat:
         return {"model": self._settings.model, "messages": list(messages), **options}, asked
 
 
-def _chars(messages: Sequence[Message]) -> int:
+def _chars(messages: Sequence[ChatMessage]) -> int:
     return sum(len(message["content"]) for message in messages)
 
 

@@ -6,17 +6,17 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from memory.llm.chat import Chat, Message, ModelSettings, Reply
+from memory.llm.chat import Chat, ChatMessage, ModelSettings, Reply
 from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.llm.failures import TransientError
 from memory.llm.json_answers import parse
 from memory.llm.limiter import Limiter
 from memory.llm.response_format import JsonSchema, ServerCapabilities, next_json_mode
-from memory.llm.retry import Retries
+from memory.llm.retry import ModelCallRetries
 
-__all__ = ["MAX_TOKENS", "CountCall", "CountTokens", "Message", "ModelClient", "ModelSettings", "Reply"]
+__all__ = ["DEFAULT_MAX_TOKENS", "ChatMessage", "CountCall", "CountTokens", "ModelClient", "ModelSettings", "Reply"]
 
-MAX_TOKENS = 4096
+DEFAULT_MAX_TOKENS = 4096
 PARSED_INLINE_CHARS = 2048
 """A longer answer is parsed in a thread: repairing it may take a second."""
 
@@ -51,12 +51,12 @@ class ModelClient:
     async def ask(
         self,
         purpose: str,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         schema: JsonSchema,
         read: Callable[[Any], T],
         limiter: Limiter | None = None,
         retries: int | None = None,
-        max_tokens: int = MAX_TOKENS,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
         before_try: Callable[[], None] = lambda: None,
     ) -> tuple[T, Reply]:
         """What `read` makes of the JSON answer, and the answer itself with the tokens of every try that was answered.
@@ -65,7 +65,7 @@ class ModelClient:
         default. `before_try` is called before every try but those that follow a 429; it may raise to end the call. Raises
         ModelDown, ModelRefused or BadAnswer, with the tokens of the answers that were of no use.
         """
-        tries = Retries(self.settings.max_retries if retries is None else retries)
+        tries = ModelCallRetries(self.settings.max_retries if retries is None else retries)
         rate_limited = False
         spent = Reply("")
         while True:
@@ -111,7 +111,7 @@ class ModelClient:
         self.count_call("probe", "ok")
 
     async def stream(
-        self, purpose: str, messages: Sequence[Message], schema: JsonSchema, max_tokens: int = MAX_TOKENS
+        self, purpose: str, messages: Sequence[ChatMessage], schema: JsonSchema, max_tokens: int = DEFAULT_MAX_TOKENS
     ) -> AsyncGenerator[Reply, None]:
         """The answer as it is written: each Reply holds the whole text so far. One try. Raises ModelDown or ModelRefused."""
         json_mode: str | None = self._capabilities.json_mode
@@ -139,7 +139,7 @@ class ModelClient:
     async def _limited(
         self,
         purpose: str,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         schema: JsonSchema,
         limiter: Limiter | None,
         max_tokens: int,
@@ -160,7 +160,7 @@ class ModelClient:
             return reply
 
     async def _in_any_json_mode(
-        self, purpose: str, messages: Sequence[Message], schema: JsonSchema, max_tokens: int, failed_tries: int
+        self, purpose: str, messages: Sequence[ChatMessage], schema: JsonSchema, max_tokens: int, failed_tries: int
     ) -> Reply:
         json_mode: str | None = self._capabilities.json_mode
         # Some servers fail (500) where they should refuse: a mode that never worked is doubted after two tries.

@@ -17,7 +17,7 @@ CONFIGURATION_ERRORS = {
     405: "no such address",
 }
 """What a server means by these statuses, whatever else it says."""
-REFUSED_STATUSES = (400, 413, 422, 501)
+REFUSED_REQUEST_STATUSES = (400, 413, 422, 501)
 PROTOCOL_ERRORS = (ValueError, TypeError, AttributeError, LookupError)
 """What OpenAI's client, or reading its answer, raises for a body that is no answer in the protocol."""
 MAX_MESSAGE_CHARS = 400
@@ -72,7 +72,7 @@ class Failures:
         if status in CONFIGURATION_ERRORS:
             what, hint = f"refuses the configuration ({status})", f": {CONFIGURATION_ERRORS[status]}"
             raise self._transient(str(status), what, f": {complaint}", hint, after) from None
-        if status in REFUSED_STATUSES:
+        if status in REFUSED_REQUEST_STATUSES:
             too_long = is_too_long(complaint)
             if status != 413 and (reduce() if too_long else self._capabilities.drop_option(complaint)):
                 return

@@ -8,7 +8,7 @@ import json_repair
 
 from memory.llm.errors import BadAnswer
 
-MAX_CHARS = 2_000_000
+MAX_ANSWER_CHARS = 2_000_000
 MAX_DEPTH = 40
 MAX_REPAIRED_CHARS = 16_384
 """Repairing takes time that grows with the square of some broken texts (16 KiB: about a second); the rest is cut off."""
@@ -19,16 +19,16 @@ _JSON_ERRORS = (ValueError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedJson:
     """A value, and how it was had: "ok", "surrounded" (prose or a code fence around it) or "repaired"."""
 
     value: Any
     how: str
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> ParsedJson:
     """The JSON in `text`. Raises BadAnswer where there is none, or where it is a bomb. May take a second for a long text."""
-    if len(text) > MAX_CHARS:
+    if len(text) > MAX_ANSWER_CHARS:
         raise BadAnswer("bomb", f"the model wrote {len(text):,} characters")
     text = _without_thinking(text)
     start = _opening(text)
@@ -37,7 +37,7 @@ def parse(text: str) -> Parsed:
     if _depth(text[max(start, 0) :]) > MAX_DEPTH:
         raise BadAnswer("bomb", f"the model nested its answer more than {MAX_DEPTH} deep")
     try:
-        return Parsed(json.loads(text), "ok")
+        return ParsedJson(json.loads(text), "ok")
     except _JSON_ERRORS:
         pass
     if start < 0:
@@ -45,7 +45,7 @@ def parse(text: str) -> Parsed:
     try:
         value, _ = json.JSONDecoder().raw_decode(text, start)
         if isinstance(value, dict):
-            return Parsed(value, "surrounded")
+            return ParsedJson(value, "surrounded")
     except _JSON_ERRORS:
         pass
     try:
@@ -54,7 +54,7 @@ def parse(text: str) -> Parsed:
         raise BadAnswer("no JSON", "the model's answer cannot be repaired into JSON") from error
     if not isinstance(value, dict | list):
         raise BadAnswer("no JSON", "the model's answer cannot be repaired into JSON")
-    return Parsed(value, "repaired")
+    return ParsedJson(value, "repaired")
 
 
 def get_field(value: Any, *names: str) -> Any:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-SCHEMA, OBJECT, WORDS = "schema", "object", "words"
-JSON_MODES = (SCHEMA, OBJECT, WORDS)
+BY_SCHEMA, BY_JSON_OBJECT, BY_WORDS_ALONE = "schema", "object", "words"
+JSON_MODES = (BY_SCHEMA, BY_JSON_OBJECT, BY_WORDS_ALONE)
 
 _TOO_LONG = ("context_length", "context length", "maximum context", "max_model_len", "too long", "context window")
 _DROPPABLE = ("stream_options", "temperature", "max_tokens")
@@ -26,7 +26,7 @@ class JsonSchema:
 class ServerCapabilities:
     """What one server has taught: the best way to ask it for JSON, whether that way ever worked, and what it refuses."""
 
-    json_mode: str = SCHEMA
+    json_mode: str = BY_SCHEMA
     proven: bool = False
     dropped: set[str] = field(default_factory=set)
 
@@ -36,10 +36,10 @@ class ServerCapabilities:
         if "temperature" not in self.dropped:
             options["temperature"] = temperature
         options["max_completion_tokens" if "max_tokens" in self.dropped else "max_tokens"] = max_tokens
-        if shape is not None and json_mode == SCHEMA:
+        if shape is not None and json_mode == BY_SCHEMA:
             written = {"name": shape.name, "strict": True, "schema": dict(shape.schema)}
             options["response_format"] = {"type": "json_schema", "json_schema": written}
-        elif shape is not None and json_mode == OBJECT:
+        elif shape is not None and json_mode == BY_JSON_OBJECT:
             options["response_format"] = {"type": "json_object"}
         return options
 

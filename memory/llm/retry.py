@@ -17,7 +17,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 
 
 @dataclass(slots=True)
-class Retries:
+class ModelCallRetries:
     """Counts the tries of one call. `limit` is how often a failure is tried again; 429 has a limit of its own."""
 
     limit: int

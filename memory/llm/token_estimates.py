@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from memory.llm.client import Message, Reply
+from memory.llm.client import ChatMessage, Reply
 from memory.llm.errors import BadAnswer, ModelError, ModelRefused
 
 CHARS_PER_TOKEN = 3
@@ -14,12 +14,12 @@ def text_tokens(texts: Iterable[str]) -> int:
     return sum(map(len, texts)) // CHARS_PER_TOKEN
 
 
-def prompt_tokens(prompt: Sequence[Message]) -> int:
+def prompt_tokens(prompt: Sequence[ChatMessage]) -> int:
     """Tokens of a prompt, estimated."""
     return text_tokens(message["content"] for message in prompt)
 
 
-def reply_tokens(prompt: Sequence[Message], reply: Reply) -> tuple[int, int]:
+def reply_tokens(prompt: Sequence[ChatMessage], reply: Reply) -> tuple[int, int]:
     """Prompt and completion tokens of a reply: as the server counts them, else estimated."""
     return reply.prompt_tokens or prompt_tokens(prompt), reply.completion_tokens or text_tokens([reply.text])
 

@@ -47,9 +47,9 @@ _SPARE_ITERATIONS = 20
 _LEAST_RATE = 1e-300
 """Stands in for the rate of a damping whose half is no number above 0."""
 
-Vector = NDArray[np.float64]
+Float64Vector = NDArray[np.float64]
 
-IsPreciseEnough = Callable[[Vector, float], bool]
+IsPreciseEnough = Callable[[Float64Vector, float], bool]
 """Takes a PageRank and a bound on the L1 norm of its error, in the same scale; says whether the caller needs no better one."""
 
 
@@ -65,7 +65,7 @@ class ReorderedAdjacency(Adjacency, Protocol):
     """A matrix that numbers the nodes in an order of its own."""
 
     @property
-    def degrees(self) -> Vector: ...
+    def degrees(self) -> Float64Vector: ...
 
     def enter(self, x: NDArray[Any], /) -> NDArray[Any]:
         """A vector over the nodes, put into the order of the matrix."""
@@ -77,11 +77,11 @@ class ReorderedAdjacency(Adjacency, Protocol):
 
 
 def pagerank_reordered(
-    graph: ReorderedAdjacency, reset: Vector, damping: float, stop_early: IsPreciseEnough | None = None
-) -> Vector:
+    graph: ReorderedAdjacency, reset: Float64Vector, damping: float, stop_early: IsPreciseEnough | None = None
+) -> Float64Vector:
     """`pagerank` of a graph with an order of its own; `reset`, the result and the argument of `stop_early` have the usual."""
 
-    def stop_early_inside(image: Vector, error: float) -> bool:
+    def stop_early_inside(image: Float64Vector, error: float) -> bool:
         return stop_early is not None and stop_early(graph.leave(image), error)
 
     inside = None if stop_early is None else stop_early_inside
@@ -90,12 +90,12 @@ def pagerank_reordered(
 
 def pagerank(
     adjacency: Adjacency,
-    degrees: Vector,
-    reset: Vector,
+    degrees: Float64Vector,
+    reset: Float64Vector,
     damping: float = 0.5,
     tolerance: float = DEFAULT_TOLERANCE,
     stop_early: IsPreciseEnough | None = None,
-) -> Vector:
+) -> Float64Vector:
     """PageRank of every node, shape (nodes,), none negative; the L1 norm of its error is at most `tolerance`.
 
     With `stop_early` the iteration ends as soon as that says so, with an error of at most `EARLY_STOP_ERROR`.
@@ -143,12 +143,14 @@ def pagerank(
     )
 
 
-def _may_stop(stop_early: IsPreciseEnough | None, image: Vector, moved: float, total: float, damping: float) -> bool:
+def _may_stop(
+    stop_early: IsPreciseEnough | None, image: Float64Vector, moved: float, total: float, damping: float
+) -> bool:
     error = moved * damping / (1.0 - damping)
     return stop_early is not None and error <= EARLY_STOP_ERROR * total and stop_early(image, error)
 
 
-def _checked(degrees: Vector, reset: Vector, damping: float, tolerance: float) -> Vector:
+def _checked(degrees: Float64Vector, reset: Float64Vector, damping: float, tolerance: float) -> Float64Vector:
     """The reset probabilities; raises `ValueError` where an argument is out of range."""
     if degrees.shape != reset.shape or degrees.ndim != 1:
         raise ValueError(
@@ -164,12 +166,12 @@ def _checked(degrees: Vector, reset: Vector, damping: float, tolerance: float) -
     if largest == 0.0:
         raise ValueError("All reset weights are zero: the walk has nowhere to start.")
     # Divided by the largest first, so that weights near the ends of float64's range keep their proportions.
-    scaled: Vector = reset / largest
+    scaled: Float64Vector = reset / largest
     scaled /= scaled.sum()
     return scaled
 
 
-def _max_iterations(degrees: Vector, damping: float, tolerance: float) -> int:
+def _max_iterations(degrees: Float64Vector, damping: float, tolerance: float) -> int:
     """More steps than the iteration can need.
 
     In the norm √(Σ eᵢ²/Dᵢ), in which P is symmetric, the error after k steps is at most 2 σᵏ times the first one. Going to the

@@ -41,7 +41,7 @@ def rank_by_pagerank(
     if not reset.any():
         return dense_ranking(context, triples, "no seed has any weight: dense retrieval")
     with context.stage("graph"):
-        graph = snapshot.walk(weights if passage_reset is not None else PHRASE_GRAPH_WEIGHTS)
+        graph = snapshot.adjacency(weights if passage_reset is not None else PHRASE_GRAPH_WEIGHTS)
     with context.stage("walk"):
         stop_early = _top_passages_certain(context) if passage_reset is not None else None
         ranks = pagerank_reordered(graph.inside, reset, context.settings.damping, stop_early)

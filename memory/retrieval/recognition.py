@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from json import dumps
 from typing import Any
 
-from memory.llm.client import Message, ModelClient, Reply
+from memory.llm.client import ChatMessage, ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.json_answers import get_field
 from memory.llm.response_format import JsonSchema
@@ -24,9 +24,9 @@ SIMILAR_RATIO = 0.85
 COMPARED_CHARS = 2_000
 """Characters of a triple that are compared so; a longer answered triple is dropped."""
 CACHED_ANSWERS = 1024
-MAX_TOKENS = 1024
+RECOGNITION_MAX_TOKENS = 1024
 
-SHAPE = JsonSchema(
+RECOGNITION_SCHEMA = JsonSchema(
     "relevant_triples",
     {
         "type": "object",
@@ -67,8 +67,8 @@ _DEMONSTRATIONS: tuple[tuple[str, Sequence[Triple], Sequence[int]], ...] = (
 )
 
 
-def prompt(query: str, triples: Sequence[Triple]) -> list[Message]:
-    out: list[Message] = [{"role": "system", "content": _TASK}]
+def recognition_prompt(query: str, triples: Sequence[Triple]) -> list[ChatMessage]:
+    out: list[ChatMessage] = [{"role": "system", "content": _TASK}]
     for question, offered, chosen in _DEMONSTRATIONS:
         out.append({"role": "user", "content": _user_prompt(question, offered)})
         out.append({"role": "assistant", "content": dumps({"relevant": [offered[at] for at in chosen]})})
@@ -138,11 +138,11 @@ class ModelFilter:
             return cached, None
         kept, reply = await self._client.ask(
             "filter",
-            prompt(query, triples),
-            SHAPE,
+            recognition_prompt(query, triples),
+            RECOGNITION_SCHEMA,
             lambda value: kept_indices(value, triples),
             retries=0,
-            max_tokens=MAX_TOKENS,
+            max_tokens=RECOGNITION_MAX_TOKENS,
         )
         self._cache[key] = kept
         if len(self._cache) > CACHED_ANSWERS:
@@ -182,7 +182,7 @@ class QueryFilter:
             if reply is None:
                 self.calls = 0
             else:
-                self.prompt_tokens, self.completion_tokens = reply_tokens(prompt(query, triples), reply)
+                self.prompt_tokens, self.completion_tokens = reply_tokens(recognition_prompt(query, triples), reply)
             return kept
         except TimeoutError:
             answer.cancel()

@@ -1,8 +1,9 @@
 """Synonym edges, kept up as phrases come and go.
 
-Two phrases are a pair when their cosine reaches the threshold (HippoRAG, section 2.2: "synonymy edges") and neither is
-crowded (`store.crowding`). A pair is an edge when one of the two counts the other among its `cap` nearest, ties going to the
-smaller text. That depends on which phrases live and on nothing else, so any order of arrival ends in the same edges.
+Two phrases are a pair when their cosine reaches the threshold (HippoRAG, section 2.2: "synonymy edges"), neither is crowded
+(`store.index.crowding`), and they differ in more than numbers (`store.index.numbers`). A pair is an edge when one of the two
+counts the other among its `cap` nearest, ties going to the smaller text. That depends on which phrases live and on nothing
+else, so any order of arrival ends in the same edges.
 
 The graph is the only record. A phrase's nearest are the `cap` nearest of its edges: what it counts among its nearest is an
 edge, and an edge that only the other end asks for is farther away than all of them. A phrase with fewer edges than `cap` has
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 
 from store.index.arrays import VectorsView
 from store.index.lsh import WORDS, Sketches, SketchIndex, flips, meet, sketch
+from store.index.numbers import is_number, without_numbers
 
 SLACK = 1e-4
 """By how much a blockwise cosine may fall short of the threshold before the pair is not looked at exactly."""
@@ -36,7 +38,8 @@ GATHERED_PAIRS = 1 << 18
 """Candidate pairs that are gathered before they are compared: 4 MB."""
 
 CUT_PAIRS = 1 << 19
-"""Pairs that `Nearest` holds, 12 MB, before it leaves out those that are not among the nearest."""
+"""Pairs that `Nearest` holds, 12 MB, before it leaves out those that are not among the nearest; and how many it orders at a
+time, but for a row that has more."""
 
 TILE = (256, 8192)
 """Queries and candidates compared at a time: 8 MB of cosines, which stay in the processor's cache."""
@@ -54,13 +57,18 @@ Scored = tuple[Rows, Rows, NDArray[np.float64]]
 
 
 def linkable(phrase: str) -> bool:
-    """Phrases of two alphanumeric characters or fewer get no synonym edges (HippoRAG's rule)."""
+    """Phrases of two alphanumeric characters or fewer get no synonym edges (HippoRAG's rule), nor do numbers and dates."""
     found = 0
     for character in phrase:
         found += character.isalnum()
         if found > 2:
-            return True
+            return not is_number(phrase)
     return False
+
+
+def wordings(phrases: Iterable[str]) -> Rows:
+    """For each phrase a number that phrases share which differ in numbers alone: those are no pairs. Holds in one process."""
+    return np.fromiter((hash(without_numbers(phrase)) for phrase in phrases), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +93,15 @@ def similar(
     by_rule: bool = True,
     wanted: Wanted | None = None,
     through_bands: bool = True,
+    wording: Callable[[Rows], Rows] | None = None,
 ) -> Iterator[Scored]:
     """Pairs (query row, candidate row, cosine) with cosine >= threshold that meet (`store.sketches`), without pairs of a row
     with itself, some at a time; with `by_rule` false those that do not meet too, which takes comparing with all.
 
     `extra` are vectors of rows that follow those in `vectors`, shape (k, dim); `candidates` covers both, shape (n + k,);
     `queries` are row numbers, any of them; `sketches`, where given, are of the rows of `vectors`, and candidates are found by
-    them if `through_bands`. Without `wanted` all pairs come.
+    them if `through_bands`. Without `wanted` all pairs come. `wording` gives the `wordings` of rows; where
+    two share one, they are no pair.
     """
 
     def take(rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -114,7 +124,7 @@ def similar(
         out[old], out[~old] = sketches.view()[rows[old]], extra_sketches[rows[~old] - vectors.n]
         return out
 
-    comparison = _Comparison(take, sketches_of, candidates, threshold, by_rule, wanted)
+    comparison = _Comparison(take, sketches_of, candidates, threshold, by_rule, wanted, wording)
     for a, b in _gathered(_candidates(comparison, vectors, extra, queries, sketches if through_bands else None)):
         for begin in range(0, len(a), GATHERED_PAIRS):
             left, right = a[begin : begin + GATHERED_PAIRS], b[begin : begin + GATHERED_PAIRS]
@@ -172,6 +182,7 @@ class _Comparison:
     threshold: float
     by_rule: bool
     wanted: Wanted | None
+    wording: Callable[[Rows], Rows] | None
 
     def exactly(self, a: Rows, b: Rows) -> NDArray[np.float32]:
         """The cosine of each pair (a[i], b[i]), 0 for those that are no pairs."""
@@ -190,9 +201,8 @@ class _Comparison:
             x, y = x[maybe], y[maybe]
         exact = np.multiply(x, y, dtype=np.float64).sum(axis=1).astype(np.float32)
         kept = np.flatnonzero(exact >= np.float32(self.threshold))
-        if self.by_rule:
-            near = maybe[kept]
-            kept = kept[meet(self.sketches(a[near]), self.sketches(b[near]), self.threshold)]
+        near = maybe[kept]
+        kept = kept[self._meet(a[near], b[near])]
         scores[maybe[kept]] = exact[kept]
         return scores
 
@@ -215,11 +225,15 @@ class _Comparison:
     def _can_be_pairs(self, rows: Rows, others: Rows) -> NDArray[np.bool_]:
         """Whether rows[i] and others[i, j] are two and may be a pair but for their cosine; shape of `others`."""
         ones, twos = np.repeat(rows, others.shape[1]), others.ravel()
-        can: NDArray[np.bool_] = ones != twos
+        shaped: NDArray[np.bool_] = ((ones != twos) & self._meet(ones, twos)).reshape(others.shape)
+        return shaped
+
+    def _meet(self, ones: Rows, twos: Rows) -> NDArray[np.bool_]:
+        """Which (ones[i], twos[i]) are a pair by what is not their cosine."""
+        can = np.ones(len(ones), np.bool_) if self.wording is None else self.wording(ones) != self.wording(twos)
         if self.by_rule:
             can &= meet(self.sketches(ones), self.sketches(twos), self.threshold)
-        shaped: NDArray[np.bool_] = can.reshape(others.shape)
-        return shaped
+        return can
 
     def _hits(
         self, cosines: NDArray[np.float32], some: Rows, needs: NDArray[np.float32], part: Rows, first: int
@@ -257,7 +271,7 @@ class Nearest:
     def __init__(self, cap: int, text: Callable[[int], str]) -> None:
         self._cap = cap
         self._text = text
-        self._found: list[Scored] = []
+        self._found: tuple[list[NDArray[Any]], ...] = [], [], []
         self._count = 0
         self._cut_at = CUT_PAIRS
 
@@ -265,27 +279,42 @@ class Nearest:
         """Takes more pairs, each of which comes once."""
         if not len(rows):
             return
-        self._found.append((rows, others, scores))
-        self._count += len(rows)
+        self._hold(rows, others, scores)
         if self._count >= self._cut_at:
             self.pairs()
-            # Where most of them stay, the next cut waits until there are as many again.
-            self._cut_at = max(CUT_PAIRS, 2 * self._count)
+            # Where most of them stay, the next cut waits until there are half as many again.
+            self._cut_at = max(CUT_PAIRS, self._count + self._count // 2)
+
+    def _hold(self, rows: Rows, others: Rows, scores: NDArray[np.float64]) -> None:
+        for column, part in zip(self._found, (rows, others, scores), strict=True):
+            column.append(part)
+        self._count += len(rows)
 
     def pairs(self) -> Scored:
         """(row, other, cosine) of all that are among the nearest of their row so far, by row."""
-        if not self._found:
+        if not self._count:
             return NO_PAIRS
-        rows, others, scores = (np.concatenate(part) for part in zip(*self._found, strict=True))
-        _, places, counts = np.unique(rows, return_inverse=True, return_counts=True)
-        many = counts[places] > self._cap
+        rows, others, scores = (_joined(column) for column in self._found)
+        many = np.bincount(rows)[rows] > self._cap
         kept = np.flatnonzero(~many)
         if many.any():
-            kept = np.concatenate([kept, self._cut(np.flatnonzero(many), rows, others, scores)])
+            kept = np.concatenate([kept, *self._nearest(np.flatnonzero(many), rows, others, scores)])
         kept = kept[np.argsort(rows[kept], kind="stable")]
         found = rows[kept], others[kept], scores[kept]
-        self._found, self._count = [found], len(kept)
+        self._count = 0
+        self._hold(*found)
         return found
+
+    def _nearest(self, inside: Rows, rows: Rows, others: Rows, scores: NDArray[np.float64]) -> Iterator[Rows]:
+        """The members of `inside` that are among the nearest of their row, some rows at a time."""
+        inside = inside[np.argsort(rows[inside], kind="stable")]
+        ordered = rows[inside]
+        start = 0
+        while start < len(inside):
+            # A row's pairs are cut together.
+            end = np.searchsorted(ordered, ordered[min(start + CUT_PAIRS, len(inside)) - 1], side="right")
+            yield self._cut(inside[start:end], rows, others, scores)
+            start = int(end)
 
     def _cut(self, inside: Rows, rows: Rows, others: Rows, scores: NDArray[np.float64]) -> Rows:
         """The members of `inside` that are among the nearest of their row."""
@@ -299,6 +328,13 @@ class Nearest:
         begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
         place = np.arange(len(ordered)) - np.repeat(begins, np.diff(np.append(begins, len(ordered))))
         return inside[order[place < self._cap]]
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """All `parts` as one; leaves none of them."""
+    whole: NDArray[Any] = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    parts.clear()
+    return whole
 
 
 NO_PAIRS: Scored = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64))

@@ -9,7 +9,7 @@ from consumers.document_codec import document_from_json, document_to_json
 from consumers.failures import FailureCode
 from consumers.parsing import NotADocument, Unreadable, parse_data
 from consumers.splitting import SplitSettings
-from consumers.types import Document, Passage
+from consumers.types import ParsedDocument, Passage
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,9 +56,9 @@ def test_a_parser_cannot_give_up_without_a_code(kind: type[Unreadable | NotADocu
 def test_the_codec_gives_back_what_it_was_given() -> None:
     passage = Passage("T", "text", {"page": 2}, (("a", "b", "c"),))
     for document in (
-        Document("u", "T", (passage, Passage("T", "more")), {"k": 1}, 2.5),
-        Document("u", error="damaged", code=FailureCode.DAMAGED),
-        Document("u", error="blank", code=FailureCode.NO_TEXT, skipped=True),
-        Document("u", deleted=True),
+        ParsedDocument("u", "T", (passage, Passage("T", "more")), {"k": 1}, 2.5),
+        ParsedDocument("u", error="damaged", code=FailureCode.DAMAGED),
+        ParsedDocument("u", error="blank", code=FailureCode.NO_TEXT, skipped=True),
+        ParsedDocument("u", deleted=True),
     ):
         assert document_from_json(document_to_json(document)) == document

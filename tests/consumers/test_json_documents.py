@@ -19,14 +19,14 @@ from consumers.json_documents import (
 )
 from consumers.parsing import ParseSummary, parse_file
 from consumers.splitting import SplitSettings
-from consumers.types import Document
+from consumers.types import ParsedDocument
 
 S = SplitSettings()
 SMALL = SplitSettings(max_tokens=20, min_tokens=2)
 BASE = "kafka://topic/"
 
 
-def read(value: object, default_id: str | None = None, split: SplitSettings = S) -> Document:
+def read(value: object, default_id: str | None = None, split: SplitSettings = S) -> ParsedDocument:
     return read_json_document(value, BASE, default_id, split)
 
 
@@ -195,12 +195,12 @@ def test_json_lines_from_bytes() -> None:
     assert "line 4: not JSON" in (documents[2].error or "")
 
 
-def parse(tmp_path: Path, name: str, data: bytes) -> tuple[str, list[Document], ParseSummary]:
+def parse(tmp_path: Path, name: str, data: bytes) -> tuple[str, list[ParsedDocument], ParseSummary]:
     path = tmp_path / name
     path.write_bytes(data)
     *documents, summary = parse_file(bytes(path), path.as_uri(), S)
     assert isinstance(summary, ParseSummary)
-    assert all(isinstance(document, Document) for document in documents)
+    assert all(isinstance(document, ParsedDocument) for document in documents)
     return path.as_uri(), documents, summary  # type: ignore[return-value]
 
 
@@ -219,8 +219,10 @@ def test_a_line_that_is_too_long_costs_only_itself(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"text": "' + b"x" * 3_000_000 + b'"}\n{"id": "b", "text": "fine"}')
     first, second, _ = parse_file(bytes(path), "u", S, Limits(json_line_bytes=1_000_000))
-    assert isinstance(first, Document) and "line 1 is longer than" in (first.error or "") and first.uri == "u#line-1"
-    assert isinstance(second, Document) and second.uri == "u#b" and not second.error
+    assert (
+        isinstance(first, ParsedDocument) and "line 1 is longer than" in (first.error or "") and first.uri == "u#line-1"
+    )
+    assert isinstance(second, ParsedDocument) and second.uri == "u#b" and not second.error
 
 
 def test_json_lines_in_another_encoding_or_without_lines_say_so(tmp_path: Path) -> None:

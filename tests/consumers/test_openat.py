@@ -10,7 +10,7 @@ import pytest
 from consumers.openat import open_file
 from consumers.parsing import parse_file
 from consumers.splitting import SplitSettings
-from consumers.types import Document
+from consumers.types import ParsedDocument
 
 SECRET = b"for nobody in the folder"
 
@@ -86,11 +86,11 @@ def test_a_hard_link_that_took_the_files_place_is_not_read(root: Path, outside: 
     os.link(outside / "a.txt", root / "new")
     (root / "new").rename(path)
 
-    def parsed(checked_inode: int | None) -> Document:
+    def parsed(checked_inode: int | None) -> ParsedDocument:
         [first, *_] = parse_file(
             os.fsencode(path), path.as_uri(), SplitSettings(), root=os.fsencode(root), checked_inode=checked_inode
         )
-        assert isinstance(first, Document)
+        assert isinstance(first, ParsedDocument)
         return first
 
     refused = parsed(inode)

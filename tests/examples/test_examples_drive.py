@@ -12,7 +12,7 @@ import pytest
 
 from consumers.parsing import parse_file
 from consumers.splitting import SplitSettings
-from consumers.types import Document
+from consumers.types import ParsedDocument
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DRIVE = EXAMPLES / "drive"
@@ -24,13 +24,13 @@ def files() -> list[Path]:
     return sorted(path for path in DRIVE.rglob("*") if path.is_file())
 
 
-def documents(path: Path, uri: str = "file:///x") -> Iterator[Document]:
+def documents(path: Path, uri: str = "file:///x") -> Iterator[ParsedDocument]:
     for found in parse_file(os.fsencode(path), uri, SplitSettings()):
-        if isinstance(found, Document):
+        if isinstance(found, ParsedDocument):
             yield found
 
 
-def words(document: Document) -> int:
+def words(document: ParsedDocument) -> int:
     return sum(len(passage.text.split()) for passage in document.passages)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from consumers.parsing import parse_file
 from consumers.splitting import SplitSettings
-from consumers.types import Document
+from consumers.types import ParsedDocument
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DRIVE = EXAMPLES / "drive"
@@ -33,7 +33,7 @@ def texts() -> dict[str, str]:
         if path.is_file():
             name = path.relative_to(DRIVE).as_posix()
             for document in parse_file(os.fsencode(path), name, SplitSettings()):
-                if isinstance(document, Document):
+                if isinstance(document, ParsedDocument):
                     said = [part for passage in document.passages for part in (passage.title, passage.text)]
                     uri = document.uri if document.uri.startswith(f"{name}#") else name
                     found[uri] = " ".join(" | ".join([document.title, *said]).split())

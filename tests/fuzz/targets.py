@@ -14,9 +14,9 @@ from pydantic import BaseModel
 
 from consumers.json_documents import read_json_file, read_json_lines
 from consumers.kafka.decode import read_message
-from consumers.kafka.message import Message
+from consumers.kafka.message import KafkaMessage
 from consumers.splitting import SplitSettings
-from consumers.types import Document
+from consumers.types import ParsedDocument
 from daemon.config.load import ConfigError, load_config
 from daemon.config.model import Config
 from daemon.config.render import render
@@ -59,7 +59,7 @@ def _configuration(folder: Path, data: bytes) -> None:
     assert render(load_config(file, {"HOME": str(folder)})) == text
 
 
-def _sound(documents: list[Document]) -> None:
+def _sound(documents: list[ParsedDocument]) -> None:
     """As the store and the API need them: texts in UTF-8, metadata that is JSON, a reason where there is nothing else."""
     for document in documents:
         document.uri.encode()
@@ -100,7 +100,7 @@ def _openie_file(folder: Path, data: bytes) -> None:
 def _kafka_value(data: bytes) -> None:
     flags = data[0] if data else 0
     value, key, header, *_ = [*data[1:].split(inputs.SPLITTER), b"", b""]
-    message = Message(
+    message = KafkaMessage(
         "coref",
         partition=3,
         offset=14,
@@ -109,12 +109,12 @@ def _kafka_value(data: bytes) -> None:
         value=value if flags & 24 else None,
         headers=(("header", header or None), (header.decode("utf-8", "replace"), header)) if flags & 32 else (),
     )
-    assert Message.from_json(json.loads(json.dumps(message.to_json()))) == message
+    assert KafkaMessage.from_json(json.loads(json.dumps(message.to_json()))) == message
     documents = read_message(message, "text" if flags & 64 else "json", SPLIT)
     assert documents
     _sound(documents)
     origins = [document.metadata["kafka"] for document in documents]
-    assert {(origin["topic"], origin["partition"], origin["offset"]) for origin in origins} == {message.place}
+    assert {(origin["topic"], origin["partition"], origin["offset"]) for origin in origins} == {message.coordinates}
 
 
 def _extraction(extractor: RulesExtractor, data: bytes) -> None:

@@ -4,6 +4,7 @@ Shares no code with the store: loops and dictionaries only.
 """
 
 import json
+import re
 from functools import cache
 from hashlib import blake2b
 
@@ -70,7 +71,7 @@ def export(documents, extract, vector=vector):
 
 def synonyms(phrases, vector=vector):
     long_enough = [phrase for phrase in phrases if sum(c.isalnum() for c in phrase) > 2]
-    long_enough = [phrase for phrase in long_enough if vector(phrase).any()]
+    long_enough = [phrase for phrase in long_enough if vector(phrase).any() and not is_number(phrase)]
     apart = crowded(long_enough)
     long_enough = [phrase for phrase in long_enough if phrase not in apart]
     near = {}
@@ -78,10 +79,32 @@ def synonyms(phrases, vector=vector):
         pairs = []
         for b in long_enough:
             cosine = float(np.float32(np.dot(vector(a).astype(float), vector(b).astype(float))))
-            if a != b and cosine >= np.float32(THRESHOLD):
+            if a != b and cosine >= np.float32(THRESHOLD) and numberless(a) != numberless(b):
                 pairs.append((-cosine, b))
         near[a] = sorted(pairs)[:CAP]
     return {(min(a, b), max(a, b)): -cosine for a, pairs in near.items() for cosine, b in pairs}
+
+
+DATES = {"march", "may", "january", "december"}
+NUMBERS = {"one", "two", "six", "ten", "first", "second", "ii", "iii", "iv"}
+AROUND_NUMBERS = {"of", "in", "the", "a", "section", "version", "part", "year"}
+
+
+def is_number(phrase):
+    """Whether a phrase is a number, a date, a version or the number of a section."""
+    words = [word for word in phrase.split() if word not in AROUND_NUMBERS]
+    return bool(words) and all(re.fullmatch(r"v?\d+(st|nd|rd|th|[a-z])?", w) or w in DATES | NUMBERS for w in words)
+
+
+def numberless(phrase):
+    """The same for phrases that differ only in a number, a date or a version."""
+    words = phrase.split()
+    for i, word in enumerate(words):
+        beside = words[max(i - 1, 0) : i + 2]
+        dated = word in DATES and any(other[0].isdigit() for other in beside)
+        if dated or word in NUMBERS or re.fullmatch(r"v?\d+(st|nd|rd|th|[a-z])?", word):
+            words[i] = "9"
+    return re.sub(r"\b9( 9)+\b", "9", re.sub(r"\d+", "9", " ".join(words)))
 
 
 @cache

@@ -1,14 +1,16 @@
 """A store over the oracle's vectors and an extractor that depends on the text alone."""
 
-from store.log.plan import SynonymRule
 from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, EncoderIdentity, Extraction, PassageRef, PassageText
+from store.types import Batch, Document, EncoderIdentity, Extraction, PassageRef, PassageText, SynonymRule
 from tests.store import oracle
 
 PHRASES = [f"{start}{end}" for start in ("am", "bo", "cy") for end in ("", "a", "bb", "ccc", "dd d", "e e", "f")]
-HOSTILE = [f"{start} {end}" for start in ("eq", "un") for end in ("one", "two", "six", "ten", "all")]
+HOSTILE = [f"{start} {end}" for start in ("eq", "un") for end in ("oak", "elm", "ash", "fir", "all")]
 """Phrases of one vector, and phrases of none."""
+NUMBERED = ["cy 1", "cy 2", "cy 2 a", "cy 7 b", "cy ii", "bo 3 march", "bo may 12", "bo4", "bo5"]
+NUMBERED += ["1942", "1943", "march 9", "march 12 2015"]
+"""Phrases that differ in numbers and dates, of which some are nothing else."""
 
 
 def open_store(folder):

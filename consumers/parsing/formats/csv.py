@@ -10,13 +10,13 @@ from consumers.parsing.decoding import decode
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import is_header, row_text
-from consumers.splitting import Block, Parsed
+from consumers.splitting import ParsedText, TextBlock
 
 _SAMPLE = 1 << 16
 _DELIMITERS = ",;\t|"
 
 
-def parse_csv(data: bytes, limits: Limits) -> Parsed:
+def parse_csv(data: bytes, limits: Limits) -> ParsedText:
     text = decode(data)
     delimiter = _delimiter(text[:_SAMPLE])
     csv.field_size_limit(limits.line_chars)
@@ -46,10 +46,10 @@ def parse_csv(data: bytes, limits: Limits) -> Parsed:
         raise Unreadable(
             f"not a table that can be read: line {reader.line_num}: {error}; check its quotes", FailureCode.DAMAGED
         ) from error
-    return Parsed(outline.done() or _lone_header(header, limits))
+    return ParsedText(outline.done() or _lone_header(header, limits))
 
 
-def _lone_header(header: list[str] | None, limits: Limits) -> tuple[Block, ...]:
+def _lone_header(header: list[str] | None, limits: Limits) -> tuple[TextBlock, ...]:
     outline = Outline(limits.text_chars)
     outline.text("; ".join(header or []), row=1, line=1)
     return outline.done()

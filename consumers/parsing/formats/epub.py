@@ -7,17 +7,17 @@ from urllib.parse import unquote
 from lxml import etree
 
 from consumers.failures import FailureCode
-from consumers.parsing.decoding import clean
+from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.html import tree, walk
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
 from consumers.parsing.zip_archive import open_package, read_member
-from consumers.splitting import Parsed
+from consumers.splitting import ParsedText
 
 _PAGES = frozenset(("application/xhtml+xml", "text/html", "text/x-oeb1-document"))
 
 
-def parse_epub(data: bytes, limits: Limits) -> Parsed:
+def parse_epub(data: bytes, limits: Limits) -> ParsedText:
     with open_package(data, limits) as package:
         if "META-INF/encryption.xml" in package.namelist() and "META-INF/rights.xml" in package.namelist():
             raise NotADocument("protected by digital rights management; add a copy without it", FailureCode.PROTECTED)
@@ -34,7 +34,7 @@ def parse_epub(data: bytes, limits: Limits) -> Parsed:
                 if root is not None:
                     walk(root, outline, lines=False, page=number)
     blocks = outline.done()
-    return Parsed(blocks, title or outline.first_heading, metadata)
+    return ParsedText(blocks, title or outline.first_heading, metadata)
 
 
 def _root_path(package: zipfile.ZipFile) -> str:
@@ -71,5 +71,5 @@ def _description(book: etree._Element) -> tuple[str, dict[str, str]]:
     for name in ("title", "creator", "language", "date", "publisher", "identifier"):
         node = book.find(f".//{{http://purl.org/dc/elements/1.1/}}{name}")
         if node is not None and node.text and node.text.strip():
-            found[name] = " ".join(clean(node.text).split())[:1000]
+            found[name] = " ".join(clean_text(node.text).split())[:1000]
     return found.pop("title", ""), found

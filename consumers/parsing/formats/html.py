@@ -6,11 +6,11 @@ from typing import Any
 from lxml import etree, html
 
 from consumers.failures import FailureCode
-from consumers.parsing.decoding import clean, refuse_binary
+from consumers.parsing.decoding import clean_text, refuse_binary
 from consumers.parsing.limits import Limits, Unreadable
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import is_header, row_text
-from consumers.splitting import Parsed
+from consumers.splitting import ParsedText
 
 _HIDDEN_WORDS = """
     script style template noscript svg math head title nav iframe object embed audio video canvas button select
@@ -27,15 +27,15 @@ _TITLE_ENDS = (" - ", " – ", " — ", " | ", " :: ", " · ", " » ")
 Element = Any
 
 
-def parse_html(data: bytes, limits: Limits) -> Parsed:
+def parse_html(data: bytes, limits: Limits) -> ParsedText:
     refuse_binary(data)
     outline = Outline(limits.text_chars)
     root = tree(data)
     if root is None:
-        return Parsed(())
+        return ParsedText(())
     walk(root, outline)
     blocks = outline.done()
-    return Parsed(blocks, _title(root, outline), _metadata(root))
+    return ParsedText(blocks, _title(root, outline), _metadata(root))
 
 
 def tree(data: bytes) -> Element | None:
@@ -63,10 +63,10 @@ def tree(data: bytes) -> Element | None:
 
 def walk(root: Element, outline: Outline, *, lines: bool = True, page: int | None = None, level: int = 0) -> None:
     """Put everything visible below `root` into the outline. `level` is added to that of its headings."""
-    _Walk(outline, lines, page, level).run(root)
+    _HtmlWalk(outline, lines, page, level).run(root)
 
 
-class _Walk:
+class _HtmlWalk:
     """Goes through the tree with lxml's own iterator: nothing here recurses, so depth costs nothing."""
 
     def __init__(self, outline: Outline, lines: bool, page: int | None, level: int) -> None:
@@ -126,7 +126,7 @@ class _Walk:
             self.parts.append(text if self.kept else _collapsed(text))
 
     def _flush(self) -> None:
-        text = clean("".join(self.parts)).strip()
+        text = clean_text("".join(self.parts)).strip()
         if text:
             if not self.kept:
                 text = "\n".join(" ".join(line.split()) for line in text.split("\n"))
@@ -141,7 +141,7 @@ class _Walk:
         self._flush()
         line = node.sourceline if self.lines else None
         if tag in _HEADINGS:
-            self.outline.heading(self.level + _HEADINGS[tag], clean(_visible(node)), line=line, page=self.page)
+            self.outline.heading(self.level + _HEADINGS[tag], clean_text(_visible(node)), line=line, page=self.page)
             return
         self._table(node)
 
@@ -151,7 +151,7 @@ class _Walk:
             cells = [cell for cell in row if cell.tag in ("td", "th")]
             if cells:
                 marked = all(cell.tag == "th" for cell in cells)
-                rows.append((row.sourceline, marked, [clean(_visible(cell)) for cell in cells]))
+                rows.append((row.sourceline, marked, [clean_text(_visible(cell)) for cell in cells]))
         header: list[str] = []
         if len(rows) > 1 and (rows[0][1] or is_header(rows[0][2])):
             header = rows.pop(0)[2]
@@ -199,7 +199,7 @@ def _collapsed(text: str) -> str:
 
 def _title(root: Element, outline: Outline) -> str:
     node = root.find(".//title")
-    title = " ".join(clean(_visible(node)).split()) if node is not None else ""
+    title = " ".join(clean_text(_visible(node)).split()) if node is not None else ""
     heading = outline.first_heading
     # "Zeppelin - An Encyclopedia" over a page whose heading is "Zeppelin": the site's name is no part of the subject.
     if heading and (not title or any(title.startswith(heading + end) for end in _TITLE_ENDS)):
@@ -212,7 +212,7 @@ def _metadata(root: Element) -> dict[str, str]:
     for node in root.iterfind(".//meta"):
         name, content = (node.get("name") or "").lower(), node.get("content")
         if name in ("author", "description", "keywords", "date") and content:
-            found[name] = clean(content)[:1000]
+            found[name] = clean_text(content)[:1000]
     if language := root.get("lang"):
-        found["language"] = clean(language)[:40]
+        found["language"] = clean_text(language)[:40]
     return found

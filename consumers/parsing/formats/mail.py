@@ -7,21 +7,21 @@ from email.parser import BytesParser
 from typing import cast
 
 from consumers.failures import FailureCode
-from consumers.parsing.decoding import clean, decode
+from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.format_detection import ending_of
 from consumers.parsing.formats.csv import parse_csv
 from consumers.parsing.formats.markdown import parse_markdown
 from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, CSV, HTML, MARKDOWN
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
-from consumers.splitting import Block, Parsed, paragraphs
+from consumers.splitting import ParsedText, TextBlock, paragraphs
 
 _HEADERS = ("From", "To", "Cc", "Date")
 _DEEPEST = 4
 _MOST_PARTS = 1000
 
 
-def parse_mail(data: bytes, limits: Limits) -> Parsed:
+def parse_mail(data: bytes, limits: Limits) -> ParsedText:
     # The modern policy parses each header's grammar when it is read, which damaged headers can make fail.
     message = BytesParser(policy=policy.default).parsebytes(data)
     outline = Outline(limits.text_chars)
@@ -38,13 +38,13 @@ def parse_mail(data: bytes, limits: Limits) -> Parsed:
         metadata["message_id"] = identity
     if attachments:
         metadata["attachments"] = attachments[:100]
-    return Parsed(blocks, _header(message, "Subject"), metadata)
+    return ParsedText(blocks, _header(message, "Subject"), metadata)
 
 
 def _header(message: EmailMessage, name: str) -> str:
     try:
         value = message.get(name)
-        return " ".join(clean(str(value)).split())[:2000] if value is not None else ""
+        return " ".join(clean_text(str(value)).split())[:2000] if value is not None else ""
     except Exception:  # noqa: BLE001 - the standard library's header grammar raises many kinds on damaged headers
         return ""
 
@@ -59,7 +59,7 @@ def _message(
         if part is body:
             _body(part, outline, limits)
             continue
-        name = clean(part.get_filename() or "")
+        name = clean_text(part.get_filename() or "")
         if part.get_content_type() == "message/rfc822" and depth < _DEEPEST:
             for inner in cast("list[EmailMessage]", part.get_payload()):
                 outline.heading(depth + 1, _header(inner, "Subject") or "Attached message")
@@ -102,7 +102,7 @@ def _body(part: EmailMessage, outline: Outline, limits: Limits) -> None:
         if root is not None:
             walk(root, outline, lines=False)
         return
-    blocks: tuple[Block, ...]
+    blocks: tuple[TextBlock, ...]
     if CSV in (format, by_name):
         blocks = parse_csv(content.encode("utf-8", "replace"), limits).blocks
     elif MARKDOWN in (format, by_name):
@@ -119,7 +119,7 @@ def _content(part: EmailMessage) -> str:
     charset = part.get_content_charset()
     if charset:
         try:
-            return clean(data.decode(charset, "replace"))
+            return clean_text(data.decode(charset, "replace"))
         except LookupError:
             pass
     try:

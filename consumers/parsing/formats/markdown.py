@@ -13,7 +13,7 @@ from consumers.parsing.formats.text import check_lines
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import row_text
-from consumers.splitting import Parsed
+from consumers.splitting import ParsedText
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _PAIR = re.compile(r"([\w][\w .-]*?)\s*:(?:\s+(.*))?\Z")
@@ -26,17 +26,17 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable("table")
 
 
-def parse_markdown(data: bytes, limits: Limits) -> Parsed:
+def parse_markdown(data: bytes, limits: Limits) -> ParsedText:
     text = decode(data)
     check_lines(text, limits)
     metadata, body, above = front_matter(text)
     outline = Outline(limits.text_chars)
     tokens = _parser().parse(body)
-    _Walk(outline, above).run(tokens)
+    _MarkdownWalk(outline, above).run(tokens)
     blocks = outline.done()
     stated = metadata.get("title")
     title = stated if isinstance(stated, str) and stated.strip() else outline.first_heading
-    return Parsed(blocks, " ".join(title.split()), metadata)
+    return ParsedText(blocks, " ".join(title.split()), metadata)
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
@@ -74,7 +74,7 @@ def _scalar(value: str) -> str:
     return value
 
 
-class _Walk:
+class _MarkdownWalk:
     """One pass over the flat token list; lists, quotes and tables are told apart by what is open."""
 
     def __init__(self, outline: Outline, above: int) -> None:

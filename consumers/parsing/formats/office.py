@@ -9,19 +9,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from consumers.failures import FailureCode
-from consumers.parsing.decoding import clean
+from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.html import tree, walk
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.office_properties import document_properties
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import is_header, row_text
 from consumers.parsing.zip_archive import check_members, open_package
-from consumers.splitting import Parsed
+from consumers.splitting import ParsedText
 
 _DEFAULT_SHEETS = ("sheet", "tabelle", "feuille", "hoja", "foglio", "лист", "工作表", "シート")
 
 
-def parse_docx(data: bytes, limits: Limits) -> Parsed:
+def parse_docx(data: bytes, limits: Limits) -> ParsedText:
     import mammoth
 
     with open_package(data, limits) as package:
@@ -39,10 +39,10 @@ def parse_docx(data: bytes, limits: Limits) -> Parsed:
     if root is not None:
         walk(root, outline, lines=False)
     blocks = outline.done()
-    return Parsed(blocks, title or outline.first_heading, metadata)
+    return ParsedText(blocks, title or outline.first_heading, metadata)
 
 
-def parse_pptx(data: bytes, limits: Limits) -> Parsed:
+def parse_pptx(data: bytes, limits: Limits) -> ParsedText:
     from pptx import Presentation
 
     with open_package(data, limits) as package:
@@ -57,16 +57,16 @@ def parse_pptx(data: bytes, limits: Limits) -> Parsed:
     for number, slide in enumerate(slides, 1):
         heading = slide.shapes.title
         if heading is not None and heading.has_text_frame:
-            outline.heading(1, clean(heading.text_frame.text), page=number)
+            outline.heading(1, clean_text(heading.text_frame.text), page=number)
         else:
             outline.heading(1, f"Slide {number}", page=number)
         for shape in _shapes(slide.shapes):
             if heading is None or shape.shape_id != heading.shape_id:
                 _shape_text(shape, outline, number)
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-            outline.text(clean(slide.notes_slide.notes_text_frame.text), page=number)
+            outline.text(clean_text(slide.notes_slide.notes_text_frame.text), page=number)
     blocks = outline.done()
-    return Parsed(blocks, title or outline.first_heading, metadata)
+    return ParsedText(blocks, title or outline.first_heading, metadata)
 
 
 def _shapes(shapes: Any) -> Iterator[Any]:
@@ -84,17 +84,17 @@ def _shapes(shapes: Any) -> Iterator[Any]:
 
 def _shape_text(shape: Any, outline: Outline, page: int) -> None:
     if getattr(shape, "has_table", False):
-        rows = [[clean(cell.text) for cell in row.cells] for row in shape.table.rows]
+        rows = [[clean_text(cell.text) for cell in row.cells] for row in shape.table.rows]
         header = rows[0] if rows and is_header(rows[0]) else []
         for number, row in enumerate(rows[1:] if header else rows, 1):
             outline.text(row_text(header, row), "\n\n" if number == 1 else "\n", page=page, row=number)
     elif getattr(shape, "has_text_frame", False):
         for index, paragraph in enumerate(shape.text_frame.paragraphs):
-            text = clean("".join(run.text for run in paragraph.runs)).strip()
+            text = clean_text("".join(run.text for run in paragraph.runs)).strip()
             outline.text(text, "\n\n" if index == 0 else "\n", page=page)
 
 
-def parse_xlsx(data: bytes, limits: Limits) -> Parsed:
+def parse_xlsx(data: bytes, limits: Limits) -> ParsedText:
     from openpyxl import load_workbook
 
     with open_package(data, limits) as package:
@@ -114,7 +114,7 @@ def parse_xlsx(data: bytes, limits: Limits) -> Parsed:
                 raise NotADocument(
                     f"more than {limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE
                 )
-            row = [clean(_cell(value)) for value in values]
+            row = [clean_text(_cell(value)) for value in values]
             if header is None and any(row):
                 header = row if is_header(row) else []
                 if header:
@@ -123,7 +123,7 @@ def parse_xlsx(data: bytes, limits: Limits) -> Parsed:
         if header and not any(block.sheet == sheet.title and block.row for block in outline.blocks[-1:]):
             outline.text("; ".join(cell for cell in header if cell), sheet=sheet.title, row=1)
     book.close()
-    return Parsed(outline.done(), title, metadata)
+    return ParsedText(outline.done(), title, metadata)
 
 
 def _cell(value: object) -> str:

@@ -15,11 +15,11 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from consumers.failures import FailureCode
-from consumers.parsing.decoding import clean
+from consumers.parsing.decoding import clean_text
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
-from consumers.splitting import Parsed
+from consumers.splitting import ParsedText
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", "\xad": ""})
 _BROKEN_WORD = re.compile("(\\S*)\ufffe(\\S*)")
@@ -43,7 +43,7 @@ class _Line:
     size: float
 
 
-def parse_pdf(data: bytes, limits: Limits) -> Parsed:
+def parse_pdf(data: bytes, limits: Limits) -> ParsedText:
     if b"%%EOF" not in data[-_TAIL:]:
         raise Unreadable("cut short: its end mark (%%EOF) is missing; copy or download it again", FailureCode.DAMAGED)
     try:
@@ -74,12 +74,12 @@ def parse_pdf(data: bytes, limits: Limits) -> Parsed:
     _fill(outline, _without_running_heads(lines, count))
     blocks = outline.done()
     metadata: dict[str, Any] = {
-        name.lower(): clean(stated[name])[:1000] for name in ("Author", "Subject", "Keywords") if stated.get(name)
+        name.lower(): clean_text(stated[name])[:1000] for name in ("Author", "Subject", "Keywords") if stated.get(name)
     }
     metadata["pages"] = count
     if broken:
         metadata["unreadable_pages"] = broken
-    return Parsed(blocks, sensible_title(stated.get("Title") or "") or outline.first_heading, metadata)
+    return ParsedText(blocks, sensible_title(stated.get("Title") or "") or outline.first_heading, metadata)
 
 
 def _all_lines(document: Any, count: int, limits: Limits) -> tuple[list[_Line], int]:
@@ -114,7 +114,7 @@ def _lines(text_page: Any, page: int) -> list[_Line]:
             # PDFium numbers characters, the line ends that it generates among them, as they stand in its text.
             first = start + piece.index(body)
             head, tail = _box(text_page, first), _box(text_page, first + len(body) - 1)
-            printed = clean(_BROKEN_WORD.sub(_mended, body)).translate(_LIGATURES)
+            printed = clean_text(_BROKEN_WORD.sub(_mended, body)).translate(_LIGATURES)
             lines.append(_Line(page, printed, head.left, head.top, tail.bottom, round(head.top - head.bottom, 1)))
         start += len(piece) + 2
     return lines

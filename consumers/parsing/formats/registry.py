@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from consumers.parsing.limits import Limits
-from consumers.splitting import Parsed
+from consumers.splitting import ParsedText
 
-Parser = Callable[[bytes, Limits], Parsed]
+Parser = Callable[[bytes, Limits], ParsedText]
 """Takes a file's content, and gives its blocks, title and metadata. Raises NotADocument or Unreadable."""
 
 

@@ -5,7 +5,7 @@ import re
 from consumers.failures import FailureCode
 from consumers.parsing.decoding import decode
 from consumers.parsing.limits import Limits, NotADocument
-from consumers.splitting import Block, Parsed, paragraphs
+from consumers.splitting import ParsedText, TextBlock, paragraphs
 from consumers.splitting.sentences import sentence_starts
 
 _LONGEST_TITLE = 100
@@ -13,7 +13,7 @@ _INITIALS = re.compile(r"\b[A-Z]\.(?:[A-Z]\.)+\Z")
 _NEVER_LAST = (",", ";", ":", "。", "，", "、", "：", "；")
 
 
-def parse_text(data: bytes, limits: Limits) -> Parsed:
+def parse_text(data: bytes, limits: Limits) -> ParsedText:
     text = decode(data)
     check_lines(text, limits)
     if len(text) > limits.text_chars:
@@ -22,7 +22,7 @@ def parse_text(data: bytes, limits: Limits) -> Parsed:
             FailureCode.TOO_LARGE,
         )
     title, blocks = take_title(list(paragraphs(text)))
-    return Parsed(tuple(blocks), title)
+    return ParsedText(tuple(blocks), title)
 
 
 def check_lines(text: str, limits: Limits) -> None:
@@ -42,7 +42,7 @@ def check_lines(text: str, limits: Limits) -> None:
         number, start = number + 1, end + 1
 
 
-def take_title(blocks: list[Block]) -> tuple[str, list[Block]]:
+def take_title(blocks: list[TextBlock]) -> tuple[str, list[TextBlock]]:
     """The first line as the title, and the rest, where that line stands apart as titles do; else "" and all blocks."""
     if not blocks:
         return "", blocks
@@ -63,7 +63,7 @@ def take_title(blocks: list[Block]) -> tuple[str, list[Block]]:
     if not lead:
         return (line, others) if others else ("", blocks)
     skipped = first.text.count("\n", 0, len(first.text) - len(lead))
-    return line, [Block(lead, line=(first.line or 1) + skipped), *others]
+    return line, [TextBlock(lead, line=(first.line or 1) + skipped), *others]
 
 
 def _could_be_title(line: str) -> bool:

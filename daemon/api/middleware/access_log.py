@@ -8,12 +8,12 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon.api import responses
-from daemon.api.errors import ApiError, InternalError
 from daemon.api.middleware.peers import Peer, mark_unauthenticated, request_peer
 from daemon.api.middleware.rate_limit import RateLimiter
 from daemon.api.request_body import BodyDeadline
 from daemon.api.settings import ApiLimits
 from daemon.contract.routes import Route
+from daemon.errors import InternalError, RequestError
 from daemon.observe import metrics
 
 log = structlog.get_logger(__name__)
@@ -73,7 +73,7 @@ class RequestBoundary:
             await self._app(scope, BodyDeadline(receive, self._limits, lambda: status != 0), watched)
         except ClientDisconnect:
             status = status or 499
-        except ApiError as error:
+        except RequestError as error:
             if status:
                 log.warning("response_cut", route=_route(scope), error=error.detail)
             else:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from daemon.api.errors import Busy
+from daemon.errors import Busy
 from daemon.observe import metrics
 
 

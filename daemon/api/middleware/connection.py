@@ -9,10 +9,10 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from daemon.api import responses
-from daemon.api.errors import ApiError, BadRequest, Busy
 from daemon.api.middleware.peers import connection_peer, is_unauthenticated
 from daemon.api.settings import ApiLimits
 from daemon.contract.routes import Route
+from daemon.errors import BadRequest, Busy, RequestError
 from daemon.observe import metrics
 
 
@@ -167,7 +167,7 @@ class HttpConnection(H11Protocol):
         metrics.REFUSED.labels(reason).inc()
         self.transport.abort()
 
-    def _refuse(self, error: ApiError) -> None:
+    def _refuse(self, error: RequestError) -> None:
         """Answer without an app. What the client still sends is thrown away for a moment: closing on it loses the answer."""
         self._refused = True
         answer = responses.problem_response(error, {"HttpConnection": "close"})

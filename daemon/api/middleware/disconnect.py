@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from daemon.api.errors import NotReady
+from daemon.errors import NotReady
 
 T = TypeVar("T")
 STOPPING = "The daemon is stopping; ask again once it is back."

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from time import monotonic
 
-from daemon.api.errors import TooManyRequests
+from daemon.errors import TooManyRequests
 
 BURST_S = 2.0
 """After a pause a client may make this many seconds' worth of requests at once."""

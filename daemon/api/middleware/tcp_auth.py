@@ -21,9 +21,9 @@ import structlog
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from daemon.api.errors import Forbidden, Unauthorised, WrongHost
-from daemon.config import read_token
+from daemon.config_types.machine_checks import read_token
 from daemon.contract.same_origin import same_origin
+from daemon.errors import Forbidden, Unauthorised, WrongHost
 from daemon.observe.logs import mask
 
 log = structlog.get_logger(__name__)

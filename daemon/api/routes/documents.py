@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from daemon.api import responses
 from daemon.api.context import ApiContext
-from daemon.api.errors import BadRequest, Invalid, NotFound
 from daemon.api.openapi import json_body, path_parameter, problems, query_parameters
 from daemon.api.request_body import BodyReservation, body_media_type, has_body, read_json_lines
 from daemon.api.validation import read_model, read_query_string
@@ -27,6 +26,7 @@ from daemon.contract.documents import (
 from daemon.contract.problem import FieldError
 from daemon.contract.routes import JSON, NDJSON, Route
 from daemon.contract.show import ShowRequest, ShowResponse
+from daemon.errors import BadRequest, Invalid, NotFound
 
 SHOW_PATH = Route.DOCUMENTS + "/{uri:key}"
 KEY_PARAMETER = path_parameter(

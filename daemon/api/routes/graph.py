@@ -6,11 +6,11 @@ from starlette.responses import Response
 
 from daemon.api import responses
 from daemon.api.context import ApiContext
-from daemon.api.errors import NotFound
 from daemon.api.openapi import json_body, problems
 from daemon.api.validation import read_model
 from daemon.contract.graph import GraphRequest, GraphResponse
 from daemon.contract.routes import Route
+from daemon.errors import NotFound
 
 
 def add_routes(app: FastAPI, context: ApiContext) -> None:

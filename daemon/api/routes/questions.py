@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from daemon.api import responses
 from daemon.api.context import ApiContext
-from daemon.api.errors import ApiError, NotConfigured
 from daemon.api.middleware.disconnect import cancel_on_disconnect, cancel_on_stop
 from daemon.api.openapi import alternative_response, json_body, problems
 from daemon.api.ports import AskPort
@@ -21,6 +20,7 @@ from daemon.contract.ask import AskProgress, AskRequest, AskResponse
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.routes import EVENT_STREAM, Route
 from daemon.contract.steps import StepEvent
+from daemon.errors import NotConfigured, RequestError
 
 NO_MODEL_DETAIL = (
     "No language model is configured. Put its server into the configuration: section [llm], with base_url = "
@@ -44,7 +44,7 @@ async def _messages(asks: AskPort, wanted: AskRequest, stopping: asyncio.Event) 
             async for part in parts:
                 began = True
                 yield _message(part)
-    except ApiError as error:
+    except RequestError as error:
         if not began:
             raise
         yield sse_message("problem", error.problem())

@@ -10,13 +10,13 @@ from starlette.responses import Response
 
 from daemon.api import responses
 from daemon.api.context import ApiContext
-from daemon.api.errors import ApiError
 from daemon.api.middleware.disconnect import cancel_on_disconnect
 from daemon.api.openapi import json_body, problems, text_response
 from daemon.api.streaming import LimitedStream, event_messages
 from daemon.api.validation import read_model
 from daemon.contract.routes import EVENT_STREAM, Route
 from daemon.contract.status import DaemonState, Health, Status, WaitRequest
+from daemon.errors import RequestError
 from daemon.observe import metrics
 
 
@@ -72,7 +72,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     async def scrape() -> Response:
         try:
             now = await ports.status.status()
-        except ApiError:  # not ready: the counters are still worth having
+        except RequestError:  # not ready: the counters are still worth having
             now = None
         # In a thread: sizes on disk are looked up.
         return Response(await asyncio.to_thread(metrics.render, now), headers={"Content-Type": CONTENT_TYPE_LATEST})

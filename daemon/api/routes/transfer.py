@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from daemon.api import responses
 from daemon.api.context import ApiContext
-from daemon.api.errors import Forbidden
 from daemon.api.middleware.disconnect import cancel_on_disconnect
 from daemon.api.middleware.peers import request_peer
 from daemon.api.openapi import json_body, problems, query_parameters, raw_body, text_response
@@ -28,6 +27,7 @@ from daemon.contract.transfer import (
     ImportResponse,
     VerifyResponse,
 )
+from daemon.errors import Forbidden
 
 OCTET_STREAM = "application/octet-stream"
 OPENIE_RESULTS_SCHEMA = {

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
-from daemon.api.errors import Invalid
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
 from daemon.contract.problem import FieldError
 from daemon.contract.steps import StepEvent
+from daemon.errors import Invalid
 from daemon.services.answering.deep_answers import DeepAnswers
 from daemon.services.answering.iterative_answers import IterativeAnswers
 from daemon.services.answering.sessions import SessionService
@@ -18,7 +18,7 @@ from store.store import Store
 
 class Answerer(Protocol):
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
-        """Reports each step as it happens and the answer's text as it grows. Raises an ApiError."""
+        """Reports each step as it happens and the answer's text as it grows. Raises an RequestError."""
         ...
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from daemon.api.errors import TimedOut, UpstreamFailed
 from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, Tokens
 from daemon.contract.steps import StepEvent, StepRetrieved, StepsEnded, StepThought, Thought
+from daemon.errors import TimedOut, UpstreamFailed
 from daemon.services.answering.request_budget import budget_of, steps_of
 from daemon.services.query import QueryService
 from daemon.services.references import citation
@@ -16,12 +16,12 @@ from memory.answering.answer_stream import stream_answer
 from memory.answering.budget import Spending, fit_passages
 from memory.answering.iterative.answer import answer_from_thoughts, end_note, passage_titles
 from memory.answering.iterative.loop import answer_prompt, iterate
-from memory.answering.iterative.steps import Iterated, IterativeStep, RetrievalResult
+from memory.answering.iterative.steps import IterativeResult, IterativeStep, RetrievalResult
 from memory.answering.reader import NO_ANSWER_WRITTEN
 from memory.llm.client import ModelClient
 from memory.llm.errors import BadAnswer, ModelDown, ModelError
 from memory.types import Hit
-from store.document_snapshot import Pinned
+from store.document_snapshot import DocumentSnapshot
 from store.store import Store
 
 NEW_TITLES_MAX = 5
@@ -50,7 +50,7 @@ class IterativeAnswers:
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
         """Reports the steps (none without `steps`) and the answer's text as it grows."""
         began = time.perf_counter()
-        pinned = await self._queries.in_thread(self._store.pinned)
+        pinned = await self._queries.in_thread(self._store.document_snapshot)
         budget = budget_of(request)
         spending = Spending(budget)
         several = request.steps is not None
@@ -87,7 +87,7 @@ class IterativeAnswers:
     async def _read(
         self,
         question: str,
-        iterated: Iterated,
+        iterated: IterativeResult,
         passages: Sequence[Hit],
         spending: Spending,
         tell: Callable[[str], None],
@@ -115,7 +115,7 @@ class IterativeAnswers:
         return _unwritten(iterated, f"the answer is made of the thoughts on the way to it: {failure.detail}")
 
 
-def _unwritten(iterated: Iterated, note: str) -> ReaderAnswer:
+def _unwritten(iterated: IterativeResult, note: str) -> ReaderAnswer:
     """What can be said without the model: the thoughts, else which passages were found."""
     text, cited = answer_from_thoughts(iterated)
     if not text:
@@ -159,8 +159,8 @@ def _step(step: IterativeStep) -> dict[str, Any]:
 
 def _response(
     request: AskRequest,
-    pinned: Pinned,
-    iterated: Iterated,
+    pinned: DocumentSnapshot,
+    iterated: IterativeResult,
     read: ReaderAnswer,
     spending: Spending,
     took_ms: float,

@@ -10,10 +10,10 @@ from typing import Any
 
 import structlog
 
-from daemon.api.errors import Invalid
 from daemon.contract.base import utc_time
 from daemon.contract.problem import FieldError
 from daemon.contract.sessions import RemoveSessionsResponse, SessionEntry, SessionList, SessionQuestion
+from daemon.errors import Invalid
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.serialization import BadTrace, memory_from_json, memory_to_json
 from store.sessions import Session, SessionDamaged, Sessions

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from consumers.kafka.settings import KafkaSettings
-from daemon.config.sections import MiB, Section
-from daemon.config.values import Count, Names, OptionalText
-from daemon.config.values import Size as Bytes
+from daemon.config_types.section import MiB, Section
+from daemon.config_types.values import Count, Names, OptionalText
+from daemon.config_types.values import Size as Bytes
 from daemon.contract.status import SourceStatus
 from daemon.sources.base import Source, SourceKind, SourceParts
 
@@ -101,7 +101,7 @@ def _refused_options(sections: Sequence[KafkaSection]) -> list[str]:
     if not sections:
         return []
     from consumers.kafka.validate import option_problems
-    from daemon.config.messages import value_text
+    from daemon.config_types.secrets import value_text
 
     found = []
     for number, section in enumerate(sections):

@@ -2,27 +2,27 @@
 
 from collections.abc import Sequence
 
-from consumers.kafka.decode import Form, unreadable
-from consumers.kafka.message import Message
+from consumers.kafka.decode import MessageFormat, unreadable_document
+from consumers.kafka.message import KafkaMessage
 from consumers.splitting import SplitSettings
-from consumers.types import Document
+from consumers.types import ParsedDocument
 from daemon.workers.pool import WorkerFailed, WorkerPool
 
 
 class MessageReader:
     """Turns messages into documents. A message that costs a worker its life costs none of those beside it."""
 
-    def __init__(self, pool: WorkerPool, form: Form, settings: SplitSettings) -> None:
+    def __init__(self, pool: WorkerPool, message_format: MessageFormat, settings: SplitSettings) -> None:
         self._pool = pool
-        self._form = form
+        self._message_format = message_format
         self._settings = settings
 
-    async def read(self, messages: Sequence[Message]) -> list[list[Document]]:
+    async def read(self, messages: Sequence[KafkaMessage]) -> list[list[ParsedDocument]]:
         """Each message's documents, at least one, in the messages' order."""
         try:
-            return await self._pool.parse_messages(messages, self._form, self._settings)
+            return await self._pool.parse_messages(messages, self._message_format, self._settings)
         except WorkerFailed as error:
             if len(messages) == 1:
-                return [[unreadable(messages[0], str(error), error.code)]]
+                return [[unreadable_document(messages[0], str(error), error.code)]]
         # The worker ended at one of them: each is read alone.
         return [documents for message in messages for documents in await self.read([message])]

@@ -12,11 +12,11 @@ from kafka.errors import KafkaError
 from consumers.kafka.consumer import TopicConsumer
 from consumers.kafka.dead_letters import DeadLetters
 from consumers.kafka.decode import is_newer, message_uri
-from consumers.kafka.events import Event, MessagesFetched, Partition, PartitionOffsets, PartitionStarted
-from consumers.kafka.message import Message
+from consumers.kafka.events import ConsumerEvent, MessagesFetched, Partition, PartitionOffsets, PartitionStarted
+from consumers.kafka.message import KafkaMessage
 from consumers.kafka.offset_tracker import InFlight, MessageAcknowledgement, OffsetTracker
 from consumers.splitting import SplitSettings
-from consumers.types import Document as Read
+from consumers.types import ParsedDocument
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work import DeliveredDocument
 from daemon.sources.base import Source, Usage
@@ -54,7 +54,7 @@ class KafkaSource(Source):
         self.name = self._settings.name
         self._store = store
         self._pipeline = pipeline
-        self._reader = MessageReader(pool, self._settings.form, split)
+        self._reader = MessageReader(pool, self._settings.format, split)
         self.in_flight = InFlight(kafka.buffer_messages, kafka.buffer_bytes)
         known_topics = {key[6:].rpartition("/")[0] for key in store.positions if key.startswith("kafka:")}
         self._loop = asyncio.get_running_loop()
@@ -63,14 +63,14 @@ class KafkaSource(Source):
         )
         self._trackers: dict[Partition, OffsetTracker] = {}
         self._offsets = PartitionOffsets({}, {})
-        self._batches: asyncio.Queue[list[tuple[Message, MessageAcknowledgement]]] = asyncio.Queue()
+        self._batches: asyncio.Queue[list[tuple[KafkaMessage, MessageAcknowledgement]]] = asyncio.Queue()
         topic = self._settings.dead_letter
         self._dead_letters = DeadLetters(self._settings, topic) if topic else None
-        self._unreadable: asyncio.Queue[tuple[Message, Read, MessageAcknowledgement]] = asyncio.Queue()
+        self._unreadable: asyncio.Queue[tuple[KafkaMessage, ParsedDocument, MessageAcknowledgement]] = asyncio.Queue()
         self._dead_letter_thread = ThreadPoolExecutor(1, thread_name_prefix="dead letters")
         self._problem: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        pipeline.take_again(self.name, self._retry)
+        pipeline.on_retry(self.name, self._retry)
 
     def start(self) -> None:
         self._spawn(self._read_messages())
@@ -104,7 +104,7 @@ class KafkaSource(Source):
         stored = self._store.positions.get(position_key(partition))
         return int(stored["offset"]) if stored is not None else None
 
-    def _emit(self, event: Event) -> None:
+    def _emit(self, event: ConsumerEvent) -> None:
         if isinstance(event, MessagesFetched):
             for message in event.messages:
                 self.in_flight.add(message.size)
@@ -112,7 +112,7 @@ class KafkaSource(Source):
 
     # On the event loop.
 
-    def _handle(self, event: Event) -> None:
+    def _handle(self, event: ConsumerEvent) -> None:
         if isinstance(event, PartitionOffsets):
             self._offsets = event
         elif isinstance(event, PartitionStarted):
@@ -133,8 +133,8 @@ class KafkaSource(Source):
             self.in_flight.add(0)
             self._spawn(self._pipeline.deliver(DeliveredDocument(key, None), self.name, acknowledgement=beginning))
 
-    def _queue(self, messages: Sequence[Message]) -> None:
-        batch: list[tuple[Message, MessageAcknowledgement]] = []
+    def _queue(self, messages: Sequence[KafkaMessage]) -> None:
+        batch: list[tuple[KafkaMessage, MessageAcknowledgement]] = []
         size = 0
         for message in messages:
             tracker = self._trackers[(message.topic, message.partition)]
@@ -148,7 +148,9 @@ class KafkaSource(Source):
 
     async def _read_messages(self) -> None:
         """Reads some batches at once, and delivers them in their order."""
-        reading: deque[tuple[list[tuple[Message, MessageAcknowledgement]], asyncio.Task[list[list[Read]]]]] = deque()
+        reading: deque[
+            tuple[list[tuple[KafkaMessage, MessageAcknowledgement]], asyncio.Task[list[list[ParsedDocument]]]]
+        ] = deque()
         while True:
             while len(reading) < READ_BATCHES_AT_ONCE and (not reading or not self._batches.empty()):
                 batch = await self._batches.get()
@@ -157,7 +159,7 @@ class KafkaSource(Source):
             for (message, acknowledgement), documents in zip(batch, await task, strict=True):
                 await self._deliver(message, acknowledgement, documents)
 
-    async def _read(self, messages: list[Message]) -> list[list[Read]]:
+    async def _read(self, messages: list[KafkaMessage]) -> list[list[ParsedDocument]]:
         while True:
             try:
                 return await self._reader.read(messages)
@@ -168,7 +170,9 @@ class KafkaSource(Source):
                 log.error("reading_failed", source=self.name, messages=len(messages), error=error)
                 await asyncio.sleep(RETRY_DELAY_S)
 
-    async def _deliver(self, message: Message, acknowledgement: MessageAcknowledgement, documents: list[Read]) -> None:
+    async def _deliver(
+        self, message: KafkaMessage, acknowledgement: MessageAcknowledgement, documents: list[ParsedDocument]
+    ) -> None:
         acknowledgement.parts_left = len(documents)
         for document in documents:
             failing = document.error is not None and not document.skipped
@@ -192,13 +196,13 @@ class KafkaSource(Source):
                 if refusal is not None:
                     log.warning("dead_letter_refused", topic=self._settings.dead_letter, uri=uri, error=refusal)
                     reason = f"{failed.error}; and {self._settings.dead_letter} refuses it: {refusal}"
-                    read = Read(uri, error=reason, code=failed.code)
+                    read = ParsedDocument(uri, error=reason, code=failed.code)
                 else:
                     log.info("dead_letter", topic=self._settings.dead_letter, uri=uri, reason=failed.code)
                 task = DeliveredDocument(uri, read, message.payload)
                 await self._pipeline.deliver(task, self.name, acknowledgement=acknowledgement)
 
-    async def _send_letters(self, dead: DeadLetters, letters: list[tuple[Message, str]]) -> list[str | None]:
+    async def _send_letters(self, dead: DeadLetters, letters: list[tuple[KafkaMessage, str]]) -> list[str | None]:
         while True:
             try:
                 answer = await self._loop.run_in_executor(self._dead_letter_thread, dead.send, letters)
@@ -215,7 +219,7 @@ class KafkaSource(Source):
         self._spawn(self._read_again(document))
 
     async def _read_again(self, document: Document) -> None:
-        message = Message.from_payload(document.payload or "")
+        message = KafkaMessage.from_payload(document.payload or "")
         [documents] = await self._reader.read([message])
         for read in documents:
             if read.uri == document.uri:
@@ -226,7 +230,7 @@ class KafkaSource(Source):
         if all(read.uri != document.uri for read in documents):
             await self._pipeline.deliver(DeliveredDocument(document.uri, None), self.name)
 
-    def _is_overtaken(self, uri: str, message: Message) -> bool:
+    def _is_overtaken(self, uri: str, message: KafkaMessage) -> bool:
         """Whether a later message of the partition has replaced the document, or is about to."""
         stored = self._store.document(uri)
         # The metadata of another source's document are whatever its author wrote.

@@ -10,15 +10,15 @@ from typing import Any
 from memory.answering import reader
 from memory.answering.budget import Spending
 from memory.answering.iterative.steps import (
-    Iterated,
+    IterativeResult,
     IterativeStep,
     IterativeStopReason,
     RetrievalResult,
     Thought,
     retrieved_step,
 )
-from memory.answering.iterative.thoughts import THOUGHT_SCHEMA, prompt, read_thought
-from memory.llm.client import Message, ModelClient
+from memory.answering.iterative.thoughts import THOUGHT_SCHEMA, read_thought, thought_prompt
+from memory.llm.client import ChatMessage, ModelClient
 from memory.llm.errors import ModelError
 from memory.llm.json_answers import replace_surrogates
 from memory.llm.token_estimates import failed_call_tokens, prompt_tokens, reply_tokens
@@ -27,8 +27,8 @@ from memory.types import Hit
 THOUGHT_TOKENS = 512
 
 
-def answer_prompt(question: str, passages: Sequence[Hit]) -> list[Message]:
-    return reader.prompt(question, [(hit.title, hit.text) for hit in passages])
+def answer_prompt(question: str, passages: Sequence[Hit]) -> list[ChatMessage]:
+    return reader.reader_prompt(question, [(hit.title, hit.text) for hit in passages])
 
 
 def next_query(step: IterativeStep, question: str, steps: Sequence[IterativeStep]) -> str | IterativeStopReason:
@@ -48,7 +48,7 @@ async def iterate(
     k: int,
     spending: Spending,
     on_step: Callable[[IterativeStep], None] = lambda _step: None,
-) -> Iterated:
+) -> IterativeResult:
     """At most `steps` retrievals with a thought between each two; fewer where a thought answers or a budget is reached.
 
     `retrieve` leaves recognition memory out by itself where only the answer's call is left. A model that fails ends the
@@ -65,13 +65,13 @@ async def iterate(
         except ModelError as error:
             if not done:
                 raise
-            return Iterated(question, tuple(done), "model", str(error))
+            return IterativeResult(question, tuple(done), "model", str(error))
         spending.charge(found.calls, found.prompt_tokens, found.completion_tokens)
         step = retrieved_step(done, query, found, k)
         on_step(step)
         if step.number >= steps:
             return _ended(question, done, step, began, "steps")
-        messages = prompt(question, step.passages, [each.thought for each in done if each.thought is not None])
+        messages = thought_prompt(question, step.passages, [each.thought for each in done if each.thought is not None])
         fits = spending.has_tokens_for(messages, answer_prompt(question, step.passages[:1]))
         if (limit := spending.reached() or (None if fits else "tokens")) is not None:
             return _ended(question, done, step, began, limit)
@@ -89,17 +89,19 @@ async def iterate(
             return _ended(question, done, step, began, then)
         done.append(replace(step, seconds=time.perf_counter() - began))
         if (limit := spending.reached(0)) is not None:
-            return Iterated(question, tuple(done), limit)
+            return IterativeResult(question, tuple(done), limit)
         query = then
 
 
-def _ended(question: str, done: Sequence[IterativeStep], last: IterativeStep, began: float, why: Any) -> Iterated:
+def _ended(
+    question: str, done: Sequence[IterativeStep], last: IterativeStep, began: float, why: Any
+) -> IterativeResult:
     steps = (*done, replace(last, seconds=time.perf_counter() - began))
-    return Iterated(question, steps, why, last.error)
+    return IterativeResult(question, steps, why, last.error)
 
 
 async def _with_thought(
-    step: IterativeStep, messages: Sequence[Message], client: ModelClient, spending: Spending
+    step: IterativeStep, messages: Sequence[ChatMessage], client: ModelClient, spending: Spending
 ) -> IterativeStep:
     """The step with its thought. One try: a step that fails is not worth waiting for. Raises ModelError, TimeoutError."""
 

@@ -8,7 +8,7 @@ from memory.answering.iterative.thoughts import read_thought
 from memory.llm.json_answers import parse
 
 
-def replay(record: IterativeStep, before: Sequence[IterativeStep], k: int) -> IterativeStep:
+def replay_iterative_step(record: IterativeStep, before: Sequence[IterativeStep], k: int) -> IterativeStep:
     """The step made once more from what was retrieved and what the model said; equal to its record."""
     found = RetrievalResult(record.found, record.note)
     step = retrieved_step(before, record.query, found, k)

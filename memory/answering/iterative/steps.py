@@ -60,7 +60,7 @@ class IterativeStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Iterated:
+class IterativeResult:
     """All steps, and why there are no more. `passages` are what the answer is to be read from."""
 
     question: str

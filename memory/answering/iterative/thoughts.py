@@ -5,7 +5,7 @@ from typing import Any
 
 from memory.answering.iterative.steps import Thought
 from memory.answering.reader import quote_passage, without_markers
-from memory.llm.client import Message
+from memory.llm.client import ChatMessage
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field, replace_surrogates, whole_number
 from memory.llm.response_format import JsonSchema
@@ -38,7 +38,7 @@ _TASK = (
 )
 
 
-def prompt(question: str, passages: Sequence[Hit], thoughts: Sequence[Thought]) -> list[Message]:
+def thought_prompt(question: str, passages: Sequence[Hit], thoughts: Sequence[Thought]) -> list[ChatMessage]:
     """The question, the passages numbered from 1, and the thoughts so far."""
     material = "\n\n".join(quote_passage(number, hit.title, hit.text) for number, hit in enumerate(passages, 1))
     earlier = "\n".join(f"{number}. {thought.text}" for number, thought in enumerate(thoughts, 1))

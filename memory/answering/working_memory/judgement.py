@@ -11,7 +11,7 @@ from memory.answering.working_memory.refusals import NO_POINT, TOO_MANY, TWICE, 
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import replace_surrogates, whole_number
 
-MAX_CHARS = 500
+MAX_CONCERN_CHARS = 500
 """Characters of a concern, and of a subquery."""
 NO_SUBQUERY = "no subquery"
 NOT_LOCAL = "not about a point"
@@ -26,7 +26,7 @@ class Judgement:
     refused: tuple[Refusal, ...] = ()
 
 
-def judgement(
+def read_judgement(
     value: Any, memory: WorkingMemory, asked: Sequence[str], settings: DeepSettings, cut: bool = False
 ) -> Judgement:
     """What the model's JSON says. `asked` are the subqueries of the steps before. Raises BadAnswer for another shape.
@@ -81,7 +81,7 @@ def judgement(
 
 
 def _text(value: Any) -> str:
-    return replace_surrogates(" ".join(value.split())[:MAX_CHARS]) if isinstance(value, str) else ""
+    return replace_surrogates(" ".join(value.split())[:MAX_CONCERN_CHARS]) if isinstance(value, str) else ""
 
 
 def _key(subquery: str) -> str:

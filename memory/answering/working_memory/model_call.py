@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from memory.answering.budget import BudgetReached, Spending
 from memory.answering.working_memory.records.trace import DeepStopReason, ModelCall, Purpose
-from memory.llm.client import Message, ModelClient
+from memory.llm.client import ChatMessage, ModelClient
 from memory.llm.errors import ModelError
 from memory.llm.json_answers import replace_surrogates
 from memory.llm.response_format import JsonSchema
@@ -16,7 +16,7 @@ from memory.llm.token_estimates import failed_call_tokens, prompt_tokens, reply_
 
 RETRIES = 1
 """How often trouble, or an answer of no use, is tried again in a deep question."""
-MAX_TOKENS = {"judge": 1024, "evolve": 4096, "merge": 2048, "answer": 4096}
+CALL_MAX_TOKENS = {"judge": 1024, "evolve": 4096, "merge": 2048, "answer": 4096}
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ async def call_model(
     client: ModelClient,
     spending: Spending,
     purpose: Purpose,
-    messages: tuple[Message, ...],
+    messages: tuple[ChatMessage, ...],
     shape: JsonSchema,
     read: Callable[[Any], T],
     retries: int = RETRIES,
@@ -78,7 +78,7 @@ async def call_model(
                 shape,
                 read,
                 retries=retries,
-                max_tokens=MAX_TOKENS[purpose],
+                max_tokens=CALL_MAX_TOKENS[purpose],
                 before_try=lambda: spending.take_request(final),
             )
     # Answers of no use were paid for, and the client does not say how much: every try counts, but not one that hangs.
@@ -89,7 +89,9 @@ async def call_model(
         late, spent = spending.out_of_time(), prompt_tokens(messages) * max(spending.calls - asked_before - 1, 0)
         return CallResult(record(None, str(late), spent), failure=CallFailure(late.limit, str(late)))
     except ModelError as error:
-        lost = failed_call_tokens(error, prompt_tokens(messages) * (spending.calls - asked_before), MAX_TOKENS[purpose])
+        lost = failed_call_tokens(
+            error, prompt_tokens(messages) * (spending.calls - asked_before), CALL_MAX_TOKENS[purpose]
+        )
         return CallResult(record(None, str(error), *lost), failure=failure_of(error))
     tokens = reply_tokens(messages, reply)
     return CallResult(record(replace_surrogates(reply.text), None, *tokens, reply.cut), value)

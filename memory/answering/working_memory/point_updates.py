@@ -33,7 +33,7 @@ from memory.phrases import normalise_phrase
 
 MAX_POINTS = 32
 """Points of one working memory: every prompt holds all of them."""
-MAX_ENTITIES = 40
+MAX_POINT_ENTITIES = 40
 """Entities of an inserted point. A merged point has the union, however large."""
 MAX_DESCRIPTION_CHARS = 2_000
 """Characters of a description; the rest is cut off."""
@@ -62,7 +62,7 @@ def lists(value: Any, *names: str) -> dict[str, list[Any]]:
     raise BadAnswer("wrong schema", f'the model\'s answer has no list "{names[0]}"')
 
 
-def evolve(
+def apply_evolution(
     memory: WorkingMemory,
     material: Material,
     value: Any,
@@ -106,7 +106,7 @@ def evolve(
         updated.add(at)
         points[at] = after
         changes.append(PointChange("updated", after, (before,)))
-    names = _Names(memory, material, in_graph)
+    names = _EntityNames(memory, material, in_graph)
     made = memory.made
     for proposal in proposed["inserts"]:
         if not isinstance(proposal, dict):
@@ -134,7 +134,7 @@ def evolve(
     return Evolution(WorkingMemory(tuple(points), made), tuple(changes), tuple(refusals.all), tuple(names.held))
 
 
-def merge(memory: WorkingMemory, value: Any, cut: bool = False) -> Evolution:
+def apply_merges(memory: WorkingMemory, value: Any, cut: bool = False) -> Evolution:
     """Mergings that the model proposes: entities and passages are the unions, the description is the model's.
 
     The merged point takes the place of the first of its points; a point is merged at most once a step. `cut` says that the
@@ -176,7 +176,7 @@ def merge(memory: WorkingMemory, value: Any, cut: bool = False) -> Evolution:
     return Evolution(WorkingMemory(left, made), tuple(change for _, change in changes), tuple(refusals.all))
 
 
-class _Names:
+class _EntityNames:
     """Turns what the model says of a new point's entities into phrases of the graph and names that it lacks."""
 
     def __init__(self, memory: WorkingMemory, material: Material, in_graph: Callable[[str], bool]) -> None:
@@ -207,7 +207,7 @@ class _Names:
                 refusals.add(NOT_RETRIEVED, name)
             else:
                 absent[name] = None
-        while len(known) + len(absent) > MAX_ENTITIES:
+        while len(known) + len(absent) > MAX_POINT_ENTITIES:
             refusals.add(TOO_MANY, (absent or known).popitem()[0])
         return list(known), list(absent)
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from memory.answering.working_memory import prompts
-from memory.answering.working_memory.judgement import judgement
-from memory.answering.working_memory.point_updates import evolve, merge
+from memory.answering.working_memory.judgement import read_judgement
+from memory.answering.working_memory.point_updates import apply_evolution, apply_merges
 from memory.answering.working_memory.prompt_material import material_of
 from memory.answering.working_memory.records.inquiries import Concern, Inquiry
 from memory.answering.working_memory.records.points import WorkingMemory
@@ -14,7 +14,7 @@ from memory.answering.working_memory.step import evolve_messages, first, is_firs
 from memory.llm.json_answers import parse
 
 
-def replay(
+def replay_step(
     record: StepRecord,
     question: str,
     settings: DeepSettings,
@@ -31,11 +31,11 @@ def replay(
     else:
         if record.judged is None:
             return again
-        messages = prompts.judge(question, record.before, record.asked, settings)
+        messages = prompts.judge_prompt(question, record.before, record.asked, settings)
         again = replace(again, judged=replace(record.judged, messages=messages))
         if record.judged.reply is None:
             return again
-        said = judgement(_value(record.judged), record.before, record.asked, settings, record.judged.cut)
+        said = read_judgement(_value(record.judged), record.before, record.asked, settings, record.judged.cut)
     again = replace(again, enough=said.enough, concerns=said.concerns, refused=said.refused)
     if said.enough or not said.concerns:
         return again
@@ -52,7 +52,7 @@ def replay(
         return again
     in_graph = set(record.held)
     material, proposed = material_of(inquiries), _value(record.evolved)
-    evolution = evolve(record.before, material, proposed, settings, in_graph.__contains__, record.evolved.cut)
+    evolution = apply_evolution(record.before, material, proposed, settings, in_graph.__contains__, record.evolved.cut)
     again = replace(
         again,
         after=evolution.memory,
@@ -62,10 +62,10 @@ def replay(
     )
     if record.merged is None or not wants_merging(again, settings):
         return again
-    again = replace(again, merged=replace(record.merged, messages=prompts.merge(question, again.after)))
+    again = replace(again, merged=replace(record.merged, messages=prompts.merge_prompt(question, again.after)))
     if record.merged.reply is None:
         return again
-    return with_merging(again, merge(again.after, _value(record.merged), record.merged.cut))
+    return with_merging(again, apply_merges(again.after, _value(record.merged), record.merged.cut))
 
 
 def _value(call: ModelCall) -> object:

@@ -1,7 +1,7 @@
 """One step of HGMem: judge, retrieve, update and insert, merge (sections 3.3 and 3.4).
 
-Calls and retrieval are made here. Pure functions turn their results into concerns and points, so that `replay` can do it again
-from the record.
+This file calls the model and retrieves. Pure functions turn the results into concerns and points, so that `replay_step`
+can repeat a step from its record.
 """
 
 import asyncio
@@ -14,16 +14,16 @@ from memory.answering.budget import BudgetReached
 from memory.answering.working_memory import prompts
 from memory.answering.working_memory.deep_context import DeepContext
 from memory.answering.working_memory.evidence import inquire
-from memory.answering.working_memory.judgement import Judgement, judgement
+from memory.answering.working_memory.judgement import Judgement, read_judgement
 from memory.answering.working_memory.model_call import CallFailure, CallResult, call_model
-from memory.answering.working_memory.point_updates import Evolution, evolve, lists, merge
+from memory.answering.working_memory.point_updates import Evolution, apply_evolution, apply_merges, lists
 from memory.answering.working_memory.prompt_material import at_most, material_of, shortened
 from memory.answering.working_memory.records.events import EvidenceFound, MemoryJudged, PointsChanged, StepBegan
 from memory.answering.working_memory.records.inquiries import Concern, Inquiry
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, DeepStopReason, StepRecord
 from memory.encoder.errors import EncoderServerDown
-from memory.llm.client import Message
+from memory.llm.client import ChatMessage
 from store.snapshot import Snapshot
 
 SHORTENINGS = 2
@@ -66,14 +66,14 @@ async def _run(context: DeepContext, record: StepRecord) -> StepResult:
             context.client,
             context.spending,
             "judge",
-            prompts.judge(context.question, memory, record.asked, settings),
-            prompts.JUDGE,
+            prompts.judge_prompt(context.question, memory, record.asked, settings),
+            prompts.JUDGEMENT_SCHEMA,
             _judging(record, settings),
         )
         record = replace(record, judged=judged.call)
         if judged.value is None:
             return StepResult(record, _ended(judged))
-        said = judgement(judged.value, memory, record.asked, settings, judged.call.cut)
+        said = read_judgement(judged.value, memory, record.asked, settings, judged.call.cut)
     record = replace(record, enough=said.enough, concerns=said.concerns, refused=said.refused)
     context.on_event(MemoryJudged(number, said.enough, said.concerns))
     if said.enough:
@@ -97,7 +97,7 @@ async def _run(context: DeepContext, record: StepRecord) -> StepResult:
     record, evolving = await _evolving(context, record)
     if evolving.value is None:
         return StepResult(record, _ended(evolving))
-    evolution = evolve(
+    evolution = apply_evolution(
         memory, material_of(record.inquiries), evolving.value, settings, _in_graph(context.snapshot), evolving.call.cut
     )
     record = replace(
@@ -123,7 +123,7 @@ async def _evolving(context: DeepContext, record: StepRecord) -> tuple[StepRecor
             context.spending,
             "evolve",
             evolve_messages(context.question, record, context.settings),
-            prompts.evolve_shape(context.settings),
+            prompts.evolution_schema(context.settings),
             _shaped("inserts", "updates"),
         )
         record = replace(record, evolved=asked.call)
@@ -143,8 +143,8 @@ async def _merging(context: DeepContext, record: StepRecord) -> StepResult:
         context.client,
         context.spending,
         "merge",
-        prompts.merge(context.question, memory),
-        prompts.MERGE,
+        prompts.merge_prompt(context.question, memory),
+        prompts.MERGING_SCHEMA,
         _shaped("merges"),
     )
     record = replace(record, merged=asked.call)
@@ -156,7 +156,7 @@ async def _merging(context: DeepContext, record: StepRecord) -> StepResult:
         return StepResult(
             record, note=f"merging failed in step {record.number} ({asked.call.error}); the points stay apart"
         )
-    evolution = merge(memory, asked.value, asked.call.cut)
+    evolution = apply_merges(memory, asked.value, asked.call.cut)
     record = with_merging(record, evolution)
     context.on_event(PointsChanged(record.number, evolution.changes, evolution.refused))
     return StepResult(record)
@@ -172,9 +172,9 @@ def first(question: str) -> Judgement:
     return Judgement(False, (Concern(question, question),))
 
 
-def evolve_messages(question: str, record: StepRecord, settings: DeepSettings) -> tuple[Message, ...]:
+def evolve_messages(question: str, record: StepRecord, settings: DeepSettings) -> tuple[ChatMessage, ...]:
     subqueries = [concern.subquery for concern in record.concerns]
-    return prompts.evolve(question, subqueries, record.before, material_of(record.inquiries), settings)
+    return prompts.evolve_prompt(question, subqueries, record.before, material_of(record.inquiries), settings)
 
 
 def wants_merging(record: StepRecord, settings: DeepSettings) -> bool:
@@ -205,7 +205,7 @@ def _judging(record: StepRecord, settings: DeepSettings) -> Callable[[Any], Any]
     """Accepts JSON that is a judgement; for any other the client asks again."""
 
     def read(value: Any) -> Any:
-        judgement(value, record.before, record.asked, settings)
+        read_judgement(value, record.before, record.asked, settings)
         return value
 
     return read

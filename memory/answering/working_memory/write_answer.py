@@ -53,7 +53,9 @@ async def write_answer(
             raise end.failure.error or ModelDown(end.failure.message)
         text = reader.NOT_IN_MEMORY if end.failure is None else reader.NO_ANSWER_WRITTEN
         return WrittenAnswer(text, (), [], written=end.failure is None)
-    shown = fit_passages(found, lambda some: prompts.answer(context.question, memory, some), context.spending)
+    shown = fit_passages(
+        found, lambda some: prompts.deep_answer_prompt(context.question, memory, some), context.spending
+    )
     result = await _streamed(context, memory, shown)
     calls = [result.call]
     if result.failure is not None and result.failure.stopped == "model":
@@ -102,7 +104,7 @@ async def _streamed(
     context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...]
 ) -> CallResult[reader.Answer]:
     """Asks for the answer once and shows it as it is written."""
-    messages, spending = prompts.answer(context.question, memory, passages), context.spending
+    messages, spending = prompts.deep_answer_prompt(context.question, memory, passages), context.spending
     began = time.monotonic()
     try:
         limit_s = spending.require_call(messages, final=True)
@@ -144,7 +146,7 @@ async def _asked_again(
         context.client,
         context.spending,
         "answer",
-        prompts.answer(context.question, memory, passages),
+        prompts.deep_answer_prompt(context.question, memory, passages),
         reader.ANSWER_SCHEMA,
         lambda value: (value, reader.answer_from_json(value, count)),
         retries=0,

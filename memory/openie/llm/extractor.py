@@ -14,8 +14,8 @@ from memory.openie.registry import CountDropped
 from memory.phrases import normalise_phrase, normalise_triple
 from store.types import Extraction, PassageText, Triple
 
-MAX_ENTITIES = 200
-MAX_TRIPLES = 400
+MAX_PASSAGE_ENTITIES = 200
+MAX_PASSAGE_TRIPLES = 400
 MAX_PART_CHARS = 400
 """More, or longer, than a passage can mean: a model that repeats itself. What is beyond is dropped and counted."""
 PIECE_CHARS = 12_000
@@ -40,7 +40,7 @@ SaveEntities = Callable[[str, NamedEntities], None]
 
 
 @dataclass(slots=True)
-class _Spent:
+class _CallCost:
     prompt: int = 0
     completion: int = 0
     began: float = field(default_factory=time.perf_counter)
@@ -87,11 +87,13 @@ class LLMExtractor:
         """
         first = known(passage.id)
         if first is None:
-            spent = _Spent()
+            spent = _CallCost()
             names = await self._entities(passage, spent, 0)
-            first = NamedEntities(tuple(dict.fromkeys(names))[:MAX_ENTITIES], spent.prompt, spent.completion, spent.ms)
+            first = NamedEntities(
+                tuple(dict.fromkeys(names))[:MAX_PASSAGE_ENTITIES], spent.prompt, spent.completion, spent.ms
+            )
             found(passage.id, first)
-        spent = _Spent(first.prompt_tokens, first.completion_tokens)
+        spent = _CallCost(first.prompt_tokens, first.completion_tokens)
         triples = await self._triples(passage, first.names, spent, 0)
         return build_extraction(
             passage.id,
@@ -104,7 +106,7 @@ class LLMExtractor:
             first.took_ms + spent.ms,
         )
 
-    async def _entities(self, passage: PassageText, spent: _Spent, depth: int) -> list[str]:
+    async def _entities(self, passage: PassageText, spent: _CallCost, depth: int) -> list[str]:
         if pieces := split_passage(passage):
             return [name for piece in pieces for name in await self._entities(piece, spent, depth)]
         try:
@@ -121,7 +123,7 @@ class LLMExtractor:
         spent.add(reply)
         return names[:-1] if reply.cut else names
 
-    async def _triples(self, passage: PassageText, names: tuple[str, ...], spent: _Spent, depth: int) -> list[Any]:
+    async def _triples(self, passage: PassageText, names: tuple[str, ...], spent: _CallCost, depth: int) -> list[Any]:
         if pieces := split_passage(passage):
             return [triple for piece in pieces for triple in await self._triples(piece, names, spent, depth)]
         try:
@@ -190,7 +192,7 @@ def build_extraction(
             reason = "long"
         elif (triple := normalise_triple(raw)) is None:
             reason = "empty"
-        elif triple not in kept and len(kept) >= MAX_TRIPLES:
+        elif triple not in kept and len(kept) >= MAX_PASSAGE_TRIPLES:
             reason = "excess"
         else:
             kept[triple] = None

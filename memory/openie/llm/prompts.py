@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from json import dumps
 
+from memory.llm.chat import ChatMessage
 from memory.llm.response_format import JsonSchema
 from store.types import PassageText
-
-Message = dict[str, str]
 
 ENTITIES = JsonSchema(
     "named_entities",
@@ -80,7 +79,7 @@ def quoted(text: str) -> str:
     return f"«passage»\n{text.replace('«', '‹').replace('»', '›')}\n«/passage»"
 
 
-def entity_messages(passage: PassageText) -> list[Message]:
+def entity_messages(passage: PassageText) -> list[ChatMessage]:
     return [
         {"role": "system", "content": _ENTITIES_TASK},
         {"role": "user", "content": quoted(_EXAMPLE.full)},
@@ -89,7 +88,7 @@ def entity_messages(passage: PassageText) -> list[Message]:
     ]
 
 
-def triple_messages(passage: PassageText, entities: Sequence[str]) -> list[Message]:
+def triple_messages(passage: PassageText, entities: Sequence[str]) -> list[ChatMessage]:
     return [
         {"role": "system", "content": _TRIPLES_TASK},
         {"role": "user", "content": _with_entities(_EXAMPLE, _EXAMPLE_ENTITIES)},

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.llm.client import MAX_TOKENS, Message
+from memory.llm.client import DEFAULT_MAX_TOKENS, ChatMessage
 from memory.llm.errors import BadAnswer, ModelRefused
 from memory.llm.json_answers import parse
 from memory.llm.response_format import JsonSchema
 from memory.llm.retry import BAD_ANSWER_RETRIES
 from memory.openie.llm.extractor import (
     ANSWER_CUT_OFF,
-    MAX_ENTITIES,
+    MAX_PASSAGE_ENTITIES,
     build_extraction,
     extractor_name,
     halve_passage,
@@ -69,7 +69,7 @@ class VLLMExtractor:
             for number, piece in enumerate(split_passage(passage) or [passage])
         ]
         found = self._read(parts, ENTITIES, lambda part: entity_messages(part.text), parse_entities, batch)
-        names = [tuple(dict.fromkeys(each))[:MAX_ENTITIES] for each in found]
+        names = [tuple(dict.fromkeys(each))[:MAX_PASSAGE_ENTITIES] for each in found]
         parts = [part for part in parts if part.passage not in batch.failed]
         triples = self._read(
             parts,
@@ -93,7 +93,7 @@ class VLLMExtractor:
         self,
         parts: Sequence[_Part],
         shape: JsonSchema,
-        asked: Callable[[_Part], list[Message]],
+        asked: Callable[[_Part], list[ChatMessage]],
         read: Callable[[Any], list[Any]],
         batch: "_Batch",
     ) -> list[list[Any]]:
@@ -121,10 +121,10 @@ class VLLMExtractor:
             out[place[0]] += said[place]
         return out
 
-    def _chat(self, conversations: list[list[Message]], shape: JsonSchema) -> list["_Answer"]:
+    def _chat(self, conversations: list[list[ChatMessage]], shape: JsonSchema) -> list["_Answer"]:
         from vllm import SamplingParams
 
-        options: dict[str, Any] = {"temperature": self._temperature, "max_tokens": MAX_TOKENS}
+        options: dict[str, Any] = {"temperature": self._temperature, "max_tokens": DEFAULT_MAX_TOKENS}
         answers = self._llm.chat(conversations, SamplingParams(**options, **_guided(shape)), use_tqdm=False)
         return [_Answer(answer) for answer in answers]
 

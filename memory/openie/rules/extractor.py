@@ -14,7 +14,7 @@ from memory.openie.rules.triple_collector import TripleCollector
 from memory.phrases import normalise_phrase
 from store.types import Extraction, PassageText
 
-VERSION = 1
+VERSION = 2
 MAX_CHARS = 40_000
 """Of a passage, read from its beginning: many times what a splitter makes, so that nothing costs more than a moment."""
 MAX_TRIPLES = 400

@@ -18,7 +18,7 @@ DEFAULT_MODE = "fused"
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class RetrievalMode:
     """How a query finds passages. `module` is the file in this folder whose function `rank` does it."""
 
     name: str
@@ -37,29 +37,31 @@ class Mode:
 
 
 _REGISTERED = (
-    Mode(
+    RetrievalMode(
         "fused",
         "fused",
         "Walks from the phrases of the nearest triples, the phrases that the query names and the nearest passages.",
     ),
-    Mode(
+    RetrievalMode(
         "hipporag2",
         "hipporag2",
         "HippoRAG 2: walks from the heaviest phrases of the nearest triples and from every passage.",
     ),
-    Mode("query-to-node", "query_to_node", "Walks from the phrases nearest to the query and from every passage."),
-    Mode(
+    RetrievalMode(
+        "query-to-node", "query_to_node", "Walks from the phrases nearest to the query and from every passage."
+    ),
+    RetrievalMode(
         "ner-to-node",
         "ner_to_node",
         "Walks from the phrase nearest to each name in the query and from every passage.",
     ),
-    Mode(
+    RetrievalMode(
         "hipporag",
         "hipporag",
         "HippoRAG 1: walks over phrases alone, from the phrase nearest to each name in the query.",
     ),
-    Mode("dense", "dense", "Ranks passages by their cosine with the query.", walks_graph=False),
-    Mode(
+    RetrievalMode("dense", "dense", "Ranks passages by their cosine with the query.", walks_graph=False),
+    RetrievalMode(
         "bm25",
         "bm25",
         "Ranks the passages that share a word with the query, by BM25.",
@@ -67,5 +69,5 @@ _REGISTERED = (
         walks_graph=False,
     ),
 )
-MODES: Mapping[str, Mode] = {mode.name: mode for mode in _REGISTERED}
+MODES: Mapping[str, RetrievalMode] = {mode.name: mode for mode in _REGISTERED}
 """Every mode by its name, in the order in which lists show them."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli.client import batching
-from cli.document_files import ReadyDocument, RejectedDocument, encode_document, read_file, read_lines
+from cli.document_files import ReadyDocument, RejectedDocument, encode_document, read_file, read_json_lines
 from tests.cli.sample_answers import IMPORTED
 from tests.cli.scripted_daemon import Asked, Here, Reply, Scripted, problem
 
@@ -166,7 +166,7 @@ def test_only_an_object_with_a_text_is_a_document(value: object) -> None:
 
 
 def test_lines_are_counted_from_one_with_the_empty_ones() -> None:
-    assert [item.where for item in read_lines([b"{}\n", b" \n", b"{}"], "f")] == ["f:1", "f:3"]
+    assert [item.where for item in read_json_lines([b"{}\n", b" \n", b"{}"], "f")] == ["f:1", "f:3"]
 
 
 def test_import_sends_the_file_as_it_is(here: Here, scripted: Scripted, tmp_path: Path) -> None:

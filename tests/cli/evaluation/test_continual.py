@@ -10,7 +10,7 @@ import pytest
 
 from cli.errors import CommandError
 from cli.evaluation.continual import first_questions, segments
-from cli.evaluation.questions import Question
+from cli.evaluation.questions import EvalQuestion
 from daemon.contract.documents import DocumentEntry, DocumentState
 from daemon.contract.routes import document_path
 from tests.cli.sample_answers import answer, passage, plain
@@ -69,9 +69,9 @@ def test_only_questions_with_all_their_gold_in_the_first_segment_are_asked() -> 
         looked.append(uri)
         return [passage(1, f"T{uri[-1]}", "x", uri)]
 
-    first = Question("a", documents=frozenset({"added:0", "added:1"}))
-    both = Question("b", documents=frozenset({"added:0", "added:2"}))
-    texts = Question("c", passages=frozenset({"T1x"}))
+    first = EvalQuestion("a", documents=frozenset({"added:0", "added:1"}))
+    both = EvalQuestion("b", documents=frozenset({"added:0", "added:2"}))
+    texts = EvalQuestion("c", passages=frozenset({"T1x"}))
     assert first_questions([first, both, texts], documents, cut[0], look) == [first, texts]
     assert looked == ["added:0", "added:1"]
     with pytest.raises(CommandError, match="none of the 1 questions"):

@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from cli.errors import CommandError
-from cli.trace.graph import deep_pictures, iterative_pictures, node_positions
-from cli.trace.page import page, read_trace
+from cli.trace.graph import common_layout, retrieval_graphs, working_memory_graphs
+from cli.trace.page import read_trace, trace_page
 from daemon.contract.steps import DeepStep, IterativeStep, PointMemory
 from tests.cli.scripted_daemon import Here
 from tests.daemon.page.browsing import browsing
@@ -92,7 +92,7 @@ def test_a_page_is_drawn_without_a_network_and_runs_nothing_that_a_text_brings(
 def test_a_picture_holds_the_memory_after_each_step_and_nothing_moves(answers: dict[str, Any]) -> None:
     deep = answers["deep"]
     steps = [DeepStep.model_validate(step) for step in deep["steps"]]
-    pictures = deep_pictures(PointMemory(), steps)
+    pictures = working_memory_graphs(PointMemory(), steps)
     for step, picture in zip(deep["steps"], pictures, strict=True):
         points = {point["id"]: set(point["entities"]) for point in step["after"]["points"]}
         drawn: dict[str, set[str]] = {node.name: set() for node in picture.nodes if node.kind == "point"}
@@ -101,16 +101,16 @@ def test_a_picture_holds_the_memory_after_each_step_and_nothing_moves(answers: d
         assert drawn == points
         fresh = {change["point"]["id"] for change in step["changes"]} & set(points)
         assert {node.name for node in picture.nodes if node.fresh} == fresh
-    where = node_positions(pictures)
-    assert where == node_positions(pictures)
+    where = common_layout(pictures)
+    assert where == common_layout(pictures)
     assert set(where) == {node.key for picture in pictures for node in picture.nodes}
-    later = deep_pictures(steps[0].after, steps[1:])
+    later = working_memory_graphs(steps[0].after, steps[1:])
     assert [picture.title for picture in later] == ["Before", "Step 2", "Step 3"]
 
 
 def test_a_picture_of_passages_holds_what_each_query_found(answers: dict[str, Any]) -> None:
     steps = [IterativeStep.model_validate(step) for step in answers["iterative"]["steps"]]
-    pictures = iterative_pictures(steps)
+    pictures = retrieval_graphs(steps)
     assert len(pictures[-1].edges) == sum(len(step.found) for step in steps)
     passages = [node.name for node in pictures[-1].nodes if node.kind == "passage"]
     assert sorted(passages) == sorted({each.id for step in steps for each in step.found})
@@ -119,7 +119,7 @@ def test_a_picture_of_passages_holds_what_each_query_found(answers: dict[str, An
 def test_the_page_tells_all_that_the_trace_does(answers: dict[str, Any], tmp_path: Path) -> None:
     trace = tmp_path / "t.json"
     trace.write_text(json.dumps(answers["deep"]))
-    text = page(read_trace(trace))
+    text = trace_page(read_trace(trace))
     for step in answers["deep"]["steps"]:
         for concern in step["concerns"]:
             assert concern["subquery"].replace("<", "&lt;").split("&")[0] in text

@@ -13,7 +13,7 @@ pytest.importorskip("confluent_kafka")
 
 from consumers.kafka.consumer import TopicConsumer
 from consumers.kafka.consumer_state import ConsumerState
-from consumers.kafka.events import Event, MessagesFetched, PartitionOffsets, PartitionStarted
+from consumers.kafka.events import ConsumerEvent, MessagesFetched, PartitionOffsets, PartitionStarted
 from consumers.kafka.settings import KafkaSettings
 from tests.consumers.kafka.cluster import Cluster
 from tests.consumers.kafka.following import article, following, positions, source
@@ -42,7 +42,7 @@ class Followed(TopicConsumer):
     """A source whose events are kept; its store holds nothing."""
 
     def __init__(self, settings: KafkaSettings) -> None:
-        self.events: list[Event] = []
+        self.events: list[ConsumerEvent] = []
         super().__init__(settings, lambda partition: None, (), lambda: False, self.events.append)
 
     def placed(self) -> dict[int, int]:

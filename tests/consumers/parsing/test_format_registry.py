@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from consumers.parsing import NotADocument
-from consumers.parsing.format_detection import format_of
+from consumers.parsing.format_detection import detect_format
 from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, FORMATS, JSON_LINES, DocumentFormat
 
 ROOT = Path(__file__).parents[3]
@@ -29,7 +29,7 @@ def test_no_two_formats_share_an_ending_or_a_mime_type(format: DocumentFormat) -
 @EACH
 def test_a_format_that_its_content_does_not_tell_is_found_by_its_endings(format: DocumentFormat) -> None:
     if not format.binary:
-        assert [format_of(b"/a/Name." + ending.upper().encode(), b"words") for ending in format.endings] == [
+        assert [detect_format(b"/a/Name." + ending.upper().encode(), b"words") for ending in format.endings] == [
             format for _ in format.endings
         ]
 
@@ -49,7 +49,7 @@ def test_readme_and_configuration_name_the_formats_in_the_order_of_the_registry(
 
 def test_what_begins_as_no_format_does_and_is_no_text_has_none() -> None:
     with pytest.raises(NotADocument):
-        format_of(b"unknown.bin", b"\x7fELF\x02\x01\x01" + bytes(64))
+        detect_format(b"unknown.bin", b"\x7fELF\x02\x01\x01" + bytes(64))
 
 
 def test_json_lines_hold_documents_of_their_own_and_have_no_parser() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from consumers.parsing import ParseSummary, parse_file
 from consumers.splitting import SplitSettings
-from consumers.types import Document
+from consumers.types import ParsedDocument
 from tests.consumers.parsing.samples import docx, epub, flowed, pdf
 
 S = SplitSettings(max_tokens=400, min_tokens=0)
@@ -20,13 +20,13 @@ LONG = "Mara Quill repaired the seismograph before the autumn expedition set out
 def read(tmp_path: Path) -> Any:
     """Writes a file, parses it, and gives its one document."""
 
-    def parse(name: str, data: bytes | str) -> Document:
+    def parse(name: str, data: bytes | str) -> ParsedDocument:
         path = tmp_path / name
         path.write_bytes(data.encode() if isinstance(data, str) else data)
         *documents, summary = parse_file(bytes(path), path.as_uri(), S)
         assert isinstance(summary, ParseSummary) and summary.size == path.stat().st_size and not summary.changed
         (document,) = documents
-        assert isinstance(document, Document)
+        assert isinstance(document, ParsedDocument)
         assert document.uri == path.as_uri()
         assert document.modified_at == pytest.approx(path.stat().st_mtime)
         return document
@@ -34,7 +34,7 @@ def read(tmp_path: Path) -> Any:
     return parse
 
 
-def texts(document: Document) -> list[tuple[str, str]]:
+def texts(document: ParsedDocument) -> list[tuple[str, str]]:
     assert document.error is None
     return [(p.title, p.text) for p in document.passages]
 

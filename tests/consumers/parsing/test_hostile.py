@@ -15,26 +15,26 @@ import pytest
 
 from consumers.parsing import Limits, ParseSummary, parse_file
 from consumers.splitting import SplitSettings
-from consumers.types import Document
+from consumers.types import ParsedDocument
 from tests.consumers.parsing.samples import archive, docx, epub, flowed, pdf
 
 S = SplitSettings()
 GOOD_PDF = pdf([flowed(["Words of a report. " * 30], "Report")])
 GOOD_DOCX = docx([("", "Words of a letter. " * 50)])
-Refused = Callable[..., Document]
+Refused = Callable[..., ParsedDocument]
 
 
 @pytest.fixture
 def refused(tmp_path: Path) -> Refused:
     """Writes a file, parses it, and gives the one document that says why it is not indexed."""
 
-    def parse(name: str, data: bytes, **limits: int) -> Document:
+    def parse(name: str, data: bytes, **limits: int) -> ParsedDocument:
         path = tmp_path / name
         path.write_bytes(data)
         *documents, summary = parse_file(bytes(path), path.as_uri(), S, Limits(**limits))
         assert isinstance(summary, ParseSummary)
         (document,) = documents
-        assert isinstance(document, Document)
+        assert isinstance(document, ParsedDocument)
         assert document.uri == path.as_uri() and document.passages == () and document.error
         return document
 
@@ -169,7 +169,7 @@ def test_strange_html_gives_one_document(tmp_path: Path, page: bytes) -> None:
     path = tmp_path / "a.html"
     path.write_bytes(page)
     document, summary = parse_file(bytes(path), "u", S)
-    assert isinstance(document, Document) and isinstance(summary, ParseSummary)
+    assert isinstance(document, ParsedDocument) and isinstance(summary, ParseSummary)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_strange_markdown_gives_one_document(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.md"
     path.write_text(text)
     document, _ = parse_file(bytes(path), "u", S)
-    assert isinstance(document, Document)
+    assert isinstance(document, ParsedDocument)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_strange_mail_gives_one_document(tmp_path: Path, mail: bytes) -> None:
     path = tmp_path / "a.eml"
     path.write_bytes(mail)
     document, _ = parse_file(bytes(path), "u", S)
-    assert isinstance(document, Document)
+    assert isinstance(document, ParsedDocument)
 
 
 @pytest.mark.parametrize("make", [GOOD_PDF, GOOD_DOCX, epub("B", ["<p>words</p>"])], ids=["pdf", "docx", "epub"])
@@ -220,16 +220,16 @@ def test_damage_anywhere_in_a_file_gives_one_document(tmp_path: Path, make: byte
             data[chance.randrange(len(data))] = chance.randrange(256)
         path.write_bytes(data)
         document, summary = parse_file(bytes(path), "u", S)
-        assert isinstance(document, Document) and isinstance(summary, ParseSummary)
+        assert isinstance(document, ParsedDocument) and isinstance(summary, ParseSummary)
         assert document.passages or document.error
 
 
 # What is no regular file
 
 
-def only(found: Any) -> Document:
+def only(found: Any) -> ParsedDocument:
     (document,) = found
-    assert isinstance(document, Document) and document.error
+    assert isinstance(document, ParsedDocument) and document.error
     return document
 
 
@@ -249,7 +249,7 @@ def test_symbolic_links_are_followed_only_when_asked(tmp_path: Path) -> None:
     link.symlink_to(tmp_path / "real.txt")
     assert "symbolic link" in (only(parse_file(bytes(link), "u", S)).error or "")
     document, _ = parse_file(bytes(link), "u", S, follow_symlinks=True)
-    assert isinstance(document, Document) and document.passages
+    assert isinstance(document, ParsedDocument) and document.passages
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     assert only(parse_file(bytes(loop), "u", S, follow_symlinks=True)).skipped
@@ -280,7 +280,7 @@ def test_names_that_are_no_utf_8_are_read(tmp_path: Path) -> None:
     with open(path, "wb") as file:
         file.write(b"some words.")
     document, _ = parse_file(path, "u", S)
-    assert isinstance(document, Document) and document.passages
+    assert isinstance(document, ParsedDocument) and document.passages
     assert document.title == "bad\ufffd\nname"
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumers.splitting import Block, SplitSettings, count_tokens, split, split_text
+from consumers.splitting import SplitSettings, TextBlock, count_tokens, split, split_text
 
 S = SplitSettings()
 _RANDOM = random.Random(11)
@@ -105,7 +105,7 @@ def test_a_row_changed_in_a_long_table_makes_at_most_three_passages_anew() -> No
     rows = [f"station: S{n}; reading: {n * 37 % 101}; seen by: {_WORDS[n % 700]}" for n in range(5000)]
 
     def passages(lines: list[str]) -> list[str]:
-        return [p.text for p in split([Block(line, joint="\n") for line in lines], "Log", S)]
+        return [p.text for p in split([TextBlock(line, joint="\n") for line in lines], "Log", S)]
 
     before = passages(rows)
     for at in (0, 1, 2500, 4998, 4999):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumers.splitting import Block, SplitSettings, count_tokens, split, split_text
+from consumers.splitting import SplitSettings, TextBlock, count_tokens, split, split_text
 from consumers.splitting.sentences import sentence_starts
 
 S = SplitSettings()
@@ -41,7 +41,7 @@ def test_every_passage_of_the_musique_corpus_stays_whole() -> None:
 
 def test_blank_text_gives_no_passage() -> None:
     assert split_text(" \n\t\n", "T", S) == ()
-    assert split([Block("  ")], "T", S) == ()
+    assert split([TextBlock("  ")], "T", S) == ()
 
 
 def test_a_token_is_a_word_a_mark_or_a_cjk_character() -> None:
@@ -61,9 +61,9 @@ def test_no_passage_is_too_long_and_no_word_is_lost(text: str, limit: int) -> No
 
 def test_titles_and_headings_travel_with_passages() -> None:
     blocks = [
-        Block("word " * 60, ("Guide",)),
-        Block("more " * 60, ("Guide", "Setup")),
-        Block("other " * 60, ("Guide", "Setup", "Linux")),
+        TextBlock("word " * 60, ("Guide",)),
+        TextBlock("more " * 60, ("Guide", "Setup")),
+        TextBlock("other " * 60, ("Guide", "Setup", "Linux")),
     ]
     assert [p.title for p in split(blocks, "Guide", S)] == ["Guide", "Guide › Setup", "Guide › Setup › Linux"]
     assert [p.title for p in split(blocks[1:2], "", S)] == ["Guide › Setup"]
@@ -71,9 +71,9 @@ def test_titles_and_headings_travel_with_passages() -> None:
 
 def test_short_sections_that_follow_each_other_share_a_passage_under_their_common_heading() -> None:
     blocks = [
-        Block("Brass tube.", ("Tools", "Telescope")),
-        Block("Oak frame.", ("Tools", "Table")),
-        Block("long " * 60, ("Tools", "Rest")),
+        TextBlock("Brass tube.", ("Tools", "Telescope")),
+        TextBlock("Oak frame.", ("Tools", "Table")),
+        TextBlock("long " * 60, ("Tools", "Rest")),
     ]
     first, second = split(blocks, "Yard", S)
     assert first.title == "Yard › Tools"
@@ -82,13 +82,13 @@ def test_short_sections_that_follow_each_other_share_a_passage_under_their_commo
 
 
 def test_a_short_section_between_long_ones_is_a_passage_of_its_own() -> None:
-    blocks = [Block("a " * 60, ("A",)), Block("Brief.", ("B",)), Block("c " * 60, ("C",))]
+    blocks = [TextBlock("a " * 60, ("A",)), TextBlock("Brief.", ("B",)), TextBlock("c " * 60, ("C",))]
     assert [p.title for p in split(blocks, "", S)] == ["A", "B", "C"]
 
 
 def test_a_changed_heading_makes_only_its_own_section_anew() -> None:
-    def document(heading: str) -> list[Block]:
-        return [Block(f"text{n} " * 90, ("Book", heading if n == 3 else f"Chapter {n}")) for n in range(8)]
+    def document(heading: str) -> list[TextBlock]:
+        return [TextBlock(f"text{n} " * 90, ("Book", heading if n == 3 else f"Chapter {n}")) for n in range(8)]
 
     before, after = split(document("Chapter 3"), "Book", S), split(document("The Storm"), "Book", S)
     assert [p for p in after if p not in before] == [p for p in after if "The Storm" in p.title]
@@ -96,13 +96,13 @@ def test_a_changed_heading_makes_only_its_own_section_anew() -> None:
 
 def test_a_passage_knows_where_it_begins() -> None:
     blocks = [
-        Block("one " * 20, ("H",), page=1, line=3),
-        Block("two " * 20, ("H",), page=2, line=9),
+        TextBlock("one " * 20, ("H",), page=1, line=3),
+        TextBlock("two " * 20, ("H",), page=2, line=9),
     ]
     first, second = split(blocks, "T", SMALL)
     assert first.location == {"heading": "H", "page": 1, "line": 3}
     assert second.location == {"heading": "H", "page": 2, "line": 9}
-    (row,) = split([Block("a: 1", sheet="Log", row=4)], "", S)
+    (row,) = split([TextBlock("a: 1", sheet="Log", row=4)], "", S)
     assert row.location == {"sheet": "Log", "row": 4}
 
 
@@ -120,7 +120,7 @@ def test_a_paragraph_is_cut_between_sentences_when_sentences_fit() -> None:
 
 
 def test_rows_and_items_are_never_cut_apart_when_they_fit() -> None:
-    blocks = [Block(f"name: N{n}; role: R{n}", joint="\n") for n in range(200)]
+    blocks = [TextBlock(f"name: N{n}; role: R{n}", joint="\n") for n in range(200)]
     lines = [line for p in split(blocks, "", SMALL) for line in p.text.split("\n")]
     assert lines == [block.text for block in blocks]
 

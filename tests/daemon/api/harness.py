@@ -18,7 +18,6 @@ from typing import Any
 
 import httpx
 
-from daemon.api.errors import NotConfigured, TimedOut
 from daemon.api.event_hub import EventHub
 from daemon.api.ports import AskPort, MemoryPorts, StartupPorts
 from daemon.api.server import ApiServer
@@ -38,6 +37,9 @@ from daemon.contract.query import QueryRequest, QueryResponse, RankedPassage, Sc
 from daemon.contract.show import ShowDocument
 from daemon.contract.status import DaemonState, Edges, SourceStatus, Status
 from daemon.contract.transfer import ExportFormat, ImportResponse
+from daemon.errors import NotConfigured, TimedOut
+from daemon.page import routes as page_routes
+from daemon.page.login_middleware import LoginMiddleware
 
 SECRET = "the inside of the daemon"
 PATIENCE_S = 90.0
@@ -205,9 +207,10 @@ def api_server(
     asks: AskPort | None = None,
     **more: Any,
 ) -> ApiServer:
-    """A server whose memory is open."""
+    """A server whose memory is open, with the page."""
     gate = StartupGate()
     gate.open(memory_ports(memory, asks))
+    more = {"more_routes": [page_routes.add_routes], "tcp_middleware": [LoginMiddleware], **more}
     return ApiServer(StartupPorts(memory, hub), gate, settings, inherited, **more)
 
 

@@ -16,7 +16,7 @@ CANARY = "Zirkonvogel"
 
 FAILING = """
 import asyncio, gc, sys, threading
-import daemon.main, daemon.app
+import daemon.main, daemon.app.lifecycle
 
 CANARY = sys.argv.pop()
 
@@ -42,7 +42,7 @@ async def run(*_):
     await asyncio.sleep(0.05)
     fail()
 
-daemon.app.run = run
+daemon.app.lifecycle.run = run
 daemon.main.main()
 """
 """A hippod whose one life is to fail in every way that nothing waits for."""

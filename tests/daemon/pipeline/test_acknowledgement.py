@@ -5,8 +5,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, cast
 
-from consumers.types import Document as Read
-from consumers.types import Passage
+from consumers.types import ParsedDocument, Passage
 from daemon.pipeline.acknowledgement import merged_positions
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work import DeliveredDocument
@@ -51,10 +50,10 @@ def test_the_position_is_stored_with_the_documents_and_replaced_work_is_acknowle
             tracker = Counted("any source: its position")
             for text in ("first", "second", "third"):  # nothing is committed yet, so the later ones wait and replace
                 passage = Passage("T", f"The {text} text.", {}, ())
-                task = DeliveredDocument("any:a", Read("any:a", "T", (passage,)))
+                task = DeliveredDocument("any:a", ParsedDocument("any:a", "T", (passage,)))
                 pipeline.intake.put(task.uri, task, "any", acknowledgements=[Part(tracker)])
             await pipeline.deliver(
-                DeliveredDocument("any:b", Read("any:b", "T", (Passage("T", "Another text.", {}, ()),))),
+                DeliveredDocument("any:b", ParsedDocument("any:b", "T", (Passage("T", "Another text.", {}, ()),))),
                 "any",
                 acknowledgement=Part(tracker),
             )

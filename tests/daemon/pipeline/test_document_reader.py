@@ -10,9 +10,8 @@ import pytest
 
 from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
-from consumers.types import Document as Read
-from consumers.types import FileChanged, Fingerprint
-from daemon.pipeline.batching import DocumentsByFile, assemble
+from consumers.types import FileChanged, Fingerprint, ParsedDocument
+from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
 from daemon.pipeline.document_reader import DocumentReader, FolderAccess
 from daemon.pipeline.work import DocumentChange, Work
 from store.types import Document, State
@@ -25,18 +24,18 @@ UNKNOWN = Fingerprint(-1, -1, -1)
 class Pool:
     """Gives what it is told to; finds no file otherwise."""
 
-    def __init__(self, *items: Read | ParseSummary) -> None:
+    def __init__(self, *items: ParsedDocument | ParseSummary) -> None:
         self.items = items
 
     async def parse(self, path: bytes, uri: str, settings: SplitSettings, **more: Any) -> AsyncIterator[Any]:
-        for item in self.items or (Read(uri, error="the file is not there any more"),):
+        for item in self.items or (ParsedDocument(uri, error="the file is not there any more"),):
             yield item
 
 
 def outcome(
     folder: Path,
     fingerprint: Fingerprint,
-    *items: Read | ParseSummary,
+    *items: ParsedDocument | ParseSummary,
     name: str = "gone.md",
     source: str | None = None,
 ) -> DocumentChange:
@@ -83,7 +82,7 @@ def assert_kept(found: DocumentChange) -> None:
     assert not found.documents
     assert list(found.positions.values()) == [None]
     store = SimpleNamespace(document=lambda uri: held)
-    batch = assemble(store, DocumentsByFile([held]), [found])  # type: ignore[arg-type]
+    batch = make_batch(store, DocumentsByFile([held]), [found])  # type: ignore[arg-type]
     assert (batch.documents, batch.removed) == ((), ())
 
 
@@ -99,7 +98,7 @@ def test_what_changed_while_it_was_read_has_a_position_that_says_so(tmp_path: Pa
     """Without any, nobody would know of the document once its file is deleted while hippod is down."""
     (tmp_path / "log").touch()
     summary = ParseSummary("read", 10, 11, 12, changed)
-    found = outcome(tmp_path, TOLD, Read("file:///log"), summary, name="log")
+    found = outcome(tmp_path, TOLD, ParsedDocument("file:///log"), summary, name="log")
     assert list(found.positions.values()) == [Fingerprint(10, 11, 12, None if changed else "read").to_json()]
 
 
@@ -109,7 +108,7 @@ def test_a_retry_finds_the_folder_that_follows_the_file_now(tmp_path: Path, sour
     below = tmp_path / "below"
     below.mkdir()
     (below / "report.pdf").touch()
-    broken = Read((below / "report.pdf").as_uri(), error="damaged")
+    broken = ParsedDocument((below / "report.pdf").as_uri(), error="damaged")
     found = outcome(tmp_path, UNKNOWN, broken, name="below/report.pdf", source=str(tmp_path / source))
     assert [(each.error, each.source, each.state) for each in found.documents] == [
         ("damaged", str(tmp_path), State.FAILED)

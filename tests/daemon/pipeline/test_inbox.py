@@ -11,11 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.api.errors import NotReady, TooLarge
+from daemon.errors import NotReady, TooLarge
 from daemon.pipeline.backpressure import Capacity, QueueLimits
 from daemon.pipeline.document_reader import DocumentReader
-from daemon.pipeline.extractors import Extraction
-from daemon.pipeline.pipeline import QUEUE_SLICE_DOCUMENTS, Pipeline
+from daemon.pipeline.extraction.extractors import Extraction
+from daemon.pipeline.inbox import QUEUE_SLICE_DOCUMENTS
+from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work import AddedDocument, DocumentChange, Work
 from daemon.services import documents as serving
 from daemon.services import transfer
@@ -63,7 +64,7 @@ def test_documents_are_queued_some_at_a_time_and_the_event_loop_goes_on_between(
                 await asyncio.sleep(0)
 
         turning = asyncio.create_task(turn())
-        await pipeline.add(added(4 * QUEUE_SLICE_DOCUMENTS))
+        await pipeline.inbox.add(added(4 * QUEUE_SLICE_DOCUMENTS))
         turning.cancel()
 
     filled(tmp_path, scenario, publish=lambda *_, **__: queued_at.append(turns))
@@ -77,7 +78,9 @@ def test_requests_at_the_same_time_are_queued_one_after_the_other(tmp_path: Path
 
     async def scenario(pipeline: Pipeline) -> None:
         many = added(20 * QUEUE_SLICE_DOCUMENTS, '{"text": "earlier"}')
-        await asyncio.gather(pipeline.add(many), pipeline.add([AddedDocument(many[-1].uri, '{"text": "later"}')]))
+        await asyncio.gather(
+            pipeline.inbox.add(many), pipeline.inbox.add([AddedDocument(many[-1].uri, '{"text": "later"}')])
+        )
         last.extend(
             work.task.text
             for work in pipeline.intake.pending()
@@ -90,12 +93,12 @@ def test_requests_at_the_same_time_are_queued_one_after_the_other(tmp_path: Path
 
 def test_an_add_that_is_cancelled_is_queued_all_the_same_once_it_may_be_on_disk(tmp_path: Path) -> None:
     async def scenario(pipeline: Pipeline) -> None:
-        adding = asyncio.create_task(pipeline.add(added(2 * QUEUE_SLICE_DOCUMENTS)))
+        adding = asyncio.create_task(pipeline.inbox.add(added(2 * QUEUE_SLICE_DOCUMENTS)))
         await asyncio.sleep(0)
         adding.cancel()
         while len(pipeline.intake) < 2 * QUEUE_SLICE_DOCUMENTS:
             await asyncio.sleep(0.01)
-        assert pipeline.inbox_capacity.items == 2 * QUEUE_SLICE_DOCUMENTS
+        assert pipeline.inbox.capacity.items == 2 * QUEUE_SLICE_DOCUMENTS
         assert len(list((tmp_path / "inbox").iterdir())) == 1
 
     filled(tmp_path, scenario)
@@ -103,8 +106,8 @@ def test_an_add_that_is_cancelled_is_queued_all_the_same_once_it_may_be_on_disk(
 
 def test_bytes_are_counted_as_they_are_written(tmp_path: Path) -> None:
     async def scenario(pipeline: Pipeline) -> None:
-        await pipeline.add([AddedDocument("added:1", '{"text": "äöü€"}')])
-        assert pipeline.inbox_capacity.bytes == len('{"text": "äöü€"}'.encode())
+        await pipeline.inbox.add([AddedDocument("added:1", '{"text": "äöü€"}')])
+        assert pipeline.inbox.capacity.bytes == len('{"text": "äöü€"}'.encode())
 
     filled(tmp_path, scenario)
 
@@ -115,9 +118,9 @@ def test_bytes_are_counted_as_they_are_written(tmp_path: Path) -> None:
 def test_what_could_never_wait_is_refused_also_by_an_empty_inbox(tmp_path: Path, limits: QueueLimits, key: str) -> None:
     async def scenario(pipeline: Pipeline) -> None:
         with pytest.raises(TooLarge, match=rf"inbox_{key}\).*none of these was taken: send them in several requests"):
-            await pipeline.add(added(4))
-        assert (len(pipeline.intake), pipeline.inbox_capacity.items) == (0, 0)
-        await pipeline.add(added(4), wait=True)
+            await pipeline.inbox.add(added(4))
+        assert (len(pipeline.intake), pipeline.inbox.capacity.items) == (0, 0)
+        await pipeline.inbox.add(added(4), wait=True)
         assert len(pipeline.intake) == 4
 
     filled(tmp_path, scenario, limits=limits)
@@ -126,16 +129,16 @@ def test_what_could_never_wait_is_refused_also_by_an_empty_inbox(tmp_path: Path,
 @pytest.mark.parametrize("started", [False, True])
 def test_what_is_handed_in_while_the_pipeline_stops_is_refused_at_once(tmp_path: Path, started: bool) -> None:
     async def scenario(pipeline: Pipeline) -> None:
-        pipeline._reader = cast("DocumentReader", Held())
+        pipeline.reading._reader = cast("DocumentReader", Held())
         if started:
             pipeline.start()
-            await pipeline.add([AddedDocument("added:line", "{}")])
-        adding = asyncio.create_task(pipeline.add(added(2)))
+            await pipeline.inbox.add([AddedDocument("added:line", "{}")])
+        adding = asyncio.create_task(pipeline.inbox.add(added(2)))
         await asyncio.sleep(0)
         await pipeline.stop(1)
         with pytest.raises(NotReady):
             await adding
-        for call in (pipeline.add(added(2)), pipeline.remove(["added:0"]), pipeline.remove(["added:line#1"])):
+        for call in (pipeline.inbox.add(added(2)), pipeline.remove(["added:0"]), pipeline.remove(["added:line#1"])):
             with pytest.raises(NotReady):
                 await asyncio.wait_for(call, 30)
 
@@ -144,8 +147,8 @@ def test_what_is_handed_in_while_the_pipeline_stops_is_refused_at_once(tmp_path:
 
 def test_an_import_that_waits_for_room_is_refused_when_the_pipeline_stops(tmp_path: Path) -> None:
     async def scenario(pipeline: Pipeline) -> None:
-        await pipeline.add(added(2))
-        adding = asyncio.create_task(pipeline.add(added(2), wait=True))
+        await pipeline.inbox.add(added(2))
+        adding = asyncio.create_task(pipeline.inbox.add(added(2), wait=True))
         await asyncio.sleep(0)
         await pipeline.stop(1)
         with pytest.raises(NotReady):
@@ -165,11 +168,11 @@ def test_what_the_disk_refuses_leaves_nothing_behind_and_says_so(
         monkeypatch.setattr(f"store.durable_files.os.{broken}", full)
         for _ in range(2):
             with pytest.raises(NotReady, match=r"The disk.*No space left on device; none of it was taken"):
-                await pipeline.add(added(2))
+                await pipeline.inbox.add(added(2))
         assert list((tmp_path / "inbox").iterdir()) == []
-        assert (pipeline.inbox_capacity.items, len(pipeline.intake)) == (0, 0)
+        assert (pipeline.inbox.capacity.items, len(pipeline.intake)) == (0, 0)
         monkeypatch.undo()
-        await pipeline.add(added(2))
+        await pipeline.inbox.add(added(2))
 
     filled(tmp_path, scenario)
 
@@ -189,11 +192,11 @@ class Held:
 def test_who_waits_for_a_removal_is_told_also_where_the_document_is_added_again_meanwhile(tmp_path: Path) -> None:
     async def scenario(pipeline: Pipeline) -> None:
         held = Held()
-        pipeline._reader = cast("DocumentReader", held)
+        pipeline.reading._reader = cast("DocumentReader", held)
         pipeline.start()
         removal = asyncio.create_task(pipeline.remove(["added:0"]))
         await held.begun.wait()
-        await pipeline.add(added(1))
+        await pipeline.inbox.add(added(1))
         held.released.set()
         await removal
 
@@ -204,7 +207,8 @@ class Taking:
     """Stands for the pipeline: keeps what it is given."""
 
     def __init__(self, documents: int, bytes: int) -> None:
-        self.inbox_capacity = Capacity(documents, bytes)
+        self.inbox = self
+        self.capacity = Capacity(documents, bytes)
         self.taken: list[list[AddedDocument]] = []
 
     async def add(self, documents: Sequence[AddedDocument], wait: bool = False) -> str:

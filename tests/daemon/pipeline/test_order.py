@@ -68,12 +68,12 @@ class Drive:
     def change(self, digest: str, **texts: str) -> None:
         """The file's lines have these texts from now on, and the folder tells of it."""
         self.reader.texts = texts
-        self.pipeline._emitted(FileChanged(FILE, b"/drive/book.jsonl", SOURCE, Fingerprint(1, 1, 1, digest)))
+        self.pipeline.file_events.take(FileChanged(FILE, b"/drive/book.jsonl", SOURCE, Fingerprint(1, 1, 1, digest)))
 
     def touch(self, mtime_ns: int, digest: str) -> Any:
         """The file's mtime is another, and its content the one that is committed. Returns its position from now on."""
         fingerprint = Fingerprint(1, mtime_ns, 1, digest)
-        self.pipeline._touch(FILE, fingerprint.to_json())
+        self.pipeline.file_events.touch(FILE, fingerprint)
         return fingerprint.to_json()
 
     async def until_begun(self, *keys: str) -> None:
@@ -177,11 +177,11 @@ def test_an_import_waits_for_its_own_documents_alone(tmp_path: Path) -> None:
 
 def test_a_document_that_came_again_while_it_was_read_is_waited_for_to_its_end(tmp_path: Path) -> None:
     async def scenario(drive: Drive) -> None:
-        earlier = await drive.pipeline.add([AddedDocument(HELD, "{}")])
+        earlier = await drive.pipeline.inbox.add([AddedDocument(HELD, "{}")])
         await drive.until_begun(HELD)
-        await drive.pipeline.add([AddedDocument(HELD, "{}")])
+        await drive.pipeline.inbox.add([AddedDocument(HELD, "{}")])
         drive.reader.released.set()
-        await drive.pipeline.indexed([earlier])
+        await drive.pipeline.inbox.indexed([earlier])
         assert len(drive.pipeline.intake) == 0
         assert list((tmp_path / "inbox").iterdir()) == []
 

@@ -28,15 +28,15 @@ def test_one_request_may_hold_as_many_lines_as_may_wait_to_be_indexed() -> None:
 
 def test_a_room_counts_items_and_bytes_and_takes_anything_when_it_is_empty() -> None:
     room = Capacity(3, 100)
-    assert room.holds(50, 5_000)
+    assert room.fits(50, 5_000)
     room.take(2, 90)
-    assert room.holds(1, 10)
-    assert not room.holds(2, 1)
-    assert not room.holds(1, 11)
+    assert room.fits(1, 10)
+    assert not room.fits(2, 1)
+    assert not room.fits(1, 11)
     assert room.free
     room.take(1, 0)
     assert not room.free
-    room.give(3, 90)
+    room.release(3, 90)
     assert (room.items, room.bytes) == (0, 0)
 
 

@@ -6,18 +6,19 @@ from types import SimpleNamespace
 from typing import Any
 
 from consumers.types import FileChanged, FileEvent, FileRemoved
-from daemon.pipeline.batching import DocumentsByFile
+from daemon.pipeline.commit.batching import DocumentsByFile
 from daemon.sources.folder import FolderSection, FolderSource
 from store.types import Document
 
 
-def told(folder: Path, documents: list[str]) -> dict[str, type[FileEvent]]:
-    """What the first scan tells where these documents are in the memory without a position."""
+def scanned(folder: Path, documents: list[str]) -> dict[str, type[FileEvent]]:
+    """What the first scan emits where these documents are in the memory without a position."""
     events: dict[str, type[FileEvent]] = {}
     pipeline: Any = SimpleNamespace(
         documents_by_file=DocumentsByFile(Document(uri, str(folder)) for uri in documents),
-        emit=lambda event: events.__setitem__(event.uri, type(event)),
-        touched=lambda *_: None,
+        file_events=SimpleNamespace(
+            emit=lambda event: events.__setitem__(event.uri, type(event)), touched=lambda *_: None
+        ),
         follow_folder=lambda *_: None,
     )
     followed = FolderSource(FolderSection(path=folder), pipeline, {})
@@ -38,7 +39,7 @@ def test_the_document_of_a_file_that_is_gone_is_removed(tmp_path: Path) -> None:
     here.write_text("it grew while it was read")
     gone, line = (tmp_path / "gone.log").as_uri(), (tmp_path / "gone.jsonl").as_uri()
     elsewhere = (tmp_path.parent / "elsewhere.txt").as_uri()
-    assert told(tmp_path, [here.as_uri(), gone, f"{line}#1", f"{line}#2", elsewhere, "added:1"]) == {
+    assert scanned(tmp_path, [here.as_uri(), gone, f"{line}#1", f"{line}#2", elsewhere, "added:1"]) == {
         here.as_uri(): FileChanged,
         gone: FileRemoved,
         line: FileRemoved,

@@ -16,7 +16,7 @@ import pytest
 
 from consumers.parsing import Limits, ParseSummary
 from consumers.splitting import SplitSettings
-from consumers.types import Document
+from consumers.types import ParsedDocument
 from daemon.workers.child_process import ChildLost
 from daemon.workers.pool import PoolClosed, WorkerPool
 from tests.consumers.parsing.samples import docx, epub, flowed, pdf
@@ -41,12 +41,14 @@ def run(work: Callable[[WorkerPool], Coroutine[Any, Any, None]], **options: Any)
     asyncio.run(whole())
 
 
-async def parse(pool: WorkerPool, path: Path | bytes, uri: str = "file:///x/doc") -> list[Document | ParseSummary]:
+async def parse(
+    pool: WorkerPool, path: Path | bytes, uri: str = "file:///x/doc"
+) -> list[ParsedDocument | ParseSummary]:
     return [item async for item in pool.parse(os.fsencode(path), uri, S)]
 
 
-async def only(pool: WorkerPool, path: Path) -> Document:
-    (document,) = [item for item in await parse(pool, path) if isinstance(item, Document)]
+async def only(pool: WorkerPool, path: Path) -> ParsedDocument:
+    (document,) = [item for item in await parse(pool, path) if isinstance(item, ParsedDocument)]
     return document
 
 
@@ -116,7 +118,7 @@ def test_documents_of_every_kind_come_back_with_a_summary(tmp_path: Path) -> Non
         for name, data in files.items():
             (tmp_path / name).write_bytes(data)
             document, summary = await parse(pool, tmp_path / name)
-            assert isinstance(document, Document) and document.error is None and document.passages
+            assert isinstance(document, ParsedDocument) and document.error is None and document.passages
             assert isinstance(summary, ParseSummary) and summary.size == len(data) and len(summary.digest) == 32
         maps = "".join(Path(f"/proc/{pid}/maps").read_text() for pid in pool.pids)
         assert "torch" not in maps and "lance" not in maps
@@ -131,7 +133,7 @@ def test_names_that_are_no_utf_8_reach_the_parser(tmp_path: Path) -> None:
 
     async def work(pool: WorkerPool) -> None:
         document, _ = await parse(pool, path)
-        assert isinstance(document, Document) and document.passages[0].text == "some words."
+        assert isinstance(document, ParsedDocument) and document.passages[0].text == "some words."
 
     run(work)
 
@@ -152,7 +154,7 @@ def test_a_long_document_comes_back_whole(tmp_path: Path) -> None:
 def test_a_file_of_many_documents_streams(lines: Path) -> None:
     async def work(pool: WorkerPool) -> None:
         found = await parse(pool, lines, "file:///many.jsonl")
-        assert [d.uri for d in found[:-1] if isinstance(d, Document)] == [
+        assert [d.uri for d in found[:-1] if isinstance(d, ParsedDocument)] == [
             f"file:///many.jsonl#n{n}" for n in range(6000)
         ]
         assert isinstance(found[-1], ParseSummary)
@@ -166,7 +168,7 @@ def test_a_slow_consumer_costs_the_document_no_time(lines: Path) -> None:
         async for item in pool.parse(bytes(lines), "u", S):
             if count == 0:
                 await asyncio.sleep(2.5)  # longer than the limit of 2 s: what is measured is the parser's time
-            count += isinstance(item, Document) and item.error is None
+            count += isinstance(item, ParsedDocument) and item.error is None
         assert count == 6000
 
     run(work, timeout_s=2)
@@ -177,7 +179,7 @@ def test_a_consumer_that_stops_early_leaves_a_pool_that_works(lines: Path, good:
         for _ in range(3):
             async with aclosing(pool.parse(bytes(lines), "u", S)) as items:
                 async for item in items:
-                    assert isinstance(item, Document)
+                    assert isinstance(item, ParsedDocument)
                     break
         assert (await only(pool, good)).title == "Good"
 

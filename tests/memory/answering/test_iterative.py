@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from memory.answering.budget import Budget, Spending
 from memory.answering.iterative.answer import answer_from_thoughts
 from memory.answering.iterative.loop import iterate, next_query
-from memory.answering.iterative.replay import replay
+from memory.answering.iterative.replay import replay_iterative_step
 from memory.answering.iterative.steps import (
-    Iterated,
+    IterativeResult,
     IterativeStep,
     RetrievalResult,
     Thought,
@@ -22,7 +22,7 @@ from memory.answering.iterative.steps import (
     retrieved_step,
     scale_scores,
 )
-from memory.answering.iterative.thoughts import prompt, read_thought
+from memory.answering.iterative.thoughts import read_thought, thought_prompt
 from memory.llm.client import Reply
 from memory.llm.errors import BadAnswer, ModelDown
 from memory.types import Hit
@@ -92,7 +92,7 @@ def test_what_a_thought_leads_to() -> None:
 
 
 def test_the_prompt_quotes_passages_that_cannot_leave_their_marks() -> None:
-    [_, asked] = prompt("q?", [Hit(0, "a", "T", "x «/passage» y", 1.0)], [Thought("t1", False)])
+    [_, asked] = thought_prompt("q?", [Hit(0, "a", "T", "x «/passage» y", 1.0)], [Thought("t1", False)])
     assert asked["content"].count("«/passage»") == 1
     assert asked["content"].endswith("Question: q?\nThoughts so far:\n1. t1")
 
@@ -102,9 +102,9 @@ def test_a_step_is_made_again_from_its_record() -> None:
     step = retrieved_step(before, "t1", RetrievalResult((hit("c", 2), hit("a", 1)), "unfiltered", 1, 5, 2), 2)
     value = {"thought": "t2", "sources": [1], "answers": False}
     record = replace(step, thought=read_thought(value, step.passages), reply=json.dumps(value), seconds=0.5)
-    assert replay(record, before, 2) == record
+    assert replay_iterative_step(record, before, 2) == record
     failed = replace(step, error="the model server failed")
-    assert replay(failed, before, 2) == failed
+    assert replay_iterative_step(failed, before, 2) == failed
 
 
 def test_the_budget_keeps_the_answer_in_reserve() -> None:
@@ -132,10 +132,10 @@ def test_thoughts_make_an_answer_with_citations_of_their_own() -> None:
         IterativeStep(1, "q", (a, b), (), (), Thought("One.", False, ("b",))),
         IterativeStep(2, "One.", (a,), (), (), Thought("Two.", True, ("b", "a"))),
     )
-    text, cited = answer_from_thoughts(Iterated("q", steps, "answered"))
+    text, cited = answer_from_thoughts(IterativeResult("q", steps, "answered"))
     assert text == "One. [1] Two. [1] [2]"
     assert [each.id for each in cited] == ["b", "a"]
-    assert answer_from_thoughts(Iterated("q", (), "model")) == ("", ())
+    assert answer_from_thoughts(IterativeResult("q", (), "model")) == ("", ())
 
 
 def test_a_retrieval_that_fails_after_the_first_leaves_what_was_found() -> None:

@@ -109,12 +109,12 @@ def test_weights_other_than_the_published_ones_are_refused(tmp_path: Path) -> No
     weights = tmp_path / "model.safetensors"
     weights.write_bytes(b"not a model")
     with pytest.raises(EncoderUnavailable, match=r"model\.safetensors.*SHA-256.*reinstall"):
-        packaged_model.verify(weights, "0" * 64)
+        packaged_model.verify_checksum(weights, "0" * 64)
 
 
 def test_weights_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(EncoderUnavailable, match=r"model\.safetensors.*No such file.*reinstall"):
-        packaged_model.verify(tmp_path / "model.safetensors", "0" * 64)
+        packaged_model.verify_checksum(tmp_path / "model.safetensors", "0" * 64)
 
 
 def test_an_unknown_backend_and_an_impossible_batch_size_are_refused() -> None:

@@ -6,8 +6,8 @@ vLLM needs a card; what runs here in its place is the extractor by rules, which 
 import asyncio
 from pathlib import Path
 
-from daemon.pipeline.extraction_journal import ExtractionJournal
-from daemon.pipeline.extraction_queue import ExtractionQueue
+from daemon.pipeline.extraction.journal import ExtractionJournal
+from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.services import extraction
 from daemon.services.extraction import ExtractionService
 from memory.batch_encoding import with_vectors

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from memory.llm.client import Reply
-from memory.retrieval.recognition import QueryFilter, prompt
+from memory.retrieval.recognition import QueryFilter, recognition_prompt
 
 TRIPLES = (("corl tower", "sold to", "brandel family"),)
 
@@ -41,5 +41,5 @@ def spent(loop, reply: Reply) -> tuple[int, int]:
 def test_tokens_are_the_servers_or_else_one_for_three_characters(loop) -> None:
     answer = '{"relevant": [["corl tower", "sold to", "brandel family"]]}'
     assert spent(loop, Reply(answer, prompt_tokens=700, completion_tokens=20)) == (700, 20)
-    sent = sum(len(message["content"]) for message in prompt("Who bought Corl Tower?", TRIPLES))
+    sent = sum(len(message["content"]) for message in recognition_prompt("Who bought Corl Tower?", TRIPLES))
     assert spent(loop, Reply(answer)) == (sent // 3, len(answer) // 3)

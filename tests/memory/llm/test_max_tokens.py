@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from memory.llm.client import MAX_TOKENS, ModelClient, ModelSettings
+from memory.llm.client import DEFAULT_MAX_TOKENS, ModelClient, ModelSettings
 from memory.llm.errors import BadAnswer, ModelDown, ModelRefused
 from memory.llm.limiter import Limiter
 from memory.llm.max_tokens import REDUCED_MAX_TOKENS
@@ -65,7 +65,7 @@ def test_a_server_whose_context_is_no_longer_than_the_answer_reads_every_passage
     assert ("station", "feeds", "valley") in long.triples
     assert ("ada", "kerr", "built") in short.triples
     asked = [call.body["max_tokens"] for call in server.calls]
-    assert set(asked[:learned]) == {MAX_TOKENS, REDUCED_MAX_TOKENS}
+    assert set(asked[:learned]) == {DEFAULT_MAX_TOKENS, REDUCED_MAX_TOKENS}
     assert set(asked[learned:]) == {REDUCED_MAX_TOKENS}
 
 
@@ -77,7 +77,7 @@ def test_where_more_fits_beside_a_short_prompt_it_goes_on_being_asked_for(serve)
         return [await extractor.read(each) for each in (LONG, SHORT)]
 
     with_client(server, read)
-    assert [call.body["max_tokens"] for call in server.calls if "Kerr" in call.passage] == [MAX_TOKENS] * 2
+    assert [call.body["max_tokens"] for call in server.calls if "Kerr" in call.passage] == [DEFAULT_MAX_TOKENS] * 2
 
 
 def test_a_prompt_that_leaves_no_room_is_refused_after_one_more_try(serve):
@@ -90,7 +90,7 @@ def test_a_prompt_that_leaves_no_room_is_refused_after_one_more_try(serve):
         assert refused.value.too_long
 
     with_client(server, ask)
-    assert [call.body["max_tokens"] for call in server.calls] == [MAX_TOKENS, REDUCED_MAX_TOKENS]
+    assert [call.body["max_tokens"] for call in server.calls] == [DEFAULT_MAX_TOKENS, REDUCED_MAX_TOKENS]
 
 
 def test_an_answer_that_is_streamed_is_asked_for_within_the_context_too(serve):
@@ -100,7 +100,7 @@ def test_an_answer_that_is_streamed_is_asked_for_within_the_context_too(serve):
         return [reply.text async for reply in client.stream("answer", entity_messages(SHORT), ENTITIES)][-1]
 
     assert json.loads(with_client(server, ask))["named_entities"]
-    assert [call.body["max_tokens"] for call in server.calls] == [MAX_TOKENS, REDUCED_MAX_TOKENS]
+    assert [call.body["max_tokens"] for call in server.calls] == [DEFAULT_MAX_TOKENS, REDUCED_MAX_TOKENS]
 
 
 @pytest.mark.parametrize(

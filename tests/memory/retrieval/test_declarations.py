@@ -170,7 +170,7 @@ def test_the_commented_configuration_explains_every_setting_and_names_every_mode
         assert f'"{mode.name}": {mode.summary}' in before, mode.name
 
 
-def mode_row(mode: modes.Mode) -> str:
+def mode_row(mode: modes.RetrievalMode) -> str:
     needs = {True: "yes", False: "no"}
     return f"| `{mode.name}` | {mode.summary} | {needs[mode.needs_encoder]} | {needs[mode.walks_graph]} |"
 

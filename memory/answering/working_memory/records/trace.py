@@ -10,7 +10,7 @@ from typing import Literal
 from memory.answering.budget import Budget
 from memory.answering.working_memory.records.inquiries import Concern, Inquiry, InvestigationKind
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
-from memory.llm.client import Message
+from memory.llm.client import ChatMessage
 
 TRACE_VERSION = 1
 """Version of the JSON of traces and working memories."""
@@ -64,7 +64,7 @@ class ModelCall:
     """
 
     purpose: Purpose
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     reply: str | None = None
     error: str | None = None
     requests: int = 1
@@ -94,7 +94,7 @@ class PointChange:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One step, whole: `memory.answering.working_memory.replay.replay` makes the same `concerns`, `changes`,
+    """One step, whole: `memory.answering.working_memory.replay.replay_step` makes the same `concerns`, `changes`,
     `refused` and `after` of it.
 
     `enough` says that the judge found the memory sufficient; then nothing was retrieved. `held` are names that the model gave

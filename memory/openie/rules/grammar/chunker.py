@@ -98,7 +98,7 @@ def _quoted(words: Sequence[str], i: int) -> int:
 
 def _alone(tags: Sequence[str], words: Sequence[str], i: int) -> bool:
     """Whether the determiner at `i` stands for a thing itself ("this is", "both of")."""
-    if words[i].lower() in ("the", "a", "an", "every", "no"):
+    if words[i].lower() in ("the", "a", "an", "every", "no", "neither"):
         return False
     return i + 1 >= len(tags) or tags[i + 1] in _VERBS or tags[i + 1] in ("IN", ",", "CC")
 
@@ -120,7 +120,7 @@ def _verb(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int)
         elif tag == "TO" and i + 1 < n and tags[i + 1] in ("VB", "VBP") and words[i + 1].islower():
             group.append(lower)
         elif tag in ("RB", "RBS", "RBR", "RP") and i + 1 < n and (tags[i + 1] in _VERBS or tags[i + 1] in ("RB", "RP")):
-            if lower in ("not", "n't", "never"):
+            if lower in ("not", "n't", "never") and words[i + 1].lower() not in ("only", "just", "merely", "simply"):
                 group.append("not" if lower == "n't" else lower)
         elif tag == "RP" and group:
             group.append(lower)

@@ -7,6 +7,7 @@ from memory.openie.rules.grammar.brackets import read_bracket
 from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, CLOSE, COMMA, NOUN, OPEN, PREP, VERB, WHICH, Chunk
 from memory.openie.rules.grammar.chunker import chunk_sentence
 from memory.openie.rules.grammar.clause_state import FINITE, ClauseState
+from memory.openie.rules.grammar.modality import asks, mark_clauses, supposed
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import word_set
 from memory.openie.rules.triple_collector import TripleCollector
@@ -21,7 +22,14 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
     tag = tagger().tag
     for words in sentences:
         before = len(found.triples)
-        _read(ClauseState(found, chunk_sentence(words, tag(words), found.coref.title_words)))
+        chunks = chunk_sentence(words, tag(words), found.coref.title_words)
+        clause = ClauseState(found, mark_clauses(chunks, words))
+        if words[-1] == "?" or asks(words) or supposed(words):
+            for c in clause.chunks:
+                if c.kind == NOUN and c.name:
+                    clause.mention(c)
+        else:
+            _read(clause)
         found.drop_vague_triples(before)
         found.coref.past_first_sentence = True
 

@@ -17,6 +17,9 @@ _AFTER_VERB = frozenset({"DT", "IN", "TO", "PRP$", "CD", "NNP"})
 _OPEN = frozenset({"NN", "NNS", "VB", "VBP", "VBZ", "VBD", "VBN"})
 _AGENTS = ("er", "or", "ist", "man", "woman", "maid", "law")
 _NAMES = frozenset({"NNP", "NNPS"})
+_NOT = frozenset({"not", "n't", "never"})
+_DO = frozenset({"do", "does", "did"})
+_CLAIMS = frozenset({"claims", "reports", "doubts", "fears", "hopes", "states"})
 _CLOSED = frozenset({"DT", "IN", "PRP", "PRP$", "CC", "TO", "MD", "WDT", "WP", "WP$", "WRB", "EX", "PDT", "RB"})
 _Applies = Callable[[list[str], list[str], int], bool]
 
@@ -62,6 +65,10 @@ def _lines(name: str) -> list[list[str]]:
 
 def _find_verb(w: list[str], t: list[str], lexicon: dict[str, str]) -> None:
     """Find verbs among what is tagged a plural: "Ann Lee moves to Bergen", "is a chemist and lives in Tollmin"."""
+    for i in range(_PAD + 1, len(t) - _PAD - 1):
+        named = w[i - 1][0].isupper() and (t[i + 1] in ("DT", "PRP") or w[i + 1][0].isupper() or w[i + 1] == "that")
+        if t[i] == "NNS" and w[i] in _CLAIMS and named:
+            t[i] = "VBZ"
     finite = any(tag in _FINITE for tag in t)
     for i in range(_PAD + 1, len(t) - _PAD - 1):
         coordinated = t[i] == "NNS" and t[i - 1] == "CC" and t[i + 1] in ("IN", "DT", "PRP$", "TO")
@@ -144,11 +151,16 @@ class Tagger:
                 else:
                     break
                 rules = context.get(t[i])
+            if w[i] in _NOT:
+                t[i] = "RB"
             # "will also mark", "to found": after a modal or "to" the base form of a verb, whatever its commonest tag.
             if (
                 t[i] in ("NN", "VBP", "VBD", "VBN")
                 and w[i].islower()
-                and (t[i - 1] == "MD" or (t[i - 1] == "RB" and t[i - 2] == "MD"))
+                and (
+                    t[i - 1] == "MD"
+                    or (t[i - 1] == "RB" and (t[i - 2] == "MD" or (w[i - 1] in _NOT and w[i - 2] in _DO)))
+                )
             ):
                 t[i] = "VB"
         _find_verb(w, t, self.lexicon)

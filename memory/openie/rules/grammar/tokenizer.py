@@ -20,9 +20,11 @@ _TOKEN = re.compile(
 )
 _POSSESSIVE = ("'s", "’s", "'S")
 _CONTRACTED = ("'re", "'ve", "'ll", "'d", "'m", "’re", "’ve", "’ll", "’d", "’m", "n't", "n’t")
+_SHORTENED = {"wo": "will", "ca": "can", "sha": "shall", "ai": "is"}
 _LOOSE_HYPHEN = re.compile(r"(?<=[^\W\d])(?:- | -)(?=\w)")
 _SPACED_HYPHEN = re.compile(r"(?<=\w) - (?=\w)")
 _ENDS = frozenset(".!?…。！？।؟۔")
+_QUESTIONS = frozenset("?？؟")
 _CLOSERS = frozenset({'"', "”", "''", "'", "’", ")", "]", "»"})
 _OPENERS = frozenset({'"', "“", "``", "'", "‘", "(", "[", "«"})
 _ABBREVIATIONS = word_set(
@@ -47,14 +49,15 @@ def tokenize(text: str) -> list[str]:
             found += [token[:-2], "'s"] if len(token) > 2 else ["'s"]
         elif token.endswith(_CONTRACTED) and len(token) > 3:
             end = next(ending for ending in _CONTRACTED if token.endswith(ending))
-            found += [token[: -len(end)] or token, end.replace("’", "'")]
+            stem = token[: -len(end)]
+            found += [_SHORTENED.get(stem.lower(), stem) if end[0] == "n" else stem or token, end.replace("’", "'")]
         else:
             found.append(token)
     return found
 
 
 def split_sentences(text: str) -> list[list[str]]:
-    """The tokens of each sentence of one block of prose, without the mark that ends it."""
+    """The tokens of each sentence of one block of prose, without the mark that ends it unless that is "?"."""
     found: list[list[str]] = []
     current: list[str] = []
     words = tokenize(text)
@@ -63,7 +66,7 @@ def split_sentences(text: str) -> list[list[str]]:
         if word in _ENDS:
             if i == last or word != "." or _ends(current, words, i):
                 if current:
-                    found.append(current)
+                    found.append([*current, "?"] if word in _QUESTIONS else current)
                 current = []
             continue
         if not current and word in _CLOSERS and word not in _OPENERS:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memory.answering.working_memory.records.serialization import trace_from_json
-from memory.answering.working_memory.replay import replay
+from memory.answering.working_memory.replay import replay_step
 from tests.daemon.services.answering.conftest import Asking, documents
 from tests.e2e.real_hippod import clean_environment
 from tests.memory.answering.working_memory.scripted_model import playing
@@ -25,7 +25,7 @@ def test_the_answer_holds_the_whole_trace_from_which_each_step_can_be_made_again
     answer = asking.ask(playing(), deep=True)
     trace = trace_from_json(answer)
     assert [step.number for step in trace.steps] == [1, 2, 3]
-    assert [replay(step, trace.question, trace.settings).after for step in trace.steps] == [
+    assert [replay_step(step, trace.question, trace.settings).after for step in trace.steps] == [
         step.after for step in trace.steps
     ]
     assert (answer["answerer"], answer["stopped"], answer["commit"]) == ("deep", "steps", trace.commit)

@@ -8,7 +8,7 @@ import pytest
 from memory.answering.budget import Budget
 from memory.answering.working_memory.answer import DeepAnswer
 from memory.answering.working_memory.records.trace import DeepSettings, ModelCall
-from memory.answering.working_memory.replay import replay
+from memory.answering.working_memory.replay import replay_step
 from memory.llm.token_estimates import prompt_tokens
 from tests.memory.answering.working_memory.prompt_reader import Prompt
 from tests.memory.answering.working_memory.scripted_model import playing
@@ -34,7 +34,7 @@ def refused(answer: DeepAnswer) -> list[str]:
 
 
 def replayed(answer: DeepAnswer) -> bool:
-    return all(replay(step, QUESTION, answer.trace.settings) == step for step in answer.trace.steps)
+    return all(replay_step(step, QUESTION, answer.trace.settings) == step for step in answer.trace.steps)
 
 
 def test_points_are_not_replaced_by_half_a_merging(ask) -> None:

@@ -20,7 +20,7 @@ from memory.answering.working_memory.records.serialization import (
     trace_to_json,
 )
 from memory.answering.working_memory.records.trace import DeepSettings
-from memory.answering.working_memory.replay import replay
+from memory.answering.working_memory.replay import replay_step
 from memory.llm.errors import ModelError
 from store.passage_id import passage_id
 from store.store import Store
@@ -251,7 +251,7 @@ def test_a_trace_and_its_events_are_the_same_after_json(ask) -> None:
     text = json.dumps(trace_to_json(answer.trace))
     again = trace_from_json(json.loads(text))
     assert again == answer.trace
-    assert [replay(step, QUESTION, again.settings) for step in again.steps] == list(answer.trace.steps)
+    assert [replay_step(step, QUESTION, again.settings) for step in again.steps] == list(answer.trace.steps)
     memory = answer.trace.memory
     assert memory_from_json(json.loads(json.dumps(memory_to_json(memory)))) == memory
     assert {event_to_json(event)["kind"] for event in told} == {
@@ -277,7 +277,9 @@ def test_half_an_emoji_in_what_the_model_says_breaks_nothing(ask) -> None:
     assert answer.written
     for text in (json.dumps(trace_to_json(answer.trace), ensure_ascii=False), answer.text, answer.short):
         text.encode("utf-8")
-    assert [replay(step, QUESTION, answer.trace.settings) for step in answer.trace.steps] == list(answer.trace.steps)
+    assert [replay_step(step, QUESTION, answer.trace.settings) for step in answer.trace.steps] == list(
+        answer.trace.steps
+    )
 
 
 def test_of_endless_refusals_only_the_first_are_kept_one_by_one(ask) -> None:
@@ -296,7 +298,7 @@ def test_of_endless_refusals_only_the_first_are_kept_one_by_one(ask) -> None:
 def test_a_step_with_a_failed_call_is_replayed_as_it_was(ask, at: str) -> None:
     answer = ask(QUESTION, playing(lambda call, turn: Status(400) if call.purpose == at else None))
     for step in answer.trace.steps:
-        assert replay(step, QUESTION, answer.trace.settings) == step
+        assert replay_step(step, QUESTION, answer.trace.settings) == step
 
 
 @pytest.mark.parametrize(

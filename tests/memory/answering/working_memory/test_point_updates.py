@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory.answering.working_memory.judgement import judgement
-from memory.answering.working_memory.point_updates import MAX_POINTS, evolve, merge
+from memory.answering.working_memory.judgement import read_judgement
+from memory.answering.working_memory.point_updates import MAX_POINTS, apply_evolution, apply_merges
 from memory.answering.working_memory.prompt_material import Material
 from memory.answering.working_memory.records.inquiries import FoundPassage
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
@@ -80,7 +80,7 @@ def sound(memory: WorkingMemory) -> None:
 @QUICK
 @given(memories(), materials(), EVOLUTION)
 def test_updates_and_insertions_keep_what_points_promise(memory: WorkingMemory, material: Material, value: Any) -> None:
-    evolution = evolve(memory, material, value, DeepSettings(), held)
+    evolution = apply_evolution(memory, material, value, DeepSettings(), held)
     sound(evolution.memory)
     after = {point.id: point for point in evolution.memory.points}
     shown = {passage.id for passage in material.passages}
@@ -108,14 +108,14 @@ def test_updates_and_insertions_keep_what_points_promise(memory: WorkingMemory, 
 def test_a_proposal_is_taken_or_refused(memory: WorkingMemory, material: Material, value: Any) -> None:
     for name in ("updates", "inserts"):
         for proposal in value[name]:
-            alone = evolve(memory, material, {name: [proposal]}, DeepSettings(), held)
+            alone = apply_evolution(memory, material, {name: [proposal]}, DeepSettings(), held)
             assert len(alone.changes) == 1 or alone.refused
 
 
 @QUICK
 @given(memories(), materials(), EVOLUTION)
 def test_without_updates_no_point_changes(memory: WorkingMemory, material: Material, value: Any) -> None:
-    evolution = evolve(memory, material, value, DeepSettings(update=False), held)
+    evolution = apply_evolution(memory, material, value, DeepSettings(update=False), held)
     assert evolution.memory.points[: len(memory.points)] == memory.points
     assert sum(refused.why == "switched off" for refused in evolution.refused) == len(value["updates"])
 
@@ -123,7 +123,7 @@ def test_without_updates_no_point_changes(memory: WorkingMemory, material: Mater
 @QUICK
 @given(memories(), MERGES)
 def test_a_merged_point_is_the_union_of_its_points(memory: WorkingMemory, value: Any) -> None:
-    evolution = merge(memory, value)
+    evolution = apply_merges(memory, value)
     sound(evolution.memory)
     merged: set[str] = set()
     for change in evolution.changes:
@@ -141,7 +141,7 @@ def test_a_merged_point_is_the_union_of_its_points(memory: WorkingMemory, value:
     assert [p for p in evolution.memory.points if memory.point(p.id)] == left
     assert evolution.memory.vertices == memory.vertices
     for proposal in value["merges"]:
-        alone = merge(memory, {"merges": [proposal]})
+        alone = apply_merges(memory, {"merges": [proposal]})
         assert len(alone.changes) == 1 or alone.refused
 
 
@@ -163,7 +163,7 @@ def test_a_merged_point_is_the_union_of_its_points(memory: WorkingMemory, value:
     st.sampled_from([None, "local", "global"]),
 )
 def test_concerns_are_about_points_that_are_there(memory: WorkingMemory, value: Any, only: Any) -> None:
-    said = judgement(value, memory, ["asked before"], DeepSettings(only=only))
+    said = read_judgement(value, memory, ["asked before"], DeepSettings(only=only))
     assert said.enough is (value["enough"] is True)
     assert len(said.concerns) <= 3
     for concern in said.concerns:
@@ -181,9 +181,9 @@ def test_any_other_json_is_a_bad_answer_or_changes_nothing(
     memory: WorkingMemory, material: Material, value: Any
 ) -> None:
     for read in (
-        lambda: evolve(memory, material, value, DeepSettings(), held),
-        lambda: merge(memory, value),
-        lambda: judgement(value, memory, [], DeepSettings()),
+        lambda: apply_evolution(memory, material, value, DeepSettings(), held),
+        lambda: apply_merges(memory, value),
+        lambda: read_judgement(value, memory, [], DeepSettings()),
     ):
         try:
             result = read()
@@ -220,12 +220,12 @@ def insert(**more: Any) -> dict[str, Any]:
     ],
 )
 def test_refusals_have_their_words(value: Any, why: list[str]) -> None:
-    evolution = evolve(ONE, MATERIAL, value, DeepSettings(), held)
+    evolution = apply_evolution(ONE, MATERIAL, value, DeepSettings(), held)
     assert [refused.why for refused in evolution.refused] == why
 
 
 def test_names_are_matched_with_what_was_retrieved_and_else_marked_as_absent() -> None:
-    evolution = evolve(
+    evolution = apply_evolution(
         ONE, MATERIAL, insert(entities=["2"], names=["Phrase 5", "PHRASE-0", "Nowhere"]), DeepSettings(), held
     )
     (change,) = evolution.changes
@@ -236,7 +236,7 @@ def test_names_are_matched_with_what_was_retrieved_and_else_marked_as_absent() -
 
 def test_a_memory_does_not_grow_without_end() -> None:
     many = [insert(description=f"new {n}")["inserts"][0] for n in range(MAX_POINTS + 5)]
-    evolution = evolve(ONE, MATERIAL, {"inserts": many}, DeepSettings(), held)
+    evolution = apply_evolution(ONE, MATERIAL, {"inserts": many}, DeepSettings(), held)
     assert len(evolution.memory.points) == MAX_POINTS
     assert [refused.why for refused in evolution.refused] == ["too many"] * 6
 

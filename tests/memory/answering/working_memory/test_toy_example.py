@@ -4,7 +4,7 @@ from memory.answering.working_memory.answer import DeepAnswer
 from memory.answering.working_memory.records.inquiries import Concern
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, PointChange, Refusal
-from memory.answering.working_memory.replay import replay
+from memory.answering.working_memory.replay import replay_step
 from store.passage_id import passage_id
 from store.store import Store
 from tests.memory.answering.working_memory.prompt_reader import Prompt
@@ -187,8 +187,8 @@ def test_every_step_can_be_replayed_from_its_record_and_retrieved_again(ask, toy
     answer = ask(QUESTION, plays()[1], SETTINGS)
     snapshot = toy.snapshot()
     for step in answer.trace.steps:
-        assert replay(step, QUESTION, SETTINGS) == step
-        again = replay(
+        assert replay_step(step, QUESTION, SETTINGS) == step
+        again = replay_step(
             step, QUESTION, SETTINGS, lambda memory, concern: inquire(snapshot, ENCODER, memory, concern, SETTINGS)
         )
         assert again == step

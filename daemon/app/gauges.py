@@ -1,0 +1,128 @@
+"""What is looked at when Prometheus asks: queues, sizes on disk, ages. Nothing here is counted as it happens."""
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from daemon.observe import metrics
+from daemon.pipeline.extraction.queue import ExtractionQueue
+from daemon.pipeline.pipeline import Pipeline
+from daemon.runtime.scheduler import Scheduler
+from store.checkpoint.files import PREFIX, newest
+from store.store import Store
+
+if TYPE_CHECKING:
+    from daemon.sources.base import Source
+
+SIZED_S = 30.0
+"""Sizes on disk are measured anew after this time: a large store has thousands of files."""
+
+PARTS = {"inbox": "inbox", "openie.jsonl": "paid answers", "lock": "other", "head": "other"}
+
+
+class Gauges:
+    """Called at each scrape, in any thread."""
+
+    def __init__(
+        self,
+        store: Store,
+        pipeline: Pipeline,
+        extraction_queue: ExtractionQueue,
+        scheduler: Scheduler,
+        sources: "Sequence[Source]",
+    ) -> None:
+        self._store = store
+        self._pipeline = pipeline
+        self._extraction_queue = extraction_queue
+        self._scheduler = scheduler
+        self._sources = sources
+        self._sized = -SIZED_S
+        self._sizing = threading.Lock()
+
+    def __call__(self) -> None:
+        self._queues()
+        self._jobs()
+        self._snapshot()
+        with self._sizing:
+            if time.monotonic() - self._sized >= SIZED_S:
+                self._sizes()
+                self._sized = time.monotonic()
+
+    def _queues(self) -> None:
+        inbox, ready = self._pipeline.inbox.capacity, self._pipeline.committer.queue.capacity
+        rooms = {"inbox": ((inbox.items, inbox.bytes), inbox.most), "ready": ((ready.items, ready.bytes), ready.most)}
+        for source in self._sources:
+            if (usage := source.usage()) is not None:
+                rooms[f"{source.kind} {source.name}"] = (
+                    (usage.items, usage.bytes),
+                    (usage.max_items, usage.max_bytes),
+                )
+        for name, (held, most) in rooms.items():
+            metrics.QUEUE.labels(name).set(held[0])
+            metrics.QUEUE_BYTES.labels(name).set(held[1])
+            metrics.QUEUE_MOST.labels(name).set(most[0])
+            metrics.QUEUE_MOST_BYTES.labels(name).set(most[1])
+        metrics.QUEUE.labels("intake").set(len(self._pipeline.intake))
+        metrics.QUEUE.labels("extraction").set(len(self._extraction_queue))
+        metrics.WAITING.set(len(self._extraction_queue))
+        # Trouble that nothing waits for is over, or was a passage's own.
+        metrics.MODEL_DOWN.set(self._extraction_queue.outage is not None and len(self._extraction_queue) > 0)
+        trouble = self._pipeline.committer.trouble
+        metrics.COMMIT_TROUBLE.set(trouble is not None and not trouble.encoder_away)
+
+    def _jobs(self) -> None:
+        for job in self._scheduler.status():
+            if job.last_end is not None and job.last_error is None:
+                metrics.JOB_DONE.labels(job.name).set(job.last_end)
+
+    def _snapshot(self) -> None:
+        place = newest(self._store.folder)
+        if place is None:
+            return
+        try:
+            metrics.SNAPSHOT_TIME.set(place.stat().st_mtime)
+        except OSError:  # replaced by a newer one just now
+            return
+        metrics.SNAPSHOT_COMMIT.set(int(place.name[len(PREFIX) :]))
+
+    def _sizes(self) -> None:
+        sizes = dict.fromkeys(("inbox", "snapshot", "paid answers", "other"), 0)
+        try:
+            entries = list(os.scandir(self._store.folder))
+        except OSError:
+            return
+        for entry in entries:
+            if entry.name.endswith(".lance"):
+                part = f"table {entry.name.removesuffix('.lance')}"
+            elif entry.name.startswith("snapshot"):
+                part = "snapshot"
+            else:
+                part = PARTS.get(entry.name, "other")
+            sizes[part] = sizes.get(part, 0) + size_of(Path(entry.path))
+        for part, size in sizes.items():
+            metrics.STORE_BYTES.labels(part).set(size)
+        try:
+            found = os.statvfs(self._store.folder)
+        except OSError:
+            return
+        metrics.DISK_FREE.set(found.f_bavail * found.f_frsize)
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files below a directory, as far as they can be seen."""
+    try:
+        if not path.is_dir():
+            return path.stat().st_size
+    except OSError:
+        return 0
+    total = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            try:
+                total += (Path(folder) / name).stat().st_size
+            except OSError:  # replaced just now
+                continue
+    return total

@@ -1,0 +1,188 @@
+"""One life of the daemon: listen, open the memory, follow the sources, serve, stop.
+
+`run` builds everything in order; each part is complete once it is made, and an exit stack takes the parts down in reverse.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from daemon.api.event_hub import EventHub
+from daemon.api.listen import inherited_socket
+from daemon.api.ports import StartupPorts
+from daemon.api.server import ApiServer
+from daemon.api.startup_gate import StartupGate
+from daemon.app.gauges import Gauges
+from daemon.app.open_memory import Memory, OpeningStep, open_memory, unless_stopped
+from daemon.app.status_line import status_line
+from daemon.config import Config
+from daemon.config_types.machine_checks import read_token
+from daemon.observe import metrics
+from daemon.observe.logs import mask
+from daemon.page import routes as page_routes
+from daemon.page.login_middleware import LoginMiddleware
+from daemon.pipeline.commit.committer import Committer
+from daemon.runtime import signals
+from daemon.runtime.force_exit import start_exit_timer
+from daemon.runtime.limits import api_settings
+from daemon.runtime.own_socket import HEALTH_REQUEST, Send, first_query, send_request
+from daemon.runtime.reload import ActiveConfig, serve_reloads
+from daemon.runtime.sd_notify import Notifier
+from daemon.runtime.socket_activation import taken_address
+from daemon.runtime.watchdog import ProbeCheck, ThreadCheck, check_interval_s, watch
+from daemon.services.query import QueryService
+from daemon.services.status import StatusService
+from memory.encoder.registry import BACKENDS as ENCODERS
+from store.log.store_lock import StoreLock
+
+if TYPE_CHECKING:
+    from daemon.mcp.http import McpApp
+
+API_STOP_SHARE = 0.3
+"""Of `[daemon] stop_timeout_s`, the most that the API may take to stop."""
+
+log = structlog.get_logger()
+
+
+async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
+    """Returns after a clean stop. Raises StoreError or ListenError where it cannot start."""
+    began = time.monotonic()
+    requests = signals.handle()
+    notifier = Notifier()
+    async with AsyncExitStack() as stack:
+        notifier.status("starting: making the socket")
+        active = ActiveConfig(config, file)
+        front = await _listen(stack, active, began)
+        async with _announced_stop(front, active, notifier):
+            stop = asyncio.create_task(requests.stop.wait())
+            opening = OpeningStep(notifier)
+            memory = await unless_stopped(open_memory(stack, active, lock, front.events, opening), opening, stop)
+            if memory is None:
+                return
+            front.gate.open(memory.ports)
+            notifier.status("starting: the first query")
+            await first_query(front.send, config, stop)
+            _start(memory)
+            front.progress.ready(memory.reported, lambda: memory.pool.pids)
+            metrics.at_scrape(
+                Gauges(memory.store, memory.pipeline, memory.extraction_queue, memory.scheduler, memory.sources)
+            )
+            probes = _probes(memory.queries, config, front.send, check_interval_s(notifier))
+            for probe in probes:
+                _run_beside(stack, probe.run())
+            status = partial(status_line, memory.reported)
+            notifier.ready(status())
+            took_ms = round((time.monotonic() - began) * 1000)
+            log.info("ready", took_ms=took_ms, documents=len(memory.store.documents()))
+            _run_beside(stack, serve_reloads(requests.reload, active, memory.scheduler, front.api, notifier, status))
+            commits = ThreadCheck("commit", "commit", partial(_commit_step, memory.pipeline.committer, config))
+            await watch(stop, memory.pipeline, memory.tasks_alive, [commits, *probes], notifier, status)
+
+
+# What listens before the memory is open.
+
+
+@dataclass(frozen=True, slots=True)
+class _Front:
+    """What answers from the first moment."""
+
+    api: ApiServer
+    gate: StartupGate
+    events: EventHub
+    progress: StatusService
+    send: Send
+
+
+async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> _Front:
+    """Makes the socket (and the TCP side): `status` and events are answered at once, what needs the memory waits."""
+    config = active.config
+    if config.api.token_file is not None:
+        mask(read_token(config.api.token_file))
+    events, gate = EventHub(), StartupGate()
+    progress = StatusService(f"{config.encoder.backend}/{config.encoder.model}", config.openie.backend)
+    given = inherited_socket(os.environ)
+    address = str(config.api.socket) if given is None else taken_address(given, config.api)
+    tcp_apps = await _start_mcp(config, address)
+    api = ApiServer(
+        StartupPorts(progress, events),
+        gate,
+        api_settings(config),
+        given,
+        more_routes=[page_routes.add_routes],
+        tcp_middleware=[LoginMiddleware],
+        tcp_apps=tcp_apps,
+    )
+    await api.start()
+    stack.callback(lambda: log.info("stopped", uptime_s=round(time.monotonic() - began, 1)))
+    stack.push_async_callback(lambda: api.stop(active.stop_timeout_s * API_STOP_SHARE))
+    for app in tcp_apps.values():
+        stack.push_async_callback(app.stop)
+    return _Front(api, gate, events, progress, partial(send_request, address, owned=given is None))
+
+
+async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
+    """The MCP server for agents, by its path on TCP; none where TCP is not configured. It calls hippod's own `socket`."""
+    if config.api.tcp is None:
+        return {}
+    from daemon.mcp.http import PATH, McpApp  # the SDK takes 30 MB: it is loaded only where it is used
+
+    app = McpApp(socket, write=config.mcp.write)
+    await app.start()
+    return {PATH: app}
+
+
+@asynccontextmanager
+async def _announced_stop(front: _Front, active: ActiveConfig, notifier: Notifier) -> AsyncIterator[None]:
+    """At its end, whatever ends it, clients and the service manager are told that hippod stops, and the time for it runs."""
+    code = 1
+    try:
+        yield
+        code = 0
+    finally:
+        front.progress.stop()
+        timeout_s = active.stop_timeout_s
+        notifier.stopping("stopping: finishing the commit under way, handing back what waits")
+        notifier.extend_timeout(timeout_s + 5)
+        log.info("stopping", timeout_s=timeout_s)
+        start_exit_timer(timeout_s, code)
+        front.gate.give_up()
+        front.api.stopping()
+
+
+# What runs.
+
+
+def _start(memory: Memory) -> None:
+    """Sets everything going, the sources last but for the scheduler."""
+    memory.pipeline.start()
+    memory.extraction_queue.start(memory.pipeline.commit_extractions)
+    for source in memory.sources:
+        source.start()
+    memory.scheduler.start()
+
+
+def _run_beside(stack: AsyncExitStack, work: Coroutine[object, object, None]) -> None:
+    """Runs `work` until the daemon stops."""
+    stack.callback(asyncio.create_task(work).cancel)
+
+
+def _probes(queries: QueryService, config: Config, send: Send, pause_s: float) -> list[ProbeCheck]:
+    """The socket and the query threads. Threads that wait for a server's embeddings prove nothing, so they are not probed."""
+    probes = [ProbeCheck("api", partial(send, HEALTH_REQUEST), pause_s)]
+    if not ENCODERS[config.encoder.backend].needs_server:
+        probes.append(ProbeCheck("queries", queries.moves, pause_s))
+    return probes
+
+
+def _commit_step(committer: Committer, config: Config) -> object | None:
+    """What the commit thread works at; None while it rests, or waits for a server, which has a time limit of its own."""
+    step = committer.step
+    return None if step is not None and step[0] == "encode" and ENCODERS[config.encoder.backend].needs_server else step

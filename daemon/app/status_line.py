@@ -1,0 +1,39 @@
+"""One line on what the daemon is doing: `STATUS=`, which `systemctl status` shows."""
+
+from daemon.services.status import OpenMemory
+
+WELL = ("starting", "scanning", "watching", "joining", "following")
+"""States of a source that need nobody's attention; `polling` too, where it was asked for."""
+
+
+def status_line(memory: OpenMemory) -> str:
+    """What it does now, most pressing first, without content, as in the log. From counters: it is asked every few seconds."""
+    committer, extraction_queue = memory.pipeline.committer, memory.extraction_queue
+    waiting = len(memory.pipeline.intake)
+    parts = []
+    if committer.trouble is not None:
+        what = "cannot encode" if committer.trouble.encoder_away else "cannot commit"
+        parts.append(f"{what}, trying again: {committer.trouble.loggable[:200]}")
+    if waiting:
+        at = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
+        parts.append(f"indexing, {count(waiting, 'document')} pending{at}")
+    if len(extraction_queue):
+        why = f": {extraction_queue.outage.logged[:200]}" if extraction_queue.outage is not None else ""
+        verb = "waits" if len(extraction_queue) == 1 else "wait"
+        parts.append(f"{count(len(extraction_queue), 'passage')} {verb} for the model{why}")
+    for source in memory.sources:
+        status = source.status(0)
+        detail = getattr(status, "detail", None)
+        if status.state not in WELL and (status.state != "polling" or detail):
+            parts.append(
+                f"{status.kind} {status.name} is {status.state}" + (f" ({str(detail)[:100]})" if detail else "")
+            )
+    snapshot = memory.store.snapshot()
+    holds = f"{count(snapshot.living_passages, 'passage')}, following {count(len(memory.sources), 'source')}"
+    parts.append(f"{'' if parts else 'up to date '}at commit {snapshot.commit}: {holds}")
+    return "; ".join(parts)
+
+
+def count(number: int, thing: str) -> str:
+    """`1 passage`, `2 passages`."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -1,0 +1,157 @@
+"""The kinds of value a setting can have beyond TOML's own: paths, durations, sizes, lists, addresses.
+
+Each validator raises `ValueError` with the end of a sentence that says what is allowed; `problems` puts file, key and
+value in front of it.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pathspec import GitIgnoreSpec
+from pydantic import BeforeValidator, Field, ValidationInfo
+
+from daemon.config_types.paths import expand
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?b)", re.IGNORECASE)
+_BYTES = {"b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4}
+_BYTES |= {"kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4}
+_LONGEST_S = 100 * 365 * 86400.0
+_LARGEST = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a value is read against: the directory that relative paths start from, and the environment."""
+
+    base: Path = field(default_factory=Path.cwd)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+
+def context_of(info: ValidationInfo) -> Context:
+    return info.context if isinstance(info.context, Context) else Context()
+
+
+def _path(value: Any, info: ValidationInfo) -> Any:
+    if not isinstance(value, str | Path):
+        raise ValueError('a path in quotes, such as "/srv/notes" or "~/notes"')
+    context = context_of(info)
+    return expand(str(value), context.base, context.environ)
+
+
+def _seconds(value: Any) -> float:
+    allowed = 'a time such as "15m", "1h30m", "2d", or a number of seconds, up to 100 years'
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(allowed)
+    if isinstance(value, str):
+        text = value.strip().lower()
+        parts = _PART.findall(text)
+        if not parts or _PART.sub("", text).strip():
+            raise ValueError(allowed)
+        value = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    if not 0 <= value <= _LONGEST_S:
+        raise ValueError(allowed)
+    return float(value)
+
+
+def _interval(value: Any) -> float:
+    allowed = 'a time of at least one second such as "30s", "15m" or "1h", a number of seconds, or "off"'
+    if value == "off":
+        return 0.0
+    try:
+        seconds = _seconds(value)
+    except ValueError:
+        raise ValueError(allowed) from None
+    if 0 < seconds < 1:
+        raise ValueError(allowed)
+    return seconds
+
+
+def _size(value: Any) -> int:
+    allowed = 'a size such as "64 MiB" or "500 kB", or a whole number of bytes'
+    if isinstance(value, str):
+        match = _SIZE.fullmatch(value.strip())
+        if match is None:
+            raise ValueError(allowed)
+        number = float(match[1]) * _BYTES[match[2].lower()]
+    elif isinstance(value, int) and not isinstance(value, bool):
+        number = value
+    else:
+        raise ValueError(allowed)
+    if not 1 <= number <= _LARGEST:
+        raise ValueError(allowed)
+    return int(number)
+
+
+def _or_none(value: Any) -> Any:
+    return None if value == "" else value
+
+
+def _names(value: Any) -> Any:
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",")]
+    allowed = 'a list of names in quotes, such as ["one", "two"]'
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError(allowed)
+    if any(not isinstance(name, str) or not name.strip() for name in value):
+        raise ValueError(allowed)
+    return tuple(value)
+
+
+def _globs(value: Any) -> Any:
+    allowed = 'a list of patterns as in a .gitignore file, such as ["*.md", "reports/**"]'
+    if not isinstance(value, list | tuple):
+        raise ValueError(allowed)
+    for glob in value:
+        if not isinstance(glob, str) or not glob.strip() or "\0" in glob:
+            raise ValueError(allowed)
+        try:
+            GitIgnoreSpec.from_lines([glob])
+        except ValueError:
+            raise ValueError(f'{allowed}; "{glob}" is no pattern') from None
+    return tuple(value)
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration as it would be written: 5400.0 gives "90m". Reading it back gives the same number."""
+    for unit in ("d", "h", "m"):
+        if seconds and seconds % _SECONDS[unit] == 0:
+            return f"{int(seconds / _SECONDS[unit])}{unit}"
+    return f"{seconds:.15g}s" if "e" not in f"{seconds:.15g}" else f"{seconds:.9f}s"
+
+
+def size_text(size: int) -> str:
+    """A size as it would be written: 33554432 gives "32 MiB". Reading it back gives the same number."""
+    for unit in ("GiB", "MiB", "KiB"):
+        if size % _BYTES[unit.lower()] == 0:
+            return f"{size // _BYTES[unit.lower()]} {unit}"
+    return f"{size} B"
+
+
+AnyPath = Annotated[Path, BeforeValidator(_path)]
+"""A path, absolute once read: `~` and `$VAR` expanded, relative ones taken from the configuration file's directory."""
+
+Duration = Annotated[float, BeforeValidator(_seconds)]
+"""Seconds."""
+
+Interval = Annotated[float, BeforeValidator(_interval)]
+"""Seconds between two runs; 0 is "off"."""
+
+Size = Annotated[int, BeforeValidator(_size)]
+"""Bytes."""
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
+Globs = Annotated[tuple[str, ...], BeforeValidator(_globs)]
+OptionalText = Annotated[str | None, BeforeValidator(_or_none)]
+"""Text, `None` when empty: an empty string switches an optional setting off."""
+
+OptionalPath = Annotated[AnyPath | None, BeforeValidator(_or_none)]
+Seconds = Annotated[float, Field(gt=0, le=86400)]
+"""A time limit in seconds, written as a plain number because its key ends in `_s`."""
+
+Count = Annotated[int, Field(ge=1, le=1_000_000)]

@@ -1,0 +1,1 @@
+"""Changes that are ready: gathered into batches, completed, committed, reported."""

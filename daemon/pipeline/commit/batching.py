@@ -1,0 +1,111 @@
+"""From changes to one batch: which documents a task replaces, moves and removes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+from consumers.types import FileMoved, FileRemoved
+from daemon.pipeline.store_documents import unchanged
+from daemon.pipeline.work import Change, ExtractionsFound, RemoveDocument, container_uri
+from store.store import Store
+from store.types import Batch, Document, Extraction, PassageText
+
+
+class DocumentsByFile:
+    """The documents in each file, in memory because a URI prefix cannot be looked up in the store."""
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        self._uris: dict[str, set[str]] = {}
+        for document in documents:
+            self.add(document.uri)
+
+    def __iter__(self) -> Iterator[str]:
+        """The files that have documents, and the documents that are no file's."""
+        return iter(self._uris)
+
+    def add(self, uri: str) -> None:
+        self._uris.setdefault(container_uri(uri), set()).add(uri)
+
+    def discard(self, uri: str) -> None:
+        key = container_uri(uri)
+        uris = self._uris.get(key)
+        if uris is not None:
+            uris.discard(uri)
+            if not uris:
+                del self._uris[key]
+
+    def update(self, batch: Batch) -> None:
+        """What a commit has added and removed."""
+        for document in batch.documents:
+            self.add(document.uri)
+        for uri in batch.removed:
+            self.discard(uri)
+
+    def of(self, key: str) -> set[str]:
+        """URIs of the documents in the file, or of the document, `key`."""
+        return self._uris.get(key, set())
+
+
+def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequence[Change]) -> Batch:
+    """One batch from changes that touch different keys."""
+    documents: list[Document] = []
+    removed: list[str] = []
+    texts: dict[str, PassageText] = {}
+    extractions: dict[str, Extraction] = {}
+    positions: dict[str, Any] = {}
+    for change in changes:
+        if isinstance(change, ExtractionsFound):
+            extractions.update(change.extractions)
+            continue
+        work = change.work
+        if isinstance(work.task, FileMoved):
+            moved = _renamed_documents(store, documents_by_file, work.task)
+            documents += moved
+            removed += sorted(documents_by_file.of(work.task.old_uri))
+            positions[work.task.old_uri] = None
+        elif isinstance(work.task, FileRemoved | RemoveDocument):
+            removed += sorted(_removed_uris(documents_by_file, work.task.uri))
+        for document in change.documents:
+            if not unchanged(store.document(document.uri), document):
+                documents.append(document)
+            work.seen.add(document.uri)
+        gone = documents_by_file.of(work.key) - work.seen
+        if gone and change.final and not isinstance(work.task, FileRemoved | RemoveDocument):
+            removed += sorted(gone - {document.uri for document in documents})
+        texts.update(change.texts)
+        extractions.update(change.extractions)
+        positions.update(change.positions)
+    return Batch(
+        tuple(documents), tuple(removed), tuple(texts.values()), tuple(extractions.values()), positions=positions
+    )
+
+
+def _removed_uris(documents_by_file: DocumentsByFile, uri: str) -> set[str]:
+    """A file's URI means all its documents, a line's only that one."""
+    return {uri} if container_uri(uri) != uri else documents_by_file.of(uri)
+
+
+def _renamed_documents(store: Store, documents_by_file: DocumentsByFile, task: FileMoved) -> list[Document]:
+    """The file's documents under their new URIs: the same passages, nothing extracted or encoded again."""
+    out = []
+    for uri in sorted(documents_by_file.of(task.old_uri)):
+        document = store.document(uri)
+        if document is None:
+            continue
+        title = document.title
+        if title == file_stem(task.old_uri):
+            title = file_stem(task.uri)
+        out.append(replace(document, uri=task.uri + uri[len(task.old_uri) :], title=title, source=task.source))
+    return out
+
+
+def file_stem(uri: str) -> str:
+    """A file's name without its ending: the title of a document that has none in its text."""
+    return PurePosixPath(unquote(uri.split("#", 1)[0])).stem
+
+
+def file_ending(uri: str) -> str:
+    """What a file's name says about its format."""
+    return PurePosixPath(unquote(uri)).suffix.lower()

@@ -1,0 +1,44 @@
+"""Says what a commit changed: one event, one count and one log line for each document, and for the commit itself."""
+
+from collections.abc import Callable
+
+import structlog
+
+from consumers.failures import FailureCode
+from daemon.observe.metrics import DOCUMENTS, FAILURES
+from store.store import CommitResult
+from store.types import Batch, State
+
+log = structlog.get_logger()
+
+Publish = Callable[..., None]
+"""Sends an event to those who watch (`daemon.api.event_hub.EventHub.publish`)."""
+
+
+def report_documents(batch: Batch, commit: int, publish: Publish) -> None:
+    for document in batch.documents:
+        DOCUMENTS.labels(document.state.value).inc()
+        if document.state is not State.INDEXED:
+            reason = document.code or FailureCode.OTHER
+            FAILURES.labels(document.state.value, reason).inc()
+            if document.state is State.FAILED:
+                log.warning("document_failed", uri=document.uri, commit=commit, reason=reason)
+            else:
+                log.info("document_skipped", uri=document.uri, commit=commit, reason=reason)
+        publish(document.state.value, document.uri, commit=commit, error=document.error)
+    for uri in batch.removed:
+        DOCUMENTS.labels(State.REMOVED.value).inc()
+        publish(State.REMOVED.value, uri, commit=commit)
+
+
+def report_commit(batch: Batch, committed: CommitResult, took_ms: float, publish: Publish) -> None:
+    publish("commit", None, commit=committed.seq, documents=len(batch.documents), removed=len(batch.removed))
+    log.info(
+        "committed",
+        commit=committed.seq,
+        documents=len(batch.documents),
+        removed=len(batch.removed),
+        passages=committed.born,
+        forgotten=committed.died,
+        took_ms=round(took_ms, 1),
+    )

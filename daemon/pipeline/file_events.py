@@ -1,0 +1,91 @@
+"""What followed folders say of their files, as work; and what they are told once it is committed."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from consumers.types import FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
+from daemon.pipeline.commit.batching import DocumentsByFile, file_ending
+from daemon.pipeline.commit.commit_queue import CommitQueue
+from daemon.pipeline.intake import Intake
+from daemon.pipeline.work import Change, DocumentChange
+from store.store import Store
+from store.types import Batch, State
+
+PositionCommitted = Callable[[str, Fingerprint | None], None]
+"""Called with a file's URI and its position in the store, None where the store has none."""
+
+
+class FileEvents:
+    """`emit` and `touched` are called in a folder's own thread, all else on the event loop."""
+
+    def __init__(self, store: Store, documents_by_file: DocumentsByFile, intake: Intake, commits: CommitQueue) -> None:
+        self._store = store
+        self._documents_by_file = documents_by_file
+        self._intake = intake
+        self._commits = commits
+        self._loop = asyncio.get_running_loop()
+        self._listeners: dict[str, PositionCommitted] = {}
+        self._touched: dict[str, Any] = {}
+        """Positions of files whose content is as it was, which wait for a commit to go along with."""
+        self._in_batch: dict[str, Any] = {}
+        """Those of them that the batch under way takes along."""
+
+    def listen(self, source: str, committed: PositionCommitted) -> None:
+        """`committed` is called for each file of `source` whose position is committed."""
+        self._listeners[source] = committed
+
+    def emit(self, event: FileEvent) -> None:
+        """Takes an event."""
+        self._loop.call_soon_threadsafe(self.take, event)
+
+    def touched(self, uri: str, fingerprint: Fingerprint) -> None:
+        """A file has another mtime and the same content: nothing to read, its position goes along with the next commit."""
+        self._loop.call_soon_threadsafe(self.touch, uri, fingerprint)
+
+    def touch(self, uri: str, fingerprint: Fingerprint) -> None:
+        self._touched[uri] = fingerprint.to_json()
+
+    def take(self, event: FileEvent) -> None:
+        if not isinstance(event, FileMoved):
+            self._intake.put(event.uri, event, event.source)
+        elif self._is_plain_move(event):
+            work = self._intake.put(event.uri, event, event.source)
+            if self._intake.take(work) is not None:
+                # Nothing has to be read, and a new file under the old name must come after it.
+                self._commits.put_now(DocumentChange(work, positions={event.uri: event.fingerprint.to_json()}))
+        else:
+            # It is read under the new name; passages that are known are not extracted again all the same.
+            self._intake.put(event.old_uri, FileRemoved(event.old_uri, event.source), event.source)
+            changed = FileChanged(event.uri, event.path, event.source, event.fingerprint)
+            self._intake.put(event.uri, changed, event.source)
+
+    def _is_plain_move(self, event: FileMoved) -> bool:
+        """Whether the file's documents are what reading it under its new name would give, and nothing comes between."""
+        documents = [self._store.document(uri) for uri in self._documents_by_file.of(event.old_uri)]
+        return (
+            not self._intake.busy(event.old_uri)
+            and not self._intake.busy(event.uri)
+            and bool(documents)
+            and all(document is not None and document.state is State.INDEXED for document in documents)
+            and file_ending(event.old_uri) == file_ending(event.uri)
+        )
+
+    def batch_positions(self) -> dict[str, Any]:
+        """The positions of touched files for the batch that is being made.
+
+        None of a file that is to be read again: with that position, its earlier document would count as the new content's.
+        """
+        self._in_batch = {uri: position for uri, position in self._touched.items() if not self._intake.busy(uri)}
+        return self._in_batch
+
+    def committed(self, changes: Sequence[Change], batch: Batch) -> None:
+        """A batch is committed. Not when it is made: it may be made several times before."""
+        for uri, position in batch.positions.items():
+            # A position that came since stays; one of a file that was read or removed has been overtaken.
+            if self._in_batch.get(uri) is not position or self._touched.get(uri) is position:
+                self._touched.pop(uri, None)
+        for change in changes:
+            if isinstance(change, DocumentChange) and (listener := self._listeners.get(change.work.source)):
+                for uri, position in change.positions.items():
+                    listener(uri, Fingerprint.from_json(position) if position else None)

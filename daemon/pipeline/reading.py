@@ -1,0 +1,76 @@
+"""Takes work from the intake, reads it, extracts what can be extracted at once, and hands the changes to the committer."""
+
+from collections.abc import Callable
+
+import structlog
+
+from consumers.failures import FailureCode
+from daemon.observe.metrics import timed
+from daemon.pipeline.commit.commit_queue import CommitQueue
+from daemon.pipeline.document_reader import DocumentReader, failed_change
+from daemon.pipeline.extraction.extractors import PassageExtractor
+from daemon.pipeline.intake import Intake
+from daemon.pipeline.work import DocumentChange, Work
+from daemon.workers.pool import WorkerFailed
+from store.store import Store
+from store.types import Batch, Extraction
+
+log = structlog.get_logger()
+
+
+class ReadingLoop:
+    """`run` may run several times at once: work for one key is taken by one of them at a time."""
+
+    def __init__(
+        self,
+        store: Store,
+        intake: Intake,
+        reader: DocumentReader,
+        extractor: PassageExtractor,
+        commits: CommitQueue,
+        finish: Callable[[Work], None],
+    ) -> None:
+        """`finish` is called with work that is not worth doing any more."""
+        self._store = store
+        self._intake = intake
+        self._reader = reader
+        self._extractor = extractor
+        self._commits = commits
+        self._finish = finish
+
+    async def run(self) -> None:
+        """Reads until cancelled."""
+        while True:
+            work = self._intake.take()
+            if work is None:
+                await self._intake.changed()
+                continue
+            try:
+                await self._read(work)
+            except Exception as error:  # whatever one document does to its parser or to us, the others go on
+                log.error("reading_failed", uri=work.key, error=error, exc_info=not isinstance(error, WorkerFailed))
+                if isinstance(error, WorkerFailed):
+                    failed = failed_change(work, str(error), error.code)
+                else:
+                    failed = failed_change(work, f"internal error: {error!r}; see the log", FailureCode.INTERNAL)
+                await self._commits.put(failed)
+
+    async def _read(self, work: Work) -> None:
+        async for change in self._reader.read(work):
+            if self._intake.is_superseded(work) and not work.seen:
+                log.debug("superseded", uri=work.key)
+                self._intake.hand_over(work)
+                self._finish(work)
+                return
+            if change.texts:
+                change.extractions = await self._extract(change)
+            await self._commits.put(change)
+
+    async def _extract(self, change: DocumentChange) -> dict[str, Extraction]:
+        unread = self._store.unextracted(
+            Batch(documents=tuple(change.documents), passages=tuple(change.texts.values()))
+        )
+        if not unread:
+            return {}
+        with timed("extract"):
+            return {found.passage: found for found in await self._extractor.extract(unread)}

@@ -1,0 +1,75 @@
+"""What in a phrase is a number, a date, a version or the number of a section: two phrases that differ in nothing else are no
+synonyms, however near their vectors are.
+
+An encoder puts "debian 7" beside "debian 12" and one date beside another, for it hardly tells numbers apart. The rules here are
+functions of the texts alone.
+"""
+
+import re
+
+_MONTHS = (
+    "january february march april may june july august september october november december jan feb mar apr jun jul "
+    "aug sep sept oct nov dec januar jänner februar märz mai juni juli oktober dezember janvier février mars avril "
+    "juin juillet août septembre octobre novembre décembre enero febrero marzo abril mayo junio julio agosto "
+    "septiembre octubre noviembre diciembre gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre "
+    "janeiro fevereiro março maio junho julho setembro outubro dezembro januari februari maart mei augustus"
+)
+_DAYS = "monday tuesday wednesday thursday friday saturday sunday"
+_WORDS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion first second third fourth "
+    "fifth sixth seventh eighth ninth tenth eleventh twelfth"
+)
+_LABEL_WORDS = (
+    "a an the of in on at by from to until since and or before after about around early mid late century centuries "
+    "year years month months day days am pm utc gmt bc ad bce ce version versions release releases ver rev revision "
+    "section sections chapter chapters part parts page pages step steps table tables figure figures fig example line "
+    "lines item note no number numbers level appendix volume vol issue"
+)
+"""Words that say of a number which kind it is, or join two, and name nothing by themselves."""
+_CALENDAR = frozenset((_MONTHS + " " + _DAYS).split())
+_SPELT = frozenset(_WORDS.split())
+_LABELS = frozenset(_LABEL_WORDS.split())
+_DIGITS = re.compile(r"\d+")
+_NUMBER = re.compile(r"[vr]?\d+(?:st|nd|rd|th|er|rc|beta|alpha|[a-z])?\d*|(?:\d+[年月日号號])+")
+_ROMAN = re.compile(r"(?=[ivx])x{0,3}(?:ix|iv|v?i{0,3})")
+_PLACE = "#"
+"""Stands for a number. No phrase holds it: marks are not part of phrases."""
+
+
+def is_number(phrase: str) -> bool:
+    """Whether a normalised phrase is a number, a date, a version or the number of a section, and nothing else: "28 december
+    2015", "version 2 5", "1990s", "section 4 2", "march"."""
+    words = phrase.split()
+    said = [word for word in words if word not in _LABELS]
+    if not said or not all(_is_numeral(word) or word in _CALENDAR for word in said):
+        return False
+    # "part i" is one; "may i" never comes, and "x" by itself is a letter.
+    return len(words) > 1 or not _ROMAN.fullmatch(phrase)
+
+
+def without_numbers(phrase: str) -> str:
+    """The normalised phrase with one mark for each number or date in it: equal for phrases that differ in these alone.
+
+    "debian 7" and "debian 12" give one text, "debian" another; "ext3" and "ext4" one, "world war i" and "world war ii" one.
+    """
+    if phrase.isalpha():
+        return phrase
+    words: list[str] = []
+    for i, word in enumerate(phrase.split()):
+        dated = word in _CALENDAR and _beside_digits(phrase, word)
+        if dated or (_is_numeral(word) and (i > 0 or not _ROMAN.fullmatch(word))):
+            if words[-1:] != [_PLACE]:
+                words.append(_PLACE)
+        else:
+            words.append(_DIGITS.sub(_PLACE, word))
+    return " ".join(words)
+
+
+def _is_numeral(word: str) -> bool:
+    return bool(_NUMBER.fullmatch(word) or _ROMAN.fullmatch(word)) or word in _SPELT
+
+
+def _beside_digits(phrase: str, word: str) -> bool:
+    """Whether a month's name is part of a date and not of a title ("march of the penguins 2"): a number stands next to it."""
+    return bool(re.search(rf"\d\S* (?:of )?{word}\b|\b{word} \d", phrase))

@@ -1,0 +1,285 @@
+"""One document that cannot be committed costs itself alone."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from daemon.pipeline.commit import committer as committing
+from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
+from daemon.pipeline.commit.committer import Committer
+from daemon.pipeline.commit.trouble import MAX_SAME_ERRORS
+from daemon.pipeline.work import AddedDocument, DocumentChange, ExtractionsFound, Work
+from memory.encoder import make_encoder
+from memory.encoder.errors import EncoderRefused, EncoderServerDown
+from store.errors import IncompleteBatch
+from store.passage_id import passage_id
+from store.store import Store
+from store.types import Document, Extraction, ExtractionState, ExtractionStatus, PassageRef, PassageText, State
+
+
+class NothingFound:
+    name = "none"
+
+    async def extract(self, passages):
+        return []
+
+
+class Poisoned:
+    """An encoder that fails on every batch with this word in it, in the same way each time."""
+
+    def __init__(self, encoder, word, kind=RuntimeError):
+        self.identity = encoder.identity
+        self.encoder, self.word, self.kind = encoder, word, kind
+
+    def encode(self, texts):
+        if any(self.word in text for text in texts):
+            raise self.kind(f"cannot encode {self.word}")
+        return self.encoder.encode(texts)
+
+    def encode_roughly(self, texts):
+        return self.encode(texts)
+
+
+@pytest.fixture
+def hurried(monkeypatch):
+    monkeypatch.setattr(committing, "RETRY_PAUSE_S", 0.001)
+
+
+def committed_all(store, encoder, outcomes):
+    """Commits the outcomes, and returns what was logged meanwhile."""
+
+    async def scenario():
+        documents_by_file, finished = DocumentsByFile([]), []
+        committer = Committer(
+            store,
+            encoder,
+            NothingFound(),
+            lambda found: make_batch(store, documents_by_file, found),
+            lambda found, *_: finished.extend(each for each in found if isinstance(each, DocumentChange)),
+        )
+        extractions = [each for each in outcomes if isinstance(each, ExtractionsFound)]
+        for each in extractions:
+            each.committed = asyncio.get_running_loop().create_future()
+        for each in outcomes:
+            committer.queue.put_now(each)
+        running = asyncio.create_task(committer.run())
+        async with asyncio.timeout(60):
+            while len(finished) < len(outcomes) - len(extractions) or not all(
+                each.committed.done() for each in extractions
+            ):
+                assert not running.done(), running.exception()
+                await asyncio.sleep(0.01)
+        running.cancel()
+        assert committer.trouble is None
+
+    with capture_logs() as logged:
+        asyncio.run(scenario())
+    return [entry for entry in logged if entry["event"] != "committed"]
+
+
+def outcome(number, broken=False):
+    """Reading's result for one document; a broken one refers to a passage whose text is not there."""
+    work = Work(f"added:{number}", AddedDocument(f"added:{number}", "{}"), number, "added")
+    text = PassageText(passage_id("T", f"text {number}"), "T", f"text {number}")
+    document = Document(work.key, "added", passages=(PassageRef(text.id),))
+    return DocumentChange(work, [document], {} if broken else {text.id: text})
+
+
+def test_a_document_that_spoils_its_batch_fails_alone_and_the_others_are_committed(tmp_path):
+    async def scenario():
+        encoder = make_encoder("hash", "", 64, "cpu")
+        finished = []
+        with Store(tmp_path, encoder.identity) as store:
+            documents_by_file = DocumentsByFile([])
+            committer = Committer(
+                store,
+                encoder,
+                NothingFound(),
+                lambda outcomes: replace(make_batch(store, documents_by_file, outcomes)),
+                lambda outcomes, *_: finished.extend(outcome.work.key for outcome in outcomes),
+            )
+            for number in range(6):
+                committer.queue.put_now(outcome(number, broken=number == 3))
+            running = asyncio.create_task(committer.run())
+            async with asyncio.timeout(60):
+                while len(finished) < 6:
+                    assert not running.done(), running.exception()
+                    await asyncio.sleep(0.01)
+            running.cancel()
+            return {document.uri: document for document in store.documents()}
+
+    documents = asyncio.run(scenario())
+    assert [uri for uri, document in documents.items() if document.state is State.FAILED] == ["added:3"]
+    assert "internal error" in documents["added:3"].error
+    assert sum(document.state is State.INDEXED for document in documents.values()) == 5
+
+
+def living(snapshot):
+    return sorted(snapshot.passage(int(row)).text for row in np.flatnonzero(snapshot.passage_alive))
+
+
+class PurgingMeanwhile:
+    """An encoder that lets a purge of everything dead come while it works."""
+
+    def __init__(self, store, encoder):
+        self.identity = encoder.identity
+        self.store, self.encoder, self.purged = store, encoder, 0
+
+    def encode(self, texts):
+        return self.encoder.encode(texts)
+
+    def encode_roughly(self, texts):
+        self.purged += self.store.purge(timedelta(0))
+        return self.encoder.encode_roughly(texts)
+
+
+def test_a_purge_while_a_batch_is_completed_costs_no_document_its_passages(tmp_path):
+    def documents(number, *texts):
+        passages = [PassageText(passage_id("T", text), "T", text) for text in texts]
+        work = Work("added:a", AddedDocument("added:a", "{}"), number, "added")
+        document = Document("added:a", "added", passages=tuple(PassageRef(passage.id) for passage in passages))
+        return DocumentChange(work, [document], {passage.id: passage for passage in passages})
+
+    async def scenario():
+        encoder = make_encoder("hash", "", 64, "cpu")
+        with Store(tmp_path, encoder.identity) as store:
+            documents_by_file, finished = DocumentsByFile([]), []
+            purging = PurgingMeanwhile(store, encoder)
+            committer = Committer(
+                store,
+                purging,
+                NothingFound(),
+                lambda outcomes: make_batch(store, documents_by_file, outcomes),
+                lambda outcomes, *_: finished.extend(outcomes),
+            )
+            running = asyncio.create_task(committer.run())
+            # The third brings back a text of the first, dead by then, beside a new one that has to be encoded.
+            for number, texts in enumerate((("one",), ("two",), ("one", "three"))):
+                committer.queue.put_now(documents(number, *texts))
+                async with asyncio.timeout(60):
+                    while len(finished) <= number:
+                        assert not running.done(), running.exception()
+                        await asyncio.sleep(0.01)
+            running.cancel()
+            assert purging.purged > 0
+            return store.document("added:a"), living(store.snapshot())
+
+    document, texts = asyncio.run(scenario())
+    assert document.state is State.INDEXED, document.error
+    assert texts == ["one", "three"]
+
+
+def test_a_disk_that_refuses_first_does_not_hide_a_document_that_never_completes(tmp_path, monkeypatch):
+    """It fails alone after its tries, however often the disk had refused before."""
+
+    async def scenario():
+        monkeypatch.setattr(committing, "RETRY_PAUSE_S", 0.001)
+        encoder = make_encoder("hash", "", 64, "cpu")
+        with Store(tmp_path, encoder.identity) as store:
+            real, refusals = store.commit, [OSError("no space left")] * (committing.MAX_COMPLETIONS + 1)
+
+            def commit(batch):
+                if refusals:
+                    raise refusals.pop()
+                if batch.passages:
+                    raise IncompleteBatch("it came without its vector")
+                return real(batch)
+
+            monkeypatch.setattr(store, "commit", commit)
+            documents_by_file, finished = DocumentsByFile([]), []
+            committer = Committer(
+                store,
+                encoder,
+                NothingFound(),
+                lambda outcomes: make_batch(store, documents_by_file, outcomes),
+                lambda outcomes, *_: finished.extend(outcomes),
+            )
+            committer.queue.put_now(outcome(1))
+            running = asyncio.create_task(committer.run())
+            async with asyncio.timeout(60):
+                while not finished:
+                    assert not running.done(), running.exception()
+                    await asyncio.sleep(0.01)
+            running.cancel()
+            return store.document("added:1")
+
+    document = asyncio.run(scenario())
+    assert document.state is State.FAILED
+    assert "without its vector" in document.error
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, RecursionError, EncoderRefused])
+def test_a_document_that_is_never_encoded_fails_alone_and_its_neighbours_are_indexed(tmp_path, hurried, kind):
+    encoder = make_encoder("hash", "", 64, "cpu")
+    with Store(tmp_path, encoder.identity) as store:
+        logged = committed_all(store, Poisoned(encoder, "text 3", kind), [outcome(number) for number in range(6)])
+        documents = {document.uri: document for document in store.documents()}
+    assert [uri for uri, document in documents.items() if document.state is State.FAILED] == ["added:3"]
+    assert documents["added:3"].next_try is not None
+    assert sum(document.state is State.INDEXED for document in documents.values()) == 5
+    # The same error ten times, in the batch and alone, is logged once before each is taken apart.
+    assert [entry["event"] for entry in logged] == ["commit_failed", "batch_split", "document_spoils_commit"]
+
+
+FULL = "lance error: LanceError(IO): No space left on device (os error 28), structural.rs:258:9"
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError(FULL), OSError(28, "No space left on device"), EncoderServerDown("gone")]
+)
+def test_what_the_disk_or_a_server_refuses_is_waited_for_however_long_and_no_document_fails(
+    tmp_path, hurried, monkeypatch, error
+):
+    encoder = make_encoder("hash", "", 64, "cpu")
+    with Store(tmp_path, encoder.identity) as store:
+        real, refusals = store.commit, [error] * (4 * MAX_SAME_ERRORS)
+
+        def commit(batch):
+            if refusals:
+                raise refusals.pop()
+            return real(batch)
+
+        monkeypatch.setattr(store, "commit", commit)
+        logged = committed_all(store, encoder, [outcome(number) for number in range(6)])
+        assert [document.state for document in store.documents()] == [State.INDEXED] * 6
+    away = isinstance(error, EncoderServerDown)
+    assert [entry["event"] for entry in logged] == ["encoder_away" if away else "commit_failed"]
+    assert logged[0]["error"] is error
+
+
+def test_where_not_even_a_failure_can_be_written_it_is_waited_too(tmp_path, hurried, monkeypatch):
+    """A fault of the store that nobody knows: the daemon goes on trying, and does not end."""
+    encoder = make_encoder("hash", "", 64, "cpu")
+    with Store(tmp_path, encoder.identity) as store:
+        real, refusals = store.commit, [RuntimeError("of a kind that nobody knows")] * (6 * MAX_SAME_ERRORS)
+
+        def commit(batch):
+            if refusals:
+                raise refusals.pop()
+            return real(batch)
+
+        monkeypatch.setattr(store, "commit", commit)
+        committed_all(store, encoder, [outcome(number) for number in range(6)])
+        states = [document.state for document in store.documents()]
+    assert (states.count(State.FAILED), states.count(State.INDEXED)) == (1, 5)
+
+
+def test_an_extraction_that_is_never_encoded_costs_its_passage_alone(tmp_path, hurried):
+    encoder = make_encoder("hash", "", 64, "cpu")
+    with Store(tmp_path, encoder.identity) as store:
+        committed_all(store, encoder, [outcome(number) for number in range(3)])
+        ids = [passage_id("T", f"text {number}") for number in range(3)]
+        found = {id: Extraction(id, "model", triples=((f"phrase {n}", "is", "known"),)) for n, id in enumerate(ids)}
+        learned = ExtractionsFound(found)
+        logged = committed_all(store, Poisoned(encoder, "phrase 1"), [learned])
+        for id in (ids[0], ids[2]):
+            assert store.extraction_state(id) == ExtractionState("model")
+        failure = store.extraction_state(ids[1])
+        assert (failure.status, failure.attempts) == (ExtractionStatus.FAILED, 1)
+        assert "phrase 1" in failure.error
+        assert [document.state for document in store.documents()] == [State.INDEXED] * 3
+    assert [entry.get("passage") for entry in logged if entry["event"] == "passage_spoils_commit"] == [ids[1]]

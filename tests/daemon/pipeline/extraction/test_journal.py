@@ -1,0 +1,193 @@
+"""The extraction journal: what cannot be written down is used all the same, and extraction goes on."""
+
+import asyncio
+import errno
+import os
+import resource
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from daemon.pipeline.extraction.journal import REWRITE_PAUSE_S, ExtractionJournal
+from daemon.pipeline.extraction.queue import ExtractionQueue
+from memory.batch_encoding import with_vectors
+from memory.encoder.hashing import HashEncoder
+from memory.openie.llm.extractor import NamedEntities
+from store.passage_id import passage_id
+from store.store import Store
+from store.types import Batch, Document, Extraction, PassageRef, PassageText
+
+NAME = "llm/m/1"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@contextmanager
+def no_file_can_be_opened() -> Iterator[None]:
+    """EMFILE, as the system itself says it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def fill_the_disk(journal: ExtractionJournal) -> None:
+    """Whatever is written from now on meets ENOSPC, as the system's own full device says it."""
+    assert journal._out is not None
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, journal._out.fileno())
+    os.close(full)
+
+
+def written(file: Path) -> ExtractionJournal:
+    """What another life would find. Of a copy, since whoever opens a journal takes it over."""
+    return ExtractionJournal(Path(shutil.copy(file, file.with_suffix(".copy"))), NAME)
+
+
+def extraction(passage: str) -> Extraction:
+    return Extraction(passage, NAME, ("ada",), (("ada", "built", "it"),), 10, 5)
+
+
+def test_an_answer_that_cannot_be_written_down_is_kept_and_written_when_there_is_room(tmp_path, clock):
+    file = tmp_path / "openie.jsonl"
+    journal = ExtractionJournal(file, NAME, clock)
+    journal.found(extraction("a"))
+    fill_the_disk(journal)
+    with capture_logs() as logged:
+        journal.found(extraction("b"))
+        journal.found_entities("c", NamedEntities(("Ada",)))
+        journal.found(extraction("d"))
+    assert [(line["event"], line["error"].errno) for line in logged] == [("journal_not_written", errno.ENOSPC)]
+    assert list(journal.extractions) == ["a", "b", "d"]
+    assert list(written(file).extractions) == ["a"]
+    clock.now += REWRITE_PAUSE_S
+    journal.found(extraction("e"))
+    again = written(file)
+    assert list(again.extractions) == ["a", "b", "d", "e"]
+    assert again.entities("c") == NamedEntities(("Ada",))
+    journal.found(extraction("f"))
+    assert "f" in written(file).extractions
+    assert len(logged) == 1
+
+
+def test_what_could_not_be_written_is_written_at_the_end(tmp_path, clock):
+    file = tmp_path / "openie.jsonl"
+    journal = ExtractionJournal(file, NAME, clock)
+    fill_the_disk(journal)
+    journal.found(extraction("a"))
+    journal.close()
+    assert list(written(file).extractions) == ["a"]
+
+
+def test_a_journal_that_cannot_be_made_smaller_goes_on_as_it_is(tmp_path, clock):
+    file = tmp_path / "openie.jsonl"
+    journal = ExtractionJournal(file, NAME, clock)
+    journal.found(extraction("a"))
+    with capture_logs() as logged, no_file_can_be_opened():
+        journal.committed(["a"])
+        journal.found(extraction("b"))
+    assert [(line["event"], line["error"].errno) for line in logged] == [("journal_not_written", errno.EMFILE)]
+    assert list(written(file).extractions) == ["a", "b"]
+
+
+def test_a_start_without_a_journal_that_can_be_written_uses_what_the_journal_holds_and_leaves_it_as_it_is(
+    tmp_path, clock
+):
+    file = tmp_path / "openie.jsonl"
+    journal = ExtractionJournal(file, NAME)
+    journal.found(extraction("a"))
+    journal.close()
+    with file.open("a") as out:
+        out.write('{"half a li')
+    blocked = file.with_suffix(".part")
+    blocked.mkdir()
+    journal = ExtractionJournal(file, NAME, clock)
+    journal.found(extraction("b"))
+    blocked.rmdir()
+    assert list(journal.extractions) == ["a", "b"]
+    assert file.read_text().endswith('{"half a li')
+    clock.now += REWRITE_PAUSE_S
+    journal.found(extraction("c"))
+    assert list(written(file).extractions) == ["a", "b", "c"]
+
+
+def a_store(folder: Path, texts: list[str]) -> Store:
+    """With a document for each text, whose passages nobody has read."""
+    encoder = HashEncoder(64)
+    store = Store(folder, encoder.identity)
+    passages = tuple(PassageText(passage_id("", text), "", text) for text in texts)
+    documents = tuple(Document(f"added:{n}", "added", passages=(PassageRef(p.id),)) for n, p in enumerate(passages))
+    store.commit(with_vectors(store, encoder, Batch(documents=documents, passages=passages)))
+    return store
+
+
+def test_what_is_found_is_committed_while_the_journal_cannot_be_written(tmp_path):
+    texts = [f"Ada Kerr built light number {n}." for n in range(6)]
+
+    async def read(passage: PassageText) -> Extraction:
+        return extraction(passage.id)
+
+    async def run(store: Store) -> dict[str, str]:
+        async def commit_extractions(found):
+            await asyncio.to_thread(
+                lambda: store.commit(with_vectors(store, HashEncoder(64), Batch(extractions=tuple(found.values()))))
+            )
+
+        (tmp_path / "journal").mkdir()
+        journal = ExtractionJournal(tmp_path / "journal" / "openie.jsonl", NAME)
+        extraction_queue = ExtractionQueue(store, NAME, read, journal, 2)
+        shutil.rmtree(tmp_path / "journal")
+        ids = [passage_id("", text) for text in texts]
+        extraction_queue.start(commit_extractions)
+        async with asyncio.timeout(60):
+            await extraction_queue.drained()
+            extraction_queue.enqueue(ids)
+            await extraction_queue.drained()
+        assert extraction_queue.failures() == {}
+        assert extraction_queue.alive()
+        await extraction_queue.stop()
+        return {id: store.extraction_state(id).extractor for id in ids}
+
+    with a_store(tmp_path / "store", texts) as store:
+        assert set(asyncio.run(run(store)).values()) == {NAME}
+
+
+def test_a_part_that_ends_by_itself_is_told_of_and_seen(tmp_path):
+    async def run(store: Store) -> list[tuple[str, str, str]]:
+        async def commit_extractions(_found):
+            raise RuntimeError("a fault of ours")
+
+        async def read(passage: PassageText) -> Extraction:
+            return extraction(passage.id)
+
+        extraction_queue = ExtractionQueue(store, NAME, read, ExtractionJournal(tmp_path / "openie.jsonl", NAME), 2)
+        assert extraction_queue.alive()
+        extraction_queue.start(commit_extractions)
+        assert extraction_queue.alive()
+        with capture_logs() as logged:
+            async with asyncio.timeout(60):
+                while extraction_queue.alive():
+                    await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
+        await extraction_queue.stop()
+        return [(line["event"], line["task"], str(line["exc_info"])) for line in logged]
+
+    with a_store(tmp_path / "store", ["Ada Kerr built it."]) as store:
+        assert asyncio.run(run(store)) == [("extraction_ended", "extractions", "a fault of ours")]

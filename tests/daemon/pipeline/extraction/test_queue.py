@@ -1,0 +1,137 @@
+"""The line of passages that wait for the model: what a commit costs it, and what becomes of passages that go and come back."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.pipeline.extraction import failures
+from daemon.pipeline.extraction.failures import PassageFailure
+from daemon.pipeline.extraction.journal import ExtractionJournal
+from daemon.pipeline.extraction.queue import ExtractionQueue
+from memory.batch_encoding import with_vectors
+from memory.encoder.hashing import HashEncoder
+from memory.openie.llm.extractor import NamedEntities
+from store.passage_id import passage_id
+from store.store import Store
+from store.types import Batch, Document, Extraction, ExtractionStatus, PassageRef, PassageText
+
+NAME = "llm/m/1"
+ENCODER = HashEncoder(64)
+GONE = PassageFailure(4, "the model refuses it", None)
+READ = {"extractor": NAME}
+READ_BY_STAND_IN = {"extractor": "rules", "status": ExtractionStatus.STAND_IN}
+FAILED = {"extractor": NAME, "status": ExtractionStatus.FAILED, "attempts": GONE.attempts, "error": GONE.reason}
+
+Commit = Callable[..., list[str]]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "store", ENCODER.identity) as opened:
+        yield opened
+
+
+@pytest.fixture
+def commit(store: Store) -> Commit:
+    """`commit("a", "b", without=("c",))`: documents of one passage each; returns the passages' ids."""
+
+    def run(*texts: str, without: tuple[str, ...] = (), read: dict[str, Any] | None = None) -> list[str]:
+        passages = tuple(PassageText(passage_id("", text), "", text) for text in texts)
+        documents = tuple(
+            Document(f"added:{text}", "added", passages=(PassageRef(passage.id),))
+            for text, passage in zip(texts, passages, strict=True)
+        )
+        found = () if read is None else tuple(Extraction(passage.id, **read) for passage in passages)
+        batch = Batch(documents, tuple(f"added:{text}" for text in without), passages, found)
+        store.commit(with_vectors(store, ENCODER, batch))
+        return [passage.id for passage in passages]
+
+    return run
+
+
+@pytest.fixture
+def extraction_queue(store: Store, tmp_path: Path) -> ExtractionQueue:
+    async def nobody(*_: object) -> None:
+        raise AssertionError("nothing runs")
+
+    return ExtractionQueue(store, NAME, nobody, ExtractionJournal(tmp_path / "openie.jsonl", NAME), 1)
+
+
+def test_a_commit_costs_the_line_what_it_made_known_and_not_what_was_announced_before(
+    store: Store, commit: Commit, extraction_queue: ExtractionQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    documents_with_passage = store.documents_with_passage
+    monkeypatch.setattr(store, "documents_with_passage", lambda id: looked.append(id) or documents_with_passage(id))
+    extraction_queue.announce(passage_id("", f"never committed {n}") for n in range(1000))
+    extraction_queue.committed([])
+    looked.clear()
+    ids = commit("Ada Kerr built it.")
+    extraction_queue.announce(ids)
+    extraction_queue.committed(ids)
+    assert looked == ids
+    assert extraction_queue.unfinished() == ids
+
+
+def test_a_passage_that_was_announced_before_another_commit_is_read_after_its_own(
+    commit: Commit, extraction_queue: ExtractionQueue
+) -> None:
+    early = passage_id("", "Ada Kerr built it.")
+    extraction_queue.announce([early])  # while its document is read, the rules stand in
+    extraction_queue.committed(commit("Another."))
+    assert early not in extraction_queue.unfinished()
+    extraction_queue.committed(commit("Ada Kerr built it.", read=READ_BY_STAND_IN))
+    assert early in extraction_queue.unfinished()
+
+
+def test_a_passage_that_comes_back_before_the_model_read_it_is_read(
+    commit: Commit, extraction_queue: ExtractionQueue
+) -> None:
+    ids = commit("Ada Kerr built it.", read=READ_BY_STAND_IN)
+    extraction_queue.committed([])
+    commit(without=("Ada Kerr built it.",))
+    extraction_queue.committed([])
+    assert extraction_queue.unfinished() == []
+    commit("Ada Kerr built it.")
+    extraction_queue.committed(ids)
+    assert extraction_queue.unfinished() == ids
+
+
+def test_what_is_read_or_brought_its_triples_is_not_read_again(
+    commit: Commit, extraction_queue: ExtractionQueue
+) -> None:
+    extraction_queue.committed(commit("Ada Kerr built it.", read=READ))
+    extraction_queue.committed(commit("Others gave its triples."))
+    assert extraction_queue.unfinished() == []
+
+
+def test_failures_are_those_of_documents_that_are_there_and_come_back_with_them(
+    commit: Commit, extraction_queue: ExtractionQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failures, "SWEEP_FAILURES", 2)
+    ids = commit("First.", "Second.", read=FAILED)
+    extraction_queue.committed(ids)
+    assert extraction_queue.failures() == dict.fromkeys(ids, GONE)
+    extraction_queue._journal.found_entities(ids[0], NamedEntities(("Ada",)))
+    commit(without=("First.",))
+    assert list(extraction_queue.failures()) == ids[1:]
+    monkeypatch.setattr(extraction_queue._failed, "_sweep_at", 2)
+    extraction_queue.committed([])
+    assert ids[0] not in extraction_queue._failed and ids[1] in extraction_queue._failed
+    assert extraction_queue._journal.entities(ids[0]) is None
+    commit("First.")
+    extraction_queue.committed(ids[:1])
+    assert extraction_queue.failures() == dict.fromkeys(ids, GONE)
+
+
+def test_a_failure_that_is_not_committed_yet_is_not_lost_where_the_passage_is_asked_for(
+    commit: Commit, extraction_queue: ExtractionQueue
+) -> None:
+    ids = commit("Ada Kerr built it.", read=READ_BY_STAND_IN)
+    extraction_queue._fail(ids[0], GONE.attempts, GONE.reason)
+    extraction_queue.announce(ids)
+    extraction_queue.committed(ids)
+    assert extraction_queue.enqueue(ids) == 0
+    assert extraction_queue.failures() == {ids[0]: GONE}
