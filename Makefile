@@ -46,7 +46,7 @@ lint: install-test
 
 # What one runs before each commit: under a minute. tests/process_guard.py holds that these tests start nothing.
 check: lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m 'not (process or daemon or broker or browser or systemd)'
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m 'not (slow or process or daemon or broker or browser or systemd)'
 
 test: install-test lint
 # Three processes on two cores: much of the suite waits for daemons.

@@ -94,10 +94,12 @@ def test_the_extra_s_pins_hold_all_that_hippod_needs() -> None:
     assert needed - set(audit.pins(audit.VLLM_PINS)) == set()
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_declared() -> None:
     assert list(audit.undeclared()) == []
 
 
+@pytest.mark.slow
 def test_an_import_that_came_with_something_else_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     declared = audit.direct()
     monkeypatch.setattr(audit, "direct", lambda: declared | {"starlette": "test", "pytest": "vllm"} | {"pillow": "x"})

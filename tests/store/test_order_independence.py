@@ -181,9 +181,9 @@ def fold_often(monkeypatch):
     monkeypatch.setattr(store.lance.tables.Tables, "sync", lambda tables, names: None)
 
 
-TestMemory = MemoryMachine.TestCase
+TestMemory = pytest.mark.slow(MemoryMachine.TestCase)
 TestMemory.settings = settings(
-    max_examples=int(os.environ.get("HIPPOD_EXAMPLES", "500")),
+    max_examples=int(os.environ.get("HIPPOD_EXAMPLES", "250")),
     stateful_step_count=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -147,6 +147,7 @@ def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
     assert store.horizon == looked
 
 
+@pytest.mark.slow
 def test_the_log_does_not_grow_for_ever(tmp_path):
     """A year of commits is no year's rows to read at the next start; where the sources stand is known all the same."""
     with open_store(tmp_path) as store:

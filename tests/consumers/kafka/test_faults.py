@@ -16,7 +16,11 @@ from tests.consumers.kafka.message_stream import Stream, publish
 from tests.consumers.kafka.refusing_broker import Refusing
 from tests.e2e.real_hippod import until
 
-pytestmark = pytest.mark.daemon
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.daemon,
+    pytest.mark.may_rerun("members of a group and lost brokers are told apart by timers of seconds"),
+]
 
 KILLS = 5
 MESSAGES = 1_200
@@ -30,7 +34,6 @@ def cluster():
         yield cluster
 
 
-@pytest.mark.broker
 def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_there_twice(cluster, tmp_path):
     topic, letters = cluster.topic(PARTITIONS), cluster.topic(2)
     stream = Stream()
@@ -59,7 +62,6 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_there_twice(cluster
         assert f'hippod_kafka_lag{{partition="0",topic="{topic}"}}' in daemon.http.get("/metrics").text
 
 
-@pytest.mark.broker
 def test_a_dead_letter_that_was_sent_before_the_crash_is_not_sent_again(cluster, tmp_path):
     topic, letters = cluster.topic(1), cluster.topic(1)
     cluster.send(topic, "{broken")
@@ -78,7 +80,6 @@ def test_a_dead_letter_that_was_sent_before_the_crash_is_not_sent_again(cluster,
         assert positions(daemon) == {0: 2}
 
 
-@pytest.mark.broker
 def test_work_that_takes_longer_than_a_poll_may_costs_no_membership(cluster, tmp_path):
     topic = cluster.topic(2)
     limits = {"max_poll_interval_ms": 6000, "session_timeout_ms": 6000}
@@ -106,7 +107,6 @@ def test_work_that_takes_longer_than_a_poll_may_costs_no_membership(cluster, tmp
         assert not source(daemon)["paused"]
 
 
-@pytest.mark.broker
 @pytest.mark.skipif("HIPPOD_TEST_KAFKA" in os.environ, reason="real brokers are not the test's to stop")
 def test_a_broker_that_goes_and_comes_back_is_followed_again(cluster, tmp_path):
     topic, letters = cluster.topic(2), cluster.topic(1)
@@ -132,7 +132,6 @@ def test_a_broker_that_goes_and_comes_back_is_followed_again(cluster, tmp_path):
         assert daemon.ctl_json("status")["sources"][0]["lag"] == 0
 
 
-@pytest.mark.broker
 @pytest.mark.skipif("HIPPOD_TEST_KAFKA" in os.environ, reason="real brokers are not the test's to stop")
 def test_brokers_that_are_away_at_the_start_are_waited_for(cluster, tmp_path):
     topic = cluster.topic(1)
@@ -151,7 +150,6 @@ def test_brokers_that_are_away_at_the_start_are_waited_for(cluster, tmp_path):
         assert source(daemon)["rebalances"] == 1
 
 
-@pytest.mark.broker
 def test_a_topic_that_is_not_there_is_named_and_followed_when_it_comes(cluster, tmp_path):
     there, later = cluster.topic(1), "hippod-later-" + os.urandom(4).hex()
     if not cluster.real:  # mock brokers make every topic that somebody asks for, unless they are told otherwise
@@ -173,7 +171,6 @@ def test_a_topic_that_is_not_there_is_named_and_followed_when_it_comes(cluster, 
         until(lambda: source(daemon)["state"] == "following", "status says so")
 
 
-@pytest.mark.broker
 def test_a_topic_made_anew_is_read_from_its_beginning(cluster, tmp_path):
     topic = cluster.topic(1)
     for number in range(20):
@@ -196,7 +193,6 @@ def test_a_topic_made_anew_is_read_from_its_beginning(cluster, tmp_path):
         until(lambda: positions(daemon) == {0: 5}, "the new place is the store's")
 
 
-@pytest.mark.broker
 @pytest.mark.skipif("HIPPOD_TEST_KAFKA" in os.environ, reason="real leaders are not the test's to change")
 def test_a_partition_whose_leader_changes_is_followed_on(tmp_path):
     with Cluster(3) as cluster:

@@ -10,7 +10,11 @@ from tests.consumers.kafka.cluster import Cluster, dead
 from tests.consumers.kafka.following import article, built_at_once, error_of, following, positions, shown, source
 from tests.e2e.real_hippod import hippod, until, write_config
 
-pytestmark = pytest.mark.daemon
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.daemon,
+    pytest.mark.may_rerun("members of a group and lost brokers are told apart by timers of seconds"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +23,6 @@ def cluster():
         yield cluster
 
 
-@pytest.mark.broker
 def test_messages_become_documents_are_replaced_and_removed(cluster, tmp_path):
     topic, notes = cluster.topic(), cluster.topic(1)
     for number in range(6):

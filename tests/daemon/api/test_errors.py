@@ -185,6 +185,7 @@ def test_an_export_that_fails_at_once_is_a_problem(api: Served) -> None:
         api.memory.export_chunks = 2
 
 
+@pytest.mark.slow
 def test_an_export_that_fails_later_is_seen_to_be_cut_short(api: Served) -> None:
     api.memory.export_chunks = 1
     try:

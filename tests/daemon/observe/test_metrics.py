@@ -16,6 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.e2e.real_hippod import Daemon, until
 from tests.memory.llm.model_server import Call, ModelServer, Status, Text, obedient
 
+pytestmark = pytest.mark.daemon
+
 ROOT = Path(__file__).parents[3]
 GRAFANA = ROOT / "examples" / "grafana"
 CANARY = "Zirkonvogel"
@@ -101,7 +103,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Scra
             print(f"--- logged:\n{daemon.log_text()[-6000:]}")
 
 
-@pytest.mark.daemon
 def test_every_stage_has_a_histogram_of_what_it_took(run: tuple[Daemon, Scraped]) -> None:
     found = run[1]
     for stage in ("parse", "split", "extract", "encode", "commit"):
@@ -300,7 +301,6 @@ def test_the_readme_lists_every_metric_of_ours(run: tuple[Daemon, Scraped]) -> N
     assert sorted(listed - there) == []
 
 
-@pytest.mark.daemon
 def test_a_scrape_before_the_memory_is_open_is_answered(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path).launch()
     try:

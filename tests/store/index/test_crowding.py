@@ -99,6 +99,7 @@ def edges(memory):
     return {(line["source"], line["target"]): line["weight"] for line in lines if line.get("type") == "synonym"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("through_bands", [False, True])
 @settings(max_examples=6, deadline=None, phases=(Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32 - 1))
@@ -171,6 +172,7 @@ SEARCH_MB = 300
 """What the search for synonyms may take at most beside the store, whatever the vectors are (docs/architecture.md)."""
 
 
+@pytest.mark.process
 @pytest.mark.timeout(900)
 def test_fifty_thousand_hostile_vectors_take_no_more_memory_than_any_others(tmp_path):
     peaks = {}
