@@ -72,7 +72,7 @@ class QueryContext:
 
     @cached_property
     def passages_compared(self) -> NDArray[np.bool_]:
-        """Mask of the passages that take part, shape (n_passages,): the living ones; by cosine, those that the encoder knows."""
+        """Mask of the passages that take part, shape (n_passages,): the living, and by cosine only those the encoder knows."""
         snapshot = self.snapshot
         known = snapshot.passage_vectors.known
         return snapshot.passage_alive if self.passages_by_words or known.all() else snapshot.passage_alive & known
