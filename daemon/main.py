@@ -82,7 +82,7 @@ def show_findings(file: Path | None) -> int:
 
 def restore_backup(backup: Path, folder: Path) -> int:
     """Puts a backup in the store's place; returns the exit code."""
-    from store.maintenance.backup import restore
+    from store.backup import restore
 
     try:
         made, aside = restore(backup, folder)

@@ -14,7 +14,7 @@ from daemon.contract.finding import ASK_ROOT, Finding
 from daemon.doctor.permissions import bytes_below, closed
 from daemon.runtime.limits import OPEN_FILES_RECOMMENDED
 from memory.encoder.registry import BACKENDS as ENCODERS
-from store.log.store_lock import holder
+from store.log.store_lock import lock_owner
 
 OLDEST_PYTHON = (3, 11)
 GIB = 1 << 30
@@ -76,7 +76,7 @@ def memory(config: Config) -> Iterator[Finding]:
 
 def open_files(config: Config) -> Iterator[Finding]:
     """How many files the running hippod may open, or one started from here would."""
-    pid = holder(config.store.path)
+    pid = lock_owner(config.store.path)
     hard = _open_files_limit(pid) if pid is not None else None
     if hard is None:
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

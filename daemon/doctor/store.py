@@ -15,11 +15,12 @@ from daemon.doctor.clock import clock
 from daemon.doctor.permissions import closed, nearest
 from daemon.sources.file_systems import MOUNTS, NETWORK_FILE_SYSTEMS, file_system
 from memory.encoder import identity_before_loading
-from store.checkpoint.checkpoint import PREFIX, Saved, Unusable, newest
+from store.checkpoint.files import PREFIX, CheckpointUnusable, newest
+from store.checkpoint.reader import SavedCheckpoint
 from store.lance.import_shim import lancedb
 from store.lance.schema import FORMAT
-from store.log.plan import SynonymRule
-from store.log.store_lock import holder
+from store.log.store_lock import lock_owner
+from store.types import SynonymRule
 
 OLD_SNAPSHOT_COMMITS = 2000
 """That a start applies after the snapshot: seconds."""
@@ -51,7 +52,7 @@ def writable(folder: Path) -> Finding:
     if not os.access(place, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
         owner, user = place.stat().st_uid, os.geteuid()
         said = f"{place} (owned by uid {owner}) cannot be written by this user"
-        pid = holder(folder)
+        pid = lock_owner(folder)
         if pid is not None and owner != user:  # somebody writes it: the running hippod, and this is another user
             return Finding("store directory", "warn", f"{said}; process {pid} has it open", ASK_ROOT)
         if owner == user:
@@ -79,7 +80,7 @@ def _foreign_entries(folder: Path) -> list[str]:
 
 def lock(folder: Path) -> Finding:
     """Held by a living process, or free: the kernel releases a lock when its process ends, however it does."""
-    pid = holder(folder)
+    pid = lock_owner(folder)
     if pid is not None:
         try:
             confined = Path(f"/proc/{pid}/attr/current").read_text().strip("\0\n ")
@@ -116,11 +117,11 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
     if clock_finding.status != "ok":
         yield clock_finding
     yield Finding("store", "ok", f"{folder}: commit {seq} of {when}, format {facts['format']}")
-    yield made_with(config, facts)
+    yield encoder_of_store(config, facts)
     yield snapshot(config, folder, seq, facts["dim"])
 
 
-def made_with(config: Config, facts: dict[str, Any]) -> Finding:
+def encoder_of_store(config: Config, facts: dict[str, Any]) -> Finding:
     said = f"{facts['encoder']} ({facts['dim']} dimensions)"
     wanted = identity_before_loading(config.encoder.backend, config.encoder.model)
     name, dim = (wanted.name, wanted.dim) if wanted is not None else (config.encoder.model, facts["dim"])
@@ -141,8 +142,8 @@ def snapshot(config: Config, folder: Path, seq: int, dim: int) -> Finding:
         )
         return Finding("snapshot", status, "none yet", hint)  # type: ignore[arg-type]
     try:
-        Saved(place, dim, SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max))
-    except Unusable as error:
+        SavedCheckpoint(place, dim, SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max))
+    except CheckpointUnusable as error:
         hint = f"nothing is lost: the next start is slow and writes a new one; remove {place} if it stays"
         return Finding("snapshot", "warn", str(error), hint)
     behind = seq - int(place.name[len(PREFIX) :])

@@ -123,9 +123,11 @@ class DocumentService:
 
     def _retry_passages(self, wanted: set[str] | None) -> int:
         """Returns of how many documents."""
-        users = self._store.users
-        retried = self._extraction_queue.retry(lambda id, _due: wanted is None or not wanted.isdisjoint(users(id)))
-        return len({uri for id in retried for uri in users(id)})
+        documents_of = self._store.documents_with_passage
+        retried = self._extraction_queue.retry(
+            lambda id, _due: wanted is None or not wanted.isdisjoint(documents_of(id))
+        )
+        return len({uri for id in retried for uri in documents_of(id)})
 
     def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
         """Tries the failed documents that are `wanted` again, on the event loop; returns how many.

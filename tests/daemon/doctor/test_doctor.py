@@ -34,7 +34,7 @@ from daemon.sources.kafka.kind import KAFKA
 from memory.encoder.hashing import DEFAULT_DIM, HASH_ENCODER_NAME
 from memory.encoder.registry import BACKENDS as ENCODERS
 from store.log import commits
-from store.log.store_lock import StoreLock, holder
+from store.log.store_lock import StoreLock, lock_owner
 from store.store import Store
 from store.types import EncoderIdentity
 from tests.e2e.real_hippod import NO_PRIVILEGE, clean_environment, write_config
@@ -72,7 +72,7 @@ def bad(found: Iterator[Finding], name: str, *said: str, status: str = "fail") -
 def make(folder: Path, identity: EncoderIdentity = HASH, *, saved: bool = False) -> None:
     with Store(folder, identity) as opened:
         if saved:
-            assert opened.save()
+            assert opened.write_checkpoint()
 
 
 # The document formats.
@@ -141,9 +141,9 @@ def test_a_lock_names_its_holder_and_one_that_is_left_is_none(configured: Config
     make(folder)
     assert "last held by process" in named(store(configured()), "lock").detail
     with Store(folder, HASH):
-        assert holder(folder) == os.getpid()
+        assert lock_owner(folder) == os.getpid()
         assert f"held by process {os.getpid()}" in named(store(configured()), "lock").detail
-    assert holder(folder) is None
+    assert lock_owner(folder) is None
 
 
 def test_entries_of_another_user_in_the_store(configured: Configured, tmp_path: Path) -> None:
