@@ -20,7 +20,7 @@ from memory.llm.limiter import Limiter
 from memory.openie.registry import BACKENDS, WORKER_BACKENDS, BulkBackend, BulkExtractor, ServerBackend, WorkerBackend
 from memory.retrieval.recognition import ModelFilter
 from memory.types import Encoder
-from store.log.encoder_identity import encoder_of_store
+from store.log.log_summary import encoder_of_store
 from store.store import Store
 from store.types import Extraction, PassageText
 
