@@ -13,7 +13,7 @@ from daemon.config import Config
 from daemon.contract.finding import ASK_ROOT, Finding
 from daemon.doctor.permissions import bytes_below, closed
 from daemon.runtime.limits import OPEN_FILES_RECOMMENDED
-from memory.encoder.registry import BACKENDS as ENCODERS
+from memory.encoder.registry import ENCODER_BACKENDS
 from store.lance.layout import table_folder
 from store.log.store_lock import lock_owner
 
@@ -58,7 +58,7 @@ def packages(_config: Config) -> Iterator[Finding]:
 
 def memory(config: Config) -> Iterator[Finding]:
     """Whether the store and the model fit, with what else runs here."""
-    needed = ENCODERS[config.encoder.backend].memory_bytes
+    needed = ENCODER_BACKENDS[config.encoder.backend].memory_bytes
     tables = ("passages", "phrases", "triples")
     stored = sum(bytes_below(table_folder(config.store.path, name), ".lance") for name in tables)
     needed += int(stored * MEMORY_PER_STORE_BYTE)

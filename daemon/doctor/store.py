@@ -114,11 +114,11 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
     if clock_finding.status != "ok":
         yield clock_finding
     yield Finding("store", "ok", f"{folder}: commit {log.commit} of {when}, format {log.format}")
-    yield made_with(config, log.encoder)
+    yield encoder_of_store(config, log.encoder)
     yield snapshot(config, folder, log.commit, log.encoder.dim)
 
 
-def made_with(config: Config, encoder: EncoderIdentity) -> Finding:
+def encoder_of_store(config: Config, encoder: EncoderIdentity) -> Finding:
     said = f"{encoder.name} ({encoder.dim} dimensions)"
     wanted = identity_before_loading(config.encoder.backend, config.encoder.model)
     name, dim = (wanted.name, wanted.dim) if wanted is not None else (config.encoder.model, encoder.dim)
