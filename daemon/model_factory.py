@@ -26,7 +26,7 @@ from memory.openie.registry import (
 )
 from memory.retrieval.recognition import ModelFilter
 from memory.types import Encoder
-from store.log.encoder_identity import encoder_of_store
+from store.log.log_summary import encoder_of_store
 from store.store import Store
 from store.types import Extraction, PassageText
 
