@@ -16,6 +16,8 @@ from memory.encoder.hashing import HashEncoder
 from tests.cli.sample_answers import LIST, STATUS
 from tests.cli.scripted_daemon import Here, Scripted, Shell, problem
 
+pytestmark = pytest.mark.daemon
+
 
 def by_name(ended: object) -> dict[str, dict[str, str]]:
     return {check["name"]: check for check in ended.json["checks"]}  # type: ignore[attr-defined]
@@ -146,7 +148,6 @@ def test_a_socket_that_nobody_listens_on_is_told(here: Here, scripted: Scripted)
     assert "start hippod" in check["hint"]
 
 
-@pytest.mark.process
 def test_what_hippod_finds_is_among_the_checks(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
     """One that the configuration's check finds, then one that only hippod's own look finds; both by the real hippod."""
     scripted.answers["GET /v1/status"] = STATUS | {"failed": 0, "sources": STATUS["sources"][:1]}
@@ -176,7 +177,6 @@ def test_a_configuration_that_hippod_refuses_is_a_mistake_of_use(tmp_path: Path)
     assert [each.status for each in inspections.inspection(None, str(tmp_path / "absent"))] == ["fail"]
 
 
-@pytest.mark.process
 def test_an_inspection_that_hangs_or_says_nonsense_is_one_failed_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

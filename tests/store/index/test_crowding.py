@@ -216,6 +216,8 @@ print((_status("VmHWM") - before) >> 10)
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "heard"), [("cone", "unheard"), ("groups", "heard"), ("cones", "heard")])
 def test_a_search_in_which_thousands_are_near_holds_a_piece_at_a_time(kind, heard):
     """At worst: among the sets of which as many are near as can be without being crowded, where every phrase hears of every

@@ -107,3 +107,10 @@ def test_a_store_of_an_earlier_release_loses_such_edges_as_it_is_opened(tmp_path
         commit = memory.snapshot().commit
     with open_store(tmp_path) as memory:
         assert memory.snapshot().commit == commit
+
+
+@pytest.mark.parametrize(
+    ("phrase", "linkable"), [("", False), ("us", False), ("a b", False), ("usa", True), ("1 2 3", False)]
+)
+def test_only_phrases_of_more_than_two_letters_or_digits_may_have_synonyms(phrase: str, linkable: bool) -> None:
+    assert store.index.synonyms.linkable(phrase) is linkable
