@@ -49,6 +49,8 @@ def main(file: Path | None, check: bool, look: bool, source: Path | None) -> Non
     SIGINT stop it, SIGHUP reloads what can change while it runs. Exit codes: 0 clean stop, 2 bad configuration, 3 the store
     cannot be opened, 1 anything else.
     """
+    if look:
+        sys.exit(show_findings(file))
     try:
         config = load_config(file)
         if problems := unsupported(config):
@@ -57,9 +59,6 @@ def main(file: Path | None, check: bool, look: bool, source: Path | None) -> Non
         sys.exit(_refused(error, BAD_CONFIG))
     if check:
         click.echo(render(config))
-        return
-    if look:
-        show_findings(config)
         return
     if source is not None:
         sys.exit(bring_back(source, config.store.path))
@@ -71,17 +70,19 @@ def main(file: Path | None, check: bool, look: bool, source: Path | None) -> Non
     sys.exit(serve(config, file))
 
 
-def show_findings(config: Config) -> None:
-    """Prints what `daemon.doctor` finds, as one JSON document."""
+def show_findings(file: Path | None) -> int:
+    """Prints what `daemon.doctor` finds, as one JSON document; returns the exit code."""
     setup("error")
     from daemon.doctor import inspect
 
-    click.echo(json.dumps({"findings": [finding.to_json() for finding in inspect(config)]}))
+    findings = list(inspect(file))
+    click.echo(json.dumps({"findings": [finding.to_json() for finding in findings]}))
+    return BAD_CONFIG if any(each.name == "configuration" and each.status == "fail" for each in findings) else OK
 
 
 def bring_back(source: Path, folder: Path) -> int:
     """Puts a backup in the store's place; returns the exit code."""
-    from store.maintenance.backup import restore
+    from store.backup import restore
 
     try:
         made, aside = restore(source, folder)

@@ -20,7 +20,7 @@ from memory.llm.limiter import Limiter
 from memory.openie.registry import BACKENDS, WORKER_BACKENDS, BulkBackend, BulkExtractor, ServerBackend, WorkerBackend
 from memory.retrieval.recognition import ModelFilter
 from memory.types import Encoder
-from store.log.encoder_identity import made_with
+from store.log.encoder_identity import encoder_of_store
 from store.store import Store
 from store.types import Extraction, PassageText
 
@@ -157,7 +157,7 @@ def _embedding_server(config: Config) -> EmbeddingServer:
     key = model_key(llm)
     if key is not None:
         mask(key)
-    made = made_with(config.store.path)
+    made = encoder_of_store(config.store.path)
     known_dim = made.dim if made is not None and made.name == f"{encoder.backend}/{encoder.model}" else None
     return EmbeddingServer(
         base_url, key, llm.timeout_s, llm.max_retries, encoder.query_prefix, encoder.passage_prefix, known_dim

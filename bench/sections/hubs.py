@@ -92,7 +92,7 @@ def _fill(folder: Path, hubs: bool, count: int) -> None:
     for start in range(0, count, COMMIT_PASSAGES):
         made = [_document(number, hubs) for number in range(start, min(start + COMMIT_PASSAGES, count))]
         commit(store, encoder, [(document, text) for document, texts in made for text in texts])
-    store.save()
+    store.write_checkpoint()
     store.close()
 
 

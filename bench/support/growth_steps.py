@@ -46,7 +46,7 @@ def load(folder: str, size: str) -> dict[str, Any]:
     first_wall, last_wall = walls[tenth], walls[-1] - walls[-1 - tenth]
     snapshot = store.snapshot()
     began = time.perf_counter()
-    store.save()
+    store.write_checkpoint()
     found = {
         "phrases": snapshot.living_phrases,
         "triples": snapshot.living_triples,
@@ -117,7 +117,7 @@ def commits(count: str) -> dict[str, Any]:
             for start in range(0, int(count), batch):
                 part = passages[start : start + batch]
                 commit(store, encoder, [document(start + i, *passage) for i, passage in enumerate(part)])
-            store.save()
+            store.write_checkpoint()
             at_once.append(megabytes(folder))
             # Ten minutes later, as the schedule has it: `daemon.runtime.scheduler`.
             store.compact(64, timedelta(0))
@@ -131,7 +131,7 @@ def commits(count: str) -> dict[str, Any]:
                     store.snapshot(), encoder, passages[17 * i % int(count)][0], "hipporag2", 5, RetrievalSettings()
                 )
                 times.append((time.perf_counter() - began) * 1000)
-        held = stores[1].held
+        held = stores[1].longest_lock_s
         for store in stores:
             store.close()
     return {

@@ -25,7 +25,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     from bench.support.synthetic_documents import World, document
     from memory.retrieval.retrieve import retrieve
     from memory.retrieval.settings import RetrievalSettings
-    from store.index.synonym_recall import synonym_recall
+    from store.maintenance.synonym_recall import measure_recall
 
     # A bulk load leaves gigabytes to be written: who adds a passage in the next minute waits for the disk, not for hippod.
     os.sync()
@@ -33,7 +33,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     store, encoder = open_store(store_folder(folder))
     found: dict[str, Any] = {
         "opened_s": round(time.perf_counter() - began, 1),
-        "opened_from": store.started.split(" of")[0],
+        "opened_from": store.opened_from.split(" of")[0],
     }
     fresh = World(seed=1).passages(10**9)
     phrases = [store.snapshot().phrase(int(row)) for row in np.linspace(0, store.snapshot().n_phrases - 1, 2 * QUERIES)]
@@ -64,8 +64,8 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     jobs: dict[str, Callable[[], object]] = {
         "merge": lambda: store.compact(10**6),
         "fold": store.fold,
-        "snapshot": store.save,
-        "look back": lambda: store.at(first),
+        "snapshot": store.write_checkpoint,
+        "look back": lambda: store.snapshot_at(first),
         "rewrite": lambda: store.compact(2, timedelta(0)),
         "purge": lambda: store.purge(timedelta(0)),
     }
@@ -94,13 +94,15 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     found["added_a_second_during_upkeep"] = adding.a_second
     found["add_during_upkeep_ms_p50_p95_max"] = spread(adding.took, 50, 95, 100)
     found["query_during_upkeep_ms_p50_p95_max"] = spread(asked, 50, 95, 100)
-    found["longest_hold_ms_by_job"] = {name: round(1000 * held, 1) for name, held in sorted(store.held.items())}
-    recall = synonym_recall(store.snapshot(), store.rule, 500)
+    found["longest_hold_ms_by_job"] = {
+        name: round(1000 * held, 1) for name, held in sorted(store.longest_lock_s.items())
+    }
+    recall = measure_recall(store.snapshot(), store.rule, 500)
     found["synonym_recall"] = round(recall.share, 4)
     found["synonym_pairs_compared"] = recall.pairs
     trim_heap()
     found["rss_mb"] = resident_mb()
-    store.save()
+    store.write_checkpoint()
     store.close()
     return found
 

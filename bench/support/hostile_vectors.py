@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.log.plan import SynonymRule
 from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText
+from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
 
 DIM = 384
 SETS = ("anywhere", "equal", "cone", "groups", "cones")

@@ -11,7 +11,7 @@ from daemon.observe import metrics
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.runtime.scheduler import Scheduler
-from store.checkpoint.checkpoint import PREFIX, newest
+from store.checkpoint.files import PREFIX, newest
 from store.store import Store
 
 if TYPE_CHECKING:

@@ -29,6 +29,10 @@ class ConfigError(Exception):
         super().__init__("\n".join(self.problems))
 
 
+class NoConfigFile(ConfigError):
+    """There is none at the usual places."""
+
+
 def _one_line(text: str) -> str:
     """Without control characters and what no terminal can show: values and names come from outside."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
@@ -99,7 +103,7 @@ def _find(environ: Mapping[str, str]) -> Path:
         if _there(place, by):
             return place
     looked = ", ".join(str(place) for place, _ in places)
-    raise ConfigError(
+    raise NoConfigFile(
         [f"no configuration: $HIPPOD_CONFIG is not set and there is no {looked}; write one, or name one with --config"]
     )
 

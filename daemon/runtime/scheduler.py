@@ -159,14 +159,14 @@ def add_maintenance_jobs(
         if time.monotonic() - purged_at >= keep_versions_s / PURGES_PER_RETENTION:
             store.purge(timedelta(seconds=keep_versions_s))
             purged_at = time.monotonic()
-            if store.renew():
+            if store.rebuild_index():
                 log.info("memory_renewed")
         trim_heap()
         expire_sessions()
 
     def snapshot() -> None:
-        if store.save():
-            store.measure()
+        if store.write_checkpoint():
+            store.measure_synonym_recall()
 
     def rescan() -> None:
         for rescan_folder in rescans:

@@ -122,7 +122,7 @@ class DocumentService:
 
     def _retry_passages(self, wanted: set[str] | None) -> int:
         """Returns of how many documents."""
-        users = self._store.users
+        users = self._store.documents_with_passage
         again = self._extraction_queue.retry(lambda id, _due: wanted is None or not wanted.isdisjoint(users(id)))
         return len({uri for id in again for uri in users(id)})
 

@@ -55,7 +55,7 @@ class ExtractionService:
     async def _answer(self, requeued: int) -> ExtractionResponse:
         # First: where nothing runs any more, the costs are those of all that was read.
         running = self._running is not None and not self._running.done()
-        spent = await asyncio.to_thread(self._store.spent)
+        spent = await asyncio.to_thread(self._store.extraction_costs)
         costs = [
             ExtractionCost(extractor=name, passages=count, prompt_tokens=prompt, completion_tokens=completion)
             for name, (count, prompt, completion) in sorted(spent.items())
@@ -111,13 +111,13 @@ class ExtractionStates:
         self._failures = failures
 
     def pending(self) -> set[str]:
-        return {uri for id in self._open for uri in self._store.users(id)}
+        return {uri for id in self._open for uri in self._store.documents_with_passage(id)}
 
     def failed(self) -> dict[str, str]:
         """Why, by URI."""
         out: dict[str, list[str]] = {}
         for id, reason in self._failures.items():
-            for uri in self._store.users(id):
+            for uri in self._store.documents_with_passage(id):
                 out.setdefault(uri, []).append(reason)
         return {
             uri: f"{len(reasons)} of its passages could not be read by the model and are found without triples: {reasons[0]}"

@@ -63,14 +63,14 @@ def _passage(store: Store, snapshot: Snapshot, row: int, limit: int) -> ShowPass
     passage = snapshot.passage(row)
     phrases = _columns(snapshot.context, [row])
     triples = _columns(snapshot.incidence, [row])
-    uris = store.users(passage.id)
+    uris = store.documents_with_passage(passage.id)
     places = []
     given = False
     for uri in uris[:limit]:
         document = store.document(uri)
         if document is not None:
             refs = [ref for ref in document.passages if ref.passage == passage.id]
-            given = given or any(ref.given is not None for ref in refs)
+            given = given or any(ref.triples is not None for ref in refs)
             places.append(
                 PassageOccurrence(document=uri, title=document.title, location=dict(refs[0].location) if refs else {})
             )

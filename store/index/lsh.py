@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from store.index.arrays import Growing, Vectors
+from store.index.arrays import GrowableArray, Vectors
 from store.index.parallel import processors, threads
 
 WORDS = 12
@@ -142,8 +142,8 @@ class SketchIndex:
     """The sketches of all phrase rows. `extend` and `adopt` are the writer's, which is also the only one that searches."""
 
     def __init__(self) -> None:
-        self._sketches = Growing(np.uint64, WORDS)
-        self._heads = Growing(np.uint64), Growing(np.uint64)
+        self._sketches = GrowableArray(np.uint64, WORDS)
+        self._heads = GrowableArray(np.uint64), GrowableArray(np.uint64)
         """The first two words of each sketch again, each side by side: all that most of the tail is looked at for."""
         self._sorted = Sorted(0, None)
 
@@ -168,7 +168,10 @@ class SketchIndex:
 
     def load(self, sketches: Sketches) -> None:
         """Takes over saved sketches."""
-        self._sketches, self._heads = Growing(np.uint64, WORDS), (Growing(np.uint64), Growing(np.uint64))
+        self._sketches, self._heads = (
+            GrowableArray(np.uint64, WORDS),
+            (GrowableArray(np.uint64), GrowableArray(np.uint64)),
+        )
         self._take(sketches)
         self.adopt(sort(self.view()))
 

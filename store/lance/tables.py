@@ -21,34 +21,34 @@ import pyarrow as pa
 from store.lance.import_shim import lancedb
 from store.lance.schema import TABLES, schemas
 from store.lance.torn_writes import set_aside_newest, set_aside_torn
-from store.lance.vacuum import listing, pierced, prune
+from store.lance.vacuum import fragments_with_deletions, listing, prune
 
 FOREVER = timedelta(days=36_500)
 
-SYNCING = 16
+SYNC_THREADS = 16
 """Files that are flushed to disk at once."""
 
-MERGED_ROWS = 4096
+MERGED_FRAGMENT_ROWS = 4096
 """Rows up to which new fragments are merged into one: some 20 ms, for which a commit may have to wait."""
 
-BATCH = 8192
+READ_BATCH_ROWS = 8192
 """Rows that are read at a time where not all are wanted at once."""
 
 FRAGMENT_BITS = 32
 """A row's id is its fragment's number, then its place in that."""
 
-FAR = 2**31 - 1
+UNLIMITED_ROWS = 2**31 - 1
 """More rows than a table has: a search wants a limit."""
 
 MIB = 1 << 20
-INDEX_CACHE = MIB
-METADATA_CACHE = 4 * MIB
+INDEX_CACHE_BYTES = MIB
+METADATA_CACHE_BYTES = 4 * MIB
 """Bytes. Left to itself Lance keeps what it read of every version that ever was, 8 MiB for each hundred small commits, up to
 a gigabyte; what a commit needs of the last version is far less, and nothing here has a Lance index."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class SmallFragments:
     """The newest fragments of a table: the rows with ids from `first` to `last`, read before the `restored`th rollback."""
 
     name: str
@@ -61,15 +61,15 @@ class Tail:
 class Tables:
     """Opens or creates the tables of one store and appends to them, durably."""
 
-    def __init__(self, folder: Path, dim: int, mend: bool = True) -> None:
-        """`mend`: whether what a power loss left unfinished is set aside; not where another one has the tables open."""
+    def __init__(self, folder: Path, dim: int, repair: bool = True) -> None:
+        """`repair`: whether what a power loss left unfinished is set aside; not where another one has the tables open."""
         self.folder = folder
         self.dim = dim
         self._schemas = schemas(dim)
-        self._db = lancedb.connect(str(folder), session=lancedb.Session(INDEX_CACHE, METADATA_CACHE))
-        self.torn = [name for name in TABLES if mend and set_aside_torn(folder, name)]
+        self._db = lancedb.connect(str(folder), session=lancedb.Session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES))
+        self.torn = [name for name in TABLES if repair and set_aside_torn(folder, name)]
         """Tables whose newest version a power loss had left unfinished."""
-        if mend and (folder / "commits.lance").exists() and set_aside_newest(folder, "commits", self._read_log):
+        if repair and (folder / "commits.lance").exists() and set_aside_newest(folder, "commits", self._read_log):
             self.torn.append("commits")
         self._tables = {name: self._open(name) for name in TABLES}
         self._synced: dict[Path, set[str]] = {}
@@ -106,7 +106,7 @@ class Tables:
         """The version of every table but `commits` itself."""
         return {name: self.version(name) for name in TABLES if name != "commits"}
 
-    def bring_back(self, name: str, version: int, commit: int, next_row: int | None = None) -> None:
+    def roll_back(self, name: str, version: int, commit: int, next_row: int | None = None) -> None:
         """Brings the table back to `version`, that of `commit`, as a new version on top.
 
         Maintenance may have taken that version's files away. What came after it is then deleted by its commit or, where
@@ -135,7 +135,7 @@ class Tables:
             return table.to_arrow()
         if not table.count_rows():
             return self._nothing(name, columns)
-        return table.search().select(list(columns)).limit(FAR).to_arrow()
+        return table.search().select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
     def read_where(self, name: str, columns: Sequence[str] | None, condition: str) -> pa.Table:
         """The rows for which `condition` (SQL) holds; all columns where none are named."""
@@ -143,7 +143,7 @@ class Tables:
         wanted = list(columns or self._schemas[name].names)
         if not table.count_rows():
             return self._nothing(name, wanted)
-        return table.search().where(condition).select(wanted).limit(FAR).to_arrow()
+        return table.search().where(condition).select(wanted).limit(UNLIMITED_ROWS).to_arrow()
 
     def _nothing(self, name: str, columns: Sequence[str]) -> pa.Table:
         # A search costs milliseconds also where there is nothing to be found, and most small stores lack something.
@@ -152,16 +152,16 @@ class Tables:
     def batches(self, name: str, columns: Sequence[str], condition: str) -> Iterator[Any]:
         """The rows for which `condition` (SQL) holds as record batches, in no order: for what is too large to hold twice."""
         if self.rows(name):
-            yield from self._tables[name].search().where(condition).select(list(columns)).to_batches(BATCH)
+            yield from self._tables[name].search().where(condition).select(list(columns)).to_batches(READ_BATCH_ROWS)
 
     def read_with_ids(self, name: str, columns: Sequence[str]) -> pa.Table:
         """Some columns of the whole table and `_rowid`, by which `delete` names rows."""
         table = self._tables[name]
-        return table.search().with_row_id(True).select(list(columns)).limit(FAR).to_arrow()
+        return table.search().with_row_id(True).select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
     def read_by_id(self, name: str, columns: Sequence[str], ids: Sequence[int]) -> pa.Table:
         """Some columns of the rows with these ids, in no order."""
-        return self._tables[name].search().where(_among(ids)).select(list(columns)).limit(FAR).to_arrow()
+        return self._tables[name].search().where(_among(ids)).select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
     def delete(self, name: str, ids: Sequence[int]) -> None:
         """Deletes the rows with these ids, as of now: compaction gives rows other ids."""
@@ -179,7 +179,7 @@ class Tables:
         """The most fragments that any table has gained by appends since its last were merged."""
         return max(self._appended.values())
 
-    def tail(self, name: str) -> Tail | None:
+    def tail(self, name: str) -> SmallFragments | None:
         """The newest fragments of the table that are small enough to be merged, None where that is one or none.
 
         A row's id says in which fragment it lies. All before the last fragment that is large is settled: `_merged` says
@@ -192,20 +192,28 @@ class Tables:
         # The ids first, with one narrow column: at the first call they are those of the whole table.
         narrow = self._schemas[name].names[0]
         beyond = f"_rowid >= {self._merged[name]}"
-        ids = table.search().with_row_id(True).select([narrow]).where(beyond).limit(FAR).to_arrow()["_rowid"].to_numpy()
+        ids = (
+            table.search()
+            .with_row_id(True)
+            .select([narrow])
+            .where(beyond)
+            .limit(UNLIMITED_ROWS)
+            .to_arrow()["_rowid"]
+            .to_numpy()
+        )
         fragments, counts = np.unique(ids >> FRAGMENT_BITS, return_counts=True)
-        large = np.flatnonzero(counts >= MERGED_ROWS // 2)
+        large = np.flatnonzero(counts >= MERGED_FRAGMENT_ROWS // 2)
         if len(large):
             self._merged[name] = (int(fragments[large[-1]]) + 1) << FRAGMENT_BITS
             fragments, counts = fragments[large[-1] + 1 :], counts[large[-1] + 1 :]
-        few = int((np.cumsum(counts[::-1]) <= MERGED_ROWS).sum())
+        few = int((np.cumsum(counts[::-1]) <= MERGED_FRAGMENT_ROWS).sum())
         if few < 2:
             return None
         first, last = int(fragments[-few]) << FRAGMENT_BITS, int(ids.max())
-        rows = table.search().where(f"_rowid >= {first} AND _rowid <= {last}").limit(FAR).to_arrow()
-        return Tail(name, first, last, rows, self._restored)
+        rows = table.search().where(f"_rowid >= {first} AND _rowid <= {last}").limit(UNLIMITED_ROWS).to_arrow()
+        return SmallFragments(name, first, last, rows, self._restored)
 
-    def write_merged(self, tail: Tail) -> bool:
+    def write_merged(self, tail: SmallFragments) -> bool:
         """Writes the tail's rows as one fragment, so that the table holds them twice until `drop`; False where the table was
         brought back since the tail was read.
 
@@ -219,19 +227,19 @@ class Tables:
         self._tables[tail.name].add(rows.cast(self._schemas[tail.name]))
         return True
 
-    def drop(self, tail: Tail) -> None:
+    def drop(self, tail: SmallFragments) -> None:
         """Deletes the tail's rows where they stood."""
         self._tables[tail.name].delete(f"_rowid >= {tail.first} AND _rowid <= {tail.last}")
 
-    def pierced(self, name: str) -> list[int]:
+    def fragments_with_deletions(self, name: str) -> list[int]:
         """The fragments that still hold rows which were deleted."""
-        return pierced(self.folder / f"{name}.lance")
+        return fragments_with_deletions(self.folder / f"{name}.lance")
 
     def piece(self, name: str, fragment: int) -> tuple[pa.Table, int] | None:
         """Some of a fragment's rows with their `_rowid`, and how often tables were brought back; None where none is left."""
         restored, table = self._restored, self._db.open_table(name)
         inside = f"_rowid >= {fragment << FRAGMENT_BITS} AND _rowid < {(fragment + 1) << FRAGMENT_BITS}"
-        rows = table.search().with_row_id(True).where(inside).limit(MERGED_ROWS).to_arrow()
+        rows = table.search().with_row_id(True).where(inside).limit(MERGED_FRAGMENT_ROWS).to_arrow()
         return (rows, restored) if rows.num_rows else None
 
     def move(self, name: str, rows: pa.Table, restored: int) -> bool:
@@ -242,7 +250,7 @@ class Tables:
         self.delete(name, rows["_rowid"].to_pylist())
         return True
 
-    def write_anew(
+    def replace_rows(
         self, name: str, schema: pa.Schema, convert: Callable[[pa.RecordBatch], Mapping[str, object]]
     ) -> None:
         """Writes the whole table with other columns, as a new version: for a migration. O(table), some rows at a time.
@@ -255,7 +263,7 @@ class Tables:
         def converted() -> Iterator[pa.RecordBatch]:
             # A search on an empty table gives no batch with the right columns.
             if old.count_rows():
-                for batch in old.search().limit(FAR).to_batches(BATCH):
+                for batch in old.search().limit(UNLIMITED_ROWS).to_batches(READ_BATCH_ROWS):
                     yield pa.record_batch(dict(convert(batch)), schema=schema)
 
         rows = pa.RecordBatchReader.from_batches(schema, converted())
@@ -290,7 +298,7 @@ class Tables:
             return prune(self.folder / f"{name}.lance", versions, *settled, safe_s)
 
     @contextmanager
-    def pinned(self) -> Iterator[None]:
+    def pruning_paused(self) -> Iterator[None]:
         """While this lasts no version is pruned: for reads that take longer than one call."""
         with self._reading:
             self._readers += 1
@@ -321,7 +329,7 @@ class Tables:
                 if known is None or found - known:
                     wanted += [*(folder / file for file in found - (known or set())), folder]
         if wanted:
-            with ThreadPoolExecutor(SYNCING, thread_name_prefix="sync") as threads:
+            with ThreadPoolExecutor(SYNC_THREADS, thread_name_prefix="sync") as threads:
                 for _ in threads.map(_fsync, wanted):
                     pass  # what one of them raises is raised here
         self._synced |= present

@@ -71,7 +71,7 @@ def listing(table: Path) -> dict[str, set[str]]:
     return found
 
 
-def pierced(table: Path) -> list[int]:
+def fragments_with_deletions(table: Path) -> list[int]:
     """The fragments of which the newest version leaves rows out that are still in their files."""
     manifests = sorted((table / "_versions").glob("*.manifest"))
     if not manifests or not (table / "_deletions").is_dir():

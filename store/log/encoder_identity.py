@@ -1,4 +1,4 @@
-"""Which encoder made a store, read without opening it: a server's encoder can then be known while the server is away."""
+"""Which encoder a store was made with, read without opening the store."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from store.lance.import_shim import lancedb
 from store.types import EncoderIdentity
 
 
-def made_with(folder: Path) -> EncoderIdentity | None:
+def encoder_of_store(folder: Path) -> EncoderIdentity | None:
     """The encoder that the store in `folder` was made with; None where there is no store yet, or one that cannot be read.
 
     Damage is not told of here: opening the store finds it and says what to do.

@@ -48,7 +48,7 @@ def failed_extraction(store: Store, passage: str, extractor: str, attempts: int,
     return Extraction(
         passage,
         extractor,
-        triples=store.extracted(passage),
+        triples=store.extracted_triples(passage),
         status=ExtractionStatus.FAILED,
         attempts=attempts,
         error=reason,
@@ -91,7 +91,7 @@ class FailedPassages:
 
     def living(self) -> dict[str, PassageFailure]:
         """Those of passages that a document holds: a deleted one's failure says nothing to anybody."""
-        return {id: failure for id, failure in self._failures.items() if self._store.users(id)}
+        return {id: failure for id, failure in self._failures.items() if self._store.documents_with_passage(id)}
 
     def sweep(self) -> list[str]:
         """Forgets the failures of deleted passages and returns these; nothing is done at most calls.
@@ -100,7 +100,7 @@ class FailedPassages:
         """
         if len(self._failures) < self._sweep_at:
             return []
-        deleted = [id for id in self._failures if not self._store.users(id)]
+        deleted = [id for id in self._failures if not self._store.documents_with_passage(id)]
         for id in deleted:
             del self._failures[id]
         self._sweep_at = max(2 * len(self._failures), SWEEP_FAILURES)

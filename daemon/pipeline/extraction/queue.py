@@ -109,7 +109,7 @@ class ExtractionQueue:
         return state is not None and state.status is ExtractionStatus.DONE and state.extractor == self.name
 
     def _is_needed(self, id: str) -> bool:
-        return bool(self._store.users(id)) and not self._is_done(self._store.extraction_state(id))
+        return bool(self._store.documents_with_passage(id)) and not self._is_done(self._store.extraction_state(id))
 
     # What comes in.
 
@@ -124,7 +124,7 @@ class ExtractionQueue:
         and is not alive is forgotten: it is announced again, or held, when it comes to life. So the cost follows the commit.
         """
         announced, self._announced = self._announced, set()
-        ready = [id for id in announced if self._store.users(id)]
+        ready = [id for id in announced if self._store.documents_with_passage(id)]
         ready += [id for id in held if id not in announced and self._came_back(id)]
         self._journal.committed(self._failed.sweep())
         self.enqueue(id for id in ready if awaits_extractor(self._store.extraction_state(id)))
@@ -205,7 +205,7 @@ class ExtractionQueue:
                 continue
             id, attempts = self._waiting.popitem(last=False)
             passage = self._store.passage(id)
-            if passage is None or not self._store.users(id):
+            if passage is None or not self._store.documents_with_passage(id):
                 self._announced.add(id)  # forgotten since; it may come back
                 self._notify()
                 continue

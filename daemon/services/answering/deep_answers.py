@@ -26,7 +26,7 @@ from memory.answering.working_memory.records.serialization import (
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.llm.client import ModelClient
 from memory.llm.errors import BadAnswer, ModelError
-from store.document_snapshot import Pinned
+from store.document_snapshot import DocumentSnapshot
 from store.sessions import Session
 from store.store import Store
 
@@ -36,7 +36,7 @@ class _Question:
     """One question under way, on one commit. `session`: the one that it continues, None where it begins a new one."""
 
     request: AskRequest
-    pinned: Pinned
+    pinned: DocumentSnapshot
     earlier: WorkingMemory | None = None
     session: Session | None = None
 
@@ -76,7 +76,7 @@ class DeepAnswers:
         session = await asyncio.to_thread(self._sessions.load, name) if name is not None else None
         asked = _Question(
             request,
-            await self._queries.in_thread(self._store.pinned),
+            await self._queries.in_thread(self._store.document_snapshot),
             memory_from_json(session.memory) if session is not None else None,
             session,
         )

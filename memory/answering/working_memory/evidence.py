@@ -19,7 +19,7 @@ from memory.retrieval.query_entities import known_names
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, cosines, top_k, top_k_by_cosine
 from memory.types import Encoder
-from store.index.adjacency import LEAST
+from store.index.adjacency import MIN_WEIGHT
 from store.index.arrays import VectorsView
 from store.snapshot import Snapshot
 
@@ -99,7 +99,7 @@ def passages_with(snapshot: Snapshot, entities: Sequence[int] | NDArray[np.int64
     """The living passages that contain one of the phrases, a mask of shape (n_passages,)."""
     chosen = np.zeros(snapshot.n_phrases)
     chosen[entities] = 1.0
-    return (snapshot.context.matvec(chosen) > LEAST) & snapshot.passage_alive
+    return (snapshot.context.matvec(chosen) > MIN_WEIGHT) & snapshot.passage_alive
 
 
 def passages_of(snapshot: Snapshot, vector: Vector, entities: Sequence[int], k: int) -> tuple[FoundPassage, ...]:
@@ -118,7 +118,7 @@ def found_passages(snapshot: Snapshot, rows: Sequence[int], scores: Iterable[flo
     if not len(rows):
         return ()
     of_passage, phrases, weights = snapshot.context.entries(np.asarray(rows))
-    stands = (weights > LEAST) & snapshot.phrase_alive[phrases]
+    stands = (weights > MIN_WEIGHT) & snapshot.phrase_alive[phrases]
     of_passage, phrases = of_passage[stands], phrases[stands]
     found = []
     for row, score in zip(rows, scores, strict=True):

@@ -1,8 +1,8 @@
-"""The retrieval modes: each is registered here once, and its file in this folder ranks the passages.
+"""The retrieval modes: each is registered here once, and has a file in this folder that ranks the passages.
 
 The configuration, the contract, `hippoctl --mode` and its completion, the page and the table in `docs/retrieval.md` derive from
-this registry or are tested against it. A mode's file, and numpy with it, is imported when the mode is first used: clients
-read the registry too.
+this registry or are tested against it. A mode's file (and with it numpy) is imported when the mode is first used, because
+clients read the registry too.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ DEFAULT_MODE = "fused"
 
 @dataclass(frozen=True, slots=True)
 class RetrievalMode:
-    """How a query finds passages. `module` is the file in this folder whose function `rank` does it."""
+    """A way to rank passages for a query. `module` is the file in this folder whose function `rank` does it."""
 
     name: str
     module: str
@@ -31,7 +31,7 @@ class RetrievalMode:
     """Whether passages are ranked by Personalized PageRank, as long as something in the query can be linked."""
 
     def rank(self, context: "QueryContext") -> "Ranking":
-        """Scores every passage for the query. Answers every query, also on an empty memory."""
+        """Scores every passage for the query. Works for every query, also on an empty memory."""
         ranking: Ranking = import_module(f"{__name__}.{self.module}").rank(context)
         return ranking
 

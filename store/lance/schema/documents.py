@@ -43,7 +43,7 @@ def to_columns(documents: Sequence[Document], commit: int) -> Columns:
         "committed_at": [d.committed_at for d in documents],
         "metadata": [json.dumps(dict(d.metadata)) for d in documents],
         "passages": [
-            json.dumps([[ref.passage, dict(ref.location), ref.given] for ref in d.passages]) for d in documents
+            json.dumps([[ref.passage, dict(ref.location), ref.triples] for ref in d.passages]) for d in documents
         ],
         "payload": [d.payload for d in documents],
         "commit": [commit] * len(documents),
@@ -56,7 +56,7 @@ def removes(row: Mapping[str, Any]) -> bool:
 
 
 def from_row(row: Mapping[str, Any], known: Callable[[str], str] = str) -> Document:
-    """A row as it was committed. `known` gives the copy of a text that is in memory already (`Image.copies`)."""
+    """A row as it was committed. `known` gives the copy of a text that is in memory already (`LiveIndex.interner`)."""
     refs = tuple(
         PassageRef(
             known(passage),

@@ -11,16 +11,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 import store.index.crowding
-import store.index.state
+import store.index.live_index
 import store.index.synonyms
 from bench.support.hostile_vectors import in_letters, row_of, vectors
 from store.export.json_lines import export_lines
 from store.index.lsh import meet, sketch
-from store.log.plan import SynonymRule
-from store.maintenance.verify import verify
 from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText
+from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
+from store.verify.verify import verify
 from tests.e2e.real_hippod import ROOT
 
 DIM = 64
@@ -108,7 +107,7 @@ def test_edges_follow_from_the_phrases_that_live_however_they_came(tmp_path_fact
     found = hostile(random, 240)
     documents = len(found) // 2
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(store.index.state, "EXACT_BELOW", 0 if through_bands else 10**9)
+        patched.setattr(store.index.live_index, "EXACT_BELOW", 0 if through_bands else 10**9)
         # As small as the memory: pieces end within a phrase's candidates, and most of them are cut.
         patched.setattr(store.index.synonyms, "TILE", (16, 64))
         patched.setattr(store.index.synonyms, "CUT_PAIRS", 100)
@@ -123,7 +122,7 @@ def test_edges_follow_from_the_phrases_that_live_however_they_came(tmp_path_fact
             seen_crowded.add(memory.snapshot().crowded_phrases)
             assert edges(memory) == pytest.approx(expected(found, living))
             if step % 2:
-                memory.fold() if step % 3 else memory.save()
+                memory.fold() if step % 3 else memory.write_checkpoint()
                 memory.close()
                 memory = open_store(folder)
         assert verify(memory).problems == []

@@ -1,4 +1,4 @@
-"""Everything derived once more from the tables, and compared with what the memory answers from."""
+"""Builds the memory anew from the tables and compares it with the one that answers queries."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,28 +6,29 @@ from itertools import chain, islice, zip_longest
 
 import numpy as np
 
-from store.checkpoint.checkpoint import KINDS
-from store.document_snapshot import Pinned
+from store.checkpoint.files import KINDS
+from store.document_snapshot import DocumentSnapshot
 from store.export.json_lines import export_lines
-from store.index.load import load_image
-from store.index.synonym_recall import synonym_recall
+from store.index.load import load_index
+from store.index.stored_contents import StoredContents
 from store.index.synonyms import EXACT_BELOW
 from store.lance.tables import Tables
-from store.maintenance.contents import Contents, unlike
-from store.maintenance.divergence import disagreements
+from store.maintenance.synonym_recall import measure_recall
 from store.snapshot import Snapshot
 from store.store import Store
+from store.verify.compare_contents import compare_contents
+from store.verify.compare_snapshots import compare_snapshots
 
-SHOWN = 20
-"""Differences that are told of; one fault makes many."""
+MAX_PROBLEMS = 20
+"""Differences that are reported: one fault makes many."""
 
-SAMPLE = 500
-"""Phrases whose synonyms are searched for exactly where there are too many to do it for all."""
+RECALL_SAMPLE_PHRASES = 500
+"""Phrases whose synonyms are checked where there are too many to check all."""
 
 
 @dataclass(slots=True)
-class Verified:
-    """What was found at `commit`; no `problems` is what should be found."""
+class VerifyReport:
+    """The comparison as of `commit`. A sound store has no `problems`."""
 
     commit: int
     lines: int = 0
@@ -36,25 +37,25 @@ class Verified:
     problems: list[str] = field(default_factory=list)
 
 
-def verify(store: Store) -> Verified:
+def verify(store: Store) -> VerifyReport:
     """Compares the present memory with one built anew from the tables. Commits and queries go on meanwhile."""
-    with store.undisturbed():
-        with store.between_commits():
-            live, contents = store.pinned(), store.contents()
+    with store.maintenance_paused():
+        with store.commits_paused():
+            live, contents = store.document_snapshot(), store.stored_contents()
         snapshot = live.snapshot
-        tables = Tables(store.folder, snapshot.dim, mend=False)
-        found = Verified(snapshot.commit)
+        tables = Tables(store.folder, snapshot.dim, repair=False)
+        found = VerifyReport(snapshot.commit)
         try:
-            found.problems += _repeated(tables)
-            image = load_image(tables, snapshot.dim, store.rule.cap, snapshot.commit)
+            found.problems += _duplicate_rows(tables)
+            index = load_index(tables, snapshot.dim, store.rule.cap, snapshot.commit)
         except (OSError, RuntimeError, ValueError, KeyError) as error:
             found.problems.append(f"the tables cannot be read: {type(error).__name__}: {error}")
             return found
-        found.problems += islice(unlike(contents, Contents(image)), SHOWN)
-    anew = Snapshot(image, snapshot.commit, snapshot.time)
-    by_tables = Pinned(anew, image.documents, image.users)
-    for difference in chain(_differences(snapshot, anew, found), disagreements(live, by_tables)):
-        if len(found.problems) >= SHOWN:
+        found.problems += islice(compare_contents(contents, StoredContents(index)), MAX_PROBLEMS)
+    anew = Snapshot(index, snapshot.commit, snapshot.time)
+    by_tables = DocumentSnapshot(anew, index.documents, index.holders)
+    for difference in chain(_compare_exports(snapshot, anew, found), compare_snapshots(live, by_tables)):
+        if len(found.problems) >= MAX_PROBLEMS:
             break
         found.problems.append(difference)
     for name in KINDS:
@@ -64,14 +65,16 @@ def verify(store: Store) -> Verified:
             # The zero vector is that of a text of which the encoder knows nothing.
             if not np.isfinite(lengths).all() or ((np.abs(lengths - 1) > 1e-3) & (lengths != 0)).any():
                 found.problems.append(f"vectors of {name} from row {start} on are neither of length 1 nor zero")
-    recall = synonym_recall(snapshot, store.rule, anew.n_phrases if anew.n_phrases <= EXACT_BELOW else SAMPLE)
+    recall = measure_recall(
+        snapshot, store.rule, anew.n_phrases if anew.n_phrases <= EXACT_BELOW else RECALL_SAMPLE_PHRASES
+    )
     found.synonym_recall = recall.share
     if recall.missing:
         found.problems.append(f"{recall.missing} synonym edges of {recall.phrases} phrases are not there")
     return found
 
 
-def _repeated(tables: Tables) -> list[str]:
+def _duplicate_rows(tables: Tables) -> list[str]:
     problems = []
     for name, column in (
         ("passages", "id"),
@@ -86,7 +89,7 @@ def _repeated(tables: Tables) -> list[str]:
     return problems
 
 
-def _differences(live: Snapshot, anew: Snapshot, found: Verified) -> Iterator[str]:
+def _compare_exports(live: Snapshot, anew: Snapshot, found: VerifyReport) -> Iterator[str]:
     for mine, theirs in zip_longest(export_lines(live), export_lines(anew)):
         found.lines += 1
         if mine != theirs:

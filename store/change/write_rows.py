@@ -5,18 +5,19 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.state import Delta, Image
+from store.index.index_delta import IndexDelta
+from store.index.live_index import LiveIndex
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples
 from store.lance.tables import Tables
 from store.types import Document, State
 
 
-def write_rows(tables: Tables, image: Image, delta: Delta, seq: int) -> None:
-    """Appends what `delta` brings to `image`, as commit `seq`."""
-    dim = image.dim
-    first = image.next_id
-    known = len(image.phrases)
-    ids = image.ids["phrases"].view()
+def write_rows(tables: Tables, index: LiveIndex, delta: IndexDelta, seq: int) -> None:
+    """Appends what `delta` brings to `index`, as commit `seq`."""
+    dim = index.dim
+    first = index.next_id
+    known = len(index.phrases)
+    ids = index.ids["phrases"].view()
 
     def phrase_id(row: int) -> int:
         return int(ids[row]) if row < known else first["phrases"] + row - known

@@ -1,4 +1,4 @@
-"""How many of the synonym edges that there should be there are: measured on the graph, by comparing a sample exactly."""
+"""The share of true synonym pairs that are edges, measured by comparing a sample of phrases with all others."""
 
 from dataclasses import dataclass
 
@@ -6,14 +6,17 @@ import numpy as np
 
 from store.index.lsh import meet, sketch
 from store.index.synonyms import Nearest, Rows, linkable, similar, wordings
-from store.log.plan import SynonymRule
 from store.snapshot import Snapshot
+from store.types import SynonymRule
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
-    """Of `phrases` sampled phrases, `pairs` edges should exist and `found` do; `missing` lack of those that the rule asks for,
-    which is that two phrases are similar and their sketches meet."""
+class RecallMeasurement:
+    """Of `phrases` sampled phrases, `pairs` edges should exist and `found` of them do.
+
+    `missing` counts the edges that the rule asks for and that are not there: it asks that the two phrases are similar and that
+    their sketches meet (`store.index.lsh`).
+    """
 
     commit: int
     phrases: int
@@ -26,7 +29,7 @@ class Recall:
         return self.found / self.pairs if self.pairs else 1.0
 
 
-def synonym_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> Recall:
+def measure_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> RecallMeasurement:
     """Compares `sample` living phrases with all others. O(sample x phrases); the sample is the same for equal commits."""
     alive = snapshot.phrase_alive & snapshot.phrase_vectors.known & ~snapshot.phrase_crowded
     living = np.flatnonzero(alive)
@@ -50,4 +53,4 @@ def synonym_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> Recall
     wanted = [found[0] * n + found[1] for found in (true.pairs(), due.pairs())]
     found = int(np.isin(wanted[0], edges).sum())
     missing = len(wanted[1]) - int(np.isin(wanted[1], edges).sum())
-    return Recall(snapshot.commit, len(rows), len(wanted[0]), found, missing)
+    return RecallMeasurement(snapshot.commit, len(rows), len(wanted[0]), found, missing)

@@ -8,9 +8,8 @@ from daemon.config import Config
 from daemon.contract.finding import Finding
 
 
-def listening(config: Config) -> Iterator[Finding]:
-    """Only what is written in the configuration is compared: a default wishes nothing. `hippoctl doctor` itself tells of a
-    socket that is absent."""
+def socket_rights(config: Config) -> Iterator[Finding]:
+    """Compares only what is written in the configuration, no default. `hippoctl doctor` itself reports an absent socket."""
     api = config.api
     try:
         found = api.socket.stat()

@@ -1,89 +1,57 @@
-"""The memory in memory: everything a query needs, and the one place where a commit's change is applied to it.
+"""The memory as the process holds it: everything that a query needs, and the one place where a commit changes it.
 
-Rows number passages, phrases and triples in the order of their first appearance; a row is never given twice. What lives
+Rows number passages, phrases and triples in the order of their first appearance; no row is used twice. What lives
 is counted: a passage by the documents that hold it, a triple and a phrase by the living passages that hold them.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.arrays import Counts, Growing, Vectors
+from store.index.arrays import Counts, GrowableArray, Vectors
 from store.index.bm25 import Postings
-from store.index.crowding import Crowding, CrowdingChange
+from store.index.crowding import Crowding
+from store.index.effective_triples import UpstreamTriples
+from store.index.index_delta import IndexDelta, TripleKey
 from store.index.lsh import SketchIndex
 from store.index.matrix import LiveMatrix
 from store.index.synonyms import EXACT_BELOW, Nearest, SynonymChange, linkable, needed, wordings
-from store.types import Document, Extraction, ExtractionState, PassageText, Triple, Vector
+from store.types import Document, ExtractionState, PassageText, Triple
 
-SHARED = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
-"""The attributes of an image that are facts about texts, the same at every commit, and only ever asked for one of them."""
+SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
+"""Facts about texts: the same at every commit, and readers take one entry of them at a time."""
 
-COPIED = ("passages", "phrases", "predicates")
-"""Those that would grow under a reader."""
+COPIED_ATTRIBUTES = ("passages", "phrases", "predicates")
+"""Facts about texts that would grow under a reader."""
 
 PREPARED_PHRASES = 4_096
-"""Phrases with many synonyms whose edges are looked at together."""
+"""Phrases with many synonyms whose edges are read at a time."""
 
-TripleKey = tuple[int, str, int]
-"""(subject's phrase row, predicate, object's phrase row)."""
-
-Given = tuple[Triple, ...] | None
 Key = TypeVar("Key", bound=Hashable)
-NOTHING = np.empty(0, np.int32)
+NO_ROWS = np.empty(0, np.int32)
 
 
-@dataclass(slots=True)
-class Delta:
-    """A commit's change to the image, worked out before anything is written: `store.log.plan`.
-
-    The `*_changes` map rows to what is added to their counts. Edge changes are (row, column, weight added) lists.
-    """
-
-    passages: list[PassageText] = field(default_factory=list)
-    passage_vectors: list[Vector] = field(default_factory=list)
-    phrases: list[str] = field(default_factory=list)
-    phrase_vectors: list[Vector] = field(default_factory=list)
-    triples: list[TripleKey] = field(default_factory=list)
-    triple_vectors: list[Vector] = field(default_factory=list)
-    extractions: list[Extraction] = field(default_factory=list)
-    extracted: dict[int, NDArray[np.int32]] = field(default_factory=dict)
-    documents: list[Document] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    users: dict[int, dict[str, Given]] = field(default_factory=dict)
-    effective: dict[int, NDArray[np.int32]] = field(default_factory=dict)
-    passage_changes: dict[int, int] = field(default_factory=dict)
-    phrase_changes: dict[int, int] = field(default_factory=dict)
-    triple_changes: dict[int, int] = field(default_factory=dict)
-    relation: list[tuple[int, int, float]] = field(default_factory=list)
-    context: list[tuple[int, int, float]] = field(default_factory=list)
-    incidence: list[tuple[int, int, float]] = field(default_factory=list)
-    crowding: CrowdingChange = field(default_factory=CrowdingChange)
-    synonyms: SynonymChange = field(default_factory=SynonymChange)
-
-
-class _Copies(dict[str, str]):
+class _InternedTexts(dict[str, str]):
     def __missing__(self, text: str) -> str:
         self[text] = text
         return text
 
 
 def _drop(rows: dict[Key, int], key: Key, row: int) -> None:
-    """Takes `key` out where it stands for `row`: the same content may have come again."""
+    """Removes `key` if it still means `row`: the same content may have come again, with a row of its own."""
     if rows.get(key) == row:
         del rows[key]
 
 
-class Image:
-    """The writer's live state. Only the thread that commits changes it; readers take `store.snapshot.Snapshot`s."""
+class LiveIndex:
+    """The state as of the last commit. Only the thread that commits changes it; a query reads a `store.snapshot.Snapshot`."""
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
-        self.ids = {name: Growing(np.int32) for name in ("passages", "phrases", "triples")}
-        """The tables' number of each row. Purging leaves gaps there; rows here have none when rebuilt from the tables."""
+        self.ids = {name: GrowableArray(np.int32) for name in ("passages", "phrases", "triples")}
+        """The column `row` of the tables, by row here. Purging leaves gaps in it; rows here have none after a rebuild."""
         self.passages: list[PassageText] = []
         self.passage_rows: dict[str, int] = {}
         self.passage_vectors = Vectors(dim)
@@ -92,11 +60,11 @@ class Image:
         self.phrase_vectors = Vectors(dim)
         self.sketches = SketchIndex()
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
-        self.linkable = Growing(np.bool_)
-        self.wordings = Growing(np.int64)
+        self.linkable = GrowableArray(np.bool_)
+        self.wordings = GrowableArray(np.int64)
         """By phrase: `store.index.synonyms.wordings`."""
         self.predicates: list[str] = []
-        self.triple_ends = Growing(np.int32, 2)
+        self.triple_ends = GrowableArray(np.int32, 2)
         self.triple_rows: dict[TripleKey, int] = {}
         self.triple_vectors = Vectors(dim)
 
@@ -104,8 +72,8 @@ class Image:
         self.phrase_counts = Counts()
         self.triple_counts = Counts()
         self.crowding = Crowding()
-        self.synonym_needs = Growing(np.float32)
-        """By phrase: the cosine that another needs to be among its nearest (`store.synonyms.SynonymPlanner.needs`)."""
+        self.synonym_needs = GrowableArray(np.float32)
+        """By phrase: the cosine that another needs to be among its nearest (`store.index.synonyms.SynonymPlanner.needs`)."""
 
         self.relation = LiveMatrix()
         self.synonym = LiveMatrix()
@@ -115,13 +83,13 @@ class Image:
         self.total_length = 0
 
         self.documents: dict[str, Document] = {}
-        self.users: list[dict[str, Given]] = []
+        self.holders: list[dict[str, UpstreamTriples]] = []
         self.extracted: list[NDArray[np.int32] | None] = []
         self.extraction_states: dict[int, ExtractionState] = {}
         self.effective: list[NDArray[np.int32]] = []
         self.next_id = {"passages": 0, "phrases": 0, "triples": 0}
-        self.forgotten = 0
-        """How many rows here the tables no longer have."""
+        self.purged_rows = 0
+        """How many rows here were purged from the tables."""
         self.living_passages = 0
         self.living_phrases = 0
         self.living_triples = 0
@@ -146,13 +114,13 @@ class Image:
         }[name]
 
     @property
-    def many(self) -> bool:
-        """Whether there are so many phrases that synonyms are found through the bands of their sketches."""
+    def uses_bands(self) -> bool:
+        """Whether there are so many phrases that synonyms are searched for through the bands of their sketches."""
         return len(self.phrases) > EXACT_BELOW
 
-    def present(self) -> NDArray[np.bool_]:
-        """Which phrases can have synonyms unless they are crowded, shape (phrases,): they live, are long enough and no
-        numbers, and the encoder knows something of them."""
+    def synonym_candidates(self) -> NDArray[np.bool_]:
+        """Which phrases have synonyms unless they are crowded, shape (phrases,): those that live, are long enough, are no
+        numbers, and have a vector that is not zero."""
         alive: NDArray[np.bool_] = self.phrase_counts.view().array() > 0
         return alive & self.linkable.view() & self.phrase_vectors.view().known
 
@@ -160,15 +128,15 @@ class Image:
         subject, object_ = self.triple_ends.view()[row]
         return self.phrases[subject], self.predicates[row], self.phrases[object_]
 
-    def copies(self) -> Callable[[str], str]:
-        """Gives the copy of a phrase, predicate or passage id that is held already: documents name the same over and over.
+    def interner(self) -> Callable[[str], str]:
+        """A function from a text to the one copy of it in memory: documents name the same phrases over and over.
 
-        O(everything), for who asks for many.
+        O(everything), so it pays only where many texts are interned.
         """
-        held = _Copies(zip(self.phrases, self.phrases, strict=True))
-        held.update((text, text) for text in set(self.predicates))
-        held.update((passage.id, passage.id) for passage in self.passages)
-        return held.__getitem__
+        interned = _InternedTexts(zip(self.phrases, self.phrases, strict=True))
+        interned.update((text, text) for text in set(self.predicates))
+        interned.update((passage.id, passage.id) for passage in self.passages)
+        return interned.__getitem__
 
     def _number(self, name: str, count: int, ids: NDArray[np.int32] | None) -> None:
         first = self.next_id[name]
@@ -183,11 +151,11 @@ class Image:
         for passage in passages:
             row = len(self.passages)
             self.passages.append(passage)
-            self.users.append({})
+            self.holders.append({})
             self.extracted.append(None)
-            self.effective.append(NOTHING)
+            self.effective.append(NO_ROWS)
             self.postings.extend(row, passage.full)
-            self.passage_rows[passage.id] = row  # last: who finds it there asks for the rest
+            self.passage_rows[passage.id] = row  # last: a reader that finds it there asks for the rest
         self.passage_counts.grow(len(self.passages))
 
     def add_phrases(self, phrases: list[str], ids: NDArray[np.int32] | None = None) -> None:
@@ -209,8 +177,8 @@ class Image:
         self.triple_ends.extend(np.array([(key[0], key[2]) for key in triples], np.int32).reshape(-1, 2))
         self.triple_counts.grow(len(self.predicates))
 
-    def apply(self, delta: Delta) -> None:
-        """Takes over what has been written. Nothing here may fail: the tables already hold it."""
+    def apply(self, delta: IndexDelta) -> None:
+        """Applies a change that the tables already hold: nothing here may fail."""
         self.add_passages(delta.passages)
         self.add_phrases(delta.phrases)
         self.add_triples(delta.triples)
@@ -232,8 +200,8 @@ class Image:
             row = self.passage_rows[extraction.passage]
             self.extracted[row] = delta.extracted[row]
             self.extraction_states[row] = extraction.state
-        for row, users in delta.users.items():
-            self.users[row] = users
+        for row, holders in delta.holders.items():
+            self.holders[row] = holders
         for row, effective in delta.effective.items():
             self.effective[row] = effective
         self._count(delta)
@@ -242,7 +210,7 @@ class Image:
         self.crowding.apply(delta.crowding)
         self._synonyms(delta.synonyms)
 
-    def _count(self, delta: Delta) -> None:
+    def _count(self, delta: IndexDelta) -> None:
         for row, change in delta.passage_changes.items():
             now = self.passage_counts.add(row, change)
             step = (now > 0) - (now - change > 0)
@@ -261,9 +229,9 @@ class Image:
             rows, cols, values = (np.array(part) for part in zip(*changes, strict=True))
             matrix.add(rows, cols, values)
 
-    def prepare(self, cap: int) -> None:
-        """Works out, at opening, what commits need to know of the synonyms and queries do not. O(phrases and edges)."""
-        self.crowding.load(self.sketches.view(), self.present())
+    def prepare_synonyms(self, cap: int) -> None:
+        """Works out, at opening, what planning a commit's synonyms takes and queries do not. O(phrases and edges)."""
+        self.crowding.load(self.sketches.view(), self.synonym_candidates())
         self.synonym_needs.put(np.arange(self.synonym_needs.n), np.zeros(self.synonym_needs.n))
         view = self.synonym.view(self.shape("synonym"))
         degrees = np.diff(view.merged().indptr) if len(self.phrases) else np.empty(0, np.int64)
@@ -282,8 +250,10 @@ class Image:
             self.synonym.add(*ends, np.concatenate([moved, moved]))
 
     def forget(self, contents: str, rows: Sequence[int]) -> None:
-        """Passages, phrases or triples (`contents`) that left the tables, with what was read of them: should the same content
-        come back, it comes as new."""
+        """Forgets passages, phrases or triples (`contents`) that were purged from the tables, with the passages' extractions.
+
+        Should the same text come back, it comes as new.
+        """
         ends = self.triple_ends.view()
         for row in rows:
             if contents == "passages":
@@ -294,22 +264,25 @@ class Image:
                 _drop(self.phrase_rows, self.phrases[row], row)
             else:
                 _drop(self.triple_rows, (int(ends[row, 0]), self.predicates[row], int(ends[row, 1])), row)
-        self.forgotten += len(rows)
+        self.purged_rows += len(rows)
 
-    def number_after(self, old: "Image") -> None:
-        """Takes the place of `old`. The number of a purged row is not given again: a snapshot on disk may still know it as what
-        it was."""
+    def keep_numbering_of(self, old: "LiveIndex") -> None:
+        """Numbers new rows after those of `old`, whose place this index takes.
+
+        The number of a purged row is not used again: a checkpoint on disk may still mean the old row by it.
+        """
         self.next_id = {name: max(number, old.next_id[name]) for name, number in self.next_id.items()}
 
-    def past(self) -> "Image":
-        """An image of the same contents in which nothing lives yet: to be filled with the documents of an earlier commit.
+    def without_documents(self) -> "LiveIndex":
+        """An index of the same texts and vectors in which nothing lives yet, to be filled with the documents of an earlier
+        commit.
 
-        For the writer to call, some 20 ms a million phrases; what it returns stays as it is while commits go on.
+        The caller holds the write lock, for some 20 ms a million phrases. Later commits do not change what it returns.
         """
-        then = Image(self.dim)
-        for name in SHARED:
+        then = LiveIndex(self.dim)
+        for name in SHARED_ATTRIBUTES:
             setattr(then, name, getattr(self, name))
-        for name in COPIED:
+        for name in COPIED_ATTRIBUTES:
             setattr(then, name, list(getattr(self, name)))
         for name, ids in self.ids.items():
             then.ids[name] = ids.frozen()
@@ -317,9 +290,9 @@ class Image:
         for vectors in ("passage_vectors", "phrase_vectors", "triple_vectors"):
             setattr(then, vectors, getattr(self, vectors).frozen())
         n = len(then.passages)
-        then.users = [{} for _ in range(n)]
+        then.holders = [{} for _ in range(n)]
         then.extracted = [None] * n
-        then.effective = [NOTHING] * n
+        then.effective = [NO_ROWS] * n
         return then
 
     def stored(self) -> dict[str, Any]:

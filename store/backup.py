@@ -51,10 +51,10 @@ def backup(store: Store, target: Path) -> Backup:
     place = target.with_name(f".{target.name}.unfinished")
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    with store.undisturbed():
+    with store.maintenance_paused():
         waiting = store.folder / WAITING
         shutil.rmtree(waiting, ignore_errors=True)
-        with store.between_commits() as last:
+        with store.commits_paused() as last:
             files = _files(store.folder)
             for accepted in (store.folder / INBOX).glob("*.jsonl"):
                 with suppress(FileNotFoundError):  # its documents are committed, or replaced by later ones
