@@ -41,7 +41,7 @@ DAEMON_ROOMS = {
     "api": {"config_types", "contract", "errors", "observe", "sources"},
     "config": {"config_types", "sources"},
     "sources": {"config_types", "contract", "pipeline", "workers"},
-    "pipeline": {"errors", "observe", "workers"},
+    "pipeline": {"contract", "errors", "observe", "workers"},
     "workers": {"observe"},
     "errors": {"contract"},
     "observe": {"contract"},

@@ -13,8 +13,8 @@ from starlette.types import ASGIApp
 from daemon.api.app import AddRoutes, build
 from daemon.api.context import make_context
 from daemon.api.listen import ListenError, bind_tcp, bind_unix, file_identity
-from daemon.api.middleware.access_log import RequestBoundary
 from daemon.api.middleware.connection import HttpServerConfig
+from daemon.api.middleware.request_boundary import RequestBoundary
 from daemon.api.middleware.tcp_auth import TcpAuthMiddleware, TokenFile
 from daemon.api.ports import StartupPorts
 from daemon.api.settings import ApiSettings

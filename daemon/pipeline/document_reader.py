@@ -21,10 +21,11 @@ from daemon.pipeline.work import AddedDocument, DeliveredDocument, DocumentChang
 from daemon.workers.pool import WorkerPool
 from store.types import Document, PassageText
 
-NOWHERE = Fingerprint(0, 0, 0)
-"""The position of what is refused without a look at it. It equals nothing, and says after a restart that it was told of."""
+UNSEEN_POSITION = Fingerprint(0, 0, 0)
+"""The position of a file that is refused without a look at it: it equals no other, and says after a restart that the
+file is known."""
 
-NOTHING = RemoveDocument("")
+NO_TASK = RemoveDocument("")
 """What becomes of a task that cannot be done now: no document is called so, and none is replaced or removed."""
 
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
@@ -64,7 +65,7 @@ class DocumentReader:
                 return
             work.source = source
             if task.fingerprint.size < 0 and await asyncio.to_thread(_gone, task.path, folder.root):
-                # A retry that crossed the file's removal: nobody will tell of that once more.
+                # A retry that crossed the file's removal: no event comes for that again.
                 yield DocumentChange(work, positions={work.key: None})
                 return
             stream = self._pool.parse(
@@ -80,7 +81,7 @@ class DocumentReader:
                     yield change
         elif isinstance(task, FileRefused):
             refused = failed_document(task.uri, task.source, task.reason, task.code, work.attempts, not task.failed)
-            yield DocumentChange(work, [refused], positions={task.uri: (task.fingerprint or NOWHERE).to_json()})
+            yield DocumentChange(work, [refused], positions={task.uri: (task.fingerprint or UNSEEN_POSITION).to_json()})
         elif isinstance(task, AddedDocument):
             async for change in self._added(work, task):
                 yield change
@@ -147,7 +148,7 @@ class DocumentReader:
 
         The last one has the file's position, which is `position` where nothing is said of what was read. An error that comes
         while the drive below the folder's `root` is away says nothing of the file: what the memory has of it stays, and the
-        folder's source, told that there is no position, tells of it again.
+        folder's source, which is given no position, emits it again.
         """
         gathered: list[ParsedDocument] = []
         size = 0
@@ -172,7 +173,7 @@ class DocumentReader:
                 gathered, size = [], 0
         last = _outcome(work, gathered, payload)
         if away:
-            work.task = NOTHING
+            work.task = NO_TASK
             last.positions = {work.key: None}
         elif isinstance(work.task, FileChanged) and position is not None:
             last.positions = {work.key: position.to_json()}
@@ -261,13 +262,13 @@ def _outcome(work: Work, read: list[ParsedDocument], payload: str | None, final:
     for item in read:
         if item.deleted:
             continue  # what is not seen again is removed
-        kept = payload if item.error is not None else None
-        document, passages = to_store_document(item, work.source, work.attempts, kept)
+        retried_from = payload if item.error is not None else None
+        document, passages = to_store_document(item, work.source, work.attempts, retried_from)
         documents.append(document)
         texts.update((passage.id, passage) for passage in passages)
     return DocumentChange(work, documents, texts, final=final)
 
 
 def _whole(uri: str, value: dict[str, Any]) -> ParsedDocument:
-    given = tuple((str(s), str(p), str(o)) for s, p, o in value["triples"])
-    return ParsedDocument(uri, value["title"], (Passage(value["title"], value["text"], {}, given),))
+    triples = tuple((str(s), str(p), str(o)) for s, p, o in value["triples"])
+    return ParsedDocument(uri, value["title"], (Passage(value["title"], value["text"], {}, triples),))

@@ -25,10 +25,6 @@ class Notifier:
         self.watchdog_s = _watchdog_s(environ)
         """Within how many seconds of the last `watchdog` the next must come; `None` when nobody watches."""
 
-    @property
-    def active(self) -> bool:
-        return self._address is not None
-
     def ready(self, status: str = "") -> bool:
         """Queries can be answered; also the end of a reload."""
         return self._send("READY=1", *_status(status))

@@ -21,9 +21,9 @@ HINT = (
 )
 
 
-def taken_address(given: socket.socket, api: Api) -> str:
-    """Where the given socket listens, once what differs from the configuration has been logged."""
-    address = str(given.getsockname())
+def inherited_address(inherited: socket.socket, api: Api) -> str:
+    """Where the inherited socket listens; what differs from the configuration is logged."""
+    address = str(inherited.getsockname())
     if address != str(api.socket):
         log.warning("socket_differs", listening=address, configured=str(api.socket))
     try:
@@ -39,8 +39,9 @@ def taken_address(given: socket.socket, api: Api) -> str:
         listening.append(f"group {_group_name(file.st_gid)}")
         configured.append(f"group {api.group}")
     if configured:
-        told, wanted = ", ".join(listening), ", ".join(configured)
-        log.warning("socket_access_differs", listening=told, configured=wanted, hint=HINT)
+        log.warning(
+            "socket_access_differs", listening=", ".join(listening), configured=", ".join(configured), hint=HINT
+        )
     return address
 
 

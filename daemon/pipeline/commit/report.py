@@ -5,6 +5,7 @@ from collections.abc import Callable
 import structlog
 
 from consumers.failures import FailureCode
+from daemon.contract.status import EventName
 from daemon.observe.metrics import DOCUMENTS, FAILURES
 from store.store import CommitResult
 from store.types import Batch, State
@@ -32,7 +33,7 @@ def report_documents(batch: Batch, commit: int, publish: Publish) -> None:
 
 
 def report_commit(batch: Batch, committed: CommitResult, took_ms: float, publish: Publish) -> None:
-    publish("commit", None, commit=committed.seq, documents=len(batch.documents), removed=len(batch.removed))
+    publish(EventName.COMMIT, None, commit=committed.seq, documents=len(batch.documents), removed=len(batch.removed))
     log.info(
         "committed",
         commit=committed.seq,

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from daemon.pipeline.store_documents import RETRIES_S
+from daemon.pipeline.store_documents import RETRY_DELAYS_S
 from store.store import Store
 from store.types import Extraction, ExtractionState, ExtractionStatus
 
@@ -24,7 +24,7 @@ class PassageFailure:
 def failed_now(attempts: int, reason: str) -> PassageFailure:
     """A failure after that many attempts, with the time of the next."""
     return PassageFailure(
-        attempts, reason, time.time() + RETRIES_S[attempts - 1] if attempts <= len(RETRIES_S) else None
+        attempts, reason, time.time() + RETRY_DELAYS_S[attempts - 1] if attempts <= len(RETRY_DELAYS_S) else None
     )
 
 

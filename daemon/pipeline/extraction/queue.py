@@ -117,15 +117,16 @@ class ExtractionQueue:
         """Passages that are about to be committed and are to be read then."""
         self._announced.update(ids)
 
-    def committed(self, held: Iterable[str]) -> None:
+    def committed(self, passages: Iterable[str]) -> None:
         """A commit has come: what it made known may be read.
 
-        `held` are the passages of the documents that it wrote, but for those that these gave triples for. What was announced
-        and is not alive is forgotten: it is announced again, or held, when it comes to life. So the cost follows the commit.
+        `passages` are those of the documents that it wrote, but for those with triples from these documents. What was
+        announced and does not live is forgotten: it is announced again, or among `passages`, when it comes to life. So the
+        cost follows the commit.
         """
         announced, self._announced = self._announced, set()
         ready = [id for id in announced if self._store.documents_with_passage(id)]
-        ready += [id for id in held if id not in announced and self._came_back(id)]
+        ready += [id for id in passages if id not in announced and self._came_back(id)]
         self._journal.committed(self._failed.sweep())
         self.enqueue(id for id in ready if awaits_extractor(self._store.extraction_state(id)))
 
@@ -160,12 +161,12 @@ class ExtractionQueue:
 
     def retry(self, wanted: Callable[[str, float | None], bool]) -> list[str]:
         """Tries failed passages again, those `wanted` by id and time of the next try; returns them."""
-        again = self._failed.matching(wanted)
-        for id, attempts in again:
+        failed = self._failed.matching(wanted)
+        for id, attempts in failed:
             self.enqueue([id], attempts)
-        return [id for id, _ in again]
+        return [id for id, _ in failed]
 
-    # How it stands.
+    # What it reports.
 
     @property
     def outage(self) -> Outage | None:

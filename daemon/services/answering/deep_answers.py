@@ -168,18 +168,18 @@ def _response(
 
 
 def _ask_session(asked: _Question, answer: DeepAnswer, name: str | None) -> AskSession | None:
-    """What the session brought, and what of it this commit no longer vouches for."""
+    """What the session brought, and which of its points the present commit does not support any more."""
     if name is None:
         return None
     before, dropped = asked.earlier or WorkingMemory(), asked.session.dropped if asked.session else 0
-    held = {point.id: set(point.passages) for point in answer.trace.earlier.points}
-    weakened = sum(bool(set(point.passages) - held[point.id]) for point in before.points if point.id in held)
+    supported = {point.id: set(point.passages) for point in answer.trace.earlier.points}
+    weakened = sum(bool(set(point.passages) - supported[point.id]) for point in before.points if point.id in supported)
     return AskSession(
         name=name,
         commit=asked.session.commit if asked.session else None,
         questions=len(asked.session.questions) if asked.session else 0,
         points=len(before.points) + dropped,
-        forgotten=len(before.points) - len(held) + dropped,
+        forgotten=len(before.points) - len(supported) + dropped,
         weakened=weakened,
     )
 

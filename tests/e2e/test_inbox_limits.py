@@ -1,4 +1,4 @@
-"""What one request hands in has the inbox's limits, and of equal ids the last counts."""
+"""The documents of one request obey the inbox's limits, and of equal ids the last counts."""
 
 import base64
 import contextlib
