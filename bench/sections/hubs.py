@@ -129,6 +129,7 @@ def _steps(daemon: Daemon, hubs: bool, count: int) -> dict[str, Callable[[], obj
     return steps | {
         "query, fused, 1,000 passages": query("fused", k=1000),
         "query, fused, explained": query("fused", explain=True),
+        "query, fused, 1,000 explained": query("fused", explain=True, k=1000),
         "neighbourhood of the hub": lambda: daemon.ask("POST", "/v1/graph", json={"phrase": hub, "nodes": 200}),
         "neighbourhood of a query": lambda: daemon.ask("POST", "/v1/graph", json={"query": hub, "nodes": 200}),
         "show the hub": show(hub),

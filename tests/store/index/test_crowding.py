@@ -148,7 +148,7 @@ def test_a_store_with_edges_of_crowded_phrases_loses_them_as_it_is_opened(tmp_pa
         assert verify(memory).problems == []
         assert {(a, b) for a, b in before} == {
             (line["source"], line["target"])
-            for line in map(json.loads, export_lines(memory.at(commit)))
+            for line in map(json.loads, export_lines(memory.snapshot_at(commit)))
             if line.get("type") == "synonym"
         }
     with open_store(tmp_path) as memory:
