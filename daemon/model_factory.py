@@ -13,14 +13,20 @@ from daemon.pipeline.extraction.extractors import DeferredExtractor, PassageExtr
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.workers.pool import WorkerPool
-from memory.encoder.registry import BACKENDS as ENCODERS
-from memory.encoder.registry import EmbeddingServer, make_encoder
+from memory.encoder.registry import ENCODER_BACKENDS, EmbeddingServer, make_encoder
 from memory.llm.client import ModelClient, ModelSettings
 from memory.llm.limiter import Limiter
-from memory.openie.registry import BACKENDS, WORKER_BACKENDS, BulkBackend, BulkExtractor, ServerBackend, WorkerBackend
+from memory.openie.registry import (
+    OPENIE_BACKENDS,
+    WORKER_BACKENDS,
+    BulkBackend,
+    BulkExtractor,
+    ServerBackend,
+    WorkerBackend,
+)
 from memory.retrieval.recognition import ModelFilter
 from memory.types import Encoder
-from store.log.encoder_identity import encoder_of_store
+from store.log.log_summary import encoder_of_store
 from store.store import Store
 from store.types import Extraction, PassageText
 
@@ -57,7 +63,7 @@ class Models:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self.backend = BACKENDS[config.openie.backend]
+        self.backend = OPENIE_BACKENDS[config.openie.backend]
         self._listening_queues: list[ExtractionQueue] = []
         settings = model_settings(config)
         self.client = ModelClient(settings, self._count_call, count_tokens) if settings is not None else None
@@ -143,7 +149,7 @@ def load_encoder(config: Config) -> Encoder:
     The first answer of an embedding server shows the length of its vectors; while it is away, the store has that length.
     """
     section = config.encoder
-    if not ENCODERS[section.backend].needs_server:
+    if not ENCODER_BACKENDS[section.backend].needs_server:
         return make_encoder(section.backend, section.model, section.batch_size, section.device)
     server = _embedding_server(config)
     encoder = make_encoder(section.backend, section.model, section.batch_size, section.device, server)

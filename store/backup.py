@@ -15,6 +15,7 @@ from pathlib import Path
 
 from store.durable_files import sync
 from store.errors import StoreError
+from store.lance.layout import table_folder
 from store.lance.schema import TABLES
 from store.log.commits import HEAD
 from store.log.store_lock import StoreLock
@@ -113,7 +114,7 @@ def restore(source: Path, folder: Path) -> tuple[Backup, Path]:
             folder / INBOX,
             folder / SESSIONS,
             *folder.glob("snapshot-*"),
-            *(folder / f"{name}.lance" for name in TABLES),
+            *(table_folder(folder, name) for name in TABLES),
         ]:
             if old.exists():
                 old.rename(aside / old.name)
@@ -131,7 +132,7 @@ def restore(source: Path, folder: Path) -> tuple[Backup, Path]:
 
 def _files(folder: Path) -> list[str]:
     """The files of all tables and of the snapshot, relative to the store."""
-    roots = [*(folder / f"{name}.lance" for name in TABLES), *folder.glob("snapshot-*")]
+    roots = [*(table_folder(folder, name) for name in TABLES), *folder.glob("snapshot-*")]
     found = [path for root in roots for path in root.rglob("*") if path.is_file()]
     return sorted(str(path.relative_to(folder)) for path in found)
 

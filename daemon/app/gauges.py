@@ -12,6 +12,7 @@ from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.runtime.scheduler import Scheduler
 from store.checkpoint.files import PREFIX, newest
+from store.lance.layout import TABLE_SUFFIX
 from store.store import Store
 
 if TYPE_CHECKING:
@@ -95,8 +96,8 @@ class Gauges:
         except OSError:
             return
         for entry in entries:
-            if entry.name.endswith(".lance"):
-                part = f"table {entry.name.removesuffix('.lance')}"
+            if entry.name.endswith(TABLE_SUFFIX):
+                part = f"table {entry.name.removesuffix(TABLE_SUFFIX)}"
             elif entry.name.startswith("snapshot"):
                 part = "snapshot"
             else:

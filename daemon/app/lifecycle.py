@@ -40,7 +40,7 @@ from daemon.runtime.socket_activation import inherited_address
 from daemon.runtime.watchdog import ProbeCheck, ThreadCheck, check_interval_s, watch
 from daemon.services.query import QueryService
 from daemon.services.status import StatusService
-from memory.encoder.registry import BACKENDS as ENCODERS
+from memory.encoder.registry import ENCODER_BACKENDS
 from store.log.store_lock import StoreLock
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _run_beside(stack: AsyncExitStack, work: Coroutine[object, object, None]) ->
 def _probes(queries: QueryService, config: Config, send: Send, pause_s: float) -> list[ProbeCheck]:
     """The socket and the query threads. Threads that wait for a server's embeddings prove nothing, so they are not probed."""
     probes = [ProbeCheck("api", partial(send, HEALTH_REQUEST), pause_s)]
-    if not ENCODERS[config.encoder.backend].needs_server:
+    if not ENCODER_BACKENDS[config.encoder.backend].needs_server:
         probes.append(ProbeCheck("queries", queries.moves, pause_s))
     return probes
 
@@ -185,4 +185,8 @@ def _probes(queries: QueryService, config: Config, send: Send, pause_s: float) -
 def _commit_step(committer: Committer, config: Config) -> object | None:
     """What the commit thread works at; None while it rests, or waits for a server, which has a time limit of its own."""
     step = committer.step
-    return None if step is not None and step[0] == "encode" and ENCODERS[config.encoder.backend].needs_server else step
+    return (
+        None
+        if step is not None and step[0] == "encode" and ENCODER_BACKENDS[config.encoder.backend].needs_server
+        else step
+    )

@@ -2,8 +2,8 @@
 
 from daemon.config.model import Config
 from daemon.sources.registry import SOURCE_KINDS
-from memory.encoder.registry import BACKENDS as ENCODER_BACKENDS
-from memory.openie.registry import BACKENDS as OPENIE_BACKENDS
+from memory.encoder.registry import ENCODER_BACKENDS
+from memory.openie.registry import OPENIE_BACKENDS
 
 
 def disagreements(config: Config) -> list[str]:

@@ -16,7 +16,7 @@ from daemon.config.messages import sentence
 from daemon.config.model import Config
 from daemon.config_types.paths import candidates
 from daemon.config_types.values import Context
-from memory.openie.registry import BACKENDS
+from memory.openie.registry import OPENIE_BACKENDS
 
 _LARGEST_FILE = 1024 * 1024
 
@@ -142,7 +142,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
 def unsupported(config: Config) -> list[str]:
     """One sentence for each setting that cannot be followed here: key, value, and what to do instead."""
     problems = []
-    backend = BACKENDS[config.openie.backend]
+    backend = OPENIE_BACKENDS[config.openie.backend]
     if backend.package is not None and find_spec(backend.package) is None:
         problems.append(f'openie.backend = "{backend.name}": {backend.install_text}')
     if problem := key_problem(config.llm):

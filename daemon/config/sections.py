@@ -17,9 +17,8 @@ from daemon.config_types.paths import SOCKET, STORE
 from daemon.config_types.section import MiB, Section
 from daemon.config_types.values import AnyPath, Count, Duration, Interval, OptionalPath, OptionalText, Seconds
 from daemon.config_types.values import Size as Bytes
-from memory.encoder.registry import BACKENDS as ENCODER_BACKENDS
-from memory.openie.registry import BACKENDS as OPENIE_BACKENDS
-from memory.openie.registry import WORKER_BACKENDS
+from memory.encoder.registry import ENCODER_BACKENDS
+from memory.openie.registry import OPENIE_BACKENDS, WORKER_BACKENDS
 from memory.retrieval.modes import DEFAULT_MODE, MODES
 from memory.retrieval.settings import SETTINGS
 

@@ -13,7 +13,8 @@ from daemon.config import Config
 from daemon.contract.finding import ASK_ROOT, Finding
 from daemon.doctor.permissions import bytes_below, closed
 from daemon.runtime.limits import OPEN_FILES_RECOMMENDED
-from memory.encoder.registry import BACKENDS as ENCODERS
+from memory.encoder.registry import ENCODER_BACKENDS
+from store.lance.layout import table_folder
 from store.log.store_lock import lock_owner
 
 OLDEST_PYTHON = (3, 11)
@@ -57,9 +58,9 @@ def packages(_config: Config) -> Iterator[Finding]:
 
 def memory(config: Config) -> Iterator[Finding]:
     """Whether the store and the model fit, with what else runs here."""
-    needed = ENCODERS[config.encoder.backend].memory_bytes
+    needed = ENCODER_BACKENDS[config.encoder.backend].memory_bytes
     tables = ("passages", "phrases", "triples")
-    stored = sum(bytes_below(config.store.path / f"{name}.lance", ".lance") for name in tables)
+    stored = sum(bytes_below(table_folder(config.store.path, name), ".lance") for name in tables)
     needed += int(stored * MEMORY_PER_STORE_BYTE)
     there, swap = psutil.virtual_memory(), psutil.swap_memory()
     said = f"{there.total / GIB:.1f} GiB, {there.available / GIB:.1f} free, {swap.total / GIB:.1f} GiB of swap"
@@ -68,7 +69,7 @@ def memory(config: Config) -> Iterator[Finding]:
         yield Finding("memory", "fail", said, "use a machine with more memory, or a smaller encoder")
     elif needed > there.total * 0.8:
         yield Finding("memory", "warn", said, "expect it to swap, or give the machine more memory")
-    elif any(closed(config.store.path / f"{name}.lance") for name in tables):
+    elif any(closed(table_folder(config.store.path, name)) for name in tables):
         yield Finding("memory", "warn", f"{said} besides its store, which cannot be seen by this user", ASK_ROOT)
     else:
         yield Finding("memory", "ok", said)

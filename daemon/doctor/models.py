@@ -12,7 +12,7 @@ from daemon.contract.finding import Finding, not_visible
 from daemon.doctor.permissions import closed
 from daemon.model_factory import model_settings
 from memory.encoder import EncoderUnavailable, packaged_model
-from memory.encoder.registry import BACKENDS as ENCODERS
+from memory.encoder.registry import ENCODER_BACKENDS
 from memory.llm.client import ModelClient
 from memory.llm.errors import ModelError
 
@@ -22,7 +22,7 @@ ANSWER_TIMEOUT_S = 20.0
 
 def encoder(config: Config) -> Iterator[Finding]:
     section = config.encoder
-    backend = ENCODERS[section.backend]
+    backend = ENCODER_BACKENDS[section.backend]
     if backend.needs_server:
         yield embedding_server(config)
     if not backend.loads_model_files:

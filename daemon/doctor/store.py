@@ -1,13 +1,11 @@
 """The store, without opening it: who has it open, whether it can be written, what made it, and whether its snapshot is good."""
 
-import json
 import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from daemon.config import Config
 from daemon.contract.finding import ASK_ROOT, Finding, not_visible
@@ -17,10 +15,11 @@ from daemon.sources.file_systems import MOUNTS, NETWORK_FILE_SYSTEMS, file_syste
 from memory.encoder import identity_before_loading
 from store.checkpoint.files import PREFIX, CheckpointUnusable, newest
 from store.checkpoint.reader import SavedCheckpoint
-from store.lance.import_shim import lancedb
+from store.lance.layout import table_folder
 from store.lance.schema import FORMAT
+from store.log.log_summary import summarize_log
 from store.log.store_lock import lock_owner
-from store.types import SynonymRule
+from store.types import EncoderIdentity, SynonymRule
 
 OLD_SNAPSHOT_COMMITS = 2000
 """That a start applies after the snapshot: seconds."""
@@ -37,14 +36,14 @@ def store(config: Config) -> Iterator[Finding]:
         yield Finding("store", "fail", f"{folder} is on a network drive ({kind})", hint)
     if shut is not None:
         return
-    if not (folder / "commits.lance").is_dir():
+    if not table_folder(folder, "commits").is_dir():
         yield Finding("store", "ok", f"{folder} holds no store yet")
         return
     yield lock(folder)
-    if os.access(folder / "commits.lance", os.R_OK | os.X_OK, effective_ids=True):
+    if os.access(table_folder(folder, "commits"), os.R_OK | os.X_OK, effective_ids=True):
         yield from contents(config, folder)
     else:
-        yield not_visible("store", folder / "commits.lance")
+        yield not_visible("store", table_folder(folder, "commits"))
 
 
 def writable(folder: Path) -> Finding:
@@ -101,31 +100,29 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
         yield Finding("store", "fail", f"a restore of {folder} was interrupted", hint)
         return
     try:
-        first, last = _first_and_last_commit(folder)
-        facts = json.loads(first["facts"])
-        seq, made_at = int(last["seq"]), float(last["time"])
+        log = summarize_log(folder)
     except Exception as error:  # noqa: BLE001 - whatever Lance raises for files that are missing or cut
         hint = "put a backup in its place: `hippod --restore DIR`"
         yield Finding("store", "fail", f"{folder} cannot be read ({type(error).__name__})", hint)
         return
-    if facts["format"] > FORMAT:
+    if log.format > FORMAT:
         hint = "upgrade hippod, or give another [store] path"
-        yield Finding("store", "fail", f"has format {facts['format']}, this hippod reads up to {FORMAT}", hint)
+        yield Finding("store", "fail", f"has format {log.format}, this hippod reads up to {FORMAT}", hint)
         return
-    when = datetime.fromtimestamp(made_at, UTC).isoformat(timespec="seconds")
-    clock_finding = clock(time.time(), made_at, "the store's last commit")
+    when = datetime.fromtimestamp(log.time, UTC).isoformat(timespec="seconds")
+    clock_finding = clock(time.time(), log.time, "the store's last commit")
     if clock_finding.status != "ok":
         yield clock_finding
-    yield Finding("store", "ok", f"{folder}: commit {seq} of {when}, format {facts['format']}")
-    yield encoder_of_store(config, facts)
-    yield snapshot(config, folder, seq, facts["dim"])
+    yield Finding("store", "ok", f"{folder}: commit {log.commit} of {when}, format {log.format}")
+    yield encoder_of_store(config, log.encoder)
+    yield snapshot(config, folder, log.commit, log.encoder.dim)
 
 
-def encoder_of_store(config: Config, facts: dict[str, Any]) -> Finding:
-    said = f"{facts['encoder']} ({facts['dim']} dimensions)"
+def encoder_of_store(config: Config, encoder: EncoderIdentity) -> Finding:
+    said = f"{encoder.name} ({encoder.dim} dimensions)"
     wanted = identity_before_loading(config.encoder.backend, config.encoder.model)
-    name, dim = (wanted.name, wanted.dim) if wanted is not None else (config.encoder.model, facts["dim"])
-    if (name, dim) == (facts["encoder"], facts["dim"]):
+    name, dim = (wanted.name, wanted.dim) if wanted is not None else (config.encoder.model, encoder.dim)
+    if (name, dim) == (encoder.name, encoder.dim):
         return Finding("store encoder", "ok", said)
     hint = "set [encoder] back, or start a new store with another [store] path"
     return Finding(
@@ -153,10 +150,3 @@ def snapshot(config: Config, folder: Path, seq: int, dim: int) -> Finding:
             "snapshot", "warn", said, "starts are slow: look for job_failed in the log, and [schedule] snapshot"
         )
     return Finding("snapshot", "ok", said)
-
-
-def _first_and_last_commit(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The first and the last row of the commit log."""
-    table = lancedb.connect(folder).open_table("commits")
-    rows = table.search().select(["seq", "time", "facts"]).limit(None).to_arrow().sort_by("seq")
-    return rows.slice(0, 1).to_pylist()[0], rows.slice(len(rows) - 1).to_pylist()[0]

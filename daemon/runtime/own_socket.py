@@ -7,7 +7,7 @@ from daemon.config import Config
 from daemon.contract.query import QueryRequest
 from daemon.contract.retrieval import MODES, Filter, Mode
 from daemon.contract.routes import Route
-from memory.encoder.registry import BACKENDS as ENCODERS
+from memory.encoder.registry import ENCODER_BACKENDS
 
 HEALTH_REQUEST = f"GET {Route.HEALTH} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\n\r\n".encode()
 
@@ -46,7 +46,7 @@ async def first_query(send: Send, config: Config, stop: asyncio.Task[bool]) -> N
     takes a mode that needs no embedding.
     RuntimeError where the query fails.
     """
-    remote = ENCODERS[config.encoder.backend].needs_server
+    remote = ENCODER_BACKENDS[config.encoder.backend].needs_server
     mode = next(Mode(each.name) for each in MODES.values() if not each.needs_encoder) if remote else None
     body = QueryRequest(query="what is there", k=1, mode=mode, filter=Filter.NONE).model_dump_json(exclude_none=True)
     head = f"POST {Route.QUERY} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\nContent-Type: application/json\r\n"

@@ -10,7 +10,7 @@ from daemon.contract.status import ExtractionCost, ExtractionResponse, Extractio
 from daemon.errors import NotConfigured
 from daemon.observe.metrics import TOKENS
 from daemon.pipeline.extraction.queue import ExtractionQueue
-from memory.openie.registry import BACKENDS, BulkBackend, BulkExtractor
+from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor
 from store.store import Store
 from store.types import Extraction
 
@@ -38,7 +38,9 @@ class ExtractionService:
 
     async def backfill(self) -> ExtractionResponse:
         if self._bulk is None:
-            names = " or ".join(f'"{name}"' for name, backend in BACKENDS.items() if isinstance(backend, BulkBackend))
+            names = " or ".join(
+                f'"{name}"' for name, backend in OPENIE_BACKENDS.items() if isinstance(backend, BulkBackend)
+            )
             raise NotConfigured(
                 f"backfill is for [openie] backend = {names}; with others passages are read as they come"
             )

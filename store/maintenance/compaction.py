@@ -1,4 +1,4 @@
-"""Keeps the tables' files few while commits go on: small fragments merged as they come, old versions dropped.
+"""Keeps the tables' files few while commits go on: merges small fragments as they come, and deletes old versions.
 
 Each job holds the write lock for one step at a time; what takes longer is done beside commits.
 """
@@ -11,8 +11,9 @@ from datetime import timedelta
 
 import structlog
 
+from store.lance.fragments import FragmentRows
 from store.lance.schema import TABLES
-from store.lance.tables import SmallFragments, Tables
+from store.lance.tables import Tables
 from store.log.commits import CommitLog
 from store.log.write_lock import WriteLock
 from store.maintenance.retention import PURGE_SLICE_ROWS
@@ -45,7 +46,7 @@ class Compactor:
 
     def merge_when_due(self) -> None:
         """Has the fragments of the last commits merged in the background; commits and queries go on meanwhile."""
-        if self._tables.appended >= MERGE_AFTER_COMMITS and (self._merging is None or self._merging.done()):
+        if self._tables.fragments.appended >= MERGE_AFTER_COMMITS and (self._merging is None or self._merging.done()):
             self._merging = self._merger.submit(self._merge_beside)
 
     def _merge_beside(self) -> None:
@@ -66,33 +67,33 @@ class Compactor:
         """Merges each table's small fragments. The caller has `paused` the others; so for all below."""
         merged = False
         for name in TABLES:
-            tail = self._tables.tail(name)
-            if tail is not None:
-                merged |= self._merge_tail(tail)
+            small = self._tables.fragments.small(name)
+            if small is not None:
+                merged |= self._merge_small(small)
         if merged:
-            # Flushed here, beside commits, it is nothing that the next has to wait for.
+            # Flushed here, beside commits: the next commit need not wait for it.
             self._tables.sync(TABLES)
             with self._write_lock.hold("merge"):
                 self._log.append("merge", {})
 
-    def _merge_tail(self, tail: SmallFragments) -> bool:
+    def _merge_small(self, small: FragmentRows) -> bool:
         with self._write_lock.hold("merge"):
-            if not self._tables.write_merged(tail):
+            if not self._tables.fragments.write_merged(small):
                 return False
-            if tail.name != "commits":
-                self._tables.drop(tail)
+            if small.name != "commits":
+                self._tables.fragments.delete_merged(small)
                 return True
-        # The log is what others are brought back by, and nothing brings it back if the power goes between the two: its rows
-        # are on the disk before they go from where they stood. Commits do not wait for the disk meanwhile.
+        # The other tables are rolled back by the log, and nothing rolls back the log itself: its rows are on the disk before
+        # they are deleted where they stood. Commits do not wait for the disk meanwhile.
         self._tables.sync(["commits"])
         with self._write_lock.hold("merge"):
-            self._tables.drop(tail)
+            self._tables.fragments.delete_merged(small)
         return True
 
     def rewrite(self, names: Sequence[str]) -> None:
         """Merges whole tables, beside commits."""
         for name in names:
-            self._tables.rewrite(name)
+            self._tables.fragments.rewrite(name)
             with self._write_lock.hold("compact"):
                 self._tables.refresh(name)
         if names:
@@ -104,15 +105,16 @@ class Compactor:
         """Drops versions older than `min_age`; the last commit's stay."""
         for name in TABLES:
             with self._write_lock.hold("prune"):
-                settled, versions = self._tables.settled(name), self._log.last.versions
+                self._tables.refresh(name)
+                listing, versions = self._tables.fragments.listing(name), self._log.last.versions
             kept = {versions[name]} if name in versions else set()
-            self._tables.prune(name, kept, settled, min_age.total_seconds())
+            self._tables.prune(name, kept, listing, min_age.total_seconds())
 
     def compact(self, least: int, min_age: timedelta) -> None:
         """Merges fragments, rewrites tables that have `least` or more even then, and drops versions older than `min_age`."""
         with self._lock:
             self.merge()
-            self.rewrite([name for name in TABLES if self._tables.fragments(name) >= least])
+            self.rewrite([name for name in TABLES if self._tables.fragments.count(name) >= least])
             self.prune(min_age)
 
     def reclaim(self, deleted: bool) -> None:
@@ -120,7 +122,7 @@ class Compactor:
 
         An earlier purge may have ended before it came to this: what files still hold is looked up, not remembered.
         """
-        names = [name for name in TABLES if name != "commits" and self._tables.fragments_with_deletions(name)]
+        names = [name for name in TABLES if name != "commits" and self._tables.fragments.with_deletions(name)]
         self.rewrite(names)
         self.rewrite([name for name in names if self._move_living_rows(name)])
         if deleted or names:
@@ -142,13 +144,13 @@ class Compactor:
 
     def _move_living_rows(self, name: str) -> bool:
         """Takes the living rows out of files that hold deleted ones, which Lance rewrites only where those are a tenth."""
-        pierced = self._tables.fragments_with_deletions(name)
-        for fragment in pierced:
-            while (piece := self._tables.piece(name, fragment)) is not None:
+        fragments = self._tables.fragments.with_deletions(name)
+        for fragment in fragments:
+            while (some := self._tables.fragments.some_rows(name, fragment)) is not None:
                 with self._write_lock.hold("purge"):
-                    if not self._tables.move(name, *piece):
+                    if not self._tables.fragments.move(some):
                         return False
-        return bool(pierced)
+        return bool(fragments)
 
     def is_idle(self) -> bool:
         """Whether no file is being rearranged."""

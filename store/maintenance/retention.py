@@ -19,7 +19,6 @@ completed (`Purge.protect_batch`): what the store has said it knows is there whe
 in between.
 """
 
-import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from numpy.typing import NDArray
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.load import CONVERTED_ROWS, rows_up_to
+from store.lance import schema
 from store.lance.tables import Tables
 from store.log.commits import ExtractionCosts
 from store.log.extraction_costs import COSTS, costs_of
@@ -215,11 +215,11 @@ class Purge:
         triples = np.zeros(len(self._ids["triples"]), np.bool_)
         for start in range(0, len(references), CONVERTED_ROWS):
             for text in references.slice(start, CONVERTED_ROWS).to_pylist():
-                for passage, _, given in json.loads(text):
-                    row = self.index.passage_rows.get(passage)
+                for ref in schema.documents.passage_refs(text):
+                    row = self.index.passage_rows.get(ref.passage)
                     if row is not None and row < len(passages):
                         passages[row] = True
-                    self._mark(triples, given or ())
+                    self._mark(triples, ref.triples or ())
         return passages, triples
 
     def _mark_triples(

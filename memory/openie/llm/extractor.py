@@ -9,7 +9,7 @@ from memory.llm.client import ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelError, ModelRefused
 from memory.llm.json_answers import get_field, replace_surrogates
 from memory.llm.limiter import Limiter
-from memory.openie.llm.prompts import ENTITIES, TRIPLES, entity_messages, fingerprint, triple_messages
+from memory.openie.llm.prompts import ENTITIES_SCHEMA, TRIPLES_SCHEMA, entity_messages, fingerprint, triple_messages
 from memory.openie.registry import CountDropped
 from memory.phrases import normalise_phrase, normalise_triple
 from store.types import Extraction, PassageText, Triple
@@ -113,7 +113,7 @@ class LLMExtractor:
             return [name for piece in pieces for name in await self._entities(piece, cost, depth)]
         try:
             names, reply = await self._client.ask(
-                "entities", entity_messages(passage), ENTITIES, parse_entities, self._limiter
+                "entities", entity_messages(passage), ENTITIES_SCHEMA, parse_entities, self._limiter
             )
         except ModelRefused as error:
             cost.add_failed(error)
@@ -130,7 +130,11 @@ class LLMExtractor:
             return [triple for piece in pieces for triple in await self._triples(piece, names, cost, depth)]
         try:
             triples, reply = await self._client.ask(
-                "triples", triple_messages(passage, names_within(passage, names)), TRIPLES, parse_triples, self._limiter
+                "triples",
+                triple_messages(passage, names_within(passage, names)),
+                TRIPLES_SCHEMA,
+                parse_triples,
+                self._limiter,
             )
         except ModelRefused as error:
             cost.add_failed(error)

@@ -29,6 +29,8 @@ class RetrievalMode:
     """Whether the query is embedded."""
     walks_graph: bool = True
     """Whether passages are ranked by Personalized PageRank, as long as something in the query can be linked."""
+    settings: tuple[str, ...] = ()
+    """The names of the settings that the mode reads (`memory.retrieval.settings`)."""
 
     def rank(self, context: "QueryContext") -> "Ranking":
         """Scores every passage for the query. Works for every query, also on an empty memory."""
@@ -41,24 +43,31 @@ _REGISTERED = (
         "fused",
         "fused",
         "Walks from the phrases of the nearest triples, the phrases that the query names and the nearest passages.",
+        settings=("top_triples", "damping", "passage_nodes", "passage_share", "name_share", "temperature"),
     ),
     RetrievalMode(
         "hipporag2",
         "hipporag2",
         "HippoRAG 2: walks from the heaviest phrases of the nearest triples and from every passage.",
+        settings=("top_triples", "seed_phrases", "passage_weight", "damping", "passage_nodes"),
     ),
     RetrievalMode(
-        "query-to-node", "query_to_node", "Walks from the phrases nearest to the query and from every passage."
+        "query-to-node",
+        "query_to_node",
+        "Walks from the phrases nearest to the query and from every passage.",
+        settings=("seed_phrases", "passage_weight", "damping", "passage_nodes"),
     ),
     RetrievalMode(
         "ner-to-node",
         "ner_to_node",
         "Walks from the phrase nearest to each name in the query and from every passage.",
+        settings=("passage_weight", "damping", "passage_nodes"),
     ),
     RetrievalMode(
         "hipporag",
         "hipporag",
         "HippoRAG 1: walks over phrases alone, from the phrase nearest to each name in the query.",
+        settings=("damping",),
     ),
     RetrievalMode("dense", "dense", "Ranks passages by their cosine with the query.", walks_graph=False),
     RetrievalMode(

@@ -32,7 +32,7 @@ from daemon.sources.file_systems import file_system
 from daemon.sources.folder_checks import drive, hard_links
 from daemon.sources.kafka.kind import KAFKA
 from memory.encoder.hashing import DEFAULT_DIM, HASH_ENCODER_NAME
-from memory.encoder.registry import BACKENDS as ENCODERS
+from memory.encoder.registry import ENCODER_BACKENDS
 from store.log import commits
 from store.log.store_lock import StoreLock, lock_owner
 from store.store import Store
@@ -293,8 +293,8 @@ def test_a_package_of_another_version(configured: Configured, monkeypatch: pytes
 
 def test_too_little_memory(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     assert named(memory(configured()), "memory").status == "ok"
-    huge = replace(ENCODERS["hash"], memory_bytes=1 << 50)
-    monkeypatch.setitem(ENCODERS, "hash", huge)
+    huge = replace(ENCODER_BACKENDS["hash"], memory_bytes=1 << 50)
+    monkeypatch.setitem(ENCODER_BACKENDS, "hash", huge)
     bad(memory(configured()), "memory", "GiB of swap", "more memory")
 
 

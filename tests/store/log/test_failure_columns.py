@@ -11,7 +11,7 @@ import pytest
 
 from store.export.json_lines import export_lines
 from store.lance.import_shim import lancedb
-from store.log.encoder_identity import encoder_of_store
+from store.log.log_summary import encoder_of_store
 from store.store import Store
 from store.types import ExtractionState, ExtractionStatus, State
 
@@ -78,7 +78,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from store.log import commits, migrations
-from store.log.encoder_identity import made_with
+from store.log.log_summary import encoder_of_store
 from store.store import Store
 
 def die(*_args, **_more):
@@ -86,7 +86,7 @@ def die(*_args, **_more):
 
 {where} = die
 folder = Path(sys.argv[1])
-Store(folder, made_with(folder))
+Store(folder, encoder_of_store(folder))
 """
 
 
