@@ -23,6 +23,8 @@ SECTIONS = (
     "crashes",
     "histories",
     "kafka",
+    "hubs",
+    "manuals",
     "models",
     "api",
     "fuzz",

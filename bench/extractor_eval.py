@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from memory.openie.hipporag_file import read_hipporag_file
-from memory.phrases import is_linkable
 from store.passage_id import passage_id
 from store.types import PassageText, Triple
 
@@ -116,7 +115,8 @@ class Memory:
         self.dangling = degree == 0
 
     def _synonyms(self, vectors: Floats) -> list[tuple[int, int, float]]:
-        linkable = np.array([is_linkable(p) for p in self.phrases])
+        # HippoRAG's rule: a phrase needs more than two letters or digits to have synonyms.
+        linkable = np.array([sum(char.isalnum() for char in p) > 2 for p in self.phrases])
         found = []
         for start in range(0, len(vectors), 1024):
             block = vectors[start : start + 1024] @ vectors.T

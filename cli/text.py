@@ -5,7 +5,6 @@ What documents, file names and model answers hold is not trusted: it must neithe
 
 import re
 from datetime import datetime
-from urllib.parse import unquote
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline, both sets
@@ -43,11 +42,6 @@ def truncate(text: str, limit: int) -> str:
 def uri(value: str) -> str:
     """A URI in one line, as it must be typed to name the document again."""
     return one_line(value)
-
-
-def uri_name(value: str) -> str:
-    """The last part of a URI, readable."""
-    return one_line(unquote(value.rstrip("/").rpartition("/")[2])) or one_line(value)
 
 
 def count(number: int, one: str = "", many: str | None = None) -> str:

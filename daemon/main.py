@@ -11,7 +11,7 @@ import click
 import structlog
 
 from daemon.config import Config, ConfigError, load_config, render, unsupported
-from daemon.observe.excepthooks import in_loop, take_over
+from daemon.observe.excepthooks import install, loop_exception_handler
 from daemon.observe.logs import JOURNAL_PRIORITY, is_journal, setup
 from daemon.runtime import signals
 from daemon.runtime.allocator import configure_malloc
@@ -30,25 +30,27 @@ log = structlog.get_logger()
 @click.option("--check", is_flag=True, help="Check the configuration, print it resolved, and exit with 0 or 2.")
 @click.option(
     "--inspect",
-    "look",
+    "inspecting",
     is_flag=True,
     help="Look for what would keep hippod from running well, print it as JSON, and exit with 0 or 2; see `hippoctl doctor`.",
 )
 @click.option(
     "--restore",
-    "source",
+    "backup",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
     help="Put the backup in DIR in the place of the configured store, and exit with 0, 2 or 3.",
 )
 @click.version_option(version("hippod"), prog_name="hippod")
-def main(file: Path | None, check: bool, look: bool, source: Path | None) -> None:
+def main(file: Path | None, check: bool, inspecting: bool, backup: Path | None) -> None:
     """Gives language models a long-term memory that keeps growing: follows folders and answers over a socket.
 
     Without --config: $HIPPOD_CONFIG, then $XDG_CONFIG_HOME/hippod/config.toml, then /etc/hippod/config.toml. SIGTERM and
     SIGINT stop it, SIGHUP reloads what can change while it runs. Exit codes: 0 clean stop, 2 bad configuration, 3 the store
     cannot be opened, 1 anything else.
     """
+    if inspecting:
+        sys.exit(show_findings(file))
     try:
         config = load_config(file)
         if problems := unsupported(config):
@@ -58,33 +60,32 @@ def main(file: Path | None, check: bool, look: bool, source: Path | None) -> Non
     if check:
         click.echo(render(config))
         return
-    if look:
-        show_findings(config)
-        return
-    if source is not None:
-        sys.exit(bring_back(source, config.store.path))
+    if backup is not None:
+        sys.exit(restore_backup(backup, config.store.path))
     setup(config.daemon.log_level)
-    take_over()
+    install()
     # A service manager aborts a hippod that hangs: where every thread stood is then in the log.
     faulthandler.enable()
     signals.before_event_loop()
     sys.exit(serve(config, file))
 
 
-def show_findings(config: Config) -> None:
-    """Prints what `daemon.doctor` finds, as one JSON document."""
+def show_findings(file: Path | None) -> int:
+    """Prints what `daemon.doctor` finds, as one JSON document; returns the exit code."""
     setup("error")
     from daemon.doctor import inspect
 
-    click.echo(json.dumps({"findings": [finding.to_json() for finding in inspect(config)]}))
+    findings = list(inspect(file))
+    click.echo(json.dumps({"findings": [finding.to_json() for finding in findings]}))
+    return BAD_CONFIG if any(each.name == "configuration" and each.status == "fail" for each in findings) else OK
 
 
-def bring_back(source: Path, folder: Path) -> int:
+def restore_backup(backup: Path, folder: Path) -> int:
     """Puts a backup in the store's place; returns the exit code."""
-    from store.maintenance.backup import restore
+    from store.backup import restore
 
     try:
-        made, aside = restore(source, folder)
+        made, aside = restore(backup, folder)
     except (StoreError, OSError) as error:
         click.echo(f"hippod: {error}", err=True)
         return NO_STORE
@@ -98,7 +99,7 @@ def serve(config: Config, file: Path | None) -> int:
     shorten_switch_interval()
     try:
         config.store.path.mkdir(parents=True, exist_ok=True)
-        # Before the model is loaded: a second hippod on this store is told so at once.
+        # Before the model is loaded: a second hippod on this store is refused at once.
         lock = StoreLock(config.store.path)
     except (StoreError, OSError) as error:
         return _no_store(error)
@@ -109,7 +110,7 @@ def serve(config: Config, file: Path | None) -> int:
 
     try:
         with asyncio.Runner() as runner:
-            runner.get_loop().set_exception_handler(in_loop)
+            runner.get_loop().set_exception_handler(loop_exception_handler)
             runner.run(run(config, lock, file))
     except StoreError as error:
         return _no_store(error)

@@ -1,4 +1,4 @@
-"""Makes what the configuration says about models: the client, the limiter, the OpenIE backend, the filter, the encoder."""
+"""Makes the configured models: the client, the limiter, the OpenIE backend, the filter, the encoder."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,14 +13,20 @@ from daemon.pipeline.extraction.extractors import DeferredExtractor, PassageExtr
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.workers.pool import WorkerPool
-from memory.encoder.registry import BACKENDS as ENCODERS
-from memory.encoder.registry import EmbeddingServer, make_encoder
+from memory.encoder.registry import ENCODER_BACKENDS, EmbeddingServer, make_encoder
 from memory.llm.client import ModelClient, ModelSettings
 from memory.llm.limiter import Limiter
-from memory.openie.registry import BACKENDS, WORKER_BACKENDS, BulkBackend, BulkExtractor, ServerBackend, WorkerBackend
+from memory.openie.registry import (
+    OPENIE_BACKENDS,
+    WORKER_BACKENDS,
+    BulkBackend,
+    BulkExtractor,
+    ServerBackend,
+    WorkerBackend,
+)
 from memory.retrieval.recognition import ModelFilter
 from memory.types import Encoder
-from store.log.encoder_identity import made_with
+from store.log.log_summary import encoder_of_store
 from store.store import Store
 from store.types import Extraction, PassageText
 
@@ -57,7 +63,7 @@ class Models:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self.backend = BACKENDS[config.openie.backend]
+        self.backend = OPENIE_BACKENDS[config.openie.backend]
         self._listening_queues: list[ExtractionQueue] = []
         settings = model_settings(config)
         self.client = ModelClient(settings, self._count_call, count_tokens) if settings is not None else None
@@ -116,7 +122,10 @@ class Models:
         return None if worker is None else PooledExtractor(pool, worker)
 
     def commit_extractor(self, worker: PassageExtractor | None, queue: ExtractionQueue) -> PassageExtractor:
-        """What reads a passage before it is committed. For a backend that reads later: the fallback, and `queue` is told."""
+        """What reads a passage before it is committed.
+
+        For a backend that reads later: the fallback; the passages are announced to `queue`.
+        """
         if isinstance(self.backend, WorkerBackend):
             assert worker is not None
             return worker
@@ -137,10 +146,10 @@ class Models:
 def load_encoder(config: Config) -> Encoder:
     """Loads the configured encoder; seconds, may run in any thread.
 
-    An embedding server says in its first answer how long its vectors are; while it is away, the store knows that.
+    The first answer of an embedding server shows the length of its vectors; while it is away, the store has that length.
     """
     section = config.encoder
-    if not ENCODERS[section.backend].needs_server:
+    if not ENCODER_BACKENDS[section.backend].needs_server:
         return make_encoder(section.backend, section.model, section.batch_size, section.device)
     server = _embedding_server(config)
     encoder = make_encoder(section.backend, section.model, section.batch_size, section.device, server)
@@ -157,7 +166,7 @@ def _embedding_server(config: Config) -> EmbeddingServer:
     key = model_key(llm)
     if key is not None:
         mask(key)
-    made = made_with(config.store.path)
+    made = encoder_of_store(config.store.path)
     known_dim = made.dim if made is not None and made.name == f"{encoder.backend}/{encoder.model}" else None
     return EmbeddingServer(
         base_url, key, llm.timeout_s, llm.max_retries, encoder.query_prefix, encoder.passage_prefix, known_dim

@@ -1,4 +1,4 @@
-"""What the method needs and gives: the two models it calls, and what a query answers."""
+"""The method's interfaces: the encoder and the extractor that it calls, and the result of a query."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,45 +11,45 @@ from memory.explain.explanation import PassageExplanation
 from store.types import EncoderIdentity, Extraction, PassageText
 
 Matrix = NDArray[np.float32]
-"""Embeddings, shape (n, dim), C-contiguous. Rows are L2-normalised, but for texts of which the encoder knows nothing: zero."""
+"""Embeddings, shape (n, dim), C-contiguous. Rows are L2-normalised; zero for a text of which the encoder knows nothing."""
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors. Thread-safe; a query overtakes indexing."""
+    """Turns texts into vectors. Thread-safe; a query goes before indexing."""
 
     @property
     def identity(self) -> EncoderIdentity: ...
 
     def encode(self, texts: Sequence[str]) -> Matrix:
-        """Vectors of texts to be indexed, in the order given. A text's vector does not depend on its neighbours."""
+        """Vectors of texts to be indexed, in order. A text's vector does not depend on the other texts."""
         ...
 
     def encode_roughly(self, texts: Sequence[str]) -> Matrix:
-        """As `encode`, for texts whose vectors only queries are compared with: passages and triples.
+        """As `encode`, but for passages and triples, whose vectors are compared with queries only.
 
-        Digits may be given up for speed here (cosine with `encode` at least 0.9999): they decide no edge of the graph.
+        They decide no edge of the graph, so precision may be traded for speed (cosine with `encode` at least 0.9999).
         """
         ...
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        """The vector of one query, shape (dim,), ahead of any indexing under way."""
+        """The vector of one query, shape (dim,). It goes before any indexing under way."""
         ...
 
 
 class Extractor(Protocol):
-    """OpenIE. `name` identifies model and prompt (an extraction is kept under it)."""
+    """OpenIE. `name` identifies model and prompt; the store keeps extractions under it."""
 
     @property
     def name(self) -> str: ...
 
     def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        """One extraction a passage, in order, with normalised phrases. Never raises for a passage's content."""
+        """One extraction per passage, in order, with normalised phrases. Never raises because of a passage's content."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedTriple:
-    """A triple that the query was linked to. `row` is its row in the snapshot; `score` its min-max-scaled similarity."""
+    """A triple that the query was linked to. `row`: in the snapshot. `score`: scaled similarity. `kept`: passed the filter."""
 
     row: int
     subject: str
@@ -90,8 +90,8 @@ class Retrieved:
     triples: tuple[LinkedTriple, ...] = ()
     seeds: tuple[Seed, ...] = ()
     note: str | None = None
-    """What a user should know about how the answer came about (an empty filter, a fallback), if anything."""
+    """What a user should know about this answer (an empty filter, a fallback), if anything."""
     stages_ms: Mapping[str, float] = field(default_factory=dict)
     """Milliseconds spent, by stage."""
     explanations: tuple[PassageExplanation, ...] = ()
-    """Why each hit was found, in order; empty where the query did not ask."""
+    """Why each hit was found, in order; empty if the query did not ask for it."""

@@ -1,8 +1,8 @@
-"""One commit with the names of its documents: for a question that takes longer than the next commit.
+"""One commit with its documents: for a question that takes longer than the next commit.
 
-A snapshot alone keeps contents and graph still; which documents hold a passage is kept by the image, which moves on. Here
-both are of the same moment. Taking hold copies two containers of references (a million passages: some 10 ms), so it is for
-what lasts seconds, not for every query.
+A `Snapshot` has texts and graph. Which documents hold a passage is known to the live index alone, which moves on; here both are
+of one moment. Making one copies two containers of references (10 ms a million passages), so it is for what lasts seconds, not
+for every query.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,24 +13,24 @@ from store.snapshot import Snapshot
 from store.types import Document
 
 
-class Naming(Protocol):
-    """Who says which documents hold a passage: the memory of one commit, or the store, which says it of the last."""
+class DocumentLookup(Protocol):
+    """Which documents hold a passage: as of one commit (`DocumentSnapshot`), or as of the last (`store.store.Store`)."""
 
-    def users(self, passage: str) -> list[str]: ...
+    def documents_with_passage(self, passage: str) -> list[str]: ...
 
     def document(self, uri: str) -> Document | None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
-    """The memory at `snapshot.commit`, and who holds what in it."""
+class DocumentSnapshot:
+    """The memory as of `snapshot.commit`."""
 
     snapshot: Snapshot
     documents: Mapping[str, Document]
     holders: Sequence[Mapping[str, Any]]
-    """By passage row, the URIs that hold it."""
+    """By passage row: the URIs of the documents that hold it."""
 
-    def users(self, passage: str) -> list[str]:
+    def documents_with_passage(self, passage: str) -> list[str]:
         """URIs of the documents that hold a passage at this commit, sorted; empty for one that does not live in it."""
         row = self.snapshot.passage_row(passage)
         return sorted(self.holders[row]) if row is not None else []

@@ -25,7 +25,7 @@ class OlderFormat(StoreError):
     """The store was written by a hippod so old that this one has no way from it."""
 
 
-class Incomplete(StoreError):
+class IncompleteBatch(StoreError):
     """A batch lacks a text or a vector, perhaps because a purge took it since the store was asked: complete it again."""
 
 

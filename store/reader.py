@@ -1,9 +1,9 @@
-"""What a store holds, for everybody who asks: one question each, answered from memory (but `spent`, which
-reads a table), and never waiting for a commit (but `pinned`, for the milliseconds in which one is taken over).
+"""The reading half of the store: what it has, answered from memory and without waiting for a commit.
 
-The image changes while it is asked, and another may take its place (`store.maintenance.rebuild`): each answer looks
-at one image, and
-at each of its containers in one step.
+Exceptions: `extraction_costs` reads a table, and `document_snapshot` waits while a commit is applied (milliseconds).
+
+The live index changes meanwhile, and another may take its place (`store.maintenance.rebuild`). So a method reads `_index` once,
+and each of its containers in one step.
 """
 
 import time
@@ -11,62 +11,59 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from store.document_snapshot import Pinned
-from store.index.state import Image
+from store.change.missing import MissingVectors, missing_vectors, unextracted
+from store.document_snapshot import DocumentSnapshot
+from store.index.live_index import LiveIndex
+from store.index.stored_contents import StoredContents
 from store.lance.tables import Tables
-from store.log.commits import CommitLog, Costs
-from store.log.extraction_costs import COSTS, costs_of, together
-from store.log.plan import Missing, missing, unextracted
-from store.maintenance.contents import Contents
+from store.log.commits import CommitLog, ExtractionCosts
+from store.log.extraction_costs import COSTS, add_costs, costs_of
 from store.maintenance.retention import Purge
 from store.snapshot import Snapshot
-from store.types import Batch, Document, ExtractionState, Grown, PassageText, State, Triple
+from store.types import Batch, Document, ExtractionState, GrowthPoint, PassageText, State, Triple
 
 
-class Held:
-    """The reading half of `store.store.Store`; may be called from any thread."""
+class StoreReader:
+    """What `store.store.Store` inherits; may be called from any thread."""
 
-    _image: Image
+    _index: LiveIndex
     _snapshot: Snapshot
-    _changing: bool
-    """While a commit is being taken over into the image."""
+    _applying: bool
+    """While a commit is being applied to the index."""
     _log: CommitLog
     _tables: Tables
     _purge: Purge | None
-    """The purge that is under way."""
+    """The purge under way."""
 
     def snapshot(self) -> Snapshot:
         """The memory as of the last commit."""
         return self._snapshot
 
-    def pinned(self) -> Pinned:
-        """The memory as of the last commit with the names of its documents, for a question that outlives that commit.
-
-        Never waits for a commit but while one is taken over into the image (milliseconds).
-        """
+    def document_snapshot(self) -> DocumentSnapshot:
+        """The memory as of the last commit with its documents, for a question that outlives that commit."""
         while True:
             snapshot = self._snapshot
-            if not self._changing:
-                image = self._image
-                found = Pinned(snapshot, image.documents.copy(), image.users.copy())
-                # A change in between ends with another snapshot; one under way says so.
-                if not self._changing and self._snapshot is snapshot:
+            if not self._applying:
+                index = self._index
+                found = DocumentSnapshot(snapshot, index.documents.copy(), index.holders.copy())
+                # A commit applied in between ends with another snapshot; one being applied sets `_applying`.
+                if not self._applying and self._snapshot is snapshot:
                     return found
             time.sleep(0.001)
 
     @property
     def horizon(self) -> int:
-        """The earliest commit that `at` can show."""
+        """The earliest commit that `snapshot_at` can show."""
         return self._log.horizon
 
-    def growth(self, most: int) -> list[Grown]:
-        """What the memory held as of at most `most` of its commits that `at` can show, the last among them, in order."""
+    def growth(self, limit: int) -> list[GrowthPoint]:
+        """How large the memory was, at no more than `limit` of the commits that `snapshot_at` can show, the last among them."""
         times, counts = self._log.times.copy(), self._log.counts.copy()
         now = self._snapshot
         counts[now.commit] = (now.living_passages, now.living_phrases, now.living_triples)
         known = sorted(seq for seq in counts if self._log.horizon <= seq <= now.commit and seq in times)
-        step = -(-len(known) // most) or 1
-        return [Grown(seq, times[seq], *counts[seq]) for seq in reversed(known[::-1][::step])]
+        step = -(-len(known) // limit) or 1
+        return [GrowthPoint(seq, times[seq], *counts[seq]) for seq in reversed(known[::-1][::step])]
 
     @property
     def positions(self) -> Mapping[str, Any]:
@@ -75,82 +72,86 @@ class Held:
 
     def documents(self) -> list[Document]:
         """Every document as of the last commit, by URI."""
-        return sorted(self._image.documents.copy().values(), key=lambda document: document.uri)
+        return sorted(self._index.documents.copy().values(), key=lambda document: document.uri)
 
     def document(self, uri: str) -> Document | None:
-        return self._image.documents.get(uri)
+        return self._index.documents.get(uri)
 
     def states(self) -> dict[State, int]:
         """How many documents there are in each state."""
-        return dict(Counter(document.state for document in self._image.documents.copy().values()))
+        return dict(Counter(document.state for document in self._index.documents.copy().values()))
 
-    def users(self, passage: str) -> list[str]:
+    def documents_with_passage(self, passage: str) -> list[str]:
         """URIs of the documents that hold a passage, sorted."""
-        image = self._image
-        row = image.passage_rows.get(passage)
-        return sorted(image.users[row]) if row is not None else []
+        index = self._index
+        row = index.passage_rows.get(passage)
+        return sorted(index.holders[row]) if row is not None else []
 
     def extraction_state(self, passage: str) -> ExtractionState | None:
-        """Who read a passage and what became of it, None when nobody has read it."""
-        image = self._image
-        row = image.passage_rows.get(passage)
-        return image.extraction_states.get(row) if row is not None else None
+        """The state of the extraction from a passage, None where there is none."""
+        index = self._index
+        row = index.passage_rows.get(passage)
+        return index.extraction_states.get(row) if row is not None else None
 
     def extraction_states(self) -> dict[str, ExtractionState]:
-        """The state of every passage that was read, living or not, by id."""
-        image = self._image
-        return {image.passages[row].id: state for row, state in image.extraction_states.copy().items()}
+        """The state of every extraction, by passage id, of living passages and others."""
+        index = self._index
+        return {index.passages[row].id: state for row, state in index.extraction_states.copy().items()}
 
-    def contents(self) -> Contents:
-        """What is known of texts, living or not, as of the last commit. For who lets no commit come meanwhile."""
-        return Contents(self._image)
+    def stored_contents(self) -> StoredContents:
+        """Texts and extractions, living or not, as of the last commit. The caller has paused commits."""
+        return StoredContents(self._index)
 
-    def extracted(self, passage: str) -> tuple[Triple, ...]:
-        """The triples that an extractor found in a passage; none where it found none, or nobody read it."""
-        image = self._image
-        row = image.passage_rows.get(passage)
-        rows = image.extracted[row] if row is not None else None
-        return tuple(image.triple(int(triple)) for triple in rows) if rows is not None else ()
+    def extracted_triples(self, passage: str) -> tuple[Triple, ...]:
+        """The triples that an extractor found in a passage; none where it found none or there is no extraction."""
+        index = self._index
+        row = index.passage_rows.get(passage)
+        rows = index.extracted[row] if row is not None else None
+        return tuple(index.triple(int(triple)) for triple in rows) if rows is not None else ()
 
     def passages_by_extraction(self, wanted: Callable[[ExtractionState | None], bool]) -> list[str]:
-        """Ids of living passages without triples of their documents' own whose state (None: nobody read them) is `wanted`."""
-        image = self._image
+        """Ids of living passages without triples from documents, whose extraction's state (None: no extraction) is `wanted`."""
+        index = self._index
         found = []
-        for row in range(len(image.users)):
-            users = image.users[row]
-            if users and all(given is None for given in users.values()) and wanted(image.extraction_states.get(row)):
-                found.append(image.passages[row].id)
+        for row in range(len(index.holders)):
+            holders = index.holders[row]
+            if (
+                holders
+                and all(triples is None for triples in holders.values())
+                and wanted(index.extraction_states.get(row))
+            ):
+                found.append(index.passages[row].id)
         return found
 
     def passage(self, id: str) -> PassageText | None:
         """A passage's text, living or not."""
-        image = self._image
-        row = image.passage_rows.get(id)
-        return image.passages[row] if row is not None else None
+        index = self._index
+        row = index.passage_rows.get(id)
+        return index.passages[row] if row is not None else None
 
-    def spent(self) -> Costs:
+    def extraction_costs(self) -> ExtractionCosts:
         """What extraction has cost over the life of the store, as of the last commit."""
-        with self._tables.pinned():
+        with self._tables.pruning_paused():
             last = self._log.last
-            # Of that commit's version: while small files are merged, the newest holds their rows twice for a moment.
+            # As of that commit: while small fragments are merged, the newest version has their rows twice for a moment.
             table = self._tables.read("extractions", COSTS, last.versions["extractions"])
-        return together(last.bygone, costs_of(table))
+        return add_costs(last.purged_costs, costs_of(table))
 
-    def knows_passage(self, id: str) -> bool:
+    def has_passage(self, id: str) -> bool:
         """Whether the passage's text and vector are stored, living or not."""
-        return id in self._image.passage_rows
+        return id in self._index.passage_rows
 
     def unextracted(self, batch: Batch) -> list[PassageText]:
-        """Which passages an extractor has to read before `batch` is complete."""
-        self._reserve(batch)
-        return unextracted(self._image, batch)
+        """The passages that an extractor has to read before `batch` is complete."""
+        self._protect(batch)
+        return unextracted(self._index, batch)
 
-    def missing(self, batch: Batch) -> Missing:
-        """Which texts have to be encoded before `batch` can be committed; its extractions must be in it."""
-        self._reserve(batch)
-        return missing(self._image, batch)
+    def missing(self, batch: Batch) -> MissingVectors:
+        """The texts that have to be encoded before `batch`, which has its extractions, can be committed."""
+        self._protect(batch)
+        return missing_vectors(self._index, batch)
 
-    def _reserve(self, batch: Batch) -> None:
-        """First: a purge under way then leaves what `batch` finds known."""
+    def _protect(self, batch: Batch) -> None:
+        """Keeps a purge under way from what `batch` will find known. Called before the answer is worked out."""
         if (purge := self._purge) is not None:
-            purge.reserve(batch)
+            purge.protect_batch(batch)

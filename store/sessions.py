@@ -27,7 +27,7 @@ class SessionDamaged(StoreError):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedOnce:
+class PastQuestion:
     """A question of a session: when (Unix seconds), at which commit, and its bare answer."""
 
     question: str
@@ -46,7 +46,7 @@ class Session:
     created: float
     used: float
     memory: Mapping[str, Any]
-    questions: tuple[AskedOnce, ...] = ()
+    questions: tuple[PastQuestion, ...] = ()
     dropped: int = 0
 
 
@@ -64,7 +64,7 @@ class Sessions:
             written = json.loads(path.read_bytes())
             if written["format"] != FORMAT:
                 raise ValueError(f"it has format {written['format']}, this hippod reads {FORMAT}")
-            questions = tuple(AskedOnce(**each) for each in written["questions"])
+            questions = tuple(PastQuestion(**each) for each in written["questions"])
             return Session(
                 name,
                 written["commit"],
@@ -87,7 +87,7 @@ class Sessions:
     ) -> Session:
         """Durable when it returns. `before` is the session that this question continued. Raises OSError."""
         now = self._clock()
-        asked = AskedOnce(question, answer, commit, now)
+        asked = PastQuestion(question, answer, commit, now)
         earlier = before.questions if before else ()
         session = Session(name, commit, before.created if before else now, now, memory, (*earlier, asked)[-QUESTIONS:])
         self._write(session)

@@ -12,52 +12,52 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.adjacency import EdgeWeights, Walk
+from store.index.adjacency import Adjacency, EdgeWeights
+from store.index.live_index import LiveIndex
 from store.index.matrix import MatrixView
-from store.index.state import Image
 from store.types import PassageText, Triple
 
 
 class Snapshot:
     """The memory at `commit`. Rows index the arrays below; dead rows keep their place and are masked by the `*_alive`."""
 
-    def __init__(self, image: Image, commit: int, time: float) -> None:
+    def __init__(self, index: LiveIndex, commit: int, time: float) -> None:
         self.commit = commit
         self.time = time
-        self.dim = image.dim
-        self.n_passages = len(image.passages)
-        self.n_phrases = len(image.phrases)
-        self.n_triples = len(image.predicates)
-        self.living_passages = image.living_passages
-        self.living_phrases = image.living_phrases
-        self.living_triples = image.living_triples
-        self._passages = image.passages
-        self._phrases = image.phrases
-        self._phrase_rows = image.phrase_rows
-        self._passage_rows = image.passage_rows
-        self._predicates = image.predicates
-        self._postings = image.postings
-        self._total_length = image.total_length
-        self._walks: dict[EdgeWeights, Walk] = {}
-        self._walking = Lock()
-        self.passage_vectors = image.passage_vectors.view()
-        self.phrase_vectors = image.phrase_vectors.view()
-        self.triple_vectors = image.triple_vectors.view()
-        self.triple_ends: NDArray[np.int32] = image.triple_ends.view()
+        self.dim = index.dim
+        self.n_passages = len(index.passages)
+        self.n_phrases = len(index.phrases)
+        self.n_triples = len(index.predicates)
+        self.living_passages = index.living_passages
+        self.living_phrases = index.living_phrases
+        self.living_triples = index.living_triples
+        self._passages = index.passages
+        self._phrases = index.phrases
+        self._phrase_rows = index.phrase_rows
+        self._passage_rows = index.passage_rows
+        self._predicates = index.predicates
+        self._postings = index.postings
+        self._total_length = index.total_length
+        self._adjacencies: dict[EdgeWeights, Adjacency] = {}
+        self._adjacency_lock = Lock()
+        self.passage_vectors = index.passage_vectors.view()
+        self.phrase_vectors = index.phrase_vectors.view()
+        self.triple_vectors = index.triple_vectors.view()
+        self.triple_ends: NDArray[np.int32] = index.triple_ends.view()
         """Phrase rows of subject and object, shape (n_triples, 2)."""
-        self._passage_counts = image.passage_counts.view()
-        self._phrase_counts = image.phrase_counts.view()
-        self._triple_counts = image.triple_counts.view()
-        self._crowded = image.crowding.rows.view()
-        self.crowded_phrases = image.crowding.n
+        self._passage_counts = index.passage_counts.view()
+        self._phrase_counts = index.phrase_counts.view()
+        self._triple_counts = index.triple_counts.view()
+        self._crowded = index.crowding.rows.view()
+        self.crowded_phrases = index.crowding.n
         """How many phrases are crowded (`store.crowding`); not known of an earlier commit's."""
-        self.relation: MatrixView = image.relation.view(image.shape("relation"))
+        self.relation: MatrixView = index.relation.view(index.shape("relation"))
         """Phrase x phrase, symmetric: the number of (passage, triple) pairs that link the two."""
-        self.synonym: MatrixView = image.synonym.view(image.shape("synonym"))
+        self.synonym: MatrixView = index.synonym.view(index.shape("synonym"))
         """Phrase x phrase, symmetric: cosines at or above the threshold."""
-        self.context: MatrixView = image.context.view(image.shape("context"))
+        self.context: MatrixView = index.context.view(index.shape("context"))
         """Passage x phrase: 1 where the passage holds the phrase."""
-        self.incidence: MatrixView = image.incidence.view(image.shape("incidence"))
+        self.incidence: MatrixView = index.incidence.view(index.shape("incidence"))
         """Passage x triple: 1 where the passage states the triple."""
 
     @cached_property
@@ -116,16 +116,16 @@ class Snapshot:
         comes from the passages, how long a text is from these texts."""
         return self._postings.scores_of(query, texts, self.passage_alive)
 
-    def term_prints(self, of: Callable[[str], int]) -> NDArray[np.uint64]:
-        """`store.index.bm25.Postings.prints` of every passage, shape (n_passages,)."""
-        return self._postings.prints(self.n_passages, of)
+    def term_fingerprints(self, of: Callable[[str], int]) -> NDArray[np.uint64]:
+        """`store.index.bm25.Postings.fingerprints` of every passage, shape (n_passages,)."""
+        return self._postings.fingerprints(self.n_passages, of)
 
-    def walk(self, weights: EdgeWeights) -> Walk:
+    def adjacency(self, weights: EdgeWeights) -> Adjacency:
         """The graph with edges weighted so, made at first use and shared by all queries of this snapshot."""
-        with self._walking:
-            if weights not in self._walks:
-                self._walks[weights] = Walk(self, weights)
-            return self._walks[weights]
+        with self._adjacency_lock:
+            if weights not in self._adjacencies:
+                self._adjacencies[weights] = Adjacency(self, weights)
+            return self._adjacencies[weights]
 
     @cached_property
     def edges(self) -> Mapping[str, int]:

@@ -1,65 +1,58 @@
-"""The store's door: open, ask what is missing, commit, take a snapshot."""
+"""The store's door: open, commit, take a snapshot, look back, and the maintenance that runs beside commits."""
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import structlog
 
-from store.checkpoint.checkpoint import PREFIX, SnapshotGivenUp, Unusable, capture, discard, write
-from store.checkpoint.recovery import start_image
-from store.document_snapshot import Pinned
-from store.errors import StoreDamaged, StoreError
-from store.index.load import load_image, past_image
-from store.index.lsh import sort
-from store.index.matrix import LiveMatrix
-from store.index.state import Delta, Image
-from store.index.synonym_recall import Recall, synonym_recall
+from store.change.obsolete_synonyms import drop_obsolete_synonyms
+from store.change.plan import plan
+from store.change.write_rows import write_rows
+from store.checkpoint.capture import capture
+from store.checkpoint.files import PREFIX, CheckpointTimeout, CheckpointUnusable, discard
+from store.checkpoint.recovery import recover_index
+from store.checkpoint.writer import write
+from store.document_snapshot import DocumentSnapshot
+from store.errors import StoreDamaged
+from store.index.index_delta import IndexDelta
+from store.index.live_index import LiveIndex
+from store.index.load import load_index
 from store.lance.tables import Tables
 from store.log.commits import Commit, CommitLog
-from store.log.extraction_costs import together
-from store.log.plan import SynonymRule, plan
-from store.log.settle import settle
+from store.log.extraction_costs import add_costs
 from store.log.store_lock import StoreLock
 from store.log.write_lock import WriteLock
-from store.log.write_rows import write_rows
-from store.maintenance.compaction import SAFE, Upkeep
-from store.maintenance.rebuild import catch_up, fresh, worn
-from store.maintenance.retention import Purge, Slice
-from store.reader import Held
+from store.maintenance.compaction import PRUNE_MIN_AGE, Compactor
+from store.maintenance.folding import Folding
+from store.maintenance.rebuild import catch_up, load_fresh, needs_rebuild
+from store.maintenance.retention import Purge, PurgeSlice
+from store.maintenance.synonym_recall import RecallMeasurement, measure_recall
+from store.past_commits import PastCommits
+from store.reader import StoreReader
 from store.snapshot import Snapshot
-from store.types import Batch, EncoderIdentity
+from store.types import Batch, EncoderIdentity, SynonymRule
 
 log = structlog.get_logger(__name__)
 
-FOLD_SHARE = 0.1
-FOLD_LEAST = 50_000
-"""A matrix's log is folded once it is longer than both: the cost of folding then is a constant per entry added."""
+TRIM_MIN_ROWS = 1_000
+"""Rows of the log from which on they are trimmed though a purge deleted nothing: nobody can look back at their commits then."""
 
-TRIM_LEAST = 1_000
-"""Rows of the log that are worth taking away, with the looks back at their commits, where nothing else is."""
-
-SAVING_LOOK_S = 0.1
-"""How often who waits to write a snapshot looks whether there is time left for it."""
+CHECKPOINT_POLL_S = 0.1
+"""How often a checkpoint that waits for its turn asks whether there is time left for it."""
 
 
 def _short(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
 
 
-def _due(matrix: LiveMatrix) -> bool:
-    return matrix.log_length >= max(FOLD_LEAST, FOLD_SHARE * matrix.base_entries)
-
-
 @dataclass(frozen=True, slots=True)
-class Committed:
-    """What a commit did: its number and time, and how many passages came to life or were forgotten."""
+class CommitResult:
+    """What a commit did: its number and time (Unix seconds), and how many passages came to life or were forgotten."""
 
     seq: int
     time: float
@@ -67,7 +60,7 @@ class Committed:
     died: int
 
 
-class Store(Held):
+class Store(StoreReader):
     """One store, open in one process. `commit` is for one thread at a time; everything else may be called from any."""
 
     def __init__(
@@ -87,10 +80,11 @@ class Store(Held):
             self._tables = Tables(folder, encoder.dim)
             self._log = CommitLog(self._tables, encoder)
             self._tables.assume_synced()
-            self.recovered: Sequence[str] = sorted({*self._tables.torn, *self._log.recovered})
+            self.repaired_tables: Sequence[str] = sorted({*self._tables.torn, *self._log.rolled_back})
+            """Tables of which opening took away what no commit had finished."""
             self.found_format = self._log.format
             """The store's format before it was opened, which made it `store.lance.schema.FORMAT`."""
-            self._image, self.started = self._open(encoder.dim)
+            self._index, self.opened_from = self._load(encoder.dim)
         except (OSError, RuntimeError, ValueError, KeyError, IndexError) as error:
             # What Lance raises for files that are missing or cut, and what reading them wrongly would lead to.
             self._lock.release()
@@ -101,320 +95,248 @@ class Store(Held):
         except BaseException:
             self._lock.release()
             raise
-        self._writing = WriteLock()
-        self._changing = False
-        """While a commit is being taken over into the image."""
-        self._looking_back = threading.Lock()
-        self._past: Pinned | None = None
-        """The last earlier commit that was asked for: questions about one moment come together."""
-        self._snapshot = Snapshot(self._image, self._log.last.seq, self._log.last.time)
-        self.recall: Recall | None = None
-        """What `measure` last found."""
-        self._saving = threading.Lock()
-        self._upkeep = Upkeep(self._tables, self._log, self._writing)
-        self._folder = ThreadPoolExecutor(1, thread_name_prefix="fold")
-        self._folding: Future[None] | None = None
+        self._snapshot = Snapshot(self._index, self._log.last.seq, self._log.last.time)
+        self.synonym_recall: RecallMeasurement | None = None
+        """What `measure_synonym_recall` found last."""
+        self._applying = False
         self._purge = None
-        if self._saved is None:
-            self._settle()
+        self._write_lock = WriteLock()
+        self._compactor = Compactor(self._tables, self._log, self._write_lock)
+        self._folding = Folding(self._write_lock, lambda: self._index, self._publish_folded)
+        self._past = PastCommits(self._tables, self._log, self._write_lock, lambda: self._index)
+        if self._checkpoint_commit is None:
+            self._drop_obsolete_synonyms()
 
-    def _settle(self) -> None:
+    def _load(self, dim: int) -> tuple[LiveIndex, str]:
+        """The index, and where it came from: for the log."""
+        times, horizon = self._log.times, self._log.horizon
+        try:
+            index, commit = recover_index(self.folder, self._tables, dim, self.rule, times, horizon)
+        except CheckpointUnusable as reason:
+            index = load_index(self._tables, dim, self.rule.cap)
+            # No later start may use it either: numbers of purged rows are used again from here on.
+            discard(self.folder)
+            self._checkpoint_commit: int | None = None
+            """The commit of the checkpoint that a start would use."""
+            return index, f"rebuilt from the tables; no snapshot was used: {reason}"
+        self._checkpoint_commit = commit
+        return index, f"snapshot of commit {commit}, and the commits after it"
+
+    def _drop_obsolete_synonyms(self) -> None:
         """Takes away synonym edges that an earlier release's rule made and this one's does not, in commits of their own."""
-        while delta := settle(self._image, self.rule):
-            with self._writing.held("commit"):
+        while delta := drop_obsolete_synonyms(self._index, self.rule):
+            with self._write_lock.hold("commit"):
                 try:
-                    write_rows(self._tables, self._image, delta, self._log.last.seq + 1)
+                    write_rows(self._tables, self._index, delta, self._log.last.seq + 1)
                     commit = self._log.append("settle", {})
                 except BaseException:
                     self._undo()
                     raise
-                self._take_over(delta, commit)
+                self._apply(delta, commit)
             log.info("synonyms_settled", edges=len(delta.synonyms.a))
 
-    def _open(self, dim: int) -> tuple[Image, str]:
-        """The image, and how it came about: for the log."""
-        times, horizon = self._log.times, self._log.horizon
-        try:
-            image, commit = start_image(self.folder, self._tables, dim, self.rule, times, horizon)
-        except Unusable as reason:
-            image = load_image(self._tables, dim, self.rule.cap)
-            # No later start may use it either: numbers of purged rows are given again from here on.
-            discard(self.folder)
-            self._saved: int | None = None
-            """The commit of a snapshot that a start can use."""
-            return image, f"rebuilt from the tables; no snapshot was used: {reason}"
-        self._saved = commit
-        return image, f"snapshot of commit {commit}, and the commits after it"
-
     @property
-    def held(self) -> dict[str, float]:
+    def longest_lock_s(self) -> dict[str, float]:
         """By job: the longest time in seconds that it made commits wait at a stretch, since the store was opened."""
-        return self._writing.longest
+        return self._write_lock.longest_s
 
-    def commit(self, batch: Batch) -> Committed:
+    def commit(self, batch: Batch) -> CommitResult:
         """Makes `batch` part of the memory: durable and visible when it returns, or not at all."""
-        with self._writing.held("commit"):
-            delta = plan(self._image, batch, self.rule, time.time())
+        with self._write_lock.hold("commit"):
+            delta = plan(self._index, batch, self.rule, time.time())
             if self._purge is not None:
-                self._purge.spare(delta)
+                self._purge.protect_change(delta)
             try:
-                write_rows(self._tables, self._image, delta, self._log.last.seq + 1)
-                held_before = (self._image.living_passages, self._image.living_phrases, self._image.living_triples)
-                commit = self._log.append("change", batch.positions, {"before": held_before})
+                write_rows(self._tables, self._index, delta, self._log.last.seq + 1)
+                before = (self._index.living_passages, self._index.living_phrases, self._index.living_triples)
+                commit = self._log.append("change", batch.positions, {"before": before})
             except BaseException:
                 self._undo()
                 raise
-            known = len(self._image.passages)
-            held = {row: bool(row < known and self._image.users[row]) for row in delta.users}
-            self._changing = True
+            known = len(self._index.passages)
+            lived = {row: bool(row < known and self._index.holders[row]) for row in delta.holders}
+            self._applying = True
             try:
-                self._take_over(delta, commit)
+                self._apply(delta, commit)
             finally:
-                self._changing = False
-            born = sum(1 for row, users in delta.users.items() if users and not held[row])
-            died = sum(1 for row, users in delta.users.items() if not users and held[row])
-            self._fold_when_due()
-            self._upkeep.merge_when_due()
-            return Committed(commit.seq, commit.time, born, died)
+                self._applying = False
+            born = sum(1 for row, holders in delta.holders.items() if holders and not lived[row])
+            died = sum(1 for row, holders in delta.holders.items() if not holders and lived[row])
+            self._folding.fold_when_due()
+            self._compactor.merge_when_due()
+            return CommitResult(commit.seq, commit.time, born, died)
 
-    def _take_over(self, delta: Delta, commit: Commit) -> None:
-        """Makes the image what the tables hold by now."""
+    def _apply(self, delta: IndexDelta, commit: Commit) -> None:
+        """Brings the index up to what the tables hold by now."""
         try:
-            self._image.apply(delta)
+            self._index.apply(delta)
         except Exception:
-            # The commit stands. An image that took over a part of it would answer wrongly, or not at all, from now on.
-            log.exception("image_spoiled", commit=commit.seq)
-            spoiled, self._image = self._image, load_image(self._tables, self._image.dim, self.rule.cap)
-            self._image.number_after(spoiled)
-        self._snapshot = Snapshot(self._image, commit.seq, commit.time)
+            # The commit stands. An index with a part of it would answer wrongly, or not at all, from now on.
+            log.exception("index_reloaded", commit=commit.seq)
+            spoiled, self._index = self._index, load_index(self._tables, self._index.dim, self.rule.cap)
+            self._index.keep_numbering_of(spoiled)
+        self._snapshot = Snapshot(self._index, commit.seq, commit.time)
 
     def _undo(self) -> None:
         """Brings back the tables that a failed commit had already changed (a full disk, say)."""
         for name, version in self._log.last.versions.items():
             if self._tables.version(name) != version:
-                self._tables.bring_back(name, version, self._log.last.seq, self._image.next_id.get(name))
-
-    def _fold_when_due(self) -> None:
-        """Has long logs folded in the background; commits and queries go on meanwhile."""
-        due = [name for name, matrix in self._image.matrices.items() if _due(matrix)]
-        if (due or self._image.sketches.due) and (self._folding is None or self._folding.done()):
-            self._folding = self._folder.submit(self._fold, due)
-
-    def _fold(self, names: Sequence[str]) -> None:
-        try:
-            with self._saving:
-                self._fold_each(names)
-        except Exception:
-            log.exception("fold_failed")
-            raise
-
-    def _fold_each(self, names: Sequence[str]) -> None:
-        image = self._image
-        for name in names:
-            with self._writing.held("fold"):
-                view = image.matrices[name].view(image.shape(name))
-            folded = view.merged()
-            with self._writing.held("fold"):
-                self._adopt(image, {name: folded}, {name: view.log_length})
-        if image.sketches.due:
-            bands = sort(image.sketches.view())
-            with self._writing.held("fold"):
-                image.sketches.adopt(bands)
-
-    def _adopt(self, image: Image, folded: Mapping[str, Any], lengths: Mapping[str, int]) -> None:
-        for name, matrix in folded.items():
-            image.matrices[name].adopt(matrix, lengths[name])
-        if self._image is image:
-            self._snapshot = Snapshot(image, self._snapshot.commit, self._snapshot.time)
+                self._tables.roll_back(name, version, self._log.last.seq, self._index.next_id.get(name))
 
     def fold(self) -> None:
         """Folds every matrix's log into its base, however short it is."""
-        self._fold(list(self._image.matrices))
+        self._folding.fold(list(self._index.matrices))
 
-    def save(self, over: Callable[[], bool] = lambda: False) -> bool:
-        """Folds, and writes the memory down for a fast start; False when that is done already. Raises OSError.
+    def _publish_folded(self, index: LiveIndex) -> None:
+        if self._index is index:
+            self._snapshot = Snapshot(index, self._snapshot.commit, self._snapshot.time)
 
-        Commits wait only while the image is taken hold of: some 50 ms a million phrases. `over`: whether the time for it is
-        over; then it raises SnapshotGivenUp, and the snapshot before stays the last.
+    def write_checkpoint(self, timed_out: Callable[[], bool] = lambda: False) -> bool:
+        """Folds, and writes the memory down for a fast start; False where the last commit has a checkpoint. Raises OSError.
+
+        Commits wait only while the index is captured: some 50 ms a million phrases. Once `timed_out()` is true it raises
+        CheckpointTimeout, and the checkpoint before stays the last.
         """
 
-        def on_time() -> None:
-            if over():
-                raise SnapshotGivenUp
+        def check_time() -> None:
+            if timed_out():
+                raise CheckpointTimeout
 
-        while not self._saving.acquire(timeout=SAVING_LOOK_S):
-            on_time()
+        while not self._folding.lock.acquire(timeout=CHECKPOINT_POLL_S):
+            check_time()
         try:
-            return self._save(on_time)
+            return self._write_checkpoint(check_time)
         finally:
-            self._saving.release()
+            self._folding.lock.release()
 
-    def _save(self, on_time: Callable[[], None]) -> bool:
-        """For who has `_saving`."""
-        with self._writing.held("snapshot"):
-            image, commit = self._image, self._log.last
-            if self._saved == commit.seq and (self.folder / f"{PREFIX}{commit.seq}").exists():
+    def _write_checkpoint(self, check_time: Callable[[], None]) -> bool:
+        """The caller holds the lock of `_folding`."""
+        with self._write_lock.hold("checkpoint"):
+            index, commit = self._index, self._log.last
+            if self._checkpoint_commit == commit.seq and (self.folder / f"{PREFIX}{commit.seq}").exists():
                 return False
-            captured = capture(image, commit.seq, commit.time)
+            captured = capture(index, commit.seq, commit.time)
         if captured is None:
             return False
         folded = {}
         for name, view in captured.matrices.items():
-            on_time()
+            check_time()
             folded[name] = view.merged()
         lengths = {name: view.log_length for name, view in captured.matrices.items()}
-        with self._writing.held("snapshot"):
-            self._adopt(image, folded, lengths)
-        write(self.folder, captured, folded, self.rule, on_time)
-        self._saved = commit.seq
+        with self._write_lock.hold("checkpoint"):
+            self._folding.adopt(index, folded, lengths)
+        write(self.folder, captured, folded, self.rule, check_time)
+        self._checkpoint_commit = commit.seq
         return True
 
-    def compact(self, least: int = 2, safe: timedelta = SAFE) -> None:
-        """Merges fragments, rewrites tables that have `least` or more even then, and drops versions older than `safe`.
+    def compact(self, least: int = 2, min_age: timedelta = PRUNE_MIN_AGE) -> None:
+        """Merges fragments, rewrites tables that have `least` or more even then, and drops versions older than `min_age`.
 
-        Commits and queries go on meanwhile. No version is needed for looking back (`at`): rows name their commits.
+        Commits and queries go on meanwhile. No version is needed for looking back (`snapshot_at`): rows name their commits.
         """
-        self._upkeep.compact(least, safe)
+        self._compactor.compact(least, min_age)
 
     def purge(self, keep: timedelta) -> int:
         """Takes off the disk what no commit younger than `keep` needs; returns how many rows that were.
 
-        What goes is worked out beside commits, which wait for one slice of rows at a time (`store.history`).
+        What goes is worked out beside commits, which wait for one slice of rows at a time (`store.maintenance.retention`).
         """
-        horizon = self._log.before(time.time() - keep.total_seconds())
+        horizon = self._log.commit_at(time.time() - keep.total_seconds())
         if horizon is None:
             return 0
-        with self._upkeep.undisturbed():
+        with self._compactor.paused():
             count = self._sweep(horizon)
-            self._upkeep.reclaim(count > 0)
-            self._upkeep.trim(horizon, 1 if count else TRIM_LEAST)
+            self._compactor.reclaim(count > 0)
+            self._compactor.trim_log(horizon, 1 if count else TRIM_MIN_ROWS)
         return count
 
     def _sweep(self, horizon: int) -> int:
-        with self._writing.held("purge"):
-            purge = self._purge = Purge(self._image, horizon, self._log.last.seq)
+        with self._write_lock.hold("purge"):
+            purge = self._purge = Purge(self._index, horizon, self._log.last.seq)
         try:
             return sum(self._delete(purge, part) for part in purge.mark(self._tables))
         finally:
             self._purge = None
 
-    def _delete(self, purge: Purge, part: Slice) -> int:
-        """Takes what is left of a slice out of the tables and the image, as one commit; returns how many rows that were."""
-        with self._writing.held("purge"):
-            part = purge.still(part)
-            if self._image is not purge.image or not len(part):
+    def _delete(self, purge: Purge, part: PurgeSlice) -> int:
+        """Takes what may still go of a slice out of tables and index, as one commit; returns how many rows that were."""
+        with self._write_lock.hold("purge"):
+            part = purge.without_protected(part)
+            if self._index is not purge.index or not len(part):
                 return 0
-            bygone = together(self._log.last.bygone, costs) if (costs := part.costs()) else None
+            purged_costs = add_costs(self._log.last.purged_costs, costs) if (costs := part.costs()) else None
             self._log.horizon = max(self._log.horizon, purge.horizon)  # first: who looks back beside this asks for it
             try:
                 for name, ids in part.ids().items():
                     self._tables.delete(name, ids)
-                self._log.append("purge", {}, {"horizon": purge.horizon}, bygone)
+                self._log.append("purge", {}, {"horizon": purge.horizon}, purged_costs)
             except BaseException:
                 self._undo()
                 raise
             if part.contents is not None:
-                self._image.forget(part.contents, part.forgotten())
+                self._index.forget(part.contents, part.index_rows())
             return len(part)
 
-    def renew(self, least: bool = True) -> bool:
-        """Loads the image anew where much of it was purged (without `least`: in any case); whether it did.
+    def rebuild_index(self, force: bool = False) -> bool:
+        """Loads the index anew where much of it was purged, or in any case with `force`; returns whether it did.
 
         Commits go on while it is loaded, and wait while those of that time are applied to it. For that long both are in
         memory.
         """
-        if least and not worn(self._image):
+        if not force and not needs_rebuild(self._index):
             return False
-        with self._saving, self._upkeep.undisturbed():
-            with self._writing.held("renew"):
+        with self._folding.lock, self._compactor.paused():
+            with self._write_lock.hold("rebuild"):
                 commit = self._log.last
-                beside = Tables(self.folder, self._image.dim, mend=False)
-            image = fresh(beside, self._image.dim, self.rule)
-            with self._writing.held("renew"):
-                catch_up(image, self._image, self._tables, self.rule, commit.seq)
-                self._changing = True
+                tables = Tables(self.folder, self._index.dim, repair=False)
+            index = load_fresh(tables, self._index.dim, self.rule)
+            with self._write_lock.hold("rebuild"):
+                catch_up(index, self._index, self._tables, self.rule, commit.seq)
+                self._applying = True
                 try:
-                    self._image = image
-                    self._snapshot = Snapshot(image, self._snapshot.commit, self._snapshot.time)
+                    self._index = index
+                    self._snapshot = Snapshot(index, self._snapshot.commit, self._snapshot.time)
                 finally:
-                    self._changing = False
-        with self._looking_back:
-            self._past = None
+                    self._applying = False
+        self._past.clear()
         return True
 
-    def measure(self, sample: int = 500) -> Recall | None:
-        """How many of the synonym edges that there should be there are, by a sample; None where all are compared exactly."""
-        if self._image.many:
-            self.recall = synonym_recall(self.snapshot(), self.rule, sample)
-        return self.recall
+    def measure_synonym_recall(self, sample: int = 500) -> RecallMeasurement | None:
+        """The share of true synonym pairs that are edges, by a sample of phrases; None where all were compared exactly."""
+        if self._index.uses_bands:
+            self.synonym_recall = measure_recall(self.snapshot(), self.rule, sample)
+        return self.synonym_recall
 
     @contextmanager
-    def undisturbed(self) -> Iterator[None]:
+    def maintenance_paused(self) -> Iterator[None]:
         """While this lasts no table's files are rearranged or dropped; commits and queries go on."""
-        with self._saving, self._upkeep.undisturbed():
+        with self._folding.lock, self._compactor.paused():
             yield
 
     @contextmanager
-    def between_commits(self) -> Iterator[Commit]:
+    def commits_paused(self) -> Iterator[Commit]:
         """Commits wait for as long as this lasts; gives the last one."""
-        with self._writing.held("backup"):
+        with self._write_lock.hold("backup"):
             yield self._log.last
 
-    def at(self, moment: float | int) -> Snapshot:
+    def snapshot_at(self, moment: float | int) -> Snapshot:
         """The memory as of a commit (an int) or of a time in Unix seconds (a float). Raises StoreError if that is not kept."""
-        past = self._earlier(moment)
+        past = self._past.at(moment)
         return past.snapshot if past is not None else self._snapshot
 
-    def pinned_at(self, moment: float | int) -> Pinned:
-        """As `at`, with the names of the documents of then."""
-        return self._earlier(moment) or self.pinned()
-
-    def _earlier(self, moment: float | int) -> Pinned | None:
-        """The memory as of an earlier commit than the last; None where it is the last that is asked for."""
-        commit = self._check_kept(moment if isinstance(moment, int) else self._log.before(moment))
-        if commit >= self._log.last.seq:
-            if isinstance(moment, int) and commit > self._log.last.seq:
-                raise StoreError(f"there is no commit {commit} yet; the last is {self._log.last.seq}")
-            return None
-        with self._looking_back:
-            while self._past is None or self._past.snapshot.commit != commit:
-                self._look_back(commit)
-            return self._past
-
-    def _look_back(self, commit: int) -> None:
-        """Makes `_past` the memory as of `commit`, unless a purge went by; then there may be none."""
-        with self._writing.held("look back"):
-            self._check_kept(commit)
-            present, forgotten, made = self._image, self._image.forgotten, self._log.times[commit]
-            then = present.past()
-        try:
-            with self._tables.pinned():
-                image = past_image(then, self._tables, commit)
-        except (KeyError, IndexError, ValueError):
-            # What this commit needs stays; but where a text stands is shared with the present, which has just forgotten some.
-            if self._image is present and present.forgotten == forgotten:
-                raise
-        else:
-            # A purge that went by may have taken rows away before they were read.
-            self._check_kept(commit)
-            # Nothing is applied to this image any more: nothing has to be copied.
-            self._past = Pinned(Snapshot(image, commit, made), image.documents, image.users)
-
-    def _check_kept(self, commit: int | None) -> int:
-        earliest = max(self._log.horizon, 1)
-        if commit is None or commit < earliest:
-            raise StoreError(f"the memory is kept from commit {earliest} on; ask for that one or a later")
-        return commit
+    def document_snapshot_at(self, moment: float | int) -> DocumentSnapshot:
+        """As `snapshot_at`, with the names of the documents of then."""
+        return self._past.at(moment) or self.document_snapshot()
 
     def close(self) -> None:
-        """Lets go of the store; nothing is written. Maintenance that a thread is at keeps the lock until the process ends."""
-        self._folder.shutdown(cancel_futures=True)
-        self._upkeep.close()
-        if self._saving.acquire(blocking=False):
-            if self._upkeep.rests():
-                with self._writing.held("close"):
+        """Releases the store; nothing is written. Maintenance that a thread is at keeps the lock until the process ends."""
+        self._folding.close()
+        self._compactor.close()
+        if self._folding.lock.acquire(blocking=False):
+            if self._compactor.is_idle():
+                with self._write_lock.hold("close"):
                     self._lock.release()
-            self._saving.release()
+            self._folding.lock.release()
 
     def __enter__(self) -> Self:
         return self

@@ -36,7 +36,7 @@ class PassageRef:
 
     passage: str
     location: Mapping[str, Any] = field(default_factory=dict)
-    given: tuple[Triple, ...] | None = None
+    triples: tuple[Triple, ...] | None = None
     """Triples extracted upstream; `None` when the document brought none and an extractor is to be asked."""
 
 
@@ -163,7 +163,15 @@ class EncoderIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class Grown:
+class SynonymRule:
+    """`[graph]`: pairs with cosine >= `threshold`, an edge for each phrase's nearest `cap`."""
+
+    threshold: float = 0.8
+    cap: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthPoint:
     """What the memory held as of one commit: counts of what lives. `time` is in Unix seconds."""
 
     commit: int

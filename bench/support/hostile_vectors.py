@@ -15,16 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.log.plan import SynonymRule
 from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText
+from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
 
 DIM = 384
-SETS = ("anywhere", "equal", "cone")
+SETS = ("anywhere", "equal", "cone", "groups", "cones")
 STEPS = ("fill", "rebuild", "halve")
 CONE_COSINE = 0.95
 """Between any two vectors of the cone, about."""
+
+GROUP_PHRASES = 190
+"""Equal vectors that are not yet crowded (`store.index.crowding`)."""
+
+WIDE_CONE_PHRASES, WIDE_CONE_COSINE = 10_000, 0.82
+"""The same of a cone that is nearly as wide as a pair of synonyms may be apart."""
 
 PASSAGE_TRIPLES = 50
 """Statements of a passage, each about two phrases of its own."""
@@ -39,12 +44,23 @@ def vectors(name: str, count: int) -> NDArray[np.float32]:
     found = random.standard_normal((count, DIM)).astype(np.float32)
     if name == "equal":
         found[:] = found[0]
+    elif name == "groups":
+        found = found[np.arange(count) % -(-count // GROUP_PHRASES)]
     elif name == "cone":
-        axis = random.standard_normal(DIM)
-        found -= np.outer(found @ axis, axis / (axis @ axis)).astype(np.float32)
-        found *= (np.sqrt(1 - CONE_COSINE) / np.linalg.norm(found, axis=1))[:, None]
-        found += (np.sqrt(CONE_COSINE) * axis / np.linalg.norm(axis)).astype(np.float32)
+        _bend(found, random.standard_normal(DIM), CONE_COSINE)
+    elif name == "cones":
+        axes = -(-count // WIDE_CONE_PHRASES)
+        for first in range(axes):
+            found[first::axes] = _bend(found[first::axes], random.standard_normal(DIM), WIDE_CONE_COSINE)
     return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def _bend(found: NDArray[np.float32], axis: NDArray[np.float64], cosine: float) -> NDArray[np.float32]:
+    """Turns vectors, in place, towards `axis`, so that about `cosine` is between any two of them."""
+    found -= np.outer(found @ axis, axis / (axis @ axis)).astype(np.float32)
+    found *= (np.sqrt(1 - cosine) / np.linalg.norm(found, axis=1))[:, None]
+    found += (np.sqrt(cosine) * axis / np.linalg.norm(axis)).astype(np.float32)
+    return found
 
 
 def _open(folder: Path) -> Store:

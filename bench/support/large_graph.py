@@ -16,7 +16,7 @@ from scipy import sparse
 
 from bench.support.hostile_vectors import in_letters
 from memory.openie.hipporag_file import read_hipporag_file
-from store.index.state import Image
+from store.index.live_index import LiveIndex
 from store.passage_id import passage_id
 from store.snapshot import Snapshot
 from store.types import PassageText, Triple
@@ -28,7 +28,7 @@ DIM = 384
 
 def large_snapshot(recorded: Path, seed: int = 0) -> Snapshot:
     """The snapshot; `recorded` is a HippoRAG OpenIE results file."""
-    image = Image(DIM)
+    image = LiveIndex(DIM)
     random = np.random.default_rng(seed)
     stated = _passages(image, recorded)
     phrases, passages, triples = len(image.phrases), len(image.passages), len(image.predicates)
@@ -60,7 +60,7 @@ def large_snapshot(recorded: Path, seed: int = 0) -> Snapshot:
     return Snapshot(image, 1, 0.0)
 
 
-def _passages(image: Image, recorded: Path) -> list[np.ndarray]:
+def _passages(image: LiveIndex, recorded: Path) -> list[np.ndarray]:
     """Adds passages, phrases and triples; the triples' rows by passage."""
     docs = list(read_hipporag_file(recorded))
     held = Counter(phrase for doc in docs for phrase in {end for s, _, o in doc.triples for end in (s, o)})

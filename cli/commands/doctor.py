@@ -1,16 +1,15 @@
 """doctor: what is not as it should be, and what to do."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 
-from cli.client.address import Address, find_config, read_config
+from cli.client.address import Address, find_config
 from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
-from daemon.contract.finding import Finding
+from daemon.contract.finding import Finding, guarded
 
 
 @click.command()
@@ -38,27 +37,14 @@ def worst(findings: Iterable[Finding]) -> Exit:
 def _checks(invocation: Invocation) -> Iterator[Finding]:
     import os
 
-    from cli.doctor.configuration import configuration
     from cli.doctor.daemon import daemon
-    from cli.doctor.machine import machine
+    from cli.doctor.inspection import find_hippod, inspection
 
-    path, config, broken = _config(find_config(os.environ, Path.cwd()))
-    base = path.parent if path else Path.cwd()
-    yield from machine(config, base)
-    if broken:
-        yield broken
-    else:
-        yield from configuration(path, config)
+    file = find_config(os.environ, Path.cwd())
+    yield from guarded("inspection", lambda: inspection(file, find_hippod()))
     try:
         address: Address = invocation.address()
     except CommandError as failure:
         yield Finding("socket", "fail", failure.message, failure.hint or "", failure.code)
         return
     yield from daemon(address, invocation.client)
-
-
-def _config(path: Path | None) -> tuple[Path | None, Mapping[str, Any], Finding | None]:
-    try:
-        return path, read_config(path) if path else {}, None
-    except CommandError as failure:
-        return path, {}, Finding("configuration", "fail", failure.message, f"mend {path}", Exit.USAGE)

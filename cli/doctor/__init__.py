@@ -1,1 +1,1 @@
-"""What `doctor` looks at: this machine, the configuration, the socket, and what the daemon says of itself."""
+"""`doctor`: what `hippod --inspect` finds, and what only a client sees: its socket, and what the daemon says of itself."""

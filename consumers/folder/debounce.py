@@ -1,4 +1,4 @@
-"""Paths that wait until their files stand still, one entry a path however many events it had."""
+"""Debouncing: a path waits until its file has not changed for a while. One entry per path, however many events it had."""
 
 import heapq
 from collections import Counter
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from consumers.types import Stamp
 
 MAX_UNSETTLED_S = 15.0
-"""A file that is written without pause, a log say, is read this often all the same."""
+"""A file that is written without pause (a log, say) is read at least this often."""
 
 
 @dataclass(slots=True)
 class WaitingPath:
     since: float
     due: float
-    """Monotonic seconds; 0 for a file that somebody closed or moved into place: it goes first."""
+    """Monotonic seconds. 0 for a file that was closed or moved into place: it goes first."""
     stamp: Stamp | None
-    """What the file looked like when it was last seen; it has settled if it still does."""
+    """The stamp of the file when it was last seen. The file has settled if it still has that stamp."""
     content: bool
-    """Its content was written: equal size and mtime do not show that it is the same."""
+    """Its content was written, so equal size and mtime do not prove that it is unchanged."""
 
 
 class DebounceQueue:
@@ -47,7 +47,7 @@ class DebounceQueue:
             self._add(path, WaitingPath(waiting.since, due, stamp, content or waiting.content))
 
     def put_back(self, path: bytes, waiting: WaitingPath, due: float, stamp: Stamp | None) -> None:
-        """What was popped has not settled yet."""
+        """Queues again a path that was popped and has not settled yet."""
         self._add(path, WaitingPath(waiting.since, due, stamp, waiting.content))
 
     def has_stamp(self, stamp: Stamp) -> bool:

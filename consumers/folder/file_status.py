@@ -1,6 +1,6 @@
 # ruff: noqa: PTH116
 # Paths are bytes here, which pathlib does not take.
-"""What is at a path now. Nothing but a regular file is ever opened."""
+"""Finds out what is at a path. Nothing but a regular file is ever opened."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ _SPECIAL = {
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """`stat` is set for a file and a directory; `reason` and `failed` (worth another try) where it is refused."""
+    """What is at a path. `stat` is set for a file and a directory, `reason` where it is refused, `failed` if worth a retry."""
 
     kind: Literal["gone", "file", "directory", "refused"]
     stat: os.stat_result | None = None
@@ -35,12 +35,12 @@ class FileStatus:
 
     @property
     def stamp(self) -> Stamp | None:
-        """What can be seen of the file without reading it."""
+        """Size, mtime and inode: what can be seen of the file without reading it."""
         return (self.stat.st_size, self.stat.st_mtime_ns, self.stat.st_ino) if self.stat else None
 
     @property
     def unknown(self) -> bool:
-        """It, or what it holds, could not be looked at: what is there is unknown."""
+        """Whether the path could not be looked at, so that nobody knows what is there."""
         return self.kind == "refused" and self.stat is None and not self.link
 
 
@@ -48,7 +48,7 @@ GONE = FileStatus("gone")
 
 
 def file_status(path: bytes, *, follow: bool, max_bytes: int) -> FileStatus:
-    """What stands at `path`; a symbolic link counts as what it leads to if `follow`, else it is refused."""
+    """What is at `path`. A symbolic link counts as its target if `follow` is set, else it is refused."""
     try:
         found = os.lstat(path)
         link = stat.S_ISLNK(found.st_mode)
@@ -71,7 +71,7 @@ def file_status(path: bytes, *, follow: bool, max_bytes: int) -> FileStatus:
 
 
 def refused_status(error: OSError, what: str = "file") -> FileStatus:
-    """A refused look that says what to do about `error`."""
+    """The refused status for `error`, with what to do about it."""
     hint = {
         errno.EACCES: f"no permission to read the {what}; give hippod's user read access to it and to the folders above",
         errno.EPERM: f"the system forbids reading the {what}; give hippod's user read access",
@@ -88,27 +88,27 @@ def refused_status(error: OSError, what: str = "file") -> FileStatus:
 
 
 class SwappedError(Exception):
-    """Another file took the name of the one that was looked at, or that one was given another name meanwhile."""
+    """Between two looks, another file took the name, or the file got a further name."""
 
 
 def read_fingerprint(
     path: bytes, root: bytes, *, follow: bool, seen: os.stat_result | None = None
 ) -> tuple[Fingerprint, bool]:
-    """The file's fingerprint with its digest, and whether it stood still meanwhile. Raises OSError.
+    """The file's fingerprint with its digest, and whether the file did not change while it was read. Raises OSError.
 
-    Unless `follow` it must be the file that was `seen`, with no more names and no fewer, or it raises SwappedError: what was
-    found out about that one's names says nothing of another, and who has a fingerprint's inode is let read.
+    Unless `follow` is set, it must be the file that was `seen`, with the same number of names; else SwappedError is raised.
+    The check of a file's names says nothing about another file, and the inode in a fingerprint allows reading it.
     """
     handle = open_file(path, root=root, follow=follow)
     try:
         before = os.fstat(handle)
-        if seen is not None and not follow and _names(before) != _names(seen):
+        if seen is not None and not follow and _link_state(before) != _link_state(seen):
             raise SwappedError
         if not stat.S_ISREG(before.st_mode):
             return Fingerprint(before.st_size, before.st_mtime_ns, before.st_ino), False
         digest = blake2b(digest_size=16)
         left = before.st_size
-        # Not beyond the size it had: a file that grows as fast as it is read would never end.
+        # No further than the size at the start: a file may grow as fast as it is read.
         while left > 0 and (block := os.read(handle, min(left, _BLOCK))):
             digest.update(block)
             left -= len(block)
@@ -119,8 +119,8 @@ def read_fingerprint(
     return Fingerprint(after.st_size, after.st_mtime_ns, after.st_ino, digest.hexdigest()), steady
 
 
-def _names(found: os.stat_result) -> tuple[int, ...]:
-    """Which file it is and how many names it has, and, with several, since when (a link and a renaming set its ctime)."""
+def _link_state(found: os.stat_result) -> tuple[int, ...]:
+    """Device, inode and number of names. With several names also the ctime, which linking and renaming set."""
     return found.st_dev, found.st_ino, found.st_nlink, found.st_ctime_ns if found.st_nlink > 1 else 0
 
 

@@ -1,6 +1,6 @@
 # ruff: noqa: PTH118
 # Paths are bytes here, which pathlib does not take.
-"""From one inotify event, or one word of the daemon, to where the follower is to look."""
+"""Turns inotify events, and hints of the daemon, into calls to the follower: where it is to look."""
 
 import os
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from consumers.types import Fingerprint
 
 @dataclass(frozen=True, slots=True)
 class FileHint:
-    """What the daemon says of a file: that it was committed, or else that it is to be looked at again."""
+    """What the daemon says about a file: that it was committed, or that it is to be read again."""
 
     path: bytes
     committed: bool = False
@@ -22,7 +22,7 @@ class FileHint:
 
 
 def apply_event(item: WatchEvent | FileHint, watches: Watches | None, follower: Follower) -> bool:
-    """Pass the item on; returns whether the whole folder must be scanned."""
+    """Passes the item on to the follower. Returns whether the whole folder must be scanned."""
     if isinstance(item, FileHint):
         if item.committed:
             follower.committed(item.path, item.fingerprint)
@@ -35,48 +35,48 @@ def apply_event(item: WatchEvent | FileHint, watches: Watches | None, follower: 
     for watched in watches.paths(item.wd):
         path = os.path.join(watched, item.name)
         if not item.name:
-            scan |= _of_itself(item.mask, watched, watches, follower)
+            scan |= _apply_to_watched(item.mask, watched, watches, follower)
         elif item.mask & In.IN_ISDIR:
-            _directory(item.mask, path, watches, follower)
+            _apply_to_directory(item.mask, path, watches, follower)
         else:
-            _file(item.mask, path, watches, follower)
+            _apply_to_file(item.mask, path, watches, follower)
     return scan
 
 
-def _of_itself(mask: int, path: bytes, watches: Watches, follower: Follower) -> bool:
-    """An event of what is watched: the root, or what a link leads to, which no watched directory may hold."""
+def _apply_to_watched(mask: int, path: bytes, watches: Watches, follower: Follower) -> bool:
+    """An event of a watched path itself: the root, or a link's target outside of all watched directories."""
     if mask & In.IN_IGNORED:
         watches.drop(path)
     if path == follower.root:
         return bool(mask & (SELF | In.IN_ATTRIB))
     if mask & In.IN_CLOSE_WRITE:
-        follower.saved(path)
+        follower.file_saved(path)
     elif mask & In.IN_MODIFY:
-        follower.written(path)
+        follower.file_written(path)
     else:
-        follower.touched(path)
+        follower.metadata_changed(path)
     return False
 
 
-def _directory(mask: int, path: bytes, watches: Watches, follower: Follower) -> None:
+def _apply_to_directory(mask: int, path: bytes, watches: Watches, follower: Follower) -> None:
     if mask & VANISHED:
-        if mask & In.IN_MOVED_FROM:  # its watches went with it; those of a deleted one are gone
+        if mask & In.IN_MOVED_FROM:  # its watches moved with it; a deleted directory has none left
             watches.drop_below(path)
         else:
             watches.drop(path)
-        follower.gone(path)
+        follower.path_vanished(path)
     elif mask & APPEARED or follower.ledger.get(path) is not None or path not in watches:
-        follower.appeared(path)
+        follower.directory_appeared(path)
 
 
-def _file(mask: int, path: bytes, watches: Watches, follower: Follower) -> None:
+def _apply_to_file(mask: int, path: bytes, watches: Watches, follower: Follower) -> None:
     if mask & VANISHED:
         if path in watches:  # a link
             watches.drop_below(path)
-        follower.gone(path)
+        follower.path_vanished(path)
     elif mask & (In.IN_CLOSE_WRITE | In.IN_MOVED_TO):
-        follower.saved(path)
+        follower.file_saved(path)
     elif mask & (In.IN_CREATE | In.IN_MODIFY):
-        follower.written(path)
+        follower.file_written(path)
     else:
-        follower.touched(path)
+        follower.metadata_changed(path)

@@ -1,6 +1,6 @@
 # ruff: noqa: PTH120
 # Paths are bytes here, which pathlib does not take.
-"""What the source has told the daemon about each file: one owner, one thread."""
+"""The ledger: what the source has told the daemon about each file. One owner, one thread."""
 
 import os.path
 from collections.abc import Iterator
@@ -12,31 +12,31 @@ from consumers.types import Fingerprint
 
 @dataclass(slots=True)
 class Entry:
-    """A file as it was last told. `refused` is the reason if it was not to be read."""
+    """A file as it was last reported. `refused` is the reason where it is not read."""
 
     fingerprint: Fingerprint
     refused: str | None = None
     committed: bool = False
     racy: bool = False
-    """It was read so soon after its last change that another one might hide behind the same mtime."""
-    again: bool = False
-    """The daemon could not read it when it was told, so it is to be told once more: its drive went away, say."""
+    """It was read so soon after its last change that a further change might have the same mtime."""
+    must_repeat: bool = False
+    """The daemon could not read it (its drive went away, say), so it must be reported again."""
     scan: int = 0
-    """The last scan that found it."""
+    """The number of the last scan that found it."""
 
     @property
-    def taken_in(self) -> bool:
-        """Whether the daemon was told what the file holds, and took it in or is about to."""
-        return self.refused is None and not self.again
+    def is_taken_in(self) -> bool:
+        """Whether the daemon knows the content, or is about to read it."""
+        return self.refused is None and not self.must_repeat
 
     def matches(self, found: FileStatus) -> bool:
-        """Whether the file is the one that was told of, as far as can be seen without reading it."""
-        known = self.taken_in and self.fingerprint.digest is not None and not self.racy
+        """Whether the file is as it was reported, as far as can be seen without reading it."""
+        known = self.is_taken_in and self.fingerprint.digest is not None and not self.racy
         return known and found.kind == "file" and found.stamp == self.fingerprint.stamp
 
 
 class Ledger:
-    """Entries by path, as a tree: what lies below a directory is found without going through all the rest."""
+    """Entries by path, kept as a tree: finding what is below a directory does not go through all other entries."""
 
     def __init__(self) -> None:
         self._entries: dict[bytes, Entry] = {}
@@ -56,7 +56,7 @@ class Ledger:
         self._entries[path] = entry
         if before is None or before.fingerprint.inode != entry.fingerprint.inode:
             if before is not None:
-                self._leave(path, before)
+                self._drop_inode(path, before)
             inode = entry.fingerprint.inode
             self._inodes[inode] = (*self._inodes.get(inode, ()), path)
         while path != b"/":
@@ -72,7 +72,7 @@ class Ledger:
         if entry is None:
             return None
         self.refused -= entry.refused is not None
-        self._leave(path, entry)
+        self._drop_inode(path, entry)
         while path != b"/" and path not in self._entries and not self._children.get(path):
             self._children.pop(path, None)
             parent = os.path.dirname(path)
@@ -81,10 +81,10 @@ class Ledger:
         return entry
 
     def with_inode(self, inode: int) -> tuple[bytes, ...]:
-        """The paths that were told of with this inode."""
+        """The paths that were reported with this inode."""
         return self._inodes.get(inode, ())
 
-    def _leave(self, path: bytes, entry: Entry) -> None:
+    def _drop_inode(self, path: bytes, entry: Entry) -> None:
         inode = entry.fingerprint.inode
         left = tuple(other for other in self._inodes[inode] if other != path)
         if left:
@@ -93,7 +93,7 @@ class Ledger:
             del self._inodes[inode]
 
     def below(self, path: bytes) -> Iterator[bytes]:
-        """The paths of all entries at and below `path`. Do not change the ledger meanwhile."""
+        """The paths of all entries at and below `path`. Do not change the ledger while iterating."""
         stack = [path]
         while stack:
             here = stack.pop()

@@ -1,4 +1,4 @@
-"""Files that are gone from their path, and may still turn up under another one: they moved."""
+"""Files that vanished from their path and are not removed yet: they may turn up under another path."""
 
 import heapq
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class PendingRemovals:
         return iter(self._paths)
 
     def put(self, path: bytes, due: float, digest: str | None) -> None:
-        """Keeps the time of a path that is here already."""
+        """Adds a path; one that is here already keeps its time."""
         if path in self._paths:
             return
         self._paths[path] = (due, digest)

@@ -1,6 +1,6 @@
 # ruff: noqa: PTH116
 # Paths are bytes here, which pathlib does not take.
-"""Whether a folder's root can be trusted: a drive that is not there must not look like files that were removed."""
+"""Checks a folder's root: an unmounted drive must not look like removed files."""
 
 import os
 import stat
@@ -11,36 +11,36 @@ from consumers.folder.walk import Inode
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
-    """`look` is set for a root that can be scanned; `problem` says why not and what to do."""
+class RootCheck:
+    """`status` is set where the root can be scanned. Else `problem` says why not and what to do."""
 
-    look: FileStatus | None
+    status: FileStatus | None
     inode: Inode | None = None
     problem: str = ""
 
 
-def check_root(path: bytes, known: int, trusted: Inode | None) -> Root:
-    """The root as it is now.
+def check_root(path: bytes, known: int, trusted: Inode | None) -> RootCheck:
+    """Checks the root as it is now. `known` is how many files of it are known.
 
-    A root without a single entry, though `known` files were told of, is an empty mount point as likely as a folder that
-    was cleared. It is believed only if it is the very directory (`trusted`: device, inode) that was scanned before in
-    this process; after a restart, and on another device, the files are kept until anything at all is in it.
+    An empty root with known files is either a folder that was cleared or a mount point without its drive. It counts as
+    cleared only if it is the very directory (`trusted`: device, inode) that this process scanned before. After a restart,
+    or on another device, the files stay until there is anything in it.
     """
     try:
         found = os.stat(path)
         if not stat.S_ISDIR(found.st_mode):
-            return Root(None, problem="it is not a folder; configure the folder that holds the files")
+            return RootCheck(None, problem="it is not a folder; configure the folder that holds the files")
         with os.scandir(path) as listing:
             empty = next(listing, None) is None
     except (FileNotFoundError, NotADirectoryError):
-        return Root(None, problem="the folder is not there; create it, mount its drive, or correct its path")
+        return RootCheck(None, problem="the folder is not there; create it, mount its drive, or correct its path")
     except OSError as error:
-        return Root(None, problem=refused_status(error, "folder").reason)
+        return RootCheck(None, problem=refused_status(error, "folder").reason)
     inode = (found.st_dev, found.st_ino)
     if empty and known and inode != trusted:
         problem = (
             f"the folder is empty, but {known} files of it are known, so its drive may not be mounted; "
             "mount it, or put any file into the folder if they are meant to be gone"
         )
-        return Root(None, problem=problem)
-    return Root(FileStatus("directory", found, link=True), inode)
+        return RootCheck(None, problem=problem)
+    return RootCheck(FileStatus("directory", found, link=True), inode)

@@ -1,6 +1,6 @@
 # ruff: noqa: PTH118
 # Paths are bytes here, which pathlib does not take.
-"""Walks a directory tree, each directory's watch set before it is listed."""
+"""Walks a directory tree. Each directory is watched before it is listed, so that no file slips in between."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,25 +15,25 @@ Inode = tuple[int, int]
 
 
 class Walker:
-    """What it takes to walk one folder. `enter` is called with each directory before it is listed."""
+    """Walks one folder. `watch_directory(path, inode, is_link)` is called before a directory is listed."""
 
     def __init__(
-        self, rules: GlobRules, *, follow: bool, max_bytes: int, enter: Callable[[bytes, Inode, bool], None]
+        self, rules: GlobRules, *, follow: bool, max_bytes: int, watch_directory: Callable[[bytes, Inode, bool], None]
     ) -> None:
         self._rules = rules
         self._follow = follow
         self._max_bytes = max_bytes
-        self._enter = enter
+        self._watch_directory = watch_directory
         self.drives = MountedDrives()
-        # Where each directory was entered, both ways. Kept only if links are followed: a link to one of them is not.
+        # Directories visited, by inode and by path. Only if links are followed: a link to a visited one is left out.
         self._visited: dict[Inode, bytes] = {}
         self._inodes: dict[bytes, Inode] = {}
 
     def walk(self, top: bytes, first: FileStatus) -> Iterator[tuple[bytes, FileStatus]]:
-        """Everything followed at and below the directory `top`: files, what is refused, no directories.
+        """Everything followed at and below the directory `top`: files and what is refused, but no directories.
 
-        Directories come before the links that lead to them, so each is followed once and no link leads round in a
-        circle. A directory that cannot be listed is a refused look that is worth another try.
+        Directories come before the links that lead to them. So each is followed once, and no link leads in a circle. A
+        directory that cannot be listed is refused, and worth another try.
         """
         stack: list[tuple[bytes, FileStatus]] = [(top, first)]
         links: list[tuple[bytes, FileStatus]] = []
@@ -41,19 +41,19 @@ class Walker:
             if not stack:
                 links.sort(reverse=True, key=lambda item: item[0])
                 stack.append(links.pop())
-            path, here = stack.pop()
-            twice = self._seen_elsewhere(path, here)
-            if twice is not None:
-                yield path, twice
+            path, directory = stack.pop()
+            followed_already = self._followed_already(path, directory)
+            if followed_already is not None:
+                yield path, followed_already
                 continue
-            assert here.stat is not None
-            inode = (here.stat.st_dev, here.stat.st_ino)
+            assert directory.stat is not None
+            inode = (directory.stat.st_dev, directory.stat.st_ino)
             if path == top and path != self._rules.root:
-                self.drives.meet(path, here.stat.st_dev)
+                self.drives.record(path, directory.stat.st_dev)
             if self._follow:
                 self._visited[inode] = path
                 self._inodes[path] = inode
-            self._enter(path, inode, here.link)
+            self._watch_directory(path, inode, directory.link)
             try:
                 with os.scandir(path) as listing:
                     names = [entry.name for entry in listing]
@@ -70,14 +70,14 @@ class Walker:
                         yield child, found
                 elif self._rules.enters(child):
                     assert found.stat is not None
-                    self.drives.meet(child, found.stat.st_dev, here.stat.st_dev)
+                    self.drives.record(child, found.stat.st_dev, directory.stat.st_dev)
                     (links if found.link else stack).append((child, found))
 
     def status_of(self, path: bytes) -> FileStatus:
         return file_status(path, follow=self._follow, max_bytes=self._max_bytes)
 
-    def leave(self, top: bytes) -> bool:
-        """`top` is not there any more. Returns whether other links to what it held may have to be followed now."""
+    def forget_below(self, top: bytes) -> bool:
+        """`top` is gone. Returns whether other links to what it held may have to be followed now."""
         if top not in self._inodes:
             return False
         prefix = top + b"/"
@@ -87,12 +87,12 @@ class Walker:
                 del self._visited[inode]
         return True
 
-    def forget(self) -> None:
-        """The walk that comes next is that of the whole tree."""
+    def forget_all(self) -> None:
+        """To be called before a walk of the whole tree."""
         self._visited.clear()
         self._inodes.clear()
 
-    def _seen_elsewhere(self, path: bytes, found: FileStatus) -> FileStatus | None:
+    def _followed_already(self, path: bytes, found: FileStatus) -> FileStatus | None:
         if not found.link or found.stat is None:
             return None
         other = self._visited.get((found.stat.st_dev, found.stat.st_ino))

@@ -12,7 +12,7 @@ from starlette.routing import Match, Route
 
 from daemon.api import openapi, responses
 from daemon.api.context import ApiContext
-from daemon.api.middleware.access_log import internal_error
+from daemon.api.middleware.request_boundary import internal_error
 from daemon.api.routes import documents, extraction, graph, questions, sessions, status, transfer
 from daemon.api.validation import validation_problem
 from daemon.contract.routes import Route as Paths

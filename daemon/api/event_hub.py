@@ -29,9 +29,9 @@ class EventHub:
             self._last_id += 1
             if not self._readers:
                 return
-            told = Event(id=self._last_id, time=datetime.now(UTC), event=event, uri=uri, **more)
+            published = Event(id=self._last_id, time=datetime.now(UTC), event=event, uri=uri, **more)
             for reader in self._readers:
-                reader.push(told)
+                reader.push(published)
 
     def events(self) -> "EventSubscription":
         """A new reader on the running event loop; it gets what is published from now on."""
@@ -56,7 +56,7 @@ class EventHub:
 
 
 class EventSubscription:
-    """One reader's bounded queue. The oldest events go first: a `lost` event stands where they were."""
+    """One reader's bounded queue. The oldest events go first: a `lost` event takes their place."""
 
     def __init__(self, hub: EventHub, lock: threading.Lock, capacity: int, loop: asyncio.AbstractEventLoop) -> None:
         self._hub = hub
@@ -75,14 +75,14 @@ class EventSubscription:
             self._queue.popleft()
             self._lost += 1
         self._queue.append(event)
-        self._rouse()
+        self._wake_reader()
 
     def end(self) -> None:
         """With the lock held."""
         self._ended = True
-        self._rouse()
+        self._wake_reader()
 
-    def _rouse(self) -> None:
+    def _wake_reader(self) -> None:
         if not self._woken:  # one wake-up for however many events come before the reader runs
             self._woken = True
             with suppress(RuntimeError):  # the loop is closed: nobody is left to read

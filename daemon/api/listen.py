@@ -79,7 +79,7 @@ def _clear_stale(path: Path) -> None:
 
 
 def _listening_process(connected: socket.socket) -> str:
-    """Which process listens at the other end, where the system tells."""
+    """Which process listens at the other end, where the system knows."""
     if not hasattr(socket, "SO_PEERCRED"):
         return ""
     pid, _, _ = struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
@@ -97,40 +97,45 @@ def inherited_socket(environ: MutableMapping[str, str]) -> socket.socket | None:
     """The Unix socket that the service manager made and listens on for this process, None where it made none.
 
     Its mode, its group and its file are the manager's: nothing of it is changed or unlinked here. ListenError for any
-    other kind of socket. What told of it is taken out of `environ`, so that no child thinks it is meant.
+    other kind of socket. The variables that name it are inherited out of `environ`, so that no child
+    thinks that it is meant.
     """
-    told = {name: environ.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
-    if told["LISTEN_PID"] != str(os.getpid()) or not told["LISTEN_FDS"].isdigit() or told["LISTEN_FDS"] == "0":
+    variables = {name: environ.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
+    if (
+        variables["LISTEN_PID"] != str(os.getpid())
+        or not variables["LISTEN_FDS"].isdigit()
+        or variables["LISTEN_FDS"] == "0"
+    ):
         return None
-    count = int(told["LISTEN_FDS"])
+    count = int(variables["LISTEN_FDS"])
     if count > 1:
         raise ListenError(
-            f"the service manager passes {count} sockets ({told['LISTEN_FDNAMES'] or 'unnamed'}); hippod takes one: leave "
+            f"the service manager passes {count} sockets ({variables['LISTEN_FDNAMES'] or 'unnamed'}); hippod takes one: leave "
             "one ListenStream= with a path in its .socket unit (TCP is set in [api] tcp)"
         )
     try:
         kind = os.fstat(FIRST_INHERITED_FD).st_mode
         if not stat.S_ISSOCK(kind):
             raise ListenError(f"what the service manager passes as descriptor {FIRST_INHERITED_FD} is not a socket")
-        taken = socket.socket(fileno=FIRST_INHERITED_FD)
+        inherited = socket.socket(fileno=FIRST_INHERITED_FD)
     except OSError as error:
         raise ListenError(
             f"the service manager passes descriptor {FIRST_INHERITED_FD}, which is not open: {error}"
         ) from error
-    taken.set_inheritable(False)
-    if taken.family != socket.AF_UNIX or taken.type != socket.SOCK_STREAM:
-        taken.detach()
+    inherited.set_inheritable(False)
+    if inherited.family != socket.AF_UNIX or inherited.type != socket.SOCK_STREAM:
+        inherited.detach()
         raise ListenError(
             "the service manager passes a socket that is no Unix stream socket; write ListenStream= with a path into its "
             ".socket unit (TCP is set in [api] tcp, where it needs a token)"
         )
-    if not taken.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        taken.detach()
+    if not inherited.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        inherited.detach()
         raise ListenError(
             "the service manager passes a socket that does not listen; write Accept=no into its .socket unit"
         )
-    taken.setblocking(False)
-    return taken
+    inherited.setblocking(False)
+    return inherited
 
 
 def bind_tcp(host: str, port: int) -> socket.socket:

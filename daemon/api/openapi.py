@@ -115,8 +115,10 @@ def query_parameters(model: type[BaseModel], rename: Mapping[str, str] | None = 
     schema = model.model_json_schema(mode="validation")
     found = []
     for name, field in schema["properties"].items():
-        given = (rename or {}).get(name, name)
-        found.append({"name": given, "in": "query", "required": False, "schema": _without_null(_inline(field, schema))})
+        parameter = (rename or {}).get(name, name)
+        found.append(
+            {"name": parameter, "in": "query", "required": False, "schema": _without_null(_inline(field, schema))}
+        )
     return {"parameters": found}
 
 

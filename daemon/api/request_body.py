@@ -93,13 +93,13 @@ class BodyReservation:
 
 def body_media_type(request: Request, allowed: Collection[str]) -> str:
     """The body's media type, the first of `allowed` where the client names none. UnsupportedMediaType for one not `allowed`."""
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if not given:
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not media_type:
         return next(iter(allowed))
-    if given not in allowed:
+    if media_type not in allowed:
         choices = " or ".join(allowed)
-        raise UnsupportedMediaType(f"The body is sent as {given[:100]!r}; send it with Content-Type: {choices}.")
-    return given
+        raise UnsupportedMediaType(f"The body is sent as {media_type[:100]!r}; send it with Content-Type: {choices}.")
+    return media_type
 
 
 def has_body(request: Request) -> bool:

@@ -22,8 +22,8 @@ REFUSAL_STATUSES = (401, 403, 408, 413, 421, 429, 503)
 def problem_response(error: RequestError, headers: Mapping[str, str] | None = None) -> Response:
     if error.status in REFUSAL_STATUSES:
         metrics.REFUSED.labels(error.reason).inc()
-    given = {**error.headers, **(headers or {})}
+    all_headers = {**error.headers, **(headers or {})}
     if error.retry_after_s is not None:
-        given["Retry-After"] = str(error.retry_after_s)
+        all_headers["Retry-After"] = str(error.retry_after_s)
     body = error.problem()
-    return Response(body.__pydantic_serializer__.to_json(body), error.status, given, media_type=PROBLEM_JSON)
+    return Response(body.__pydantic_serializer__.to_json(body), error.status, all_headers, media_type=PROBLEM_JSON)

@@ -13,8 +13,8 @@ from starlette.types import ASGIApp
 from daemon.api.app import AddRoutes, build
 from daemon.api.context import make_context
 from daemon.api.listen import ListenError, bind_tcp, bind_unix, file_identity
-from daemon.api.middleware.access_log import RequestBoundary
 from daemon.api.middleware.connection import HttpServerConfig
+from daemon.api.middleware.request_boundary import RequestBoundary
 from daemon.api.middleware.tcp_auth import TcpAuthMiddleware, TokenFile
 from daemon.api.ports import StartupPorts
 from daemon.api.settings import ApiSettings
@@ -42,7 +42,7 @@ class ApiServer:
         tcp_middleware: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
         tcp_apps: Mapping[str, ASGIApp] | None = None,
     ) -> None:
-        """`tcp_middleware` stands before the checks of `TcpAuthMiddleware`, the last one outermost.
+        """`tcp_middleware` runs before the checks of `TcpAuthMiddleware`, the last one outermost.
 
         `tcp_apps` are served on TCP alone, below their paths, see `daemon.api.middleware.tcp_auth`.
         """

@@ -1,4 +1,4 @@
-"""What is looked at when Prometheus asks: queues, sizes on disk, ages. Nothing here is counted as it happens."""
+"""Gauges that are read when Prometheus asks: queues, sizes on disk, ages. Nothing here is counted as it happens."""
 
 import os
 import threading
@@ -11,16 +11,17 @@ from daemon.observe import metrics
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.runtime.scheduler import Scheduler
-from store.checkpoint.checkpoint import PREFIX, newest
+from store.checkpoint.files import PREFIX, newest
+from store.lance.layout import TABLE_SUFFIX
 from store.store import Store
 
 if TYPE_CHECKING:
     from daemon.sources.base import Source
 
-SIZED_S = 30.0
+SIZE_INTERVAL_S = 30.0
 """Sizes on disk are measured anew after this time: a large store has thousands of files."""
 
-PARTS = {"inbox": "inbox", "openie.jsonl": "paid answers", "lock": "other", "head": "other"}
+STORE_PARTS = {"inbox": "inbox", "openie.jsonl": "paid answers", "lock": "other", "head": "other"}
 
 
 class Gauges:
@@ -39,7 +40,7 @@ class Gauges:
         self._extraction_queue = extraction_queue
         self._scheduler = scheduler
         self._sources = sources
-        self._sized = -SIZED_S
+        self._sized_at = -SIZE_INTERVAL_S
         self._sizing = threading.Lock()
 
     def __call__(self) -> None:
@@ -47,22 +48,22 @@ class Gauges:
         self._jobs()
         self._snapshot()
         with self._sizing:
-            if time.monotonic() - self._sized >= SIZED_S:
+            if time.monotonic() - self._sized_at >= SIZE_INTERVAL_S:
                 self._sizes()
-                self._sized = time.monotonic()
+                self._sized_at = time.monotonic()
 
     def _queues(self) -> None:
         inbox, ready = self._pipeline.inbox.capacity, self._pipeline.committer.queue.capacity
-        rooms = {"inbox": ((inbox.items, inbox.bytes), inbox.most), "ready": ((ready.items, ready.bytes), ready.most)}
+        queues = {"inbox": ((inbox.items, inbox.bytes), inbox.most), "ready": ((ready.items, ready.bytes), ready.most)}
         for source in self._sources:
             if (usage := source.usage()) is not None:
-                rooms[f"{source.kind} {source.name}"] = (
+                queues[f"{source.kind} {source.name}"] = (
                     (usage.items, usage.bytes),
                     (usage.max_items, usage.max_bytes),
                 )
-        for name, (held, most) in rooms.items():
-            metrics.QUEUE.labels(name).set(held[0])
-            metrics.QUEUE_BYTES.labels(name).set(held[1])
+        for name, (used, most) in queues.items():
+            metrics.QUEUE.labels(name).set(used[0])
+            metrics.QUEUE_BYTES.labels(name).set(used[1])
             metrics.QUEUE_MOST.labels(name).set(most[0])
             metrics.QUEUE_MOST_BYTES.labels(name).set(most[1])
         metrics.QUEUE.labels("intake").set(len(self._pipeline.intake))
@@ -95,13 +96,13 @@ class Gauges:
         except OSError:
             return
         for entry in entries:
-            if entry.name.endswith(".lance"):
-                part = f"table {entry.name.removesuffix('.lance')}"
+            if entry.name.endswith(TABLE_SUFFIX):
+                part = f"table {entry.name.removesuffix(TABLE_SUFFIX)}"
             elif entry.name.startswith("snapshot"):
                 part = "snapshot"
             else:
-                part = PARTS.get(entry.name, "other")
-            sizes[part] = sizes.get(part, 0) + size_of(Path(entry.path))
+                part = STORE_PARTS.get(entry.name, "other")
+            sizes[part] = sizes.get(part, 0) + bytes_below(Path(entry.path))
         for part, size in sizes.items():
             metrics.STORE_BYTES.labels(part).set(size)
         try:
@@ -111,7 +112,7 @@ class Gauges:
         metrics.DISK_FREE.set(found.f_bavail * found.f_frsize)
 
 
-def size_of(path: Path) -> int:
+def bytes_below(path: Path) -> int:
     """Bytes of a file, or of all files below a directory, as far as they can be seen."""
     try:
         if not path.is_dir():

@@ -36,11 +36,11 @@ from daemon.runtime.limits import api_settings
 from daemon.runtime.own_socket import HEALTH_REQUEST, Send, first_query, send_request
 from daemon.runtime.reload import ActiveConfig, serve_reloads
 from daemon.runtime.sd_notify import Notifier
-from daemon.runtime.socket_activation import taken_address
+from daemon.runtime.socket_activation import inherited_address
 from daemon.runtime.watchdog import ProbeCheck, ThreadCheck, check_interval_s, watch
 from daemon.services.query import QueryService
 from daemon.services.status import StatusService
-from memory.encoder.registry import BACKENDS as ENCODERS
+from memory.encoder.registry import ENCODER_BACKENDS
 from store.log.store_lock import StoreLock
 
 if TYPE_CHECKING:
@@ -108,14 +108,14 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
         mask(read_token(config.api.token_file))
     events, gate = EventHub(), StartupGate()
     progress = StatusService(f"{config.encoder.backend}/{config.encoder.model}", config.openie.backend)
-    given = inherited_socket(os.environ)
-    address = str(config.api.socket) if given is None else taken_address(given, config.api)
+    inherited = inherited_socket(os.environ)
+    address = str(config.api.socket) if inherited is None else inherited_address(inherited, config.api)
     tcp_apps = await _start_mcp(config, address)
     api = ApiServer(
         StartupPorts(progress, events),
         gate,
         api_settings(config),
-        given,
+        inherited,
         more_routes=[page_routes.add_routes],
         tcp_middleware=[LoginMiddleware],
         tcp_apps=tcp_apps,
@@ -125,7 +125,7 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
     stack.push_async_callback(lambda: api.stop(active.stop_timeout_s * API_STOP_SHARE))
     for app in tcp_apps.values():
         stack.push_async_callback(app.stop)
-    return _Front(api, gate, events, progress, partial(send_request, address, owned=given is None))
+    return _Front(api, gate, events, progress, partial(send_request, address, owned=inherited is None))
 
 
 async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
@@ -141,7 +141,7 @@ async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
 
 @asynccontextmanager
 async def _announced_stop(front: _Front, active: ActiveConfig, notifier: Notifier) -> AsyncIterator[None]:
-    """At its end, whatever ends it, clients and the service manager are told that hippod stops, and the time for it runs."""
+    """At its end, whatever ends it, clients and the service manager learn that hippod stops, and the stop's time begins."""
     code = 1
     try:
         yield
@@ -177,7 +177,7 @@ def _run_beside(stack: AsyncExitStack, work: Coroutine[object, object, None]) ->
 def _probes(queries: QueryService, config: Config, send: Send, pause_s: float) -> list[ProbeCheck]:
     """The socket and the query threads. Threads that wait for a server's embeddings prove nothing, so they are not probed."""
     probes = [ProbeCheck("api", partial(send, HEALTH_REQUEST), pause_s)]
-    if not ENCODERS[config.encoder.backend].needs_server:
+    if not ENCODER_BACKENDS[config.encoder.backend].needs_server:
         probes.append(ProbeCheck("queries", queries.moves, pause_s))
     return probes
 
@@ -185,4 +185,8 @@ def _probes(queries: QueryService, config: Config, send: Send, pause_s: float) -
 def _commit_step(committer: Committer, config: Config) -> object | None:
     """What the commit thread works at; None while it rests, or waits for a server, which has a time limit of its own."""
     step = committer.step
-    return None if step is not None and step[0] == "encode" and ENCODERS[config.encoder.backend].needs_server else step
+    return (
+        None
+        if step is not None and step[0] == "encode" and ENCODER_BACKENDS[config.encoder.backend].needs_server
+        else step
+    )

@@ -40,10 +40,10 @@ from daemon.sources.base import Source, SourceParts
 from daemon.sources.registry import SOURCE_KINDS
 from daemon.workers.pool import WorkerPool
 from memory.types import Encoder
-from store.checkpoint.checkpoint import SnapshotGivenUp
-from store.log.plan import SynonymRule
+from store.checkpoint.files import CheckpointTimeout
 from store.log.store_lock import StoreLock
 from store.store import Store
+from store.types import SynonymRule
 
 PIPELINE_STOP_SHARE, SNAPSHOT_STOP_SHARE, SCHEDULE_STOP_SHARE = 0.6, 0.6, 0.2
 """Of `[daemon] stop_timeout_s`, the most that each may take to stop; seldom does one take all of it."""
@@ -71,7 +71,7 @@ class Memory:
 
 
 class OpeningStep:
-    """The step that opening is at; the service manager is told of each."""
+    """The present step of opening; each is shown by the service manager."""
 
     def __init__(self, notifier: Notifier) -> None:
         self.notifier = notifier
@@ -105,7 +105,7 @@ class StopClock:
 async def unless_stopped(
     work: Coroutine[object, object, T], opening: OpeningStep, stop: asyncio.Task[bool]
 ) -> T | None:
-    """What `work` returns, None where hippod was told to stop before. The service manager is asked for time meanwhile."""
+    """Returns what `work` returns, None where `stop` came first. The service manager is asked for more time meanwhile."""
     task = asyncio.create_task(work)
     extending = asyncio.create_task(extend_start(opening.notifier, ThreadCheck("open", "open", lambda: opening.step)))
     await asyncio.wait([task, stop], return_when=asyncio.FIRST_COMPLETED)
@@ -218,9 +218,9 @@ async def _open_store(
         "store_opened",
         commit=snapshot.commit,
         passages=snapshot.living_passages,
-        recovered=store.recovered,
+        recovered=store.repaired_tables,
         found_format=store.found_format,
-        started_from=store.started,
+        started_from=store.opened_from,
     )
     return encoder, store
 
@@ -229,9 +229,9 @@ def leave_snapshot(store: Store, until: float) -> None:
     """Writes down what the next start would have to work out. It must be done by `until` (monotonic), or not at all."""
     began = time.monotonic()
     try:
-        if store.save(lambda: time.monotonic() > until):
+        if store.write_checkpoint(lambda: time.monotonic() > until):
             log.info("snapshot_left", took_ms=round((time.monotonic() - began) * 1000))
-    except SnapshotGivenUp:
+    except CheckpointTimeout:
         log.info("snapshot_given_up", took_ms=round((time.monotonic() - began) * 1000))
     except (OSError, RuntimeError) as error:
         # A full disk, say. The tables have everything; the next start takes longer.

@@ -1,13 +1,13 @@
-"""What two sections must agree on."""
+"""Checks that need more than one section."""
 
 from daemon.config.model import Config
 from daemon.sources.registry import SOURCE_KINDS
-from memory.encoder.registry import BACKENDS as ENCODER_BACKENDS
-from memory.openie.registry import BACKENDS as OPENIE_BACKENDS
+from memory.encoder.registry import ENCODER_BACKENDS
+from memory.openie.registry import OPENIE_BACKENDS
 
 
 def disagreements(config: Config) -> list[str]:
-    """One sentence for each pair of settings that cannot stand together, key first."""
+    """One sentence for each pair of settings that contradict each other, key first."""
     conflicts = [
         sentence for kind in SOURCE_KINDS for sentence in kind.conflicts(config.tables(kind), config.store.path)
     ]

@@ -16,7 +16,7 @@ from daemon.config.messages import sentence
 from daemon.config.model import Config
 from daemon.config_types.paths import candidates
 from daemon.config_types.values import Context
-from memory.openie.registry import BACKENDS
+from memory.openie.registry import OPENIE_BACKENDS
 
 _LARGEST_FILE = 1024 * 1024
 
@@ -27,6 +27,10 @@ class ConfigError(Exception):
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(_one_line(problem) for problem in problems)
         super().__init__("\n".join(self.problems))
+
+
+class NoConfigFile(ConfigError):
+    """There is none at the usual places."""
 
 
 def _one_line(text: str) -> str:
@@ -99,7 +103,7 @@ def _find(environ: Mapping[str, str]) -> Path:
         if _there(place, by):
             return place
     looked = ", ".join(str(place) for place, _ in places)
-    raise ConfigError(
+    raise NoConfigFile(
         [f"no configuration: $HIPPOD_CONFIG is not set and there is no {looked}; write one, or name one with --config"]
     )
 
@@ -138,7 +142,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
 def unsupported(config: Config) -> list[str]:
     """One sentence for each setting that cannot be followed here: key, value, and what to do instead."""
     problems = []
-    backend = BACKENDS[config.openie.backend]
+    backend = OPENIE_BACKENDS[config.openie.backend]
     if backend.package is not None and find_spec(backend.package) is None:
         problems.append(f'openie.backend = "{backend.name}": {backend.install_text}')
     if problem := key_problem(config.llm):

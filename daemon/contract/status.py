@@ -70,7 +70,7 @@ SERIOUS_SHARE, SERIOUS_LEAST = 0.05, 100
 
 OTHER_ENCODER = (
     "set [encoder] model to one for many languages (sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2, "
-    "intfloat/multilingual-e5-small) and [store] path to a new store"
+    'intfloat/multilingual-e5-small) and [store] path to a new store: docs/models.md, "Other languages"'
 )
 
 
@@ -113,13 +113,11 @@ class Status(Response):
 
 
 class EventName(StrEnum):
-    """The events of `GET /v1/events`. A reader must ignore names that it does not know."""
+    """The events of `GET /v1/events` beside those of documents, which are named after the `DocumentState` that each came to.
 
-    PENDING = "pending"
-    INDEXED = "indexed"
-    FAILED = "failed"
-    SKIPPED = "skipped"
-    REMOVED = "removed"
+    A reader must ignore names that it does not know.
+    """
+
     COMMIT = "commit"
     LOST = "lost"
     """The reader was too slow: `count` events before this one were dropped."""

@@ -10,9 +10,9 @@ from daemon.contract.finding import Finding
 from daemon.doctor.permissions import bytes_below, nearest
 from daemon.sources.file_systems import MOUNTS, mount
 
-FULL = 100 << 20
+FULL_BYTES = 100 << 20
 """Bytes below which hippod is about to commit nothing more, or does so already."""
-SPARE = 1 << 30
+SPARE_BYTES = 1 << 30
 """Bytes that should stay free however small the store is."""
 FEWEST_INODES, FEW_INODES = 1_000, 10_000
 """A commit makes some dozen files; a rewrite, hundreds."""
@@ -26,8 +26,8 @@ def disk(config: Config) -> Iterator[Finding]:
         return  # mounted below a directory that this user may not look into: this disk is another one
     usage, inodes = shutil.disk_usage(place), os.statvfs(place)
     said = f"{usage.free >> 20:,} MiB free of {usage.total >> 20:,} at {place}"
-    wanted = max(SPARE, largest_part(folder))
-    if usage.free < FULL:
+    wanted = max(SPARE_BYTES, largest_part_bytes(folder))
+    if usage.free < FULL_BYTES:
         hint = "make room at once, or give the store a larger disk ([store] path): documents wait, queries go on"
         yield Finding("disk", "fail", said, hint)
     elif usage.free < wanted:
@@ -41,7 +41,7 @@ def disk(config: Config) -> Iterator[Finding]:
         yield Finding("disk", "ok", said)
 
 
-def largest_part(folder: Path) -> int:
+def largest_part_bytes(folder: Path) -> int:
     """Bytes of the largest table or snapshot: each is rewritten by itself, beside the old one."""
     try:
         parts = [each.path for each in os.scandir(folder) if each.is_dir(follow_symlinks=False)]

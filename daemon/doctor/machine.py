@@ -1,8 +1,9 @@
-"""The packages that hippod is installed with, memory, and open files."""
+"""Python, the packages that hippod is installed with, memory, and open files."""
 
+import platform
 import re
 import resource
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
@@ -12,15 +13,24 @@ from daemon.config import Config
 from daemon.contract.finding import ASK_ROOT, Finding
 from daemon.doctor.permissions import bytes_below, closed
 from daemon.runtime.limits import OPEN_FILES_RECOMMENDED
-from memory.encoder.registry import BACKENDS as ENCODERS
-from store.log.store_lock import holder
+from memory.encoder.registry import ENCODER_BACKENDS
+from store.lance.layout import table_folder
+from store.log.store_lock import lock_owner
 
+OLDEST_PYTHON = (3, 11)
 GIB = 1 << 30
-BYTES_OF_STORE = 1.5
+MEMORY_PER_STORE_BYTE = 1.5
 """Memory for each byte of the store's texts and vectors, about (README, Limits)."""
 
 
-def versions(_config: Config) -> Iterator[Finding]:
+def python(version: Sequence[int]) -> Finding:
+    if tuple(version[:2]) >= OLDEST_PYTHON:
+        return Finding("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    wanted = ".".join(map(str, OLDEST_PYTHON))
+    return Finding("python", "fail", platform.python_version(), f"install Python {wanted} or newer")
+
+
+def packages(_config: Config) -> Iterator[Finding]:
     """What is pinned in the package's requirements must be what is installed; torch above all."""
     try:
         wanted = requires("hippod") or []
@@ -48,10 +58,10 @@ def versions(_config: Config) -> Iterator[Finding]:
 
 def memory(config: Config) -> Iterator[Finding]:
     """Whether the store and the model fit, with what else runs here."""
-    needed = ENCODERS[config.encoder.backend].memory_bytes
+    needed = ENCODER_BACKENDS[config.encoder.backend].memory_bytes
     tables = ("passages", "phrases", "triples")
-    stored = sum(bytes_below(config.store.path / f"{name}.lance", ".lance") for name in tables)
-    needed += int(stored * BYTES_OF_STORE)
+    stored = sum(bytes_below(table_folder(config.store.path, name), ".lance") for name in tables)
+    needed += int(stored * MEMORY_PER_STORE_BYTE)
     there, swap = psutil.virtual_memory(), psutil.swap_memory()
     said = f"{there.total / GIB:.1f} GiB, {there.available / GIB:.1f} free, {swap.total / GIB:.1f} GiB of swap"
     said += f"; hippod wants about {needed / GIB:.1f} GiB"
@@ -59,16 +69,16 @@ def memory(config: Config) -> Iterator[Finding]:
         yield Finding("memory", "fail", said, "use a machine with more memory, or a smaller encoder")
     elif needed > there.total * 0.8:
         yield Finding("memory", "warn", said, "expect it to swap, or give the machine more memory")
-    elif any(closed(config.store.path / f"{name}.lance") for name in tables):
+    elif any(closed(table_folder(config.store.path, name)) for name in tables):
         yield Finding("memory", "warn", f"{said} besides its store, which cannot be seen by this user", ASK_ROOT)
     else:
         yield Finding("memory", "ok", said)
 
 
-def files(config: Config) -> Iterator[Finding]:
+def open_files(config: Config) -> Iterator[Finding]:
     """How many files the running hippod may open, or one started from here would."""
-    pid = holder(config.store.path)
-    hard = _limit_of(pid) if pid is not None else None
+    pid = lock_owner(config.store.path)
+    hard = _open_files_limit(pid) if pid is not None else None
     if hard is None:
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     unlimited = hard in (resource.RLIM_INFINITY, -1)
@@ -83,7 +93,7 @@ def files(config: Config) -> Iterator[Finding]:
         yield Finding("open files", "ok", said)
 
 
-def _limit_of(pid: int) -> int | None:
+def _open_files_limit(pid: int) -> int | None:
     try:
         lines = Path(f"/proc/{pid}/limits").read_text().splitlines()
     except OSError:

@@ -12,19 +12,19 @@ from daemon.contract.finding import Finding, not_visible
 from daemon.doctor.permissions import closed
 from daemon.model_factory import model_settings
 from memory.encoder import EncoderUnavailable, packaged_model
-from memory.encoder.registry import BACKENDS as ENCODERS
+from memory.encoder.registry import ENCODER_BACKENDS
 from memory.llm.client import ModelClient
 from memory.llm.errors import ModelError
 
-PATIENCE_S = 20.0
+ANSWER_TIMEOUT_S = 20.0
 """A server that was idle may load its model first."""
 
 
 def encoder(config: Config) -> Iterator[Finding]:
     section = config.encoder
-    backend = ENCODERS[section.backend]
+    backend = ENCODER_BACKENDS[section.backend]
     if backend.needs_server:
-        yield embeddings(config)
+        yield embedding_server(config)
     if not backend.loads_model_files:
         return
     if packaged_model.is_packaged(section.model):
@@ -35,10 +35,10 @@ def encoder(config: Config) -> Iterator[Finding]:
                 "encoder model", "fail", str(error), "install hippod anew: `make install`, or the package again"
             )
     else:
-        yield local(section.model)
+        yield model_files(section.model)
 
 
-def local(model: str) -> Finding:
+def model_files(model: str) -> Finding:
     """A folder, or a model in Hugging Face's cache: nothing is downloaded to find out."""
     folder = Path(model).expanduser()
     if folder.is_absolute() and closed(folder) is not None:
@@ -59,14 +59,14 @@ def local(model: str) -> Finding:
     return Finding("encoder model", "fail", f"{model} is not on this machine", hint)
 
 
-def embeddings(config: Config) -> Finding:
+def embedding_server(config: Config) -> Finding:
     base = (config.encoder.base_url or config.llm.base_url or "").rstrip("/")
     key = model_key(config.llm)
     body = {"model": config.encoder.model, "input": ["one"]}
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     hint = "start the embeddings' server, or mend [encoder] base_url and model"
     try:
-        answer = httpx.post(f"{base}/embeddings", json=body, headers=headers, timeout=PATIENCE_S)
+        answer = httpx.post(f"{base}/embeddings", json=body, headers=headers, timeout=ANSWER_TIMEOUT_S)
         answer.raise_for_status()
         dim = len(answer.json()["data"][0]["embedding"])
     except httpx.HTTPStatusError as error:
@@ -84,12 +84,12 @@ def llm(config: Config) -> Iterator[Finding]:
     if settings is None:
         yield Finding("llm", "ok", "none is configured: `ask` and the LLM's filter are off")
         return
-    patience_s = min(PATIENCE_S, settings.timeout_s)
+    timeout_s = min(ANSWER_TIMEOUT_S, settings.timeout_s)
 
     async def ask() -> None:
-        client = ModelClient(replace(settings, timeout_s=patience_s, max_retries=0))
+        client = ModelClient(replace(settings, timeout_s=timeout_s, max_retries=0))
         try:
-            async with asyncio.timeout(patience_s + 1):
+            async with asyncio.timeout(timeout_s + 1):
                 await client.probe()
         finally:
             await client.close()
@@ -97,7 +97,7 @@ def llm(config: Config) -> Iterator[Finding]:
     try:
         asyncio.run(ask())
     except (ModelError, TimeoutError) as error:
-        said = str(error) or f"no answer in {patience_s:g} s"
+        said = str(error) or f"no answer in {timeout_s:g} s"
         hint = "start the model's server, or mend [llm] base_url, model and key; passages wait meanwhile"
         yield Finding("llm", "fail", f"{settings.base_url}: {said}", hint)
         return

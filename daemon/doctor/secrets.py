@@ -7,22 +7,22 @@ from pathlib import Path
 from daemon.config import Config
 from daemon.contract.finding import Finding
 
-SHORT = 16
+TOKEN_CHARACTERS_MIN = 16
 """Characters below which a token can be guessed."""
 
 
 def secrets(config: Config) -> Iterator[Finding]:
     if config.api.token_file is not None:
-        yield _kept("token_file", config.api.token_file)
+        yield _file_mode("token_file", config.api.token_file)
         token = config.api.token_file.read_text(errors="replace").strip()
-        if len(token) < SHORT:
+        if len(token) < TOKEN_CHARACTERS_MIN:
             hint = f"put a longer one into it: openssl rand -hex 32 > {config.api.token_file}"
             yield Finding("token", "warn", f"the bearer token has only {len(token)} characters", hint)
     if config.llm.api_key_file is not None:
-        yield _kept("api_key_file", config.llm.api_key_file)
+        yield _file_mode("api_key_file", config.llm.api_key_file)
 
 
-def _kept(name: str, path: Path) -> Finding:
+def _file_mode(name: str, path: Path) -> Finding:
     found = path.stat()
     mode = stat.S_IMODE(found.st_mode)
     if mode & (stat.S_IROTH | stat.S_IWOTH):

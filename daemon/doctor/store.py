@@ -1,28 +1,28 @@
-"""The store, without opening it: who holds it, whether it can be written, what made it, and whether its snapshot is good."""
+"""The store, without opening it: who has it open, whether it can be written, what made it, and whether its snapshot is good."""
 
-import json
 import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from daemon.config import Config
 from daemon.contract.finding import ASK_ROOT, Finding, not_visible
+from daemon.doctor.clock import clock
 from daemon.doctor.permissions import closed, nearest
 from daemon.sources.file_systems import MOUNTS, NETWORK_FILE_SYSTEMS, file_system
 from memory.encoder import identity_before_loading
-from store.checkpoint.checkpoint import PREFIX, Saved, Unusable, newest
-from store.lance.import_shim import lancedb
+from store.checkpoint.files import PREFIX, CheckpointUnusable, newest
+from store.checkpoint.reader import SavedCheckpoint
+from store.lance.layout import table_folder
 from store.lance.schema import FORMAT
-from store.log.plan import SynonymRule
-from store.log.store_lock import holder
+from store.log.log_summary import summarize_log
+from store.log.store_lock import lock_owner
+from store.types import EncoderIdentity, SynonymRule
 
-MANY_COMMITS = 2000
+OLD_SNAPSHOT_COMMITS = 2000
 """That a start applies after the snapshot: seconds."""
-AHEAD_S = 120.0
 
 
 def store(config: Config) -> Iterator[Finding]:
@@ -36,14 +36,14 @@ def store(config: Config) -> Iterator[Finding]:
         yield Finding("store", "fail", f"{folder} is on a network drive ({kind})", hint)
     if shut is not None:
         return
-    if not (folder / "commits.lance").is_dir():
+    if not table_folder(folder, "commits").is_dir():
         yield Finding("store", "ok", f"{folder} holds no store yet")
         return
-    yield held(folder)
-    if os.access(folder / "commits.lance", os.R_OK | os.X_OK, effective_ids=True):
+    yield lock(folder)
+    if os.access(table_folder(folder, "commits"), os.R_OK | os.X_OK, effective_ids=True):
         yield from contents(config, folder)
     else:
-        yield not_visible("store", folder / "commits.lance")
+        yield not_visible("store", table_folder(folder, "commits"))
 
 
 def writable(folder: Path) -> Finding:
@@ -51,21 +51,21 @@ def writable(folder: Path) -> Finding:
     if not os.access(place, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
         owner, user = place.stat().st_uid, os.geteuid()
         said = f"{place} (owned by uid {owner}) cannot be written by this user"
-        pid = holder(folder)
+        pid = lock_owner(folder)
         if pid is not None and owner != user:  # somebody writes it: the running hippod, and this is another user
             return Finding("store directory", "warn", f"{said}; process {pid} has it open", ASK_ROOT)
         if owner == user:
             return Finding("store directory", "fail", said, f"chmod u+rwx {place}")
         hint = f"chown -R it to hippod's user, or run hippod as the user with id {owner}"
         return Finding("store directory", "fail", said, hint)
-    if foreign := _of_others(folder):
+    if foreign := _foreign_entries(folder):
         hint = f"chown -R --reference={folder} {folder}"
         detail = f"{len(foreign)} of {folder}'s entries belong to another user, such as {foreign[0]}"
         return Finding("store directory", "warn", detail, hint)
     return Finding("store directory", "ok", str(folder))
 
 
-def _of_others(folder: Path) -> list[str]:
+def _foreign_entries(folder: Path) -> list[str]:
     """The entries that are not of the directory's owner."""
     found = []
     if folder.exists():
@@ -77,9 +77,9 @@ def _of_others(folder: Path) -> list[str]:
     return found
 
 
-def held(folder: Path) -> Finding:
-    """By a living process, or by nobody: the kernel lets go of a lock when its process ends, however it does."""
-    pid = holder(folder)
+def lock(folder: Path) -> Finding:
+    """Held by a living process, or free: the kernel releases a lock when its process ends, however it does."""
+    pid = lock_owner(folder)
     if pid is not None:
         try:
             confined = Path(f"/proc/{pid}/attr/current").read_text().strip("\0\n ")
@@ -100,31 +100,29 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
         yield Finding("store", "fail", f"a restore of {folder} was interrupted", hint)
         return
     try:
-        first, last = _ends(folder)
-        facts = json.loads(first["facts"])
-        seq, made_at = int(last["seq"]), float(last["time"])
+        log = summarize_log(folder)
     except Exception as error:  # noqa: BLE001 - whatever Lance raises for files that are missing or cut
         hint = "put a backup in its place: `hippod --restore DIR`"
         yield Finding("store", "fail", f"{folder} cannot be read ({type(error).__name__})", hint)
         return
-    if facts["format"] > FORMAT:
+    if log.format > FORMAT:
         hint = "upgrade hippod, or give another [store] path"
-        yield Finding("store", "fail", f"has format {facts['format']}, this hippod reads up to {FORMAT}", hint)
+        yield Finding("store", "fail", f"has format {log.format}, this hippod reads up to {FORMAT}", hint)
         return
-    when = datetime.fromtimestamp(made_at, UTC).isoformat(timespec="seconds")
-    if made_at > time.time() + AHEAD_S:
-        hint = "set the clock, or start a time service (timedatectl)"
-        yield Finding("clock", "warn", f"the store's last commit is of {when}, which has not come yet", hint)
-    yield Finding("store", "ok", f"{folder}: commit {seq} of {when}, format {facts['format']}")
-    yield made_with(config, facts)
-    yield snapshot(config, folder, seq, facts["dim"])
+    when = datetime.fromtimestamp(log.time, UTC).isoformat(timespec="seconds")
+    clock_finding = clock(time.time(), log.time, "the store's last commit")
+    if clock_finding.status != "ok":
+        yield clock_finding
+    yield Finding("store", "ok", f"{folder}: commit {log.commit} of {when}, format {log.format}")
+    yield encoder_of_store(config, log.encoder)
+    yield snapshot(config, folder, log.commit, log.encoder.dim)
 
 
-def made_with(config: Config, facts: dict[str, Any]) -> Finding:
-    said = f"{facts['encoder']} ({facts['dim']} dimensions)"
+def encoder_of_store(config: Config, encoder: EncoderIdentity) -> Finding:
+    said = f"{encoder.name} ({encoder.dim} dimensions)"
     wanted = identity_before_loading(config.encoder.backend, config.encoder.model)
-    name, dim = (wanted.name, wanted.dim) if wanted is not None else (config.encoder.model, facts["dim"])
-    if (name, dim) == (facts["encoder"], facts["dim"]):
+    name, dim = (wanted.name, wanted.dim) if wanted is not None else (config.encoder.model, encoder.dim)
+    if (name, dim) == (encoder.name, encoder.dim):
         return Finding("store encoder", "ok", said)
     hint = "set [encoder] back, or start a new store with another [store] path"
     return Finding(
@@ -135,27 +133,20 @@ def made_with(config: Config, facts: dict[str, Any]) -> Finding:
 def snapshot(config: Config, folder: Path, seq: int, dim: int) -> Finding:
     place = newest(folder)
     if place is None:
-        status = "ok" if seq < MANY_COMMITS else "warn"
+        status = "ok" if seq < OLD_SNAPSHOT_COMMITS else "warn"
         hint = (
             "the next start derives everything from the tables; is [schedule] snapshot off?" if status == "warn" else ""
         )
         return Finding("snapshot", status, "none yet", hint)  # type: ignore[arg-type]
     try:
-        Saved(place, dim, SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max))
-    except Unusable as error:
+        SavedCheckpoint(place, dim, SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max))
+    except CheckpointUnusable as error:
         hint = f"nothing is lost: the next start is slow and writes a new one; remove {place} if it stays"
         return Finding("snapshot", "warn", str(error), hint)
     behind = seq - int(place.name[len(PREFIX) :])
     said = f"of commit {place.name[len(PREFIX) :]}, {behind:,} commits old"
-    if behind > MANY_COMMITS:
+    if behind > OLD_SNAPSHOT_COMMITS:
         return Finding(
             "snapshot", "warn", said, "starts are slow: look for job_failed in the log, and [schedule] snapshot"
         )
     return Finding("snapshot", "ok", said)
-
-
-def _ends(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The first and the last row of the commit log."""
-    table = lancedb.connect(folder).open_table("commits")
-    rows = table.search().select(["seq", "time", "facts"]).limit(None).to_arrow().sort_by("seq")
-    return rows.slice(0, 1).to_pylist()[0], rows.slice(len(rows) - 1).to_pylist()[0]

@@ -1,4 +1,4 @@
-"""What nobody caught: one event each, where Python and asyncio would write the exception out with its message."""
+"""Uncaught exceptions: one log event each, where Python and asyncio would write the exception out with its message."""
 
 import asyncio
 import sys
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
-def take_over() -> None:
-    """From now on, for the main thread's end, for all other threads, and for what is raised while objects are freed."""
+def install() -> None:
+    """For the main thread's end, for all other threads, and for what is raised while objects are freed."""
     sys.excepthook = _ended
     threading.excepthook = _in_thread
     sys.unraisablehook = _while_freeing
 
 
-def in_loop(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def loop_exception_handler(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """An event loop's exception handler. The loop's own message may show a callback with its arguments: it is left out."""
     task = context.get("task") or context.get("future")
     part = f"task {task.get_name()}" if isinstance(task, asyncio.Task) else "event loop"

@@ -21,11 +21,12 @@ from daemon.pipeline.work import AddedDocument, DeliveredDocument, DocumentChang
 from daemon.workers.pool import WorkerPool
 from store.types import Document, PassageText
 
-NOWHERE = Fingerprint(0, 0, 0)
-"""The position of what is refused without a look at it. It equals nothing, and says after a restart that it was told of."""
+UNSEEN_POSITION = Fingerprint(0, 0, 0)
+"""The position of a file that is refused without a look at it: it equals no other, and says after a restart that the
+file is known."""
 
-NOTHING = RemoveDocument("")
-"""What becomes of a task that cannot be done now: no document is called so, and none is replaced or removed."""
+NO_TASK = RemoveDocument("")
+"""Takes the place of a task that cannot be done now. No document has this URI, so nothing is replaced or removed."""
 
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
 
@@ -59,12 +60,12 @@ class DocumentReader:
                 refused = failed_document(
                     task.uri, task.source, NOT_FOLLOWED, FailureCode.GONE, work.attempts, skipped=True
                 )
-                # Without a position: whoever follows the folder again finds the file new.
+                # Without a position: a folder that is followed again finds the file new.
                 yield DocumentChange(work, [refused], positions={work.key: None})
                 return
             work.source = source
             if task.fingerprint.size < 0 and await asyncio.to_thread(_gone, task.path, folder.root):
-                # A retry that crossed the file's removal: nobody will tell of that once more.
+                # A retry that crossed the file's removal: no event comes for that again.
                 yield DocumentChange(work, positions={work.key: None})
                 return
             stream = self._pool.parse(
@@ -80,7 +81,7 @@ class DocumentReader:
                     yield change
         elif isinstance(task, FileRefused):
             refused = failed_document(task.uri, task.source, task.reason, task.code, work.attempts, not task.failed)
-            yield DocumentChange(work, [refused], positions={task.uri: (task.fingerprint or NOWHERE).to_json()})
+            yield DocumentChange(work, [refused], positions={task.uri: (task.fingerprint or UNSEEN_POSITION).to_json()})
         elif isinstance(task, AddedDocument):
             async for change in self._added(work, task):
                 yield change
@@ -143,11 +144,11 @@ class DocumentReader:
         title: Any = None,
         root: bytes | None = None,
     ) -> AsyncIterator[DocumentChange]:
-        """Outcomes of some dozens of passages each, so that a large file is not held whole.
+        """Outcomes of some dozens of passages each, so that a large file is never in memory as a whole.
 
         The last one has the file's position, which is `position` where nothing is said of what was read. An error that comes
         while the drive below the folder's `root` is away says nothing of the file: what the memory has of it stays, and the
-        folder's source, told that there is no position, tells of it again.
+        folder's source, which is given no position, emits it again.
         """
         gathered: list[ParsedDocument] = []
         size = 0
@@ -172,7 +173,7 @@ class DocumentReader:
                 gathered, size = [], 0
         last = _outcome(work, gathered, payload)
         if away:
-            work.task = NOTHING
+            work.task = NO_TASK
             last.positions = {work.key: None}
         elif isinstance(work.task, FileChanged) and position is not None:
             last.positions = {work.key: position.to_json()}
@@ -180,7 +181,7 @@ class DocumentReader:
 
 
 def _gone(path: bytes, root: bytes) -> bool:
-    """Whether the file is gone from a folder that is there. An empty one may be the mount point of a drive that is away."""
+    """Whether the file was removed from a folder that is there. An empty one may be the mount point of a drive that is away."""
     if os.path.lexists(path):
         return False
     try:
@@ -261,13 +262,13 @@ def _outcome(work: Work, read: list[ParsedDocument], payload: str | None, final:
     for item in read:
         if item.deleted:
             continue  # what is not seen again is removed
-        kept = payload if item.error is not None else None
-        document, passages = to_store_document(item, work.source, work.attempts, kept)
+        retried_from = payload if item.error is not None else None
+        document, passages = to_store_document(item, work.source, work.attempts, retried_from)
         documents.append(document)
         texts.update((passage.id, passage) for passage in passages)
     return DocumentChange(work, documents, texts, final=final)
 
 
 def _whole(uri: str, value: dict[str, Any]) -> ParsedDocument:
-    given = tuple((str(s), str(p), str(o)) for s, p, o in value["triples"])
-    return ParsedDocument(uri, value["title"], (Passage(value["title"], value["text"], {}, given),))
+    triples = tuple((str(s), str(p), str(o)) for s, p, o in value["triples"])
+    return ParsedDocument(uri, value["title"], (Passage(value["title"], value["text"], {}, triples),))

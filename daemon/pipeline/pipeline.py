@@ -35,7 +35,7 @@ from daemon.pipeline.work import (
     container_uri,
 )
 from memory.types import Encoder
-from store.store import Committed, Store
+from store.store import CommitResult, Store
 from store.types import Batch, Document, Extraction, State
 
 log = structlog.get_logger()
@@ -183,10 +183,10 @@ class Pipeline:
         delivered = merged_positions(_acknowledgements(changes))
         return replace(batch, positions={**touched, **batch.positions, **delivered})
 
-    def _after_commit(self, changes: Sequence[Change], batch: Batch, committed: Committed, took_ms: float) -> None:
+    def _after_commit(self, changes: Sequence[Change], batch: Batch, committed: CommitResult, took_ms: float) -> None:
         self.documents_by_file.update(batch)
         report_documents(batch, committed.seq, self._publish)
-        self._on_commit([ref.passage for each in batch.documents for ref in each.passages if ref.given is None])
+        self._on_commit([ref.passage for each in batch.documents for ref in each.passages if ref.triples is None])
         self.file_events.committed(changes, batch)
         for acknowledgement in _acknowledgements(changes):
             acknowledgement.done()

@@ -1,4 +1,4 @@
-"""From what consumers deliver to what the store keeps."""
+"""Turns documents as they were read into the store's documents and passage texts."""
 
 import time
 from typing import Any
@@ -9,11 +9,11 @@ from memory.phrases import normalise_triple
 from store.passage_id import passage_id
 from store.types import Document, PassageRef, PassageText, State
 
-RETRIES_S = (60.0, 600.0, 3600.0)
+RETRY_DELAYS_S = (60.0, 600.0, 3600.0)
 """When a failed document is tried again by itself; after the last, `hippoctl retry` or a change of the file does it."""
 
 
-def clean(text: str) -> str:
+def storable(text: str) -> str:
     """Text that UTF-8 can hold: lone surrogates become replacement characters."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -29,14 +29,14 @@ def to_store_document(
     texts: list[PassageText] = []
     refs: list[PassageRef] = []
     for passage in read.passages:
-        title, text = clean(passage.title), clean(passage.text)
+        title, text = storable(passage.title), storable(passage.text)
         id = passage_id(title, text)
         texts.append(PassageText(id, title, text))
-        refs.append(PassageRef(id, dict(passage.location), _given(passage)))
+        refs.append(PassageRef(id, dict(passage.location), _normalised_triples(passage)))
     document = Document(
         uri=read.uri,
         source=source,
-        title=clean(read.title),
+        title=storable(read.title),
         state=State.INDEXED,
         modified_at=read.modified_at,
         metadata=dict(read.metadata),
@@ -45,7 +45,7 @@ def to_store_document(
     return document, texts
 
 
-def _given(passage: Passage) -> Any:
+def _normalised_triples(passage: Passage) -> Any:
     if passage.triples is None:
         return None
     triples = [normalise_triple(triple) for triple in passage.triples]
@@ -63,16 +63,16 @@ def failed_document(
     title: str = "",
 ) -> Document:
     """A document that could not be read (`failed`) or is not to be (`skipped`), with when it is tried again."""
-    again = time.time() + RETRIES_S[attempts] if not skipped and attempts < len(RETRIES_S) else None
+    next_try = time.time() + RETRY_DELAYS_S[attempts] if not skipped and attempts < len(RETRY_DELAYS_S) else None
     return Document(
         uri=uri,
         source=source,
-        title=clean(title),
+        title=storable(title),
         state=State.SKIPPED if skipped else State.FAILED,
-        error=clean(reason),
+        error=storable(reason),
         code=code.value,
         attempts=attempts + 1,
-        next_try=again,
+        next_try=next_try,
         payload=payload,
     )
 

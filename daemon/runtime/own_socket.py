@@ -7,7 +7,7 @@ from daemon.config import Config
 from daemon.contract.query import QueryRequest
 from daemon.contract.retrieval import MODES, Filter, Mode
 from daemon.contract.routes import Route
-from memory.encoder.registry import BACKENDS as ENCODERS
+from memory.encoder.registry import ENCODER_BACKENDS
 
 HEALTH_REQUEST = f"GET {Route.HEALTH} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\n\r\n".encode()
 
@@ -18,7 +18,7 @@ Send = Callable[[bytes], Awaitable[int | None]]
 async def send_request(path: str, request: bytes, owned: bool) -> int | None:
     """The HTTP status that answers `request` on the Unix socket at `path`. OSError or EOFError where there is no answer.
 
-    None where the outcome says nothing: the socket's mode shuts out the daemon's own user too, or its file is gone and is not
+    None where the outcome proves nothing: the socket's mode shuts out the daemon's own user too, or its file is gone and is not
     `owned` by this process but by the service manager, which would pass the same socket to another hippod.
     """
     try:
@@ -46,7 +46,7 @@ async def first_query(send: Send, config: Config, stop: asyncio.Task[bool]) -> N
     takes a mode that needs no embedding.
     RuntimeError where the query fails.
     """
-    remote = ENCODERS[config.encoder.backend].needs_server
+    remote = ENCODER_BACKENDS[config.encoder.backend].needs_server
     mode = next(Mode(each.name) for each in MODES.values() if not each.needs_encoder) if remote else None
     body = QueryRequest(query="what is there", k=1, mode=mode, filter=Filter.NONE).model_dump_json(exclude_none=True)
     head = f"POST {Route.QUERY} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\nContent-Type: application/json\r\n"

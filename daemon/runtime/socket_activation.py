@@ -1,4 +1,4 @@
-"""Where the service manager's socket is another than the configuration says. It is taken as it is; the log tells.
+"""A socket of the service manager's that differs from the configuration is used as it is, and the difference is logged.
 
 systemd gives its socket the path, mode and group of the `.socket` unit. What `[api]` says of them then has no effect, and
 whoever narrowed or widened `mode` or `group` there must not believe that it had.
@@ -21,9 +21,9 @@ HINT = (
 )
 
 
-def taken_address(given: socket.socket, api: Api) -> str:
-    """Where the given socket listens, once what differs from the configuration has been logged."""
-    address = str(given.getsockname())
+def inherited_address(inherited: socket.socket, api: Api) -> str:
+    """Where the inherited socket listens; what differs from the configuration is logged."""
+    address = str(inherited.getsockname())
     if address != str(api.socket):
         log.warning("socket_differs", listening=address, configured=str(api.socket))
     try:
@@ -39,8 +39,9 @@ def taken_address(given: socket.socket, api: Api) -> str:
         listening.append(f"group {_group_name(file.st_gid)}")
         configured.append(f"group {api.group}")
     if configured:
-        told, wanted = ", ".join(listening), ", ".join(configured)
-        log.warning("socket_access_differs", listening=told, configured=wanted, hint=HINT)
+        log.warning(
+            "socket_access_differs", listening=", ".join(listening), configured=", ".join(configured), hint=HINT
+        )
     return address
 
 

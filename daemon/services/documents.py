@@ -41,7 +41,7 @@ class _SortedDocuments:
     added: list[AddedDocument] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     uris: list[str] = field(default_factory=list)
-    """Of all, as often as they were given: what adds first."""
+    """Of all, as often as they were sorted_documents: what adds first."""
     wrong: int = 0
     errors: list[FieldError] = field(default_factory=list)
 
@@ -56,16 +56,17 @@ class DocumentService:
 
     async def add(self, documents: Sequence[dict[str, Any]]) -> AddResponse:
         self._pipeline.inbox.refuse_too_many(len(documents))
-        given = await asyncio.to_thread(_sort_documents, documents)
-        if given.wrong:
+        sorted_documents = await asyncio.to_thread(_sort_documents, documents)
+        if sorted_documents.wrong:
             raise Invalid(
-                f"{given.wrong} of {len(documents)} documents are not valid; none was taken", errors=given.errors
+                f"{sorted_documents.wrong} of {len(documents)} documents are not valid; none was taken",
+                errors=sorted_documents.errors,
             )
-        if given.added:
-            await self._pipeline.inbox.add(given.added)
-        if given.gone:
-            await self._pipeline.remove(given.gone)
-        return AddResponse(accepted=len(documents), documents=given.uris)
+        if sorted_documents.added:
+            await self._pipeline.inbox.add(sorted_documents.added)
+        if sorted_documents.gone:
+            await self._pipeline.remove(sorted_documents.gone)
+        return AddResponse(accepted=len(documents), documents=sorted_documents.uris)
 
     async def remove(self, uris: Sequence[str]) -> RemoveResponse:
         there = [uri for uri in uris if self._exists(uri)]
@@ -122,14 +123,16 @@ class DocumentService:
 
     def _retry_passages(self, wanted: set[str] | None) -> int:
         """Returns of how many documents."""
-        users = self._store.users
-        again = self._extraction_queue.retry(lambda id, _due: wanted is None or not wanted.isdisjoint(users(id)))
-        return len({uri for id in again for uri in users(id)})
+        documents_of = self._store.documents_with_passage
+        retried = self._extraction_queue.retry(
+            lambda id, _due: wanted is None or not wanted.isdisjoint(documents_of(id))
+        )
+        return len({uri for id in retried for uri in documents_of(id)})
 
     def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
         """Tries the failed documents that are `wanted` again, on the event loop; returns how many.
 
-        What came for a document since it failed is left to itself: it is a try already, or better than one.
+        Where work came for a document since it failed, that is a try already, or better than one.
         """
         seen: set[str] = set()
         requeued = 0
@@ -141,8 +144,8 @@ class DocumentService:
                 seen.add(key)
                 # The reader finds out what the file is now; the fingerprint is taken there. The inode is the one whose
                 # names the follower has looked at.
-                held = self._store.positions.get(key)
-                inode = Fingerprint.from_json(held).inode if held else -1
+                position = self._store.positions.get(key)
+                inode = Fingerprint.from_json(position).inode if position else -1
                 task = FileChanged(key, path_of(key), document.source, Fingerprint(-1, -1, inode))
                 requeued += self._pipeline.resubmit(key, task, document.source, document.attempts)
             elif document.source != ADDED:
@@ -157,27 +160,27 @@ class DocumentService:
 
 def _sort_documents(documents: Sequence[dict[str, Any]]) -> _SortedDocuments:
     """For a thread: naming and writing 100,000 documents takes most of a second."""
-    given = _SortedDocuments()
+    sorted_documents = _SortedDocuments()
     last: dict[str, dict[str, Any]] = {}
     deletions: list[str] = []
     for i, document in enumerate(documents):
         problem, uri = check_document(document)
         if problem is not None:
-            given.wrong += 1
-            if given.wrong <= FIELD_ERRORS_MAX:
-                given.errors.append(FieldError(field=f"documents[{i}].{problem[0]}", message=problem[1]))
+            sorted_documents.wrong += 1
+            if sorted_documents.wrong <= FIELD_ERRORS_MAX:
+                sorted_documents.errors.append(FieldError(field=f"documents[{i}].{problem[0]}", message=problem[1]))
             continue
-        (deletions if _deletes(document) else given.uris).append(uri)
+        (deletions if _deletes(document) else sorted_documents.uris).append(uri)
         last[uri] = document
-    if given.wrong:
-        return given
-    given.uris += deletions
+    if sorted_documents.wrong:
+        return sorted_documents
+    sorted_documents.uris += deletions
     for uri, document in last.items():
         if _deletes(document):
-            given.gone.append(uri)
+            sorted_documents.gone.append(uri)
         else:
-            given.added.append(AddedDocument(uri, json.dumps(document)))
-    return given
+            sorted_documents.added.append(AddedDocument(uri, json.dumps(document)))
+    return sorted_documents
 
 
 def _deletes(document: dict[str, Any]) -> bool:

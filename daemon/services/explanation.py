@@ -13,7 +13,7 @@ from daemon.contract.query import (
 from daemon.services.references import passage_source
 from memory.explain import explanation as computed
 from memory.types import Retrieved
-from store.document_snapshot import Naming
+from store.document_snapshot import DocumentLookup
 from store.snapshot import Snapshot
 
 TRIPLES_PER_EDGE_MAX = 5
@@ -22,7 +22,7 @@ PASSAGES_PER_TRIPLE_MAX = 5
 """How many of the passages that state a triple are named."""
 
 
-def explanation(naming: Naming, snapshot: Snapshot, found: Retrieved) -> Explanation:
+def explanation(naming: DocumentLookup, snapshot: Snapshot, found: Retrieved) -> Explanation:
     """The explanations of `found`, which `snapshot` answered."""
     names = _Names(naming, snapshot)
     return Explanation(
@@ -32,7 +32,7 @@ def explanation(naming: Naming, snapshot: Snapshot, found: Retrieved) -> Explana
 
 
 class _Names:
-    def __init__(self, naming: Naming, snapshot: Snapshot) -> None:
+    def __init__(self, naming: DocumentLookup, snapshot: Snapshot) -> None:
         self._naming = naming
         self._snapshot = snapshot
 

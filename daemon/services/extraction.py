@@ -10,7 +10,7 @@ from daemon.contract.status import ExtractionCost, ExtractionResponse, Extractio
 from daemon.errors import NotConfigured
 from daemon.observe.metrics import TOKENS
 from daemon.pipeline.extraction.queue import ExtractionQueue
-from memory.openie.registry import BACKENDS, BulkBackend, BulkExtractor
+from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor
 from store.store import Store
 from store.types import Extraction
 
@@ -38,7 +38,9 @@ class ExtractionService:
 
     async def backfill(self) -> ExtractionResponse:
         if self._bulk is None:
-            names = " or ".join(f'"{name}"' for name, backend in BACKENDS.items() if isinstance(backend, BulkBackend))
+            names = " or ".join(
+                f'"{name}"' for name, backend in OPENIE_BACKENDS.items() if isinstance(backend, BulkBackend)
+            )
             raise NotConfigured(
                 f"backfill is for [openie] backend = {names}; with others passages are read as they come"
             )
@@ -55,7 +57,7 @@ class ExtractionService:
     async def _answer(self, requeued: int) -> ExtractionResponse:
         # First: where nothing runs any more, the costs are those of all that was read.
         running = self._running is not None and not self._running.done()
-        spent = await asyncio.to_thread(self._store.spent)
+        spent = await asyncio.to_thread(self._store.extraction_costs)
         costs = [
             ExtractionCost(extractor=name, passages=count, prompt_tokens=prompt, completion_tokens=completion)
             for name, (count, prompt, completion) in sorted(spent.items())
@@ -111,13 +113,13 @@ class ExtractionStates:
         self._failures = failures
 
     def pending(self) -> set[str]:
-        return {uri for id in self._open for uri in self._store.users(id)}
+        return {uri for id in self._open for uri in self._store.documents_with_passage(id)}
 
     def failed(self) -> dict[str, str]:
         """Why, by URI."""
         out: dict[str, list[str]] = {}
         for id, reason in self._failures.items():
-            for uri in self._store.users(id):
+            for uri in self._store.documents_with_passage(id):
                 out.setdefault(uri, []).append(reason)
         return {
             uri: f"{len(reasons)} of its passages could not be read by the model and are found without triples: {reasons[0]}"

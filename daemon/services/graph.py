@@ -10,7 +10,7 @@ from daemon.services.references import passage_source
 from memory.explain.neighbourhood import EDGE_KINDS, Neighbourhood, node_neighbourhood, query_neighbourhood
 from memory.phrases import normalise_phrase
 from memory.retrieval.query_context import QueryContext
-from store.document_snapshot import Naming
+from store.document_snapshot import DocumentLookup
 from store.snapshot import Snapshot
 
 EXCERPT_CHARS = 280
@@ -77,7 +77,7 @@ class GraphService:
         )
 
 
-def _node(naming: Naming, found: Neighbourhood, at: int, node: int, ranks: dict[int, int]) -> GraphNode:
+def _node(naming: DocumentLookup, found: Neighbourhood, at: int, node: int, ranks: dict[int, int]) -> GraphNode:
     snapshot = found.snapshot
     mass = float(found.mass[at]) if found.mass is not None else None
     reset = (float(found.reset[at]) or None) if found.reset is not None else None

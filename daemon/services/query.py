@@ -22,7 +22,7 @@ from memory.retrieval.recognition import ModelFilter, QueryFilter
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.types import Encoder, Hit, Retrieved
-from store.document_snapshot import Naming
+from store.document_snapshot import DocumentLookup
 from store.errors import StoreError
 from store.snapshot import Snapshot
 from store.store import Store
@@ -44,7 +44,7 @@ class QueryTerms:
 
     began: float
     snapshot: Snapshot
-    naming: Naming
+    naming: DocumentLookup
     encoder: Encoder
     mode: str
     settings: RetrievalSettings
@@ -162,12 +162,12 @@ class QueryService:
             except EncoderUnavailable as error:
                 raise UpstreamFailed(str(error)) from error
 
-    def _memory(self, as_of: datetime | int | None) -> tuple[Snapshot, Naming]:
+    def _memory(self, as_of: datetime | int | None) -> tuple[Snapshot, DocumentLookup]:
         """The present memory, or that of an earlier moment, for which a part of the store is read again."""
         if as_of is None:
             return self._store.snapshot(), self._store
         try:
-            then = self._store.pinned_at(as_of if isinstance(as_of, int) else as_of.timestamp())
+            then = self._store.document_snapshot_at(as_of if isinstance(as_of, int) else as_of.timestamp())
             return then.snapshot, then
         except StoreError as error:
             detail = str(error)
@@ -194,7 +194,7 @@ class QueryService:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _passage(naming: Naming, rank: int, hit: Hit) -> RankedPassage:
+def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
     source = passage_source(naming, hit.id, hit.title)
     passages = source.document.passages if source.document else ()
     location = next((dict(ref.location) for ref in passages if ref.passage == hit.id), {})

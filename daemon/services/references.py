@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from daemon.contract.ask import Citation
 from daemon.contract.base import utc_time
 from daemon.contract.documents import DocumentEntry, DocumentState
-from store.document_snapshot import Naming
+from store.document_snapshot import DocumentLookup
 from store.types import Document
 
 
@@ -24,14 +24,14 @@ class PassageSource:
         return self.uris[0] if self.uris else ""
 
 
-def passage_source(naming: Naming, id: str, title: str) -> PassageSource:
+def passage_source(naming: DocumentLookup, id: str, title: str) -> PassageSource:
     """Where the passage `id` stands as of `naming`. Its own `title` counts, else the document's."""
-    uris = naming.users(id)
+    uris = naming.documents_with_passage(id)
     document = naming.document(uris[0]) if uris else None
     return PassageSource(title or (document.title if document else ""), uris, document)
 
 
-def citation(naming: Naming, rank: int, id: str, title: str, text: str, points: Sequence[str] = ()) -> Citation:
+def citation(naming: DocumentLookup, rank: int, id: str, title: str, text: str, points: Sequence[str] = ()) -> Citation:
     source = passage_source(naming, id, title)
     return Citation(rank=rank, document=source.uri, title=source.title, text=text, id=id, points=list(points))
 

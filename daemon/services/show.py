@@ -43,9 +43,9 @@ def show(store: Store, key: str, limit: int) -> ShowResponse | None:
 
 def _document(snapshot: Snapshot, document: Document, limit: int) -> ShowDocument:
     rows = [(ref, snapshot.passage_row(ref.passage)) for ref in document.passages]
-    held = [row for _, row in rows if row is not None]
-    phrases = _columns(snapshot.context, held)
-    triples = _columns(snapshot.incidence, held)
+    passage_rows = [row for _, row in rows if row is not None]
+    phrases = _columns(snapshot.context, passage_rows)
+    triples = _columns(snapshot.incidence, passage_rows)
     passages = [_brief(snapshot, row, dict(ref.location)) for ref, row in rows[:limit] if row is not None]
     return ShowDocument(
         document=document_entry(document),
@@ -63,18 +63,18 @@ def _passage(store: Store, snapshot: Snapshot, row: int, limit: int) -> ShowPass
     passage = snapshot.passage(row)
     phrases = _columns(snapshot.context, [row])
     triples = _columns(snapshot.incidence, [row])
-    uris = store.users(passage.id)
+    uris = store.documents_with_passage(passage.id)
     places = []
-    given = False
+    brings_triples = False
     for uri in uris[:limit]:
         document = store.document(uri)
         if document is not None:
             refs = [ref for ref in document.passages if ref.passage == passage.id]
-            given = given or any(ref.given is not None for ref in refs)
+            brings_triples = brings_triples or any(ref.triples is not None for ref in refs)
             places.append(
                 PassageOccurrence(document=uri, title=document.title, location=dict(refs[0].location) if refs else {})
             )
-    extraction = None if given else store.extraction_state(passage.id)
+    extraction = None if brings_triples else store.extraction_state(passage.id)
     return ShowPassage(
         id=passage.id,
         title=passage.title,

@@ -13,7 +13,7 @@ from daemon.pipeline.pipeline import Pipeline
 from daemon.services.extraction import extraction_states, extraction_status
 from daemon.services.indistinct_phrases import indistinct_phrases
 from daemon.sources.base import Source
-from store.index.synonym_recall import Recall
+from store.maintenance.synonym_recall import RecallMeasurement
 from store.store import Store
 from store.types import State
 
@@ -38,7 +38,7 @@ class OpenMemory:
         self.extraction_queue = extraction_queue
 
 
-def _synonym_recall(found: Recall | None) -> SynonymRecall | None:
+def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
     if found is None:
         return None
     return SynonymRecall(commit=found.commit, phrases=found.phrases, pairs=found.pairs, recall=found.share)
@@ -112,7 +112,7 @@ class StatusService:
             rss_bytes=self._rss(),
             extraction=extraction_status(memory.extraction_queue),
             trouble=None if trouble is None else trouble.reason,
-            synonym_recall=_synonym_recall(memory.store.recall),
+            synonym_recall=_synonym_recall(memory.store.synonym_recall),
             indistinct_phrases=indistinct,
         )
 

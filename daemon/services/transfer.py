@@ -19,12 +19,12 @@ from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work import AddedDocument
 from daemon.services.added_documents import added_uri
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
+from store.backup import backup
 from store.errors import StoreError
-from store.export.graphml import graphml_lines, packed
+from store.export.graphml import graphml_lines, gzipped
 from store.export.json_lines import export_lines
-from store.maintenance.backup import backup
-from store.maintenance.verify import verify
 from store.store import Store
+from store.verify.verify import verify
 
 EXPORT_CHUNK_LINES = 400
 """Lines a chunk of an export: some 64 KiB."""
@@ -52,7 +52,7 @@ class TransferService:
 
         chunks: Iterator[bytes] = iter(chunk, b"")
         if format is ExportFormat.IGRAPH:
-            chunks = packed(chunks)
+            chunks = gzipped(chunks)
         while part := await asyncio.to_thread(next, chunks, b""):
             yield part
 

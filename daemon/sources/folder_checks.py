@@ -1,20 +1,26 @@
-"""The followed folders: whether they can be read, what kind of drive they are on, and what the kernel guards."""
+"""The followed folders: whether they can be read and watched, what kind of drive they are on, and what the kernel guards."""
 
 import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from daemon.contract.finding import Finding
+from daemon.contract.finding import Finding, guarded
 from daemon.sources.file_systems import MOUNTS, NETWORK_FILE_SYSTEMS, file_system
 
-LOOK_S = 2.0
+COUNT_TIMEOUT_S = 2.0
+"""Longest time spent on counting directories."""
+READ_CHECK_TIMEOUT_S = 2.0
 """Longest time spent on looking for files that cannot be read."""
+INOTIFY_LIMITS = Path("/proc/sys/fs/inotify")
 HARD_LINKS = Path("/proc/sys/fs/protected_hardlinks")
 
 
 def inspect_folders(folders: Sequence[tuple[Path, bool]]) -> Iterator[Finding]:
     """Each folder comes with whether it is polled."""
+    watched = [path for path, polling in folders if not polling]
+    if folders:
+        yield from guarded("inotify", lambda: [inotify(watched, INOTIFY_LIMITS)])
     for path, polling in folders:
         yield readable(path)
         yield from drive(path, polling, MOUNTS)
@@ -22,10 +28,29 @@ def inspect_folders(folders: Sequence[tuple[Path, bool]]) -> Iterator[Finding]:
         yield from hard_links(HARD_LINKS)
 
 
+def inotify(folders: Sequence[Path], limits: Path) -> Finding:
+    """Each directory below a watched folder takes one of the user's inotify watches."""
+    if not folders:
+        return Finding("inotify", "ok", "not needed: all followed folders are polled")
+    most, instances = _number(limits / "max_user_watches"), _number(limits / "max_user_instances")
+    if most is None:
+        return Finding("inotify", "warn", "not on this system", "set polling = true in every [[folder]]")
+    directories, whole = _directories(folders)
+    noun = "directory" if directories == 1 else "directories"
+    said = f"{directories:,} {noun}{'' if whole else ' or more'} of {most:,} watches"
+    if instances is not None and instances < 16:
+        hint = "sysctl fs.inotify.max_user_instances=128"
+        return Finding("inotify", "warn", f"only {instances} instances for each user", hint)
+    if directories * 1.25 > most:
+        hint = f"sysctl fs.inotify.max_user_watches={max(524_288, directories * 2)}, or polling = true in [[folder]]"
+        return Finding("inotify", "warn", f"{said}: too few", hint)
+    return Finding("inotify", "ok", said)
+
+
 def readable(folder: Path) -> Finding:
     """Whether this user can read what is in it. Who runs the check may be another user than hippod's."""
     name = f"drive {folder}"
-    end = time.monotonic() + LOOK_S
+    end = time.monotonic() + READ_CHECK_TIMEOUT_S
     refused: list[str] = []
     files = 0
 
@@ -68,3 +93,22 @@ def hard_links(setting: Path) -> Iterator[Finding]:
         yield Finding(
             "hard links", "warn", "users may link files that they cannot read (fs.protected_hardlinks=0)", hint
         )
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _directories(folders: Sequence[Path]) -> tuple[int, bool]:
+    """How many there are, and whether there was time to count them all."""
+    end = time.monotonic() + COUNT_TIMEOUT_S
+    found = 0
+    for folder in folders:
+        for _ in os.walk(folder):
+            found += 1
+            if time.monotonic() > end:
+                return found, False
+    return found, True

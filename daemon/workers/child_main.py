@@ -85,13 +85,13 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_seconds: int) -> None:
     warm()
     _send(answers, {"ready": True})
     while (request := _receive(requests)) is not None:
-        _grant_cpu(cpu_seconds)
+        _limit_cpu(cpu_seconds)
         try:
             SPLIT_TIMER.reset()
             worked = Stopwatch(answer(request))
             for message in worked:
                 _send(answers, message)
-                _grant_cpu(cpu_seconds)
+                _limit_cpu(cpu_seconds)
             _send(answers, {"done": True, "rss": _rss(), "took": took(request["op"], worked.seconds)})
         except MemoryError:
             gc.collect()
@@ -239,12 +239,12 @@ def _in_parts(document: ParsedDocument) -> Iterator[Message]:
         yield {"passages": passages[start:end], "more": end < len(passages)}
 
 
-def _grant_cpu(seconds: int) -> None:
+def _limit_cpu(seconds: int) -> None:
     """A bound on processor time counted from now. The parent's clock ends a hang; this one also does when no parent looks."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    spent = int(used.ru_utime + used.ru_stime) + 1
+    used_s = int(used.ru_utime + used.ru_stime) + 1
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (spent + seconds + _CPU_SLACK_S, hard))
+    resource.setrlimit(resource.RLIMIT_CPU, (used_s + seconds + _CPU_SLACK_S, hard))
 
 
 def _rss() -> int:

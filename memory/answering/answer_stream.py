@@ -1,4 +1,4 @@
-"""The model's answer, shown as it is written. Every kind of question has its answer written here."""
+"""Streams the model's answer. Every kind of question has its answer written here."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -11,13 +11,13 @@ from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.token_estimates import reply_tokens
 
 SHOWN_CHARS = 24
-"""The answer is shown again each time that the reply has grown by so many characters."""
+"""The answer is shown again each time the reply has grown by this many characters."""
 ANSWER_MAX_TOKENS = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class StreamedAnswer:
-    """`answer` is None where the call failed, for the reason `error`. Tokens are those of what the model wrote until then."""
+    """`answer` is None if the call failed with `error`. Tokens count what the model had written by then."""
 
     reply: Reply
     prompt_tokens: int
@@ -31,7 +31,7 @@ async def stream_answer(
 ) -> StreamedAnswer:
     """Asks once for the answer over `passages` numbered passages, for `limit_s` seconds at most.
 
-    `on_text` is called with the text so far each time that it has grown. Never raises for what the model does.
+    Calls `on_text` with the text so far each time it has grown. No behaviour of the model makes this raise.
     """
     reply, parsed_chars, shown = Reply(""), 0, ""
     answer: reader.Answer | None = None

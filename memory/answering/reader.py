@@ -98,10 +98,10 @@ def read_answer(text: str, count: int, cut: bool = False) -> Answer:
 
 def answer_from_json(value: Any, count: int, cut: bool = False) -> Answer:
     """As `read_answer`, of parsed JSON."""
-    return _answer(_whole(value) if cut and isinstance(value, dict) else value, count)
+    return _verified_answer(_without_last_entry(value) if cut and isinstance(value, dict) else value, count)
 
 
-def _whole(value: dict[str, Any]) -> dict[str, Any]:
+def _without_last_entry(value: dict[str, Any]) -> dict[str, Any]:
     """A cut-off answer's object without its last entry."""
     last = next(reversed(value), "")
     if last == "short":
@@ -116,20 +116,20 @@ def partial_answer(text: str, count: int) -> str:
     """The text of an unfinished answer. As the answer grows, the text only ever changes in its last words."""
     value = parse_partial(text)
     try:
-        text = _answer(value, count, finished=False).text
+        text = _verified_answer(value, count, finished=False).text
     except BadAnswer:
         return ""
     opened = text.rfind("[")
     return text[:opened] if opened > text.rfind("]") else text
 
 
-def _answer(value: Any, count: int, finished: bool = True) -> Answer:
+def _verified_answer(value: Any, count: int, finished: bool = True) -> Answer:
     sentences = get_field(value, "sentences", "answer")
     if isinstance(sentences, str):
         sentences = [{"text": sentences, "sources": value.get("sources", []) if isinstance(value, dict) else []}]
     if not isinstance(sentences, list):
         raise BadAnswer("wrong schema", 'the model\'s answer has no list of "sentences"')
-    said: list[str] = []
+    written: list[str] = []
     cited: set[int] = set()
     for each in sentences:
         sentence = {"text": each} if isinstance(each, str) else each
@@ -139,13 +139,13 @@ def _answer(value: Any, count: int, finished: bool = True) -> Answer:
         cited.update(numbers)
         text = without_markers(replace_surrogates(sentence["text"])).strip()
         if text:
-            said.append(text + "".join(f" [{n}]" for n in numbers))
+            written.append(text + "".join(f" [{n}]" for n in numbers))
     short = value.get("short") if isinstance(value, dict) else None
-    found = bool(said) and not (isinstance(value, dict) and value.get("found") is False)
-    if finished and not said:
+    found = bool(written) and not (isinstance(value, dict) and value.get("found") is False)
+    if finished and not written:
         return Answer(NOT_IN_MEMORY, (), "", False)
-    text = " ".join(said)
-    if said and not found:
+    text = " ".join(written)
+    if written and not found:
         text = text if text.startswith(NOT_IN_MEMORY) else f"{NOT_IN_MEMORY} {text}"
     return Answer(
         text, tuple(sorted(cited)), replace_surrogates(short) if isinstance(short, str) and found else "", found
@@ -154,8 +154,8 @@ def _answer(value: Any, count: int, finished: bool = True) -> Answer:
 
 def _numbers(sources: Any, count: int) -> list[int]:
     """The passage numbers among a sentence's sources, ascending; numbers of passages that were not shown are left out."""
-    given = (whole_number(each) for each in (sources if isinstance(sources, list) else [sources]))
-    return sorted({at for at in given if at is not None and 1 <= at <= count})
+    numbers = (whole_number(each) for each in (sources if isinstance(sources, list) else [sources]))
+    return sorted({at for at in numbers if at is not None and 1 <= at <= count})
 
 
 def without_markers(text: str) -> str:

@@ -27,9 +27,9 @@ from store.types import EncoderIdentity
 
 MICRO_BATCH_TOKENS = 512
 """One thread's unit of work, some 40 ms: larger ones are not faster."""
-CHARACTERS_LOOKED_AT = 8192
+MAX_TOKENIZED_CHARS = 8192
 """Of a text, before tokenising; 256 tokens of prose are some 1,200 characters."""
-QUERIES_REMEMBERED = 64
+CACHED_MINILM_QUERIES = 64
 
 _WINDOW_TEXTS = 1024
 """Texts that are tokenised and sorted by length together."""
@@ -41,7 +41,7 @@ Micro = tuple[list[int], list[torch.Tensor]]
 class MiniLMEncoder:
     """`memory.types.Encoder` with the packaged model. `batch_size` limits the texts of a micro-batch.
 
-    A text's vector comes from its first 256 tokens, and of its first `CHARACTERS_LOOKED_AT` characters.
+    A text's vector comes from its first 256 tokens, and of its first `MAX_TOKENIZED_CHARS` characters.
     Indexing runs on one low-priority thread a processor, a query on the thread that asks: matrix products on one core each
     need no barriers, so a busy machine slows them in proportion only.
 
@@ -75,7 +75,7 @@ class MiniLMEncoder:
         self._priority = QueryPriority()
         self._workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._workers, "encoder", lower_thread_priority)
-        self._remembered = lru_cache(QUERIES_REMEMBERED)(self._encode_query)
+        self._remembered = lru_cache(CACHED_MINILM_QUERIES)(self._encode_query)
         self.identity = EncoderIdentity(packaged_model.PACKAGED_MODEL, shape.hidden)
 
     def encode(self, texts: Sequence[str]) -> Matrix:
@@ -103,7 +103,7 @@ class MiniLMEncoder:
         return vectors
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        return self._remembered(tokenizable(text, CHARACTERS_LOOKED_AT))
+        return self._remembered(tokenizable(text, MAX_TOKENIZED_CHARS))
 
     def _encode_query(self, text: str) -> NDArray[np.float32]:
         tokens = self._tokenizer.encode(text).ids
@@ -121,7 +121,7 @@ class MiniLMEncoder:
 
     def _micro_batches(self, texts: Sequence[str]) -> Iterator[Micro]:
         """The known texts, shortest first, in micro-batches of about `MICRO_BATCH_TOKENS` and at most `batch_size` texts."""
-        ids = [self._tokenizer.encode(tokenizable(text, CHARACTERS_LOOKED_AT)).ids for text in texts]
+        ids = [self._tokenizer.encode(tokenizable(text, MAX_TOKENIZED_CHARS)).ids for text in texts]
         rows: list[int] = []
         tokens = 0
         known = [row for row in range(len(ids)) if self._vocabulary.knows(ids[row])]

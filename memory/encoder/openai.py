@@ -14,7 +14,7 @@ from memory.encoder.text_preparation import prefixes_of, tokenizable
 from memory.types import Matrix
 from store.types import EncoderIdentity
 
-CACHED_QUERIES = 64
+CACHED_SERVER_QUERIES = 64
 MAX_TEXT_CHARS = 32_000
 """What is sent of a text at most; the models read some 8,000 tokens of it, often 512."""
 PROBE_TEXT = "hippod"
@@ -49,7 +49,7 @@ class OpenAIEncoder:
         query_prefix, passage_prefix = prefixes_of(model)
         self._query_prefix = query_prefix if server.query_prefix is None else server.query_prefix
         self._passage_prefix = passage_prefix if server.passage_prefix is None else server.passage_prefix
-        self._cached_query = lru_cache(CACHED_QUERIES)(self._encode_query)
+        self._cached_query = lru_cache(CACHED_SERVER_QUERIES)(self._encode_query)
         self.identity = EncoderIdentity(f"openai/{model}", self._dim(server.known_dim))
 
     def _dim(self, known: int | None) -> int:

@@ -117,7 +117,7 @@ def _openai(settings: EncoderSettings) -> "Encoder":
     return OpenAIEncoder(settings.model, settings.batch_size, settings.server)
 
 
-BACKENDS = {
+ENCODER_BACKENDS = {
     backend.name: backend
     for backend in (
         EncoderBackend(
@@ -152,8 +152,8 @@ def make_encoder(
 ) -> "Encoder":
     """Loads the encoder that the configuration names. Takes up to seconds; may run in any thread.
 
-    `backend`: a name in `BACKENDS`. `model`: for "sentence-transformers" a model's name or folder ("all-MiniLM-L6-v2" is
-    installed with hippod and never touches the network); for "hash" the dimension in digits, any other text meaning 256.
+    `backend`: a key of `ENCODER_BACKENDS`. `model`: for "sentence-transformers" a model's name or folder ("all-MiniLM-L6-v2"
+    is installed with hippod and never touches the network); for "hash" the dimension in digits, any other text means 256.
     `batch_size`: most texts that go through a model at once. `device`: "cpu", "cuda", "cuda:1", "mps", or "auto" for the
     best there is; "hash" and "openai" have none.
 
@@ -162,12 +162,12 @@ def make_encoder(
     """
     if batch_size < 1:
         raise ValueError(f"[encoder] batch_size is {batch_size}; it must be at least 1.")
-    if backend not in BACKENDS:
-        *names, last = (f'"{name}"' for name in BACKENDS)
+    if backend not in ENCODER_BACKENDS:
+        *names, last = (f'"{name}"' for name in ENCODER_BACKENDS)
         raise ValueError(f'[encoder] backend is "{backend}"; it must be {", ".join(names)} or {last}.')
-    return BACKENDS[backend].make(EncoderSettings(model, batch_size, device, server))
+    return ENCODER_BACKENDS[backend].make(EncoderSettings(model, batch_size, device, server))
 
 
 def identity_before_loading(backend: str, model: str) -> "EncoderIdentity | None":
     """The identity that the encoder will have, where it is known without loading a model; else `None`."""
-    return BACKENDS[backend].identity(model) if backend in BACKENDS else None
+    return ENCODER_BACKENDS[backend].identity(model) if backend in ENCODER_BACKENDS else None

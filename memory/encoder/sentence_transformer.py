@@ -15,7 +15,7 @@ from memory.encoder.vocabulary import Vocabulary
 from memory.types import Matrix
 from store.types import EncoderIdentity
 
-QUERIES_REMEMBERED = 64
+CACHED_QUERIES = 64
 _CHARACTERS_A_TOKEN = 32
 """A text is cut to this many characters for each token the model takes, before it is tokenised."""
 _WINDOW_TEXTS = 1024
@@ -39,7 +39,7 @@ class SentenceTransformerEncoder:
         self._priority = QueryPriority()
         # The library's tokenisers refuse to be used by two threads at once.
         self._one_at_a_time = threading.Lock()
-        self._remembered = lru_cache(QUERIES_REMEMBERED)(self._encode_query)
+        self._remembered = lru_cache(CACHED_QUERIES)(self._encode_query)
         self.identity = EncoderIdentity(name, int(self._model.get_embedding_dimension()))
 
     def encode(self, texts: Sequence[str]) -> Matrix:

@@ -140,7 +140,7 @@ _REGISTERED: tuple[WorkerBackend | ServerBackend | BulkBackend, ...] = (
     ),
 )
 
-BACKENDS = {backend.name: backend for backend in _REGISTERED}
+OPENIE_BACKENDS = {backend.name: backend for backend in _REGISTERED}
 """By name, in the order in which they are offered."""
 WORKER_BACKENDS = {backend.name: backend for backend in _REGISTERED if isinstance(backend, WorkerBackend)}
 """Those that may also stand in until a model has read a passage (`[openie] fallback`)."""

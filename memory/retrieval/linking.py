@@ -14,25 +14,23 @@ from memory.retrieval.top_k import top_k, top_k_by_cosine
 from memory.types import LinkedTriple, Seed
 from store.snapshot import Snapshot
 
-WORDS_PASSAGES = 50
-"""Passages, best by BM25, whose triples are compared with a query by words. A triple's words are its passage's."""
+BM25_PASSAGES = 50
+"""Compared by words, only the triples of this many passages (the best by BM25) count: a triple's words are its passage's."""
 
 
 def triple_scores(context: QueryContext) -> NDArray[np.float32]:
     """Cosine of every triple with the query, shape (n_triples,); BM25 where they are compared by words."""
     vector = context.vector
     with context.stage("triples"):
-        return _by_words(context) if context.triples_by_words else context.snapshot.triple_vectors.scores(vector)
+        return _triple_bm25(context) if context.triples_by_words else context.snapshot.triple_vectors.scores(vector)
 
 
-def _by_words(context: QueryContext) -> NDArray[np.float32]:
-    """BM25 of the triples of the `WORDS_PASSAGES` best passages, 0 for all others."""
+def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
+    """BM25 of the triples of the best `BM25_PASSAGES` passages, 0 for all other triples; shape (n_triples,)."""
     snapshot = context.snapshot
     out = np.zeros(snapshot.n_triples, np.float32)
     scores = snapshot.bm25(context.query)
-    passages = top_k(
-        scores, WORDS_PASSAGES, snapshot.passage_alive & (scores > 0), lambda row: snapshot.passage(row).id
-    )
+    passages = top_k(scores, BM25_PASSAGES, snapshot.passage_alive & (scores > 0), lambda row: snapshot.passage(row).id)
     if passages:
         rows = np.unique(snapshot.incidence.entries(np.array(passages))[1])
         out[rows] = snapshot.bm25_of(context.query, [" ".join(snapshot.triple(int(row))) for row in rows])
@@ -40,13 +38,13 @@ def _by_words(context: QueryContext) -> NDArray[np.float32]:
 
 
 def link_triples(context: QueryContext) -> list[LinkedTriple]:
-    """The `top_triples` nearest to the query, min-max scaled over all living triples, filtered by recognition memory."""
+    """The `top_triples` triples nearest to the query, filtered. Scores are min-max scaled over all living triples."""
     scale = MinMax.of(scores := triple_scores(context), context.triples_compared)
     return filter_triples(context, nearest_triples(context, scores, scale))
 
 
 def nearest_triples(context: QueryContext, scores: NDArray[np.float32], scale: Scale) -> list[LinkedTriple]:
-    """The `top_triples` living triples nearest to the query, with their scores scaled; equal ones by their text."""
+    """The `top_triples` living triples nearest to the query, with scaled scores. Ties are ordered by text."""
     snapshot, k = context.snapshot, context.settings.top_triples
 
     def name(row: int) -> str:
@@ -67,7 +65,7 @@ def nearest_triples(context: QueryContext, scores: NDArray[np.float32], scale: S
 
 
 def filter_triples(context: QueryContext, triples: list[LinkedTriple]) -> list[LinkedTriple]:
-    """The triples; those that recognition memory does not keep are marked so (`kept` is false)."""
+    """The same triples; `kept` is false for those that recognition memory drops."""
     if context.recognition is None or not triples:
         return triples
     with context.stage("recognition"):
@@ -110,7 +108,7 @@ def link_query_entities(context: QueryContext) -> list[Seed]:
 
 
 def link_known_entities(snapshot: Snapshot, names: Sequence[str]) -> list[Seed]:
-    """Those of the names that are phrases of the memory, weighted by 1 / `passage_count`."""
+    """Seeds for those names that are phrases of the memory, weighted by 1 / `passage_count`."""
     rows = {snapshot.phrase_row(normalise_phrase(name)) for name in names}
     return heaviest_first(
         [Seed(row, snapshot.phrase(row), 1.0 / passage_count(snapshot, row)) for row in rows if row is not None]
@@ -118,7 +116,7 @@ def link_known_entities(snapshot: Snapshot, names: Sequence[str]) -> list[Seed]:
 
 
 def _nearest_phrase(context: QueryContext, name: str) -> int | None:
-    """None for a name of which the encoder knows nothing, and which is no phrase of the memory."""
+    """The row of the phrase nearest to `name`. None if it is no phrase of the memory and unknown to the encoder."""
     snapshot = context.snapshot
     phrase = normalise_phrase(name)
     # A phrase is nearest to itself: no need to encode it.
@@ -129,9 +127,9 @@ def _nearest_phrase(context: QueryContext, name: str) -> int | None:
         vector = context.encoder.encode_query(phrase)
     with context.stage("phrases"):
         vectors = snapshot.phrase_vectors
-        among = snapshot.phrase_alive & vectors.known
+        candidates = snapshot.phrase_alive & vectors.known
         rows = (
-            top_k_by_cosine(vectors, vector, vectors.scores(vector), 1, among, snapshot.phrase)[0]
+            top_k_by_cosine(vectors, vector, vectors.scores(vector), 1, candidates, snapshot.phrase)[0]
             if vector.any()
             else []
         )

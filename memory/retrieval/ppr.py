@@ -53,7 +53,7 @@ IsPreciseEnough = Callable[[Float64Vector, float], bool]
 """Takes a PageRank and a bound on the L1 norm of its error, in the same scale; says whether the caller needs no better one."""
 
 
-class Adjacency(Protocol):
+class AdjacencyMatrix(Protocol):
     """A symmetric matrix of edge weights, none negative."""
 
     def matvec(self, x: NDArray[Any], /) -> NDArray[Any]:
@@ -61,7 +61,7 @@ class Adjacency(Protocol):
         ...
 
 
-class ReorderedAdjacency(Adjacency, Protocol):
+class ReorderedAdjacencyMatrix(AdjacencyMatrix, Protocol):
     """A matrix that numbers the nodes in an order of its own."""
 
     @property
@@ -77,7 +77,7 @@ class ReorderedAdjacency(Adjacency, Protocol):
 
 
 def pagerank_reordered(
-    graph: ReorderedAdjacency, reset: Float64Vector, damping: float, stop_early: IsPreciseEnough | None = None
+    graph: ReorderedAdjacencyMatrix, reset: Float64Vector, damping: float, stop_early: IsPreciseEnough | None = None
 ) -> Float64Vector:
     """`pagerank` of a graph with an order of its own; `reset`, the result and the argument of `stop_early` have the usual."""
 
@@ -89,7 +89,7 @@ def pagerank_reordered(
 
 
 def pagerank(
-    adjacency: Adjacency,
+    adjacency: AdjacencyMatrix,
     degrees: Float64Vector,
     reset: Float64Vector,
     damping: float = 0.5,

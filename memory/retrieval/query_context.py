@@ -1,4 +1,4 @@
-"""One query on one snapshot: what every mode is given to rank the passages with."""
+"""The context of one query: the snapshot, encoder, text and settings that a mode ranks the passages with."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -21,15 +21,15 @@ ALL_PASSAGES = 1_000_000_000
 
 
 class RecognitionMemory(Protocol):
-    """The filter over the linked triples: it says which of them matter to the query (HippoRAG 2, section 3.3)."""
+    """The filter over the linked triples: which of them matter to the query (HippoRAG 2, section 3.3)."""
 
     def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
-        """Indices into `triples` of those to keep, possibly none."""
+        """Indices into `triples` of the triples to keep, possibly none."""
         ...
 
 
 class QueryContext:
-    """One query on one snapshot. What several steps need is computed once, when a step first reads it."""
+    """One query on one snapshot. A value that several steps need is computed once, when a step first reads it."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class QueryContext:
         self.settings = settings
         self.recognition = recognition
         self.k = k
-        """How many passages the client wants: the passages behind them need no exact order."""
+        """How many passages the client wants. Those ranked below need no exact order."""
         self.stages_ms: dict[str, float] = {}
 
     @cached_property
@@ -57,12 +57,12 @@ class QueryContext:
 
     @cached_property
     def is_known(self) -> bool:
-        """Whether the encoder knows anything of the query: else its vector is zero, and all cosines with it are."""
+        """Whether the encoder knows any word of the query. If not, its vector and all cosines with it are zero."""
         return bool(self.vector.any())
 
     @cached_property
     def passages_by_words(self) -> bool:
-        """Whether passages are compared with the query by words: the encoder knows nothing of it, or of no living passage."""
+        """Whether BM25 compares passages with the query, because the encoder knows nothing of it or of any passage."""
         return not self.is_known or not (self.snapshot.passage_alive & self.snapshot.passage_vectors.known).any()
 
     @cached_property
@@ -72,8 +72,7 @@ class QueryContext:
 
     @cached_property
     def passages_compared(self) -> NDArray[np.bool_]:
-        """Which passages `similarities` say something of, shape (n_passages,): the living, and by cosine only those of which
-        the encoder knows anything. The others take no part, as if they were not there."""
+        """Mask of the passages that take part, shape (n_passages,): the living, and by cosine only those the encoder knows."""
         snapshot = self.snapshot
         known = snapshot.passage_vectors.known
         return snapshot.passage_alive if self.passages_by_words or known.all() else snapshot.passage_alive & known

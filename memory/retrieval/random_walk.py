@@ -1,4 +1,4 @@
-"""From seeds to scores of passages: Personalized PageRank with passages as nodes of the graph, or without."""
+"""Scores passages by Personalized PageRank from the seeds, with passages as nodes of the graph or without."""
 
 from collections.abc import Sequence
 
@@ -15,8 +15,8 @@ from store.index.adjacency import EdgeWeights
 from store.snapshot import Snapshot
 
 HIPPORAG2_WEIGHTS = EdgeWeights(relation=2.0, synonym=2.0, context=1.0)
-"""HippoRAG 2's code adds an edge between phrases in both directions to an undirected graph, where the two become parallel,
-and a context edge once. Its recall follows from that."""
+"""HippoRAG 2's code adds each edge between phrases twice (once per direction, to an undirected graph) and each context edge
+once. Its published recall rests on that."""
 PHRASE_GRAPH_WEIGHTS = EdgeWeights(relation=1.0, synonym=1.0)
 
 
@@ -27,10 +27,11 @@ def rank_by_pagerank(
     weights: EdgeWeights = HIPPORAG2_WEIGHTS,
     triples: Sequence[LinkedTriple] = (),
 ) -> Ranking:
-    """Passages by PageRank from `seeds` and from `passage_reset`, reset weights of shape (n_passages,).
+    """Ranks passages by PageRank from `seeds` and from `passage_reset`, reset weights of shape (n_passages,).
 
-    Without `passage_reset`, passages are no nodes of the graph: a passage's score is the sum of its phrases' PageRank, each as
-    often as it occurs in the passage's triples (HippoRAG, section 2.3). Where all reset weights are zero: dense retrieval.
+    Without `passage_reset`, passages are not nodes of the graph. A passage's score is then the sum of its phrases' PageRank,
+    each counted as often as it occurs in the passage's triples (HippoRAG, section 2.3). If all reset weights are zero, the
+    result is dense retrieval.
     """
     snapshot = context.snapshot
     reset: Floats = np.zeros(snapshot.n_phrases + snapshot.n_passages)
@@ -41,9 +42,9 @@ def rank_by_pagerank(
     if not reset.any():
         return dense_ranking(context, triples, "no seed has any weight: dense retrieval")
     with context.stage("graph"):
-        graph = snapshot.walk(weights if passage_reset is not None else PHRASE_GRAPH_WEIGHTS)
+        graph = snapshot.adjacency(weights if passage_reset is not None else PHRASE_GRAPH_WEIGHTS)
     with context.stage("walk"):
-        stop_early = _top_passages_certain(context) if passage_reset is not None else None
+        stop_early = _until_top_passages_are_certain(context) if passage_reset is not None else None
         ranks = pagerank_reordered(graph.inside, reset, context.settings.damping, stop_early)
         scores = ranks[snapshot.n_phrases :] if passage_reset is not None else scores_by_phrases(snapshot, ranks)
     result = PageRankResult(graph, reset, ranks, context.settings.damping, passage_reset is None)
@@ -51,7 +52,9 @@ def rank_by_pagerank(
 
 
 def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Sequence[LinkedTriple] = ()) -> Ranking:
-    """Passages by PageRank from `seeds` and from every passage, at `passage_weight` times its min-max-scaled cosine."""
+    """Ranks passages by PageRank from `seeds` and from every passage, whose reset weight is `passage_weight` times its
+    min-max-scaled cosine.
+    """
     if not context.settings.passage_nodes:
         return rank_by_pagerank(context, seeds, None, triples=triples)
     compared = context.passages_compared
@@ -59,14 +62,14 @@ def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Seq
     return rank_by_pagerank(context, seeds, scaled * context.settings.passage_weight, triples=triples)
 
 
-def _top_passages_certain(context: QueryContext) -> IsPreciseEnough:
-    """Whether the best passages and their order are certain. Two scores together are off by the L1 error at most."""
+def _until_top_passages_are_certain(context: QueryContext) -> IsPreciseEnough:
+    """Says when the walk may stop: the best `k` passages and their order are certain, given the L1 error of the ranks."""
     alive, first = np.flatnonzero(context.snapshot.passage_alive), context.snapshot.n_phrases
     return lambda ranks, error: is_top_k_certain(ranks[first:][alive], context.k, error)
 
 
 def scores_by_phrases(snapshot: Snapshot, ranks: NDArray[np.float64]) -> Floats:
-    """Each passage's sum, over its triples, of the ranks of their phrases, shape (n_passages,)."""
+    """For each passage the sum of its phrases' ranks, over its triples; shape (n_passages,)."""
     subjects, objects = snapshot.triple_ends.T
     per_triple = ranks[subjects] + np.where(subjects != objects, ranks[objects], 0.0)
     # Rounding may leave a trace of the triples of a passage that was removed.

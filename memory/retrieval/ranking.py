@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.types import LinkedTriple, Seed
-from store.index.adjacency import Walk
+from store.index.adjacency import Adjacency
 
 COMPARED_BY_WORDS = "the encoder knows nothing of the query or of any passage: compared by words"
 
@@ -17,7 +17,7 @@ COMPARED_BY_WORDS = "the encoder knows nothing of the query or of any passage: c
 class PageRankResult:
     """A random walk and its result. `reset` and `ranks` have shape (nodes,), phrases first; `reset` is not normalised."""
 
-    walk: Walk
+    walk: Adjacency
     reset: Floats
     ranks: Floats
     damping: float

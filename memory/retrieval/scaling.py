@@ -1,4 +1,4 @@
-"""From cosines to comparable scores: min-max scaling as in the papers, standard scores for `fused`."""
+"""Scales cosines to comparable scores: min-max as in the papers, standard scores for `fused`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Scale = Callable[[NDArray[Any]], Scores]
 
 @dataclass(frozen=True, slots=True)
 class MinMax:
-    """Scales the scores between `low` and `high` to [0, 1]; all to 1 where every score is the same."""
+    """Scales scores from `low` to `high` to [0, 1]. If all are the same, each becomes 1."""
 
     low: float
     high: float
@@ -30,13 +30,13 @@ class MinMax:
         if self.high - self.low <= EQUAL_SCORES:
             return np.ones(len(scores), np.float64)
         out: Scores = (scores.astype(np.float64) - self.low) / (self.high - self.low)
-        # The ends were found in float32; a cosine in float64 may lie just outside.
+        # `low` and `high` are float32 values; a cosine in float64 may lie just outside.
         return np.clip(out, 0.0, 1.0, out)
 
 
 @dataclass(frozen=True, slots=True)
 class StandardScore:
-    """Scales scores to standard deviations above the mean; all to 0 where every score is the same."""
+    """Scales scores to standard deviations above the mean. If all are the same, each becomes 0."""
 
     mean: float
     deviation: float

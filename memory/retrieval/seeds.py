@@ -1,4 +1,4 @@
-"""From linked triples to seeds (HippoRAG 2, section 3.3 and appendix on seeds)."""
+"""Seeds from linked triples (HippoRAG 2, section 3.3 and appendix on seeds)."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ from store.snapshot import Snapshot
 def phrase_seeds(snapshot: Snapshot, triples: Sequence[LinkedTriple], count: int) -> list[Seed]:
     """The `count` heaviest phrases of the kept triples.
 
-    A phrase's weight is the mean, over the kept triples it is subject or object of, of triple score / number of passages
-    that contain the phrase (node specificity).
+    A phrase's weight is the mean of (triple score / number of passages with the phrase) over the kept triples that it is in.
+    The division is node specificity.
     """
     sums: dict[int, list[float]] = {}
     for triple in triples:

@@ -29,7 +29,7 @@ def _sorted(rows: NDArray[Any], texts: Iterable[str]) -> Rows:
     return rows.astype(np.int64)[order]
 
 
-class Ordered:
+class CanonicalOrder:
     """A snapshot's living passages by id, phrases and triples by text, edges by type and ends."""
 
     def __init__(self, snapshot: Snapshot) -> None:

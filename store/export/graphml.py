@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import escape
 
-from store.export.canonical_order import EDGE_TYPES, Ordered
+from store.export.canonical_order import EDGE_TYPES, CanonicalOrder
 from store.snapshot import Snapshot
 
 ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -40,7 +40,7 @@ TAIL = ("  </graph>", "</graphml>")
 
 def graphml_lines(snapshot: Snapshot) -> Iterator[str]:
     """Lines of a GraphML file without line ends, made as they are asked for."""
-    ordered = Ordered(snapshot)
+    ordered = CanonicalOrder(snapshot)
     yield from HEAD
     number = 0
     for row in ordered.passages.tolist():
@@ -62,7 +62,7 @@ def graphml_lines(snapshot: Snapshot) -> Iterator[str]:
     yield from TAIL
 
 
-def packed(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def gzipped(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """The chunks as one gzip file, which igraph reads as `graphmlz`. The same input gives the same bytes."""
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)
     for chunk in chunks:
@@ -75,7 +75,7 @@ def to_igraph(snapshot: Snapshot) -> Any:
     """The same graph as an `igraph.Graph`. O(everything), some 1 GB a million edges: for analysis, not for answers."""
     import igraph  # loaded where it is needed
 
-    ordered = Ordered(snapshot)
+    ordered = CanonicalOrder(snapshot)
     passages = [snapshot.passage(row) for row in ordered.passages.tolist()]
     phrases = [snapshot.phrase(row) for row in ordered.phrases.tolist()]
     edges: list[tuple[int, int]] = []

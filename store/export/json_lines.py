@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from store.export.canonical_order import EDGE_TYPES, Ordered
+from store.export.canonical_order import EDGE_TYPES, CanonicalOrder
 from store.snapshot import Snapshot
 
 
 def export_lines(snapshot: Snapshot) -> Iterator[str]:
     """JSON lines without line ends: passages by id, phrases and triples by text, edges by type and ends."""
-    ordered = Ordered(snapshot)
+    ordered = CanonicalOrder(snapshot)
     for row in ordered.passages.tolist():
         passage = snapshot.passage(row)
         yield _line({"kind": "passage", "title": passage.title, "text": passage.text})

@@ -24,9 +24,9 @@ Vector = NDArray[np.float64]
 Entries = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
 """(row, column, weight) of entries of a matrix; those of one place are to be added up."""
 
-LEAST = 1e-9
+MIN_WEIGHT = 1e-9
 """Less is no edge: what rounding leaves of weights that were added and taken away again."""
-KEPT = 4
+CACHED_BASES = 4
 """Joined bases that are kept: those of the present memory for two ways of walking, and the ones before a fold."""
 
 
@@ -60,7 +60,7 @@ class Graph(Protocol):
     def incidence(self) -> MatrixView: ...
 
 
-class Walk:
+class Adjacency:
     """The weights at one commit. Thread-safe: nothing in it changes."""
 
     def __init__(self, graph: Graph, weights: EdgeWeights) -> None:
@@ -68,7 +68,7 @@ class Walk:
         self._phrases = graph.n_phrases
         self._base = _joined.get(graph, weights)
         self._delta = _delta(graph, weights)
-        self.inside = Inside(self._base, self._delta, self._phrases, self.nodes)
+        self.inside = BaseOrder(self._base, self._delta, self._phrases, self.nodes)
         """The same in the order of nodes in which a product costs least: for who makes many."""
         self.degrees: Vector = self.inside.leave(self.inside.degrees)
         """Weighted degree of every node, shape (nodes,)."""
@@ -106,14 +106,14 @@ class Walk:
         return _without_dust(whole)
 
 
-class Inside:
+class BaseOrder:
     """The weights with what the joined base knows in front: its phrases and passages, then the later phrases and passages.
 
     So a product takes the base's part of a vector and leaves its part of the answer where they are; what changed since is
     added to the few nodes that it touches.
     """
 
-    def __init__(self, base: "_Joined", delta: Entries, phrases: int, nodes: int) -> None:
+    def __init__(self, base: "_JoinedBase", delta: Entries, phrases: int, nodes: int) -> None:
         self._base = base
         self._known = base.phrases + base.passages
         self._later_phrases, self._nodes = phrases - base.phrases, nodes
@@ -123,7 +123,7 @@ class Inside:
         self._exact = sparse.csr_array((values, (at, self._place(cols))), shape=shape) if len(rows) else None
         self._rough = None if self._exact is None else self._exact.astype(np.float32)
         degrees = self.matvec(np.ones(nodes))
-        degrees[degrees < LEAST] = 0.0
+        degrees[degrees < MIN_WEIGHT] = 0.0
         self.degrees: Vector = degrees
 
     def _place(self, nodes: NDArray[Any]) -> NDArray[Any]:
@@ -162,13 +162,13 @@ class Inside:
 
 
 def _without_dust(matrix: Any) -> Any:
-    matrix.data[np.abs(matrix.data) < LEAST] = 0.0
+    matrix.data[np.abs(matrix.data) < MIN_WEIGHT] = 0.0
     matrix.eliminate_zeros()
     return matrix
 
 
 @dataclass(frozen=True, slots=True)
-class _Joined:
+class _JoinedBase:
     """One CSR over `phrases` phrases and `passages` passages: those that the bases know."""
 
     matrix: Any
@@ -238,9 +238,9 @@ class _JoinedCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: list[tuple[EdgeWeights, tuple[weakref.ref[Any], ...], _Joined]] = []
+        self._kept: list[tuple[EdgeWeights, tuple[weakref.ref[Any], ...], _JoinedBase]] = []
 
-    def get(self, graph: Graph, weights: EdgeWeights) -> _Joined:
+    def get(self, graph: Graph, weights: EdgeWeights) -> _JoinedBase:
         used = _used(graph, weights)
         bases = [view.base for _, view, _ in used]
         # Two queries after a fold: the second waits for what the first makes.
@@ -252,11 +252,11 @@ class _JoinedCache:
                     return joined
             joined = _join(used, graph.triple_ends)
             self._kept.append((weights, tuple(weakref.ref(base) for base in bases), joined))
-            del self._kept[:-KEPT]
+            del self._kept[:-CACHED_BASES]
             return joined
 
 
-def _join(used: Sequence[tuple[str, MatrixView, float]], ends: NDArray[np.int32]) -> _Joined:
+def _join(used: Sequence[tuple[str, MatrixView, float]], ends: NDArray[np.int32]) -> _JoinedBase:
     phrases = passages = 0
     parts = []
     for name, view, factor in used:
@@ -271,7 +271,7 @@ def _join(used: Sequence[tuple[str, MatrixView, float]], ends: NDArray[np.int32]
     matrix = _square(_entries(parts, ends, phrases), phrases + passages)
     values = matrix.data.astype(np.float32)
     rough = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
-    return _Joined(matrix, RowBlocks(matrix), RowBlocks(rough), phrases, passages)
+    return _JoinedBase(matrix, RowBlocks(matrix), RowBlocks(rough), phrases, passages)
 
 
 _joined = _JoinedCache()

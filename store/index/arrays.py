@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-CHUNK = 4096
+CHUNK_COUNTS = 4096
 """Entries a chunk of `Counts`: 16 kB copied for each chunk that a commit touches."""
 
-BLOCK = 16384
+BLOCK_VECTORS = 16384
 """Vectors a block of `Vectors`: 25 MB at 384 float32, small enough to allocate without a pause."""
 
 
-class Growing(Generic[Scalar]):
+class GrowableArray(Generic[Scalar]):
     """An append-only array, shape (n,) or (n, width). Capacity doubles, so appending costs O(1) amortised."""
 
     def __init__(self, dtype: type[Scalar], width: int | None = None) -> None:
@@ -51,9 +51,9 @@ class Growing(Generic[Scalar]):
         seen.flags.writeable = False
         return seen
 
-    def frozen(self) -> "Growing[Scalar]":
+    def frozen(self) -> "GrowableArray[Scalar]":
         """The array as it is now, which does not grow along; nothing is copied, and nothing may be appended."""
-        still = Growing(self._data.dtype.type, self._width)
+        still = GrowableArray(self._data.dtype.type, self._width)
         still._data, still.n = self._data[: self.n], self.n
         return still
 
@@ -77,7 +77,7 @@ class CountsView:
         return self._array
 
     def __getitem__(self, index: int) -> int:
-        return int(self._chunks[index // CHUNK][index % CHUNK])
+        return int(self._chunks[index // CHUNK_COUNTS][index % CHUNK_COUNTS])
 
 
 class Counts:
@@ -90,14 +90,14 @@ class Counts:
 
     def grow(self, n: int) -> None:
         """Lengthens to `n` entries, the new ones zero."""
-        while len(self._chunks) * CHUNK < n:
-            self._chunks.append(np.zeros(CHUNK, np.int32))
+        while len(self._chunks) * CHUNK_COUNTS < n:
+            self._chunks.append(np.zeros(CHUNK_COUNTS, np.int32))
             self._shared.append(False)
         self.n = max(self.n, n)
 
     def add(self, index: int, change: int) -> int:
         """Adds `change` to one count and returns the new value."""
-        chunk, offset = divmod(index, CHUNK)
+        chunk, offset = divmod(index, CHUNK_COUNTS)
         if self._shared[chunk]:
             self._chunks[chunk] = self._chunks[chunk].copy()
             self._shared[chunk] = False
@@ -107,12 +107,12 @@ class Counts:
     def load(self, values: NDArray[np.int32]) -> None:
         """Takes over whole counts at opening."""
         self.grow(len(values))
-        for chunk, start in enumerate(range(0, len(values), CHUNK)):
-            part = values[start : start + CHUNK]
+        for chunk, start in enumerate(range(0, len(values), CHUNK_COUNTS)):
+            part = values[start : start + CHUNK_COUNTS]
             self._chunks[chunk][: len(part)] = part
 
     def __getitem__(self, index: int) -> int:
-        return int(self._chunks[index // CHUNK][index % CHUNK])
+        return int(self._chunks[index // CHUNK_COUNTS][index % CHUNK_COUNTS])
 
     def view(self) -> CountsView:
         self._shared = [True] * len(self._chunks)
@@ -120,10 +120,13 @@ class Counts:
 
 
 def _block(dim: int) -> NDArray[np.float32]:
-    """Room for `BLOCK` vectors in pages of its own, which take no memory before they are written to, and none once the last
-    view of them is gone. The C library gives the first such blocks so, and later ones from a heap that keeps them."""
-    pages = mmap(-1, BLOCK * dim * np.dtype(np.float32).itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
-    return np.frombuffer(pages, np.float32).reshape(BLOCK, dim)
+    """Room for `BLOCK_VECTORS` vectors in memory pages of its own.
+
+    They take no memory before they are written to, and none once the last view of them is gone. The C library would give only
+    the first such blocks so, and later ones from a heap, which does not give memory back.
+    """
+    pages = mmap(-1, BLOCK_VECTORS * dim * np.dtype(np.float32).itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+    return np.frombuffer(pages, np.float32).reshape(BLOCK_VECTORS, dim)
 
 
 def _not_zero(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -146,7 +149,7 @@ class VectorsView:
 
     def blocks(self) -> list[tuple[int, NDArray[np.float32]]]:
         """(first row, vectors) for each block, in row order."""
-        starts = range(0, self.n, BLOCK)
+        starts = range(0, self.n, BLOCK_VECTORS)
         return [(start, block[: self.n - start]) for start, block in zip(starts, self._blocks, strict=False)]
 
     def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -160,10 +163,10 @@ class VectorsView:
         """The vectors of `rows`, shape (len(rows), dim), copied."""
         wanted = np.asarray(rows, dtype=np.int64)
         out = np.empty((len(wanted), self.dim), np.float32)
-        block_of = wanted // BLOCK
+        block_of = wanted // BLOCK_VECTORS
         for block in np.unique(block_of):
             here = block_of == block
-            out[here] = self._blocks[block][wanted[here] % BLOCK]
+            out[here] = self._blocks[block][wanted[here] % BLOCK_VECTORS]
         return out
 
 
@@ -173,7 +176,7 @@ class Vectors:
     def __init__(self, dim: int) -> None:
         self.dim = dim
         self._blocks: list[NDArray[np.float32]] = []
-        self._known = Growing(np.bool_)
+        self._known = GrowableArray(np.bool_)
 
     @property
     def n(self) -> int:
@@ -182,10 +185,10 @@ class Vectors:
     def extend(self, vectors: NDArray[np.float32]) -> None:
         done = 0
         while done < len(vectors):
-            offset = self.n % BLOCK
+            offset = self.n % BLOCK_VECTORS
             if offset == 0:
                 self._blocks.append(_block(self.dim))
-            part = vectors[done : done + BLOCK - offset]
+            part = vectors[done : done + BLOCK_VECTORS - offset]
             self._blocks[-1][offset : offset + len(part)] = part
             self._known.extend(_not_zero(part))
             done += len(part)
@@ -199,23 +202,23 @@ class Vectors:
             return
         self._known.extend(np.zeros(max(int(rows.max()) + 1 - self.n, 0)))
         self._known.put(rows, _not_zero(vectors))
-        while len(self._blocks) * BLOCK < self.n:
+        while len(self._blocks) * BLOCK_VECTORS < self.n:
             self._blocks.append(_block(self.dim))
-        block_of = rows // BLOCK
+        block_of = rows // BLOCK_VECTORS
         for block in np.unique(block_of):
             here = block_of == block
-            self._blocks[block][rows[here] % BLOCK] = vectors[here]
+            self._blocks[block][rows[here] % BLOCK_VECTORS] = vectors[here]
 
     def load(self, blocks: Sequence[NDArray[np.float32]], known: NDArray[np.bool_]) -> None:
-        """Takes over saved rows in blocks of `BLOCK` rows (the last may be shorter); they are never written to.
+        """Takes over saved rows in blocks of `BLOCK_VECTORS` rows (the last may be shorter); they are never written to.
 
         `known`: `VectorsView.known` of each, shape (n,); so the vectors need not be read.
         """
-        self._blocks, self._known, n = list(blocks), Growing(np.bool_), len(known)
+        self._blocks, self._known, n = list(blocks), GrowableArray(np.bool_), len(known)
         self._known.extend(known)
-        if n % BLOCK:
+        if n % BLOCK_VECTORS:
             last = _block(self.dim)
-            last[: n % BLOCK] = blocks[-1][: n % BLOCK]
+            last[: n % BLOCK_VECTORS] = blocks[-1][: n % BLOCK_VECTORS]
             self._blocks[-1] = last
 
     def frozen(self) -> "Vectors":

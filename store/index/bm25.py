@@ -19,7 +19,7 @@ import numpy as np
 import snowballstemmer
 from numpy.typing import NDArray
 
-from store.index.arrays import Growing
+from store.index.arrays import GrowableArray
 
 K1 = 1.2
 B = 0.75
@@ -56,7 +56,7 @@ def _stemmed(word: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SavedPostings:
+class PostingsArrays:
     """Postings as arrays: term `i` of `terms` has entries `starts[i]:starts[i + 1]` of `rows` and `counts`."""
 
     terms: list[str]
@@ -69,12 +69,12 @@ class SavedPostings:
 class Postings:
     """Append-only postings of all passages, by row: those that were saved, as arrays, and those that came since."""
 
-    def __init__(self, saved: SavedPostings | None = None) -> None:
+    def __init__(self, saved: PostingsArrays | None = None) -> None:
         self._saved = saved
         self._places = {term: i for i, term in enumerate(saved.terms)} if saved else {}
         self._later: dict[str, array[int]] = {}
         """By term: a row and how often the term occurs in it, then the next row, and so on."""
-        self._lengths = Growing(np.int32)
+        self._lengths = GrowableArray(np.int32)
         if saved:
             self._lengths.extend(saved.lengths)
 
@@ -90,7 +90,7 @@ class Postings:
             held.extend((row, count))
         return length
 
-    def saved(self, n: int) -> SavedPostings:
+    def to_arrays(self, n: int) -> PostingsArrays:
         """The postings of the first `n` passages as arrays. May run while the writer goes on. O(everything)."""
         names = list(dict.fromkeys([*self._places, *self._later.copy()]))
         found = [self._of(term) for term in names]
@@ -99,7 +99,7 @@ class Postings:
         starts = np.zeros(len(kept) + 1, np.int64)
         np.cumsum([len(found[i][0]) for i in kept], out=starts[1:])
         nothing = [np.empty(0, np.int32)]
-        return SavedPostings(
+        return PostingsArrays(
             [names[i] for i in kept],
             starts,
             np.concatenate([found[i][0] for i in kept] or nothing),
@@ -107,7 +107,7 @@ class Postings:
             self._lengths.view()[:n],
         )
 
-    def prints(self, n: int, of: Callable[[str], int]) -> NDArray[np.uint64]:
+    def fingerprints(self, n: int, of: Callable[[str], int]) -> NDArray[np.uint64]:
         """For each of the first `n` passages a number that stands for its terms and how often each occurs, shape (n,).
 
         `of` gives 64 bits for a term; equal passages have equal numbers whatever order their terms came in. May run while

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from store.index.arrays import Growing, Vectors
+from store.index.arrays import GrowableArray, Vectors
 from store.index.parallel import processors, threads
 
 WORDS = 12
@@ -60,6 +60,9 @@ SCANNED = 1 << 18
 MOST_SCANNED = 1 << 21
 """Entries of bands that are looked at together at most, some 60 MB, and pairs that one part of a search holds. A search that
 needs more is among vectors of which so many are alike that comparing with all is cheaper."""
+
+COMPARED_SKETCHES = 1 << 14
+"""Pairs whose whole sketches are compared at a time: 5 MB."""
 
 COMPARED_INSTEAD = 64
 """With how many phrases one is compared, all in a row, in the time that one candidate takes."""
@@ -139,8 +142,8 @@ class SketchIndex:
     """The sketches of all phrase rows. `extend` and `adopt` are the writer's, which is also the only one that searches."""
 
     def __init__(self) -> None:
-        self._sketches = Growing(np.uint64, WORDS)
-        self._heads = Growing(np.uint64), Growing(np.uint64)
+        self._sketches = GrowableArray(np.uint64, WORDS)
+        self._heads = GrowableArray(np.uint64), GrowableArray(np.uint64)
         """The first two words of each sketch again, each side by side: all that most of the tail is looked at for."""
         self._sorted = Sorted(0, None)
 
@@ -165,7 +168,10 @@ class SketchIndex:
 
     def load(self, sketches: Sketches) -> None:
         """Takes over saved sketches."""
-        self._sketches, self._heads = Growing(np.uint64, WORDS), (Growing(np.uint64), Growing(np.uint64))
+        self._sketches, self._heads = (
+            GrowableArray(np.uint64, WORDS),
+            (GrowableArray(np.uint64), GrowableArray(np.uint64)),
+        )
         self._take(sketches)
         self.adopt(sort(self.view()))
 
@@ -250,9 +256,12 @@ class SketchIndex:
         """Of the pairs (which, row) those of `wanted` rows of which the whole sketches are near."""
         here = wanted[rows]
         which, rows = which[here], rows[here]
-        apart = np.bitwise_count(self._sketches.view()[rows] ^ sketches[which]).sum(axis=1, dtype=np.int32)
-        kept = np.flatnonzero(apart <= farthest(threshold, BITS))
-        return which[kept] * self.n + rows[kept]
+        every, near = self._sketches.view(), np.empty(len(rows), np.bool_)
+        for start in range(0, len(rows), COMPARED_SKETCHES):
+            part = slice(start, start + COMPARED_SKETCHES)
+            apart = np.bitwise_count(every[rows[part]] ^ sketches[which[part]]).sum(axis=1, dtype=np.int32)
+            near[part] = apart <= farthest(threshold, BITS)
+        return which[near] * self.n + rows[near]
 
     def _in_bands(
         self, asked: Sketches, first: int, end: int, threshold: float

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from store.index.arrays import Growing
+from store.index.arrays import GrowableArray
 
 Rows = NDArray[np.int32]
 Values = NDArray[np.float64]
@@ -114,7 +114,11 @@ class LiveMatrix:
 
     def __init__(self, base: Any | None = None) -> None:
         self._base = base if base is not None else sparse.csr_array((0, 0), dtype=np.float64)
-        self._rows, self._cols, self._values = Growing(np.int32), Growing(np.int32), Growing(np.float64)
+        self._rows, self._cols, self._values = (
+            GrowableArray(np.int32),
+            GrowableArray(np.int32),
+            GrowableArray(np.float64),
+        )
         self._start = 0
 
     def add(self, rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> None:
@@ -130,7 +134,11 @@ class LiveMatrix:
         """Takes `folded`, which holds the base and the first `length` log entries, as the new base."""
         rows, cols, values = self._rows.view()[length:], self._cols.view()[length:], self._values.view()[length:]
         self._base = folded
-        self._rows, self._cols, self._values = Growing(np.int32), Growing(np.int32), Growing(np.float64)
+        self._rows, self._cols, self._values = (
+            GrowableArray(np.int32),
+            GrowableArray(np.int32),
+            GrowableArray(np.float64),
+        )
         self.add(rows, cols, values)
 
     @property

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from store.index.parallel import processors, threads
 
-LEAST = 500_000
+BLOCK_MIN_ENTRIES = 500_000
 """Entries of a block that are worth a thread: some half a millisecond of work, against a tenth for handing it over."""
 
 
@@ -22,7 +22,7 @@ class RowBlocks:
     """A CSR as blocks of rows. The blocks are views: nothing is held twice."""
 
     def __init__(self, matrix: Any, most: int | None = None) -> None:
-        count = min(most or processors(), max(matrix.nnz // LEAST, 1))
+        count = min(most or processors(), max(matrix.nnz // BLOCK_MIN_ENTRIES, 1))
         cuts = np.searchsorted(matrix.indptr, np.linspace(0, matrix.nnz, count + 1)[1:-1])
         bounds = [0, *cuts.tolist(), matrix.shape[0]]
         self._blocks = [matrix] if count == 1 else [_rows(matrix, *pair) for pair in pairwise(bounds)]

@@ -38,7 +38,8 @@ GATHERED_PAIRS = 1 << 18
 """Candidate pairs that are gathered before they are compared: 4 MB."""
 
 CUT_PAIRS = 1 << 19
-"""Pairs that `Nearest` holds, 12 MB, before it leaves out those that are not among the nearest."""
+"""Pairs that `Nearest` holds, 12 MB, before it leaves out those that are not among the nearest; and how many it orders at a
+time, but for a row that has more."""
 
 TILE = (256, 8192)
 """Queries and candidates compared at a time: 8 MB of cosines, which stay in the processor's cache."""
@@ -270,7 +271,7 @@ class Nearest:
     def __init__(self, cap: int, text: Callable[[int], str]) -> None:
         self._cap = cap
         self._text = text
-        self._found: list[Scored] = []
+        self._found: tuple[list[NDArray[Any]], ...] = [], [], []
         self._count = 0
         self._cut_at = CUT_PAIRS
 
@@ -278,27 +279,42 @@ class Nearest:
         """Takes more pairs, each of which comes once."""
         if not len(rows):
             return
-        self._found.append((rows, others, scores))
-        self._count += len(rows)
+        self._hold(rows, others, scores)
         if self._count >= self._cut_at:
             self.pairs()
-            # Where most of them stay, the next cut waits until there are as many again.
-            self._cut_at = max(CUT_PAIRS, 2 * self._count)
+            # Where most of them stay, the next cut waits until there are half as many again.
+            self._cut_at = max(CUT_PAIRS, self._count + self._count // 2)
+
+    def _hold(self, rows: Rows, others: Rows, scores: NDArray[np.float64]) -> None:
+        for column, part in zip(self._found, (rows, others, scores), strict=True):
+            column.append(part)
+        self._count += len(rows)
 
     def pairs(self) -> Scored:
         """(row, other, cosine) of all that are among the nearest of their row so far, by row."""
-        if not self._found:
+        if not self._count:
             return NO_PAIRS
-        rows, others, scores = (np.concatenate(part) for part in zip(*self._found, strict=True))
-        _, places, counts = np.unique(rows, return_inverse=True, return_counts=True)
-        many = counts[places] > self._cap
+        rows, others, scores = (_joined(column) for column in self._found)
+        many = np.bincount(rows)[rows] > self._cap
         kept = np.flatnonzero(~many)
         if many.any():
-            kept = np.concatenate([kept, self._cut(np.flatnonzero(many), rows, others, scores)])
+            kept = np.concatenate([kept, *self._nearest(np.flatnonzero(many), rows, others, scores)])
         kept = kept[np.argsort(rows[kept], kind="stable")]
         found = rows[kept], others[kept], scores[kept]
-        self._found, self._count = [found], len(kept)
+        self._count = 0
+        self._hold(*found)
         return found
+
+    def _nearest(self, inside: Rows, rows: Rows, others: Rows, scores: NDArray[np.float64]) -> Iterator[Rows]:
+        """The members of `inside` that are among the nearest of their row, some rows at a time."""
+        inside = inside[np.argsort(rows[inside], kind="stable")]
+        ordered = rows[inside]
+        start = 0
+        while start < len(inside):
+            # A row's pairs are cut together.
+            end = np.searchsorted(ordered, ordered[min(start + CUT_PAIRS, len(inside)) - 1], side="right")
+            yield self._cut(inside[start:end], rows, others, scores)
+            start = int(end)
 
     def _cut(self, inside: Rows, rows: Rows, others: Rows, scores: NDArray[np.float64]) -> Rows:
         """The members of `inside` that are among the nearest of their row."""
@@ -312,6 +328,13 @@ class Nearest:
         begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
         place = np.arange(len(ordered)) - np.repeat(begins, np.diff(np.append(begins, len(ordered))))
         return inside[order[place < self._cap]]
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """All `parts` as one; leaves none of them."""
+    whole: NDArray[Any] = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    parts.clear()
+    return whole
 
 
 NO_PAIRS: Scored = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64))

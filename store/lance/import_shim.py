@@ -13,7 +13,7 @@ from typing import Any
 CLIENT = "lance_namespace_urllib3_client"
 
 
-class _Spared(ModuleType):
+class _UnloadedModule(ModuleType):
     """A module whose classes cannot be made."""
 
     def __getattr__(self, name: str) -> type:
@@ -26,17 +26,17 @@ class _Spared(ModuleType):
         return type(name, (), {"__init__": refuse})
 
 
-def _spare_clients() -> None:
+def _leave_out_clients() -> None:
     found = find_spec(CLIENT)
     if found is None or CLIENT in sys.modules:
         return
     for place in found.submodule_search_locations or ():
         for file in (*Path(place, "api").glob("*_api.py"), *Path(place, "models").glob("[!_]*.py")):
             name = f"{CLIENT}.{file.parent.name}.{file.stem}"
-            sys.modules.setdefault(name, _Spared(name))
+            sys.modules.setdefault(name, _UnloadedModule(name))
 
 
-_spare_clients()
+_leave_out_clients()
 
 import lancedb  # noqa: E402
 

@@ -21,28 +21,27 @@ from store.log import migrations
 from store.types import EncoderIdentity
 
 HEAD = "head"
-"""A file with the last commit's number, written after its row: when the log ends before it, the log has lost something.
-It is not synced, so after a power loss it may name an earlier commit; that says nothing."""
+"""A file with the last commit's number, written after its row. Where the log ends before that number, it has lost commits.
+The file is not synced: after a power loss it may name an earlier commit, which means nothing."""
 
+PERMANENT_KINDS = ("create", "migrate")
+"""Kinds of commits whose rows say what the store is: they are never trimmed."""
 
-LASTING = ("create", "migrate")
-"""Kinds of commits that say of what the store is."""
-
-
-Costs = Mapping[str, tuple[int, int, int]]
+ExtractionCosts = Mapping[str, tuple[int, int, int]]
+"""By extractor: how many extractions, prompt tokens and completion tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
     """One row of the log. `time` is in Unix seconds.
 
-    `bygone` is, by extractor, what those extractions cost whose rows were purged: how many, prompt and completion tokens.
+    `purged_costs` is what the extractions cost whose rows were purged.
     """
 
     seq: int
     time: float
     versions: Mapping[str, int] = field(default_factory=dict)
-    bygone: Costs = field(default_factory=dict)
+    purged_costs: ExtractionCosts = field(default_factory=dict)
 
 
 class CommitLog:
@@ -54,9 +53,9 @@ class CommitLog:
         self.times: dict[int, float] = {}
         """When each commit was made, Unix seconds, in order."""
         self.counts: dict[int, tuple[int, int, int]] = {}
-        """Living passages, phrases and triples as of the commits that a change followed."""
+        """Living passages, phrases and triples as of a commit; known of those that a change followed."""
         self.horizon = 0
-        """The earliest commit that is kept whole: later ones can be looked at, earlier ones were purged."""
+        """The earliest commit that is kept whole: it and later ones can be looked at, earlier ones were purged."""
         self.format = FORMAT
         """The store's format as it was found; opening made it this version's."""
         rows = commits.from_table(tables.read("commits"))
@@ -64,7 +63,7 @@ class CommitLog:
         for row in rows:
             self.times[row.seq] = row.time
             self.horizon = max(self.horizon, row.facts.get("horizon", 0))
-            self._count(row.seq, row.facts)
+            self._read_counts(row.seq, row.facts)
             for key, value in row.positions.items():
                 if value is None:
                     self.positions.pop(key, None)
@@ -72,29 +71,31 @@ class CommitLog:
                     self.positions[key] = value
         if rows:
             self.format = migrations.format_of(all_facts)
-            self._check(all_facts[0], encoder)
+            self._check_identity(all_facts[0], encoder)
             last = rows[-1]
-            bygone: Mapping[str, Any] = next((each["bygone"] for each in reversed(all_facts) if "bygone" in each), {})
+            purged_costs: Mapping[str, Any] = next(
+                (each["bygone"] for each in reversed(all_facts) if "bygone" in each), {}
+            )
             self.last = Commit(
                 last.seq,
                 last.time,
                 last.versions,
                 {
                     extractor: (count, prompt, completion)
-                    for extractor, (count, prompt, completion) in bygone.items()
+                    for extractor, (count, prompt, completion) in purged_costs.items()
                     if not extractor.startswith(migrations.FAILED_PREFIX)  # format 1 counted failures as an extractor
                 },
             )
             self._check_head()
-            self.recovered = self._roll_back()
+            self.rolled_back = self._roll_back()
             self._migrate()
         else:
-            self.recovered = []
+            self.rolled_back = []
             self.last = Commit(0, time.time())
             facts = {"format": FORMAT, "encoder": encoder.name, "dim": encoder.dim}
             self.append("create", {}, facts)
 
-    def _check(self, facts: Mapping[str, Any], encoder: EncoderIdentity) -> None:
+    def _check_identity(self, facts: Mapping[str, Any], encoder: EncoderIdentity) -> None:
         if self.format > FORMAT:
             raise NewerFormat(
                 f"the store {self._tables.folder} has format {self.format}, this hippod reads up to {FORMAT}; "
@@ -115,10 +116,10 @@ class CommitLog:
 
     def _check_head(self) -> None:
         head = self._tables.folder / HEAD
-        said = head.read_text() if head.exists() else ""
-        if said.isdigit() and int(said) > self.last.seq:
+        written = head.read_text() if head.exists() else ""
+        if written.isdigit() and int(written) > self.last.seq:
             raise StoreDamaged(
-                f"the store {self._tables.folder} made commit {said} and its log ends with {self.last.seq}; "
+                f"the store {self._tables.folder} made commit {written} and its log ends with {self.last.seq}; "
                 "restore it from a backup with `hippod --restore DIR`, or, to go on from the older commit, delete the "
                 f"file {head}"
             )
@@ -138,19 +139,19 @@ class CommitLog:
                 f"{', '.join(behind)}; restore it from a backup"
             )
         for name in ahead:
-            self._tables.bring_back(name, self.last.versions[name], self.last.seq)
+            self._tables.roll_back(name, self.last.versions[name], self.last.seq)
         if ahead:
             self.append("recover", {})
         return ahead
 
-    def _count(self, seq: int, facts: Mapping[str, Any]) -> None:
-        """A commit says what there was before it: what there is after it is known only once it stands."""
+    def _read_counts(self, seq: int, facts: Mapping[str, Any]) -> None:
+        """Takes the counts of the commit before `seq`: a commit writes down what lived before it."""
         if "before" in facts:
             passages, phrases, triples = facts["before"]
             self.counts[seq - 1] = (passages, phrases, triples)
 
     def _migrate(self) -> None:
-        """Makes the steps to this version's format, each a commit."""
+        """Migrates to this version's format, one commit a step."""
         for step in range(self.format, FORMAT):
             # What was derived from the old tables does not follow from the new ones.
             for derived in self._tables.folder.glob("snapshot-*"):
@@ -160,7 +161,7 @@ class CommitLog:
             self.horizon = self.last.seq + 1
             self.append("migrate", {}, {"format": step + 1, "horizon": self.horizon})
 
-    def before(self, moment: float) -> int | None:
+    def commit_at(self, moment: float) -> int | None:
         """The last commit made at or before `moment` (Unix seconds), None when there was none."""
         found = None
         # A copy: a commit may be added meanwhile.
@@ -170,64 +171,70 @@ class CommitLog:
             found = seq
         return found
 
-    def spent(self, horizon: int) -> list[int]:
-        """Ids of the log's rows that say nothing any more once nobody looks at a commit before `horizon`.
+    def obsolete_rows(self, horizon: int) -> list[int]:
+        """Ids of the log's rows that are not needed any more once nobody looks back before `horizon`.
 
-        What a commit says of a source's position counts until a later one says otherwise; the store's making and its
-        migrations always do. Runs beside commits.
+        A row that has a source's position is needed until a later row has that position; the rows of the store's making
+        and of its migrations always are. Runs beside commits.
         """
         table = self._tables.read_with_ids("commits", ("seq", "kind", "positions"))
         rows = sorted(zip(*(table[name].to_pylist() for name in ("seq", "kind", "positions", "_rowid")), strict=True))
-        said: dict[str, list[int]] = {}
-        gone: set[str] = set()
+        rows_with: dict[str, list[int]] = {}
+        forgotten: set[str] = set()
         for seq, _, positions, _ in rows:
             for key, value in json.loads(positions).items():
-                said.setdefault(key, []).append(seq)
-                (gone.discard if value is not None else gone.add)(key)
-        kept = {seq for seq, kind, _, _ in rows if seq >= horizon or kind in LASTING}
-        kept |= {seqs[-1] for key, seqs in said.items() if key not in gone}
-        # That a position was forgotten has to be known for as long as a row stays, for another's sake, that has it.
-        while more := {said[key][-1] for key in gone if said[key][-1] not in kept and not kept.isdisjoint(said[key])}:
-            kept |= more
-        return [id for seq, _, _, id in rows if seq not in kept]
+                rows_with.setdefault(key, []).append(seq)
+                (forgotten.discard if value is not None else forgotten.add)(key)
+        needed = {seq for seq, kind, _, _ in rows if seq >= horizon or kind in PERMANENT_KINDS}
+        needed |= {seqs[-1] for key, seqs in rows_with.items() if key not in forgotten}
+        # A row may stay for one position and have another that was forgotten later: the row that says so has to stay too.
+        while more := {
+            rows_with[key][-1]
+            for key in forgotten
+            if rows_with[key][-1] not in needed and not needed.isdisjoint(rows_with[key])
+        }:
+            needed |= more
+        return [id for seq, _, _, id in rows if seq not in needed]
 
-    def forget(self, horizon: int) -> None:
-        """Leaves out what is known of commits before `horizon`; for the writer to call."""
+    def forget_before(self, horizon: int) -> None:
+        """Forgets times and counts of commits before `horizon`. The caller holds the write lock."""
         self.horizon = max(self.horizon, horizon)
         self.times = {seq: at for seq, at in self.times.items() if seq >= self.horizon}
-        self.counts = {seq: held for seq, held in self.counts.items() if seq >= self.horizon}
+        self.counts = {seq: counts for seq, counts in self.counts.items() if seq >= self.horizon}
 
     def append(
         self,
         kind: str,
         positions: Mapping[str, Any],
         facts: Mapping[str, Any] | None = None,
-        bygone: Costs | None = None,
+        purged_costs: ExtractionCosts | None = None,
     ) -> Commit:
         """Makes what the tables hold now a commit; once it returns, power loss does not undo it.
 
-        `bygone`: written down as the commit's, for one that changes it or outlives the row that said it.
+        `purged_costs`: written into the row where the commit changes it, or outlives the row that had it.
         """
-        facts = {**(facts or {}), **({} if bygone is None else {"bygone": bygone})}
+        facts = {**(facts or {}), **({} if purged_costs is None else {"bygone": purged_costs})}
         versions = self._tables.versions()
         changed = [name for name, version in versions.items() if self.last.versions.get(name) != version]
         self._tables.sync(changed)
-        commit = Commit(self.last.seq + 1, time.time(), versions, self.last.bygone if bygone is None else bygone)
+        commit = Commit(
+            self.last.seq + 1, time.time(), versions, self.last.purged_costs if purged_costs is None else purged_costs
+        )
         row = LogRow(commit.seq, commit.time, kind, versions, positions, facts)
         before = self._tables.version("commits")
         try:
             self._tables.append("commits", commits.to_columns(row))
             self._tables.sync(["commits"])
         except BaseException:
-            # Not acknowledged, so it must not stand: the next commit has its number.
+            # Not acknowledged, so it must not stay: the next commit has its number.
             if self._tables.version("commits") != before:
-                self._tables.bring_back("commits", before, self.last.seq)
+                self._tables.roll_back("commits", before, self.last.seq)
             raise
         with suppress(OSError):  # the commit stands; a full disk leaves the number of an earlier one, or none
             (self._tables.folder / HEAD).write_text(str(commit.seq))
         self.last = commit
         self.times[commit.seq] = commit.time
-        self._count(commit.seq, facts)
+        self._read_counts(commit.seq, facts)
         for key, value in positions.items():
             if value is None:
                 self.positions.pop(key, None)

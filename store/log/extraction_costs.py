@@ -1,18 +1,18 @@
-"""What extraction has cost: of the readings that there are by their rows, of those that were purged by what the log says."""
+"""What extraction has cost: summed over the rows of `extractions`; of purged rows the log has the sum."""
 
 from typing import Any
 
-from store.log.commits import Costs
+from store.log.commits import ExtractionCosts
 from store.types import ExtractionStatus, extraction_state
 
 COSTS = ("extractor", "status", "prompt_tokens", "completion_tokens")
-"""The columns of `extractions` that say so."""
+"""The columns of `extractions` that it takes."""
 
 
-def costs_of(extractions: Any) -> Costs:
+def costs_of(extractions: Any) -> ExtractionCosts:
     """By extractor: how many extractions, prompt tokens and completion tokens. `extractions`: a table with `COSTS`.
 
-    A failed extraction is none. What a stand-in read is counted apart from what the same extractor read as the configured one.
+    A failed extraction does not count. What an extractor found as a stand-in is counted apart.
     """
     sums = extractions.group_by(["extractor", "status"]).aggregate(
         [("prompt_tokens", "count"), ("prompt_tokens", "sum"), ("completion_tokens", "sum")]
@@ -28,7 +28,8 @@ def costs_of(extractions: Any) -> Costs:
     }
 
 
-def together(some: Costs, others: Costs) -> Costs:
+def add_costs(some: ExtractionCosts, others: ExtractionCosts) -> ExtractionCosts:
+    """The sums, by extractor."""
     none = (0, 0, 0)
     return {
         name: (a + d, b + e, c + f)

@@ -33,12 +33,12 @@ def add_failure_columns(tables: Tables) -> None:
     Which extractor had failed on a passage was not written down: its name is empty. A document that failed before has the code
     `other`; its next try, or `hippoctl retry`, gives it the true one.
     """
-    tables.write_anew(
+    tables.replace_rows(
         "extractions",
         _with(tables, "extractions", ("status", pa.string()), ("attempts", pa.int32()), ("error", pa.string())),
         _split_extractor,
     )
-    tables.write_anew("documents", _with(tables, "documents", ("code", pa.string())), _add_code)
+    tables.replace_rows("documents", _with(tables, "documents", ("code", pa.string())), _add_code)
 
 
 def _with(tables: Tables, name: str, *columns: tuple[str, pa.DataType]) -> pa.Schema:

@@ -1,4 +1,4 @@
-"""One hippod a store: an advisory lock that names its holder."""
+"""One hippod a store: an advisory lock that names the process which holds it."""
 
 import fcntl
 import os
@@ -8,7 +8,7 @@ from typing import Self
 from store.errors import StoreLocked
 
 
-def holder(folder: Path) -> int | None:
+def lock_owner(folder: Path) -> int | None:
     """The process that has the store open, None where nobody has, or it cannot be told. Takes no lock to find out."""
     try:
         found = (folder / "lock").stat()
@@ -35,9 +35,9 @@ class StoreLock:
             said = os.read(self._fd, 32).decode("ascii", "replace").strip()
             os.close(self._fd)
             pid = int(said) if said.isdigit() else None
-            holder = f"hippod with pid {pid}" if pid else "another process"
+            lock_owner = f"hippod with pid {pid}" if pid else "another process"
             raise StoreLocked(
-                f"the store {folder} is open in {holder}; stop that one first, or give this one another [store] path",
+                f"the store {folder} is open in {lock_owner}; stop that one first, or give this one another [store] path",
                 pid,
             ) from None
         os.ftruncate(self._fd, 0)

@@ -1,4 +1,4 @@
-"""The lock that commits take turns with, which knows how long each job kept commits waiting."""
+"""The lock that makes commits and maintenance take turns, and measures how long each job made commits wait."""
 
 import threading
 import time
@@ -8,22 +8,22 @@ from contextlib import contextmanager
 
 
 class WriteLock:
-    """Whoever holds it is alone with the tables' newest versions and the image. `longest` is what maintenance is judged by."""
+    """Its holder alone changes the tables and the live index."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._longest: dict[str, float] = defaultdict(float)
+        self._longest_s: dict[str, float] = defaultdict(float)
 
     @contextmanager
-    def held(self, job: str) -> Iterator[None]:
+    def hold(self, job: str) -> Iterator[None]:
         with self._lock:
             began = time.perf_counter()
             try:
                 yield
             finally:
-                self._longest[job] = max(self._longest[job], time.perf_counter() - began)
+                self._longest_s[job] = max(self._longest_s[job], time.perf_counter() - began)
 
     @property
-    def longest(self) -> dict[str, float]:
+    def longest_s(self) -> dict[str, float]:
         """By job: the longest time in seconds that it held the lock at a stretch, since the store was opened."""
-        return dict(self._longest)
+        return dict(self._longest_s)

@@ -1,4 +1,4 @@
-"""Keeps the tables' files few while commits go on: small fragments merged as they come, old versions dropped.
+"""Keeps the tables' files few while commits go on: merges small fragments as they come, and deletes old versions.
 
 Each job holds the write lock for one step at a time; what takes longer is done beside commits.
 """
@@ -11,148 +11,150 @@ from datetime import timedelta
 
 import structlog
 
+from store.lance.fragments import FragmentRows
 from store.lance.schema import TABLES
-from store.lance.tables import Tables, Tail
+from store.lance.tables import Tables
 from store.log.commits import CommitLog
 from store.log.write_lock import WriteLock
 from store.maintenance.retention import PURGE_SLICE_ROWS
 
 log = structlog.get_logger(__name__)
 
-SAFE = timedelta(seconds=20)
-"""Versions younger than this are left alone, whoever may still be at them."""
+PRUNE_MIN_AGE = timedelta(seconds=20)
+"""Younger versions stay: somebody may still read them."""
 
-MERGE_AT = 64
+MERGE_AFTER_COMMITS = 64
 """Commits after which the small fragments that they made of a table are merged: each costs every commit some 0.1 ms."""
 
 
-class Upkeep:
-    """Everything that rearranges files. One rearrangement at a time, and none within `undisturbed`."""
+class Compactor:
+    """Everything that rearranges files. One rearrangement at a time, and none within `paused`."""
 
     def __init__(self, tables: Tables, log: CommitLog, writing: WriteLock) -> None:
         self._tables = tables
         self._log = log
-        self._writing = writing
-        self._tending = threading.Lock()
+        self._write_lock = writing
+        self._lock = threading.Lock()
         self._merger = ThreadPoolExecutor(1, thread_name_prefix="merge")
         self._merging: Future[None] | None = None
 
     @contextmanager
-    def undisturbed(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """While this lasts no file is rearranged or dropped by anybody else."""
-        with self._tending:
+        with self._lock:
             yield
 
     def merge_when_due(self) -> None:
         """Has the fragments of the last commits merged in the background; commits and queries go on meanwhile."""
-        if self._tables.appended >= MERGE_AT and (self._merging is None or self._merging.done()):
+        if self._tables.fragments.appended >= MERGE_AFTER_COMMITS and (self._merging is None or self._merging.done()):
             self._merging = self._merger.submit(self._merge_beside)
 
     def _merge_beside(self) -> None:
         # While files are rearranged already, or must not be, the fragments wait: the next commit asks again.
-        if not self._tending.acquire(blocking=False):
+        if not self._lock.acquire(blocking=False):
             return
         try:
             self.merge()
-            self.prune(SAFE)
+            self.prune(PRUNE_MIN_AGE)
         except Exception:
             # Nobody waits for what this returns; the next commits ask again.
             log.exception("merge_failed")
             raise
         finally:
-            self._tending.release()
+            self._lock.release()
 
     def merge(self) -> None:
-        """Merges each table's small fragments. For who is `undisturbed`, as all below."""
+        """Merges each table's small fragments. The caller has `paused` the others; so for all below."""
         merged = False
         for name in TABLES:
-            tail = self._tables.tail(name)
-            if tail is not None:
-                merged |= self._merge_tail(tail)
+            small = self._tables.fragments.small(name)
+            if small is not None:
+                merged |= self._merge_small(small)
         if merged:
-            # Flushed here, beside commits, it is nothing that the next has to wait for.
+            # Flushed here, beside commits: the next commit need not wait for it.
             self._tables.sync(TABLES)
-            with self._writing.held("merge"):
+            with self._write_lock.hold("merge"):
                 self._log.append("merge", {})
 
-    def _merge_tail(self, tail: Tail) -> bool:
-        with self._writing.held("merge"):
-            if not self._tables.write_merged(tail):
+    def _merge_small(self, small: FragmentRows) -> bool:
+        with self._write_lock.hold("merge"):
+            if not self._tables.fragments.write_merged(small):
                 return False
-            if tail.name != "commits":
-                self._tables.drop(tail)
+            if small.name != "commits":
+                self._tables.fragments.delete_merged(small)
                 return True
-        # The log is what others are brought back by, and nothing brings it back if the power goes between the two: its rows
-        # are on the disk before they go from where they stood. Commits do not wait for the disk meanwhile.
+        # The other tables are rolled back by the log, and nothing rolls back the log itself: its rows are on the disk before
+        # they are deleted where they stood. Commits do not wait for the disk meanwhile.
         self._tables.sync(["commits"])
-        with self._writing.held("merge"):
-            self._tables.drop(tail)
+        with self._write_lock.hold("merge"):
+            self._tables.fragments.delete_merged(small)
         return True
 
     def rewrite(self, names: Sequence[str]) -> None:
         """Merges whole tables, beside commits."""
         for name in names:
-            self._tables.rewrite(name)
-            with self._writing.held("compact"):
+            self._tables.fragments.rewrite(name)
+            with self._write_lock.hold("compact"):
                 self._tables.refresh(name)
         if names:
             self._tables.sync(names)
-            with self._writing.held("compact"):
+            with self._write_lock.hold("compact"):
                 self._log.append("compact", {})
 
-    def prune(self, safe: timedelta) -> None:
-        """Drops versions older than `safe`; the last commit's stay."""
+    def prune(self, min_age: timedelta) -> None:
+        """Drops versions older than `min_age`; the last commit's stay."""
         for name in TABLES:
-            with self._writing.held("prune"):
-                settled, versions = self._tables.settled(name), self._log.last.versions
+            with self._write_lock.hold("prune"):
+                self._tables.refresh(name)
+                listing, versions = self._tables.fragments.listing(name), self._log.last.versions
             kept = {versions[name]} if name in versions else set()
-            self._tables.prune(name, kept, settled, safe.total_seconds())
+            self._tables.prune(name, kept, listing, min_age.total_seconds())
 
-    def compact(self, least: int, safe: timedelta) -> None:
-        """Merges fragments, rewrites tables that have `least` or more even then, and drops versions older than `safe`."""
-        with self._tending:
+    def compact(self, least: int, min_age: timedelta) -> None:
+        """Merges fragments, rewrites tables that have `least` or more even then, and drops versions older than `min_age`."""
+        with self._lock:
             self.merge()
-            self.rewrite([name for name in TABLES if self._tables.fragments(name) >= least])
-            self.prune(safe)
+            self.rewrite([name for name in TABLES if self._tables.fragments.count(name) >= least])
+            self.prune(min_age)
 
     def reclaim(self, deleted: bool) -> None:
         """Takes the bytes of deleted rows off the disk; `deleted`: whether a purge has just deleted some.
 
         An earlier purge may have ended before it came to this: what files still hold is looked up, not remembered.
         """
-        names = [name for name in TABLES if name != "commits" and self._tables.pierced(name)]
+        names = [name for name in TABLES if name != "commits" and self._tables.fragments.with_deletions(name)]
         self.rewrite(names)
-        self.rewrite([name for name in names if self._empty_out(name)])
+        self.rewrite([name for name in names if self._move_living_rows(name)])
         if deleted or names:
             self.prune(timedelta(0))
 
-    def trim(self, horizon: int, least: int) -> int:
+    def trim_log(self, horizon: int, least: int) -> int:
         """Takes off the log what it says of commits before `horizon`, where that is `least` rows or more; returns how many."""
-        spent = self._log.spent(horizon)
-        if len(spent) < least:
+        rows = self._log.obsolete_rows(horizon)
+        if len(rows) < least:
             return 0
-        with self._writing.held("trim"):
-            self._log.forget(horizon)
-            self._log.append("trim", {}, {"horizon": self._log.horizon}, self._log.last.bygone)
-        for start in range(0, len(spent), PURGE_SLICE_ROWS):
-            with self._writing.held("trim"):
-                self._tables.delete("commits", spent[start : start + PURGE_SLICE_ROWS])
+        with self._write_lock.hold("trim"):
+            self._log.forget_before(horizon)
+            self._log.append("trim", {}, {"horizon": self._log.horizon}, self._log.last.purged_costs)
+        for start in range(0, len(rows), PURGE_SLICE_ROWS):
+            with self._write_lock.hold("trim"):
+                self._tables.delete("commits", rows[start : start + PURGE_SLICE_ROWS])
         self._tables.sync(["commits"])
-        return len(spent)
+        return len(rows)
 
-    def _empty_out(self, name: str) -> bool:
+    def _move_living_rows(self, name: str) -> bool:
         """Takes the living rows out of files that hold deleted ones, which Lance rewrites only where those are a tenth."""
-        pierced = self._tables.pierced(name)
-        for fragment in pierced:
-            while (piece := self._tables.piece(name, fragment)) is not None:
-                with self._writing.held("purge"):
-                    if not self._tables.move(name, *piece):
+        fragments = self._tables.fragments.with_deletions(name)
+        for fragment in fragments:
+            while (some := self._tables.fragments.some_rows(name, fragment)) is not None:
+                with self._write_lock.hold("purge"):
+                    if not self._tables.fragments.move(some):
                         return False
-        return bool(pierced)
+        return bool(fragments)
 
-    def rests(self) -> bool:
-        """Whether nobody rearranges anything at this moment."""
-        return not self._tending.locked()
+    def is_idle(self) -> bool:
+        """Whether no file is being rearranged."""
+        return not self._lock.locked()
 
     def close(self) -> None:
         """Waits for the merge under way."""

@@ -1,34 +1,35 @@
-"""A fresh image in the place of one that is, to a good part, rows that purging took from the tables.
+"""Rebuilds the live index once purging has left many rows of it without a use.
 
-Rows keep their places in an image, purged or not, so it only ever grows: memory that nobody has a use for, and no snapshot
-for the next start once a quarter of it is gone. A fresh one is loaded from the tables as of a commit, beside the commits that
-follow it; these are applied to it while the next has to wait, as they are at a start.
+A row of the index keeps its place, purged or not. So the index only grows, and there is no checkpoint for the next start once
+a quarter of it was purged. A fresh index is loaded from the tables as of a commit, beside the commits that follow. These are
+applied to it, as at a start, while the next commit waits.
 """
 
-from store.checkpoint.checkpoint import KINDS, MOST_FORGOTTEN
-from store.checkpoint.recovery import replay
-from store.index.load import append_contents, load_image
-from store.index.state import Image
+from store.checkpoint.capture import MAX_PURGED_SHARE
+from store.checkpoint.files import KINDS
+from store.checkpoint.replay import replay
+from store.index.live_index import LiveIndex
+from store.index.load import append_contents, load_index
 from store.lance.tables import Tables
-from store.log.plan import SynonymRule
+from store.types import SynonymRule
 
-LEAST = 2_000
-"""Rows, some megabytes, for which it is not worth the while."""
-
-
-def worn(image: Image) -> bool:
-    """Whether enough of the image has been purged."""
-    return image.forgotten > max(LEAST, MOST_FORGOTTEN * sum(image.ids[name].n for name in KINDS))
+REBUILD_MIN_PURGED_ROWS = 2_000
+"""Purged rows, some megabytes, below which a rebuild is not worth its work."""
 
 
-def fresh(beside: Tables, dim: int, rule: SynonymRule) -> Image:
-    """The image of what `beside` holds: handles of their own, opened at the commit, which nobody moves on."""
-    return load_image(beside, dim, rule.cap)
+def needs_rebuild(index: LiveIndex) -> bool:
+    """Whether enough of the index was purged."""
+    return index.purged_rows > max(REBUILD_MIN_PURGED_ROWS, MAX_PURGED_SHARE * sum(index.ids[name].n for name in KINDS))
 
 
-def catch_up(image: Image, old: Image, tables: Tables, rule: SynonymRule, commit: int) -> None:
-    """Applies the commits after `commit`. For who holds the write lock."""
-    append_contents(image, tables, dict(image.next_id))
+def load_fresh(tables: Tables, dim: int, rule: SynonymRule) -> LiveIndex:
+    """The index of what `tables` hold: handles of their own, which stay at the commit that they were opened at."""
+    return load_index(tables, dim, rule.cap)
+
+
+def catch_up(index: LiveIndex, old: LiveIndex, tables: Tables, rule: SynonymRule, commit: int) -> None:
+    """Applies the commits after `commit`. The caller holds the write lock."""
+    append_contents(index, tables, dict(index.next_id))
     later = tables.read_where("documents", None, f"commit > {commit}").sort_by("commit").to_pylist()
-    replay(image, commit, tables, rule, later)
-    image.number_after(old)
+    replay(index, commit, tables, rule, later)
+    index.keep_numbering_of(old)

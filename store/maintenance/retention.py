@@ -4,7 +4,7 @@ A purge marks and sweeps, as a garbage collector does. `Purge.mark` is the one d
 the rows of `documents` that are in effect at the horizon or came after it. They lead to passages, passages lead to their
 readings (rows of `extractions`), documents and readings to triples, and triples to phrases. Everything else goes.
 
-What goes leaves in slices, and each slice is a commit: its rows leave the tables and the image in one step. So the image
+What goes leaves in slices, and each slice is a commit: its rows leave the tables and the index in one step. So the index
 knows what the tables hold after every commit, wherever a purge ends. The slices come in an order in which every beginning
 of them leaves a whole store:
 
@@ -14,11 +14,11 @@ of them leaves a whole store:
 4. phrases, which no triple names any more.
 
 Commits go on beside a purge, and may use a row that is about to go: a paragraph comes back, say. Each commit shows its
-change to the purge (`Purge.spare`), which leaves alone what that refers to. So does each batch that is being completed
-(`Purge.reserve`): what the store has said it knows is there when the batch is committed, unless the purge began in between.
+change to the purge (`Purge.protect_change`), which leaves alone what that refers to. The same goes for a batch that is being
+completed (`Purge.protect_batch`): what the store has said it knows is there when the batch is committed, unless the purge began
+in between.
 """
 
-import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,10 +29,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from store.index.load import AT_A_TIME, until
-from store.index.state import Delta, Image
+from store.index.index_delta import IndexDelta
+from store.index.live_index import LiveIndex
+from store.index.load import CONVERTED_ROWS, rows_up_to
+from store.lance import schema
 from store.lance.tables import Tables
-from store.log.commits import Costs
+from store.log.commits import ExtractionCosts
 from store.log.extraction_costs import COSTS, costs_of
 from store.types import Batch, State
 
@@ -45,34 +47,34 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class PurgeSlice:
     """What one commit of a purge takes away.
 
-    `tables` are, by name, the rows to delete: their `_rowid`, and `owner`, the image's row of the passage, phrase or triple
-    that they belong to, or -1. `contents` says which of these three the image forgets, None where it knows nothing of such
+    `tables` are, by name, the rows to delete: their `_rowid`, and `owner`, the index's row of the passage, phrase or triple
+    that they belong to, or -1. `contents` says which of these three the index forgets, None where it knows nothing of such
     rows.
     """
 
     contents: str | None
     tables: Mapping[str, Any]
 
-    def without(self, spared: set[int]) -> "Slice":
-        """The slice without what belongs to the image's rows `spared`."""
-        among = np.array(sorted(spared), np.int64)
+    def without(self, protected: set[int]) -> "PurgeSlice":
+        """The slice without what belongs to the index's rows `protected`."""
+        among = np.array(sorted(protected), np.int64)
         tables = {
             name: rows.filter(pa.array(~np.isin(rows["owner"].to_numpy(), among))) for name, rows in self.tables.items()
         }
-        return Slice(self.contents, tables)
+        return PurgeSlice(self.contents, tables)
 
     def ids(self) -> dict[str, list[int]]:
         """Row ids by table, of tables from which something goes."""
         return {name: rows["_rowid"].to_pylist() for name, rows in self.tables.items() if rows.num_rows}
 
-    def forgotten(self) -> list[int]:
-        """The image's rows of `contents` that go."""
+    def index_rows(self) -> list[int]:
+        """The index's rows of `contents` that go."""
         return self.tables[self.contents]["owner"].to_pylist() if self.contents is not None else []
 
-    def costs(self) -> Costs:
+    def costs(self) -> ExtractionCosts:
         """What the readings that go had cost."""
         return costs_of(self.tables["extractions"]) if "extractions" in self.tables else {}
 
@@ -83,65 +85,65 @@ class Slice:
 class Purge:
     """One purge, from its beginning until its last slice."""
 
-    def __init__(self, image: Image, horizon: int, commit: int) -> None:
+    def __init__(self, index: LiveIndex, horizon: int, commit: int) -> None:
         """`commit` is the last one, whose rows are all that the purge looks at. For the writer to call, between two commits.
 
-        Rows of the image are meant throughout: a purge ends where another image takes this one's place.
+        Rows of the index are meant throughout: a purge ends where another index takes this one's place.
         """
-        self.image = image
+        self.index = index
         self.horizon = horizon
         self._commit = commit
-        self._ids = {name: numbers.view() for name, numbers in image.ids.items()}
-        self._ends = image.triple_ends.view()
-        self._extracted = list(image.extracted)
-        self._spared: dict[str, set[int]] = {name: set() for name in self._ids}
-        self._sparing = threading.Lock()
+        self._ids = {name: numbers.view() for name, numbers in index.ids.items()}
+        self._ends = index.triple_ends.view()
+        self._extracted = list(index.extracted)
+        self._protected: dict[str, set[int]] = {name: set() for name in self._ids}
+        self._protected_lock = threading.Lock()
 
-    def spare(self, delta: Delta) -> None:
+    def protect_change(self, delta: IndexDelta) -> None:
         """Leaves alone what a commit refers to. For the writer to call, before the change is applied."""
-        image = self.image
-        passages = {*delta.users, *delta.extracted}
+        index = self.index
+        passages = {*delta.holders, *delta.extracted}
         triples = {row for rows in (*delta.effective.values(), *delta.extracted.values()) for row in rows.tolist()}
-        known = sorted(row for row in triples if row < len(image.predicates))
-        phrases = set(image.triple_ends.view()[known].ravel().tolist())
+        known = sorted(row for row in triples if row < len(index.predicates))
+        phrases = set(index.triple_ends.view()[known].ravel().tolist())
         phrases.update(end for subject, _, object_ in delta.triples for end in (subject, object_))
-        self._spare(passages, triples, phrases)
+        self._protect(passages, triples, phrases)
 
-    def reserve(self, batch: Batch) -> None:
+    def protect_batch(self, batch: Batch) -> None:
         """Leaves alone what `batch` needs not bring because it is known, so that it can be committed beside the purge."""
-        image = self.image
+        index = self.index
         refs = [ref for document in batch.documents for ref in document.passages]
         ids = {*(ref.passage for ref in refs), *(extraction.passage for extraction in batch.extractions)}
-        stated = [triple for ref in refs for triple in ref.given or ()]
+        stated = [triple for ref in refs for triple in ref.triples or ()]
         stated += [triple for extraction in batch.extractions for triple in extraction.triples]
-        phrases = {image.phrase_rows.get(end, NO_ROW) for subject, _, object_ in stated for end in (subject, object_)}
+        phrases = {index.phrase_rows.get(end, NO_ROW) for subject, _, object_ in stated for end in (subject, object_)}
         triples = {
-            image.triple_rows.get(
-                (image.phrase_rows.get(subject, NO_ROW), predicate, image.phrase_rows.get(object_, NO_ROW)), NO_ROW
+            index.triple_rows.get(
+                (index.phrase_rows.get(subject, NO_ROW), predicate, index.phrase_rows.get(object_, NO_ROW)), NO_ROW
             )
             for subject, predicate, object_ in stated
         }
-        self._spare({image.passage_rows.get(id, NO_ROW) for id in ids}, triples, phrases)
+        self._protect({index.passage_rows.get(id, NO_ROW) for id in ids}, triples, phrases)
 
-    def _spare(self, passages: set[int], triples: set[int], phrases: set[int]) -> None:
-        """Rows of the image, among them such as the purge does not know."""
+    def _protect(self, passages: set[int], triples: set[int], phrases: set[int]) -> None:
+        """Rows of the index, among them such as the purge does not know."""
         found = [self._extracted[row] for row in passages if 0 <= row < len(self._extracted)]
         # A passage that is used again keeps its reading, and with that all that this found.
         read = {row for rows in found if rows is not None for row in rows.tolist()}
         ends = self._ends[sorted(read)].ravel().tolist()
-        with self._sparing:
-            self._spared["passages"] |= passages
-            self._spared["triples"] |= triples | read
-            self._spared["phrases"] |= phrases.union(ends)
+        with self._protected_lock:
+            self._protected["passages"] |= passages
+            self._protected["triples"] |= triples | read
+            self._protected["phrases"] |= phrases.union(ends)
 
-    def still(self, part: Slice) -> Slice:
+    def without_protected(self, part: PurgeSlice) -> PurgeSlice:
         """What of `part` may go now. For the writer to call."""
         if part.contents is None:
             return part
-        with self._sparing:
-            return part.without(self._spared[part.contents])
+        with self._protected_lock:
+            return part.without(self._protected[part.contents])
 
-    def mark(self, tables: Tables) -> list[Slice]:
+    def mark(self, tables: Tables) -> list[PurgeSlice]:
         """What is to go. Runs beside commits. O(all rows of the tables)."""
         documents = self._read(tables, "documents", ("uri", "state", "commit", "passages"))
         removed = pc.equal(documents["state"], State.REMOVED.value)
@@ -172,7 +174,7 @@ class Purge:
 
     def _read(self, tables: Tables, name: str, columns: Sequence[str]) -> Any:
         """Columns of the rows up to the purge's commit, in the order of their commits, with their ids."""
-        return until(tables.read_with_ids(name, columns), self._commit)
+        return rows_up_to(tables.read_with_ids(name, columns), self._commit)
 
     def _replaced(self, table: Any, keys: Rows, ended: Any = None) -> Rows:
         """Indices of the rows up to the horizon but the last of each key, and of that too where the key has `ended` with it."""
@@ -201,8 +203,8 @@ class Purge:
         return np.array(sorted(old), np.int64), np.array(sorted(last.values()), np.int64)
 
     def _rows_of_passages(self, ids: Iterable[str]) -> Rows:
-        """The image's rows of passages, -1 for one that it did not know when the purge began."""
-        known, count = self.image.passage_rows, len(self._extracted)
+        """The index's rows of passages, -1 for one that it did not know when the purge began."""
+        known, count = self.index.passage_rows, len(self._extracted)
         rows = np.array([known.get(id, NO_ROW) for id in ids], np.int64)
         rows[rows >= count] = NO_ROW
         return rows
@@ -211,13 +213,13 @@ class Purge:
         """Which passages these rows of `documents` refer to, and which triples they give."""
         passages = np.zeros(len(self._ids["passages"]), np.bool_)
         triples = np.zeros(len(self._ids["triples"]), np.bool_)
-        for start in range(0, len(references), AT_A_TIME):
-            for text in references.slice(start, AT_A_TIME).to_pylist():
-                for passage, _, given in json.loads(text):
-                    row = self.image.passage_rows.get(passage)
+        for start in range(0, len(references), CONVERTED_ROWS):
+            for text in references.slice(start, CONVERTED_ROWS).to_pylist():
+                for ref in schema.documents.passage_refs(text):
+                    row = self.index.passage_rows.get(ref.passage)
                     if row is not None and row < len(passages):
                         passages[row] = True
-                    self._mark(triples, given or ())
+                    self._mark(triples, ref.triples or ())
         return passages, triples
 
     def _mark_triples(
@@ -242,14 +244,14 @@ class Purge:
                 self._mark(triples, found)
 
     def _mark(self, needed: NDArray[np.bool_], triples: Iterable[Sequence[str]]) -> None:
-        phrases, rows = self.image.phrase_rows, self.image.triple_rows
+        phrases, rows = self.index.phrase_rows, self.index.triple_rows
         for subject, predicate, object_ in triples:
             row = rows.get((phrases.get(subject, NO_ROW), predicate, phrases.get(object_, NO_ROW)))
             if row is not None and row < len(needed):
                 needed[row] = True
 
     def _unneeded(self, tables: Tables, name: str, needed: NDArray[np.bool_]) -> Any:
-        """The rows of a table of contents that are not `needed`, which is a mask of the image's rows."""
+        """The rows of a table of contents that are not `needed`, which is a mask of the index's rows."""
         if needed.all():
             return pa.table({"_rowid": pa.array([], pa.uint64()), "owner": pa.array([], pa.int64())})
         ids = self._ids[name]
@@ -273,11 +275,11 @@ def _unowned(table: Any, indices: Rows) -> Any:
     return rows.append_column("owner", pa.array(np.full(len(indices), NO_ROW)))
 
 
-def _cut(tables: Mapping[str, Any], contents: str | None = None) -> Iterator[Slice]:
+def _cut(tables: Mapping[str, Any], contents: str | None = None) -> Iterator[PurgeSlice]:
     """Slices of at most `PURGE_SLICE_ROWS` rows of the first table, each with what the other tables hold of their owners."""
     (name, rows), *others = tables.items()
     for start in range(0, rows.num_rows, PURGE_SLICE_ROWS):
         part = rows.slice(start, PURGE_SLICE_ROWS)
         owners = part["owner"].to_numpy()
         belonging = {other: more.filter(pa.array(np.isin(more["owner"].to_numpy(), owners))) for other, more in others}
-        yield Slice(contents, {name: part, **belonging})
+        yield PurgeSlice(contents, {name: part, **belonging})

@@ -14,9 +14,9 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from store.errors import Incomplete
+from store.errors import IncompleteBatch
 from store.export.json_lines import export_lines
-from store.maintenance.verify import verify
+from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete, extract, open_store
 
@@ -57,7 +57,7 @@ def work(folder, first):
             try:
                 store.commit(batch)
                 break
-            except Incomplete:
+            except IncompleteBatch:
                 continue  # the purge beside took what the store had just said it holds
         held |= changed
         for uri in removed:
@@ -68,7 +68,7 @@ def work(folder, first):
 
 def tend(store):
     while True:
-        for job in (store.compact, store.fold, store.save, lambda: store.purge(timedelta(0))):
+        for job in (store.compact, store.fold, store.write_checkpoint, lambda: store.purge(timedelta(0))):
             job()
 
 

@@ -1,4 +1,4 @@
-"""Documents that are handed in, and JSON lines in the folder: each line a document of its own."""
+"""Documents that are added, and JSON lines in the folder: each line a document of its own."""
 
 import json
 from typing import Any

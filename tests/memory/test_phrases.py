@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.phrases import is_linkable, normalise_phrase, normalise_triple
+from memory.phrases import normalise_phrase, normalise_triple
 
 _SHARED = Path(__file__).parents[3] / "shared" / "data" / "musique" / "openie.json"
 _SCRIPTS = st.text(
@@ -96,13 +96,6 @@ def test_what_is_not_three_phrases_is_no_triple(raw: object) -> None:
 def test_a_triple_is_normalised_in_each_part() -> None:
     assert normalise_triple(["Carl Rogers", "is-a", "Psychologist."]) == ("carl rogers", "is a", "psychologist")
     assert normalise_triple(("A", "b", "C")) == ("a", "b", "c")
-
-
-@pytest.mark.parametrize(
-    ("phrase", "linkable"), [("", False), ("us", False), ("a b", False), ("usa", True), ("1 2 3", True)]
-)
-def test_only_phrases_of_more_than_two_letters_or_digits_may_have_synonyms(phrase: str, linkable: bool) -> None:
-    assert is_linkable(phrase) is linkable
 
 
 @pytest.mark.shared

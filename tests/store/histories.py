@@ -26,17 +26,16 @@ from unittest import mock
 import numpy as np
 
 import store.lance.tables as tables
-import store.maintenance.compaction as upkeep
+import store.maintenance.compaction as compaction
+import store.maintenance.folding as folding
 import store.maintenance.retention as history
-import store.store as store_store
-from store.errors import Incomplete, StoreError
+from store.errors import IncompleteBatch, StoreError
 from store.export.json_lines import export_lines
-from store.index.state import Image
-from store.log.plan import SynonymRule
-from store.maintenance.verify import verify
+from store.index.live_index import LiveIndex
 from store.passage_id import passage_id
 from store.store import Store
-from store.types import EncoderIdentity
+from store.types import EncoderIdentity, SynonymRule
+from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete
 
@@ -204,7 +203,7 @@ class Life:
         for text in again:
             self.versions[text] = self.versions.get(text, 0) + 1
         stored = [
-            (title, text) for text in again for title in ("T", "") if self.store.knows_passage(passage_id(title, text))
+            (title, text) for text in again for title in ("T", "") if self.store.has_passage(passage_id(title, text))
         ]
         return documents, gone, complete(self.store, documents, gone, self.extract, stored, vector)
 
@@ -213,7 +212,7 @@ class Life:
         documents, gone, batch = prepared or self._complete(changes)
         try:
             self.store.commit(batch)
-        except Incomplete:
+        except IncompleteBatch:
             # A purge took away what the store had said it holds.
             self.versions = versions
             documents, gone, batch = self._complete(changes)
@@ -234,24 +233,24 @@ class Life:
         self.known[self.store.snapshot().commit] = dict(self.documents), dict(self.versions)
 
     def _save(self):
-        self.store.save()
+        self.store.write_checkpoint()
 
     def _compact(self):
         self.store.compact()
 
     def _renew(self):
-        self.store.renew(least=False)
+        self.store.rebuild_index(force=True)
 
     def _look_back(self, back):
         commit = self.store.snapshot().commit - back
         if commit < max(self.store.horizon, 1):
             try:
-                self.store.at(commit)
+                self.store.snapshot_at(commit)
             except StoreError:
                 return
             raise Wrong(f"commit {commit} is shown, and kept are those from {self.store.horizon} on")
         if at := max((seq for seq in self.known if seq <= commit), default=0):
-            self._compare(self.store.at(commit), *self.known[at], f"looking back {back} commits")
+            self._compare(self.store.snapshot_at(commit), *self.known[at], f"looking back {back} commits")
 
     def _purge(self, how):
         self.purges += 1
@@ -269,8 +268,11 @@ class Life:
                 self._commit(_without_readings(changes) if number in prepared else changes, prepared.get(number))
             if int(number) == how["at"]:
                 if how["fold"]:
-                    memory.save()
-                self._befalls(how["fate"])
+                    memory.write_checkpoint()
+                if self._befalls(how["fate"]):
+                    # What was completed before another commit may lack a reading which that made necessary. hippod completes
+                    # and commits one batch after the other (`daemon.pipeline.commit.committer`).
+                    prepared.clear()
             return delete(memory, *given)
 
         def cut(kind, *given, **more):
@@ -297,11 +299,13 @@ class Life:
         return times[0] if len(times) > 1 and times[0] < times[1] else time.time()
 
     def _befalls(self, fate):
+        """Whether something was committed."""
         if fate == "interrupted":
             raise KeyboardInterrupt
         if fate == "spoiled":
-            with mock.patch.object(Image, "apply", half):
+            with mock.patch.object(LiveIndex, "apply", half):
                 self._commit({"u0": {"documents": {"s": [["T", "text 1 u0", None]]}, "gone": [], "again": None}})
+            return True
         if fate == "disk full":
             _, _, batch = self._complete(
                 {"u0": {"documents": {"s": [["T", "text 2 u0", None]]}, "gone": [], "again": None}}
@@ -310,8 +314,9 @@ class Life:
                 try:
                     self.store.commit(batch)
                 except OSError:
-                    return
+                    return False
             raise Wrong("a commit stood without its row in the log")
+        return False
 
     def _end(self):
         self._check("at the end")
@@ -386,8 +391,8 @@ def _without_readings(changes):
     return {world: change | {"again": None} for world, change in changes.items()}
 
 
-def half(image, delta):
-    image.add_passages(delta.passages)
+def half(index, delta):
+    index.add_passages(delta.passages)
     raise BufferError("a fault of ours")
 
 
@@ -396,8 +401,8 @@ def small_sizes(slice_rows):
     """Folds, merges and slices as a large memory has them, at the size of a small one; and nothing is flushed."""
     with ExitStack() as patches:
         for module, name, value in (
-            (store_store, "FOLD_LEAST", 200),
-            (upkeep, "MERGE_AT", 6),
+            (folding, "FOLD_MIN_ENTRIES", 200),
+            (compaction, "MERGE_AFTER_COMMITS", 6),
             (history, "PURGE_SLICE_ROWS", slice_rows),
             (tables.Tables, "sync", lambda self, names: None),
         ):

@@ -1,9 +1,8 @@
 """A store over the oracle's vectors and an extractor that depends on the text alone."""
 
-from store.log.plan import SynonymRule
 from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, EncoderIdentity, Extraction, PassageRef, PassageText
+from store.types import Batch, Document, EncoderIdentity, Extraction, PassageRef, PassageText, SynonymRule
 from tests.store import oracle
 
 PHRASES = [f"{start}{end}" for start in ("am", "bo", "cy") for end in ("", "a", "bb", "ccc", "dd d", "e e", "f")]

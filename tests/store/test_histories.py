@@ -5,7 +5,7 @@
 
 import pytest
 
-from store.index.state import Image
+from store.index.live_index import LiveIndex
 from tests.store import histories
 
 WORLDS = 100
@@ -24,16 +24,16 @@ def test_a_script_is_a_function_of_its_seed():
 
 
 def test_a_memory_that_remembers_what_was_purged_is_found_and_the_script_becomes_short(monkeypatch):
-    forget = Image.forget
+    forget = LiveIndex.forget
 
-    def forgets_half(image, contents, rows):
-        readers = dict(image.extraction_states)
-        forget(image, contents, rows)
-        image.extraction_states.update(readers)
+    def forgets_half(index, contents, rows):
+        readers = dict(index.extraction_states)
+        forget(index, contents, rows)
+        index.extraction_states.update(readers)
 
-    monkeypatch.setattr(Image, "forget", forgets_half)
+    monkeypatch.setattr(LiveIndex, "forget", forgets_half)
     steps = histories.script(1, worlds=4, steps=10)
-    assert "a reading of row" in histories.failure(steps)
+    assert "the extraction of row" in histories.failure(steps)
     short = histories.shortest(steps, most_runs=25)
-    assert "a reading of row" in histories.failure(short)
+    assert "the extraction of row" in histories.failure(short)
     assert len(short) < len(steps)

@@ -16,12 +16,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import store.index.crowding
 import store.lance.tables
 import store.maintenance.compaction
+import store.maintenance.folding
 import store.maintenance.retention
-import store.store
 from store.errors import StoreError
 from store.export.json_lines import export_lines
-from store.maintenance.verify import verify
 from store.passage_id import passage_id
+from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import HOSTILE, NUMBERED, PHRASES, complete, open_store, reading
 
@@ -95,7 +95,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def read_again(self, text):
         """By another extractor, which finds something else."""
         self.versions[text] = self.versions.get(text, 0) + 1
-        stored = [(title, text) for title in ("T", "") if self.store.knows_passage(passage_id(title, text))]
+        stored = [(title, text) for title in ("T", "") if self.store.has_passage(passage_id(title, text))]
         if stored:
             self.commit({}, [], stored)
 
@@ -110,7 +110,7 @@ class MemoryMachine(RuleBasedStateMachine):
     @rule()
     def save(self):
         """Later restarts begin with what was written down here."""
-        self.store.save()
+        self.store.write_checkpoint()
 
     @rule()
     def compact(self):
@@ -122,7 +122,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule()
     def renew(self):
-        assert self.store.renew(least=False)
+        assert self.store.rebuild_index(force=True)
 
     @rule(back=st.integers(0, 5))
     def look_back(self, back):
@@ -130,11 +130,13 @@ class MemoryMachine(RuleBasedStateMachine):
         commit = self.store.snapshot().commit - back
         if commit < max(self.store.horizon, 1):
             with pytest.raises(StoreError, match="kept from commit"):
-                self.store.at(commit)
+                self.store.snapshot_at(commit)
         elif known := max((seq for seq in self.known if seq <= commit), default=0):
             documents, versions = self.known[known]
             expected = oracle.export(documents, lambda title, text: reading(title, text, versions.get(text, 0)))
-            assert (difference := oracle.same(export_lines(self.store.at(commit)), expected)) is None, difference
+            assert (difference := oracle.same(export_lines(self.store.snapshot_at(commit)), expected)) is None, (
+                difference
+            )
 
     @invariant()
     def remember(self):
@@ -173,8 +175,8 @@ def fold_often(monkeypatch):
     """
     monkeypatch.setattr(store.index.crowding, "CELL_PHRASES", 3)
     monkeypatch.setattr(oracle, "CELL_PHRASES", 3)
-    monkeypatch.setattr(store.store, "FOLD_LEAST", 20)
-    monkeypatch.setattr(store.maintenance.compaction, "MERGE_AT", 4)
+    monkeypatch.setattr(store.maintenance.folding, "FOLD_MIN_ENTRIES", 20)
+    monkeypatch.setattr(store.maintenance.compaction, "MERGE_AFTER_COMMITS", 4)
     monkeypatch.setattr(store.maintenance.retention, "PURGE_SLICE_ROWS", 4)
     monkeypatch.setattr(store.lance.tables.Tables, "sync", lambda tables, names: None)
 

@@ -10,17 +10,18 @@ from datetime import timedelta
 
 import pytest
 
+import store.past_commits as past_commits
 import store.store as store_store
-from store.errors import EncoderMismatch, Incomplete, NewerFormat, StoreDamaged, StoreError
+from store.change.plan import plan
+from store.change.write_rows import write_rows
+from store.errors import EncoderMismatch, IncompleteBatch, NewerFormat, StoreDamaged, StoreError
 from store.export.json_lines import export_lines
-from store.index.state import Image
+from store.index.live_index import LiveIndex
 from store.lance.schema import FORMAT
-from store.log.plan import plan
-from store.log.write_rows import write_rows
-from store.maintenance.verify import verify
 from store.passage_id import passage_id
 from store.store import Store
 from store.types import Batch, EncoderIdentity
+from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete, extract, open_store, reading
 
@@ -83,19 +84,19 @@ def test_what_an_earlier_reading_found_is_forgotten_and_nothing_else(tmp_path):
         store.commit(read_first)
         read = store.snapshot().commit
         store.commit(complete(store, {}, [], extract, [("T", "text 4 secret")]))
-        store.save()
+        store.write_checkpoint()
         assert store.purge(timedelta(days=1)) == 0
-        assert any("zanzibar 0" in line for line in export_lines(store.at(read)))
+        assert any("zanzibar 0" in line for line in export_lines(store.snapshot_at(read)))
         assert store.purge(timedelta(0)) > 0
         assert b"zanzibar" not in bytes_on_disk(store.folder)
         assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
         assert verify(store).problems == []
-        assert store.renew(least=False)
+        assert store.rebuild_index(force=True)
     for snapshot in tmp_path.glob("snapshot-*"):
         shutil.rmtree(snapshot)
     with open_store(tmp_path) as store:
         assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
-        assert store.extracted(passage_id("T", "text 4 secret")) == tuple(extract("T", "text 4"))
+        assert store.extracted_triples(passage_id("T", "text 4 secret")) == tuple(extract("T", "text 4"))
 
 
 def test_an_earlier_reading_stays_for_who_can_still_look_back_at_it(tmp_path):
@@ -111,11 +112,11 @@ def test_an_earlier_reading_stays_for_who_can_still_look_back_at_it(tmp_path):
         assert store.purge(timedelta(seconds=time.time() - kept_from)) > 0
         assert then.commit < store.horizon < store.snapshot().commit
         del documents["b"]
-        assert oracle.same(export_lines(store.at(store.horizon)), oracle.export(documents, extract)) is None
+        assert oracle.same(export_lines(store.snapshot_at(store.horizon)), oracle.export(documents, extract)) is None
         assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, reading_again)) is None
-        assert store.renew(least=False)
+        assert store.rebuild_index(force=True)
     with open_store(tmp_path) as store:
-        assert oracle.same(export_lines(store.at(store.horizon)), oracle.export(documents, extract)) is None
+        assert oracle.same(export_lines(store.snapshot_at(store.horizon)), oracle.export(documents, extract)) is None
 
 
 def reading_again(title, text):
@@ -130,7 +131,7 @@ def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
     looked, kept_from = store.snapshot().commit, time.time()
     time.sleep(0.02)
     add(store, {"late": [("T", "text 6", None)]})
-    made = store_store.past_image
+    made = past_commits.load_past_index
 
     def meanwhile(*given):
         if not purged:
@@ -139,9 +140,9 @@ def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
         return made(*given)
 
     purged = []
-    monkeypatch.setattr(store_store, "past_image", meanwhile)
+    monkeypatch.setattr(past_commits, "load_past_index", meanwhile)
     del documents["d4"]
-    assert oracle.same(export_lines(store.at(looked)), oracle.export(documents, extract)) is None
+    assert oracle.same(export_lines(store.snapshot_at(looked)), oracle.export(documents, extract)) is None
     assert purged[0] > 0
     assert store.horizon == looked
 
@@ -163,7 +164,7 @@ def test_the_log_does_not_grow_for_ever(tmp_path):
         assert dict(store.positions) == positions
         assert store.horizon == horizon
         with pytest.raises(StoreError, match=f"kept from commit {horizon} on"):
-            store.at(horizon - 1)
+            store.snapshot_at(horizon - 1)
         assert verify(store).problems == []
         add(store, {"edited": [("T", "text 3", None)]})
 
@@ -174,7 +175,7 @@ def test_a_log_of_additions_alone_is_trimmed_once_it_is_long(store, monkeypatch)
     rows = store._tables.rows("commits")
     store.purge(timedelta(0))
     assert store._tables.rows("commits") == rows, "nothing is worth giving up a look back for"
-    monkeypatch.setattr(store_store, "TRIM_LEAST", 1)
+    monkeypatch.setattr(store_store, "TRIM_MIN_ROWS", 1)
     for offset in range(3):
         store.commit(Batch(positions={"topic": offset}))
     store.purge(timedelta(0))
@@ -186,7 +187,10 @@ def test_nothing_is_purged_that_a_kept_commit_needs(store):
     first = add(store, {"a": [("T", SECRET, None)]})
     add(store, {}, ["a"])
     assert store.purge(timedelta(hours=1)) == 0
-    assert oracle.same(export_lines(store.at(first.seq)), oracle.export({"a": [("T", SECRET, None)]}, extract)) is None
+    assert (
+        oracle.same(export_lines(store.snapshot_at(first.seq)), oracle.export({"a": [("T", SECRET, None)]}, extract))
+        is None
+    )
 
 
 def test_a_passage_that_comes_back_needs_neither_extractor_nor_encoder(store):
@@ -205,9 +209,9 @@ def test_tables_ahead_of_the_last_commit_are_brought_back(tmp_path):
         add(store, documents)
         # What a process leaves that ends between the tables and the commit's row.
         batch = complete(store, {"b": [("T", "text 3", None)]}, [])
-        write_rows(store._tables, store._image, plan(store._image, batch, store.rule, 0.0), 99)
+        write_rows(store._tables, store._index, plan(store._index, batch, store.rule, 0.0), 99)
     with open_store(tmp_path) as store:
-        assert set(store.recovered) >= {"documents", "passages"}
+        assert set(store.repaired_tables) >= {"documents", "passages"}
         assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
         add(store, {"b": [("T", "text 3", None)]})
         both = documents | {"b": [("T", "text 3", None)]}
@@ -269,7 +273,7 @@ def test_an_incomplete_batch_changes_nothing(store):
     add(store, {"a": [("T", "text 4", None)]})
     lines = list(export_lines(store.snapshot()))
     batch = complete(store, {"b": [("T", "text 3", None)]}, [])
-    with pytest.raises(Incomplete, match="without its"):
+    with pytest.raises(IncompleteBatch, match="without its"):
         store.commit(type(batch)(batch.documents, (), batch.passages, batch.extractions))
     assert list(export_lines(store.snapshot())) == lines
     add(store, {"b": [("T", "text 3", None)]})
@@ -318,7 +322,7 @@ def test_a_fault_in_taking_a_commit_over_spoils_nothing(tmp_path, monkeypatch):
     with open_store(tmp_path) as store:
         add(store, {"old": [("T", "text 5", None)], "kept": [("T", "text 4", None)]})
         with monkeypatch.context() as broken:
-            broken.setattr(Image, "apply", half)
+            broken.setattr(LiveIndex, "apply", half)
             committed = add(store, documents, ["old"])
         assert (committed.born, committed.died) == (3, 1)
         documents["kept"] = [("T", "text 4", None)]
@@ -356,8 +360,8 @@ def test_a_commit_whose_row_cannot_be_flushed_does_not_stand(tmp_path, monkeypat
         assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
 
 
-def half(image, delta):
-    image.add_passages(delta.passages)
+def half(index, delta):
+    index.add_passages(delta.passages)
     raise BufferError("a fault of ours")
 
 

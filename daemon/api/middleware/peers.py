@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection, as the kernel says."""
+"""The client of a connection, as the kernel identifies it."""
 
 import asyncio
 import socket
@@ -52,10 +52,10 @@ def connection_peer(transport: asyncio.BaseTransport) -> Peer:
         name = transport.get_extra_info("peername")
         return Peer("tcp", address=str(name[0]) if name else "unknown")
     try:
-        told = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     except (OSError, AttributeError):  # not Linux
         return UNKNOWN_PEER
-    pid, uid, gid = _CREDENTIALS.unpack(told)
+    pid, uid, gid = _CREDENTIALS.unpack(credentials)
     return Peer("unix", pid or None, uid, gid)
 
 

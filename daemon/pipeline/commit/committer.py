@@ -21,8 +21,8 @@ from daemon.pipeline.work import Change, ExtractionsFound
 from daemon.workers.pool import WorkerFailed
 from memory.batch_encoding import with_vectors
 from memory.types import Encoder
-from store.errors import Incomplete
-from store.store import Committed, Store
+from store.errors import IncompleteBatch
+from store.store import CommitResult, Store
 from store.types import Batch, Extraction, PassageText
 
 BATCH_MAX_PASSAGES = 96
@@ -38,7 +38,7 @@ MAX_COMPLETIONS = 5
 
 log = structlog.get_logger()
 
-AfterCommit = Callable[[Sequence[Change], Batch, Committed, float], None]
+AfterCommit = Callable[[Sequence[Change], Batch, CommitResult, float], None]
 """Called after each commit with how long encoding and committing took, in milliseconds."""
 MakeBatch = Callable[[Sequence[Change]], Batch]
 
@@ -98,7 +98,7 @@ class Committer:
             try:
                 batch, committed = await self._complete_and_commit(changes)
                 break
-            except Incomplete as error:
+            except IncompleteBatch as error:
                 # A purge took what the store had said it holds: the batch is completed again, as if it came only now.
                 completions += 1
                 if completions == MAX_COMPLETIONS:
@@ -124,7 +124,7 @@ class Committer:
             if isinstance(change, ExtractionsFound):
                 change.done()
 
-    async def _complete_and_commit(self, changes: list[Change]) -> tuple[Batch, Committed]:
+    async def _complete_and_commit(self, changes: list[Change]) -> tuple[Batch, CommitResult]:
         loop = asyncio.get_running_loop()
         batch = self._make_batch(changes)
         # Removing or replacing a document can leave a passage to another one that never had it extracted.
@@ -194,7 +194,7 @@ class Committer:
         self._replacement = None
 
 
-async def _finish_even_if_cancelled(writing: Awaitable[Committed]) -> Committed:
+async def _finish_even_if_cancelled(writing: Awaitable[CommitResult]) -> CommitResult:
     """Waits for a commit even when cancelled: half-finished work must not be left to a thread nobody waits for."""
     task = asyncio.ensure_future(writing)
     try:

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import structlog
 
 from consumers.failures import FailureCode
+from daemon.contract.status import EventName
 from daemon.observe.metrics import DOCUMENTS, FAILURES
-from store.store import Committed
+from store.store import CommitResult
 from store.types import Batch, State
 
 log = structlog.get_logger()
@@ -31,8 +32,8 @@ def report_documents(batch: Batch, commit: int, publish: Publish) -> None:
         publish(State.REMOVED.value, uri, commit=commit)
 
 
-def report_commit(batch: Batch, committed: Committed, took_ms: float, publish: Publish) -> None:
-    publish("commit", None, commit=committed.seq, documents=len(batch.documents), removed=len(batch.removed))
+def report_commit(batch: Batch, committed: CommitResult, took_ms: float, publish: Publish) -> None:
+    publish(EventName.COMMIT, None, commit=committed.seq, documents=len(batch.documents), removed=len(batch.removed))
     log.info(
         "committed",
         commit=committed.seq,

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from daemon.pipeline.store_documents import RETRIES_S
+from daemon.pipeline.store_documents import RETRY_DELAYS_S
 from store.store import Store
 from store.types import Extraction, ExtractionState, ExtractionStatus
 
@@ -24,7 +24,7 @@ class PassageFailure:
 def failed_now(attempts: int, reason: str) -> PassageFailure:
     """A failure after that many attempts, with the time of the next."""
     return PassageFailure(
-        attempts, reason, time.time() + RETRIES_S[attempts - 1] if attempts <= len(RETRIES_S) else None
+        attempts, reason, time.time() + RETRY_DELAYS_S[attempts - 1] if attempts <= len(RETRY_DELAYS_S) else None
     )
 
 
@@ -48,7 +48,7 @@ def failed_extraction(store: Store, passage: str, extractor: str, attempts: int,
     return Extraction(
         passage,
         extractor,
-        triples=store.extracted(passage),
+        triples=store.extracted_triples(passage),
         status=ExtractionStatus.FAILED,
         attempts=attempts,
         error=reason,
@@ -67,12 +67,12 @@ class FailedPassages:
         return passage in self._failures
 
     def load(self) -> None:
-        """Takes up the failures that the store holds."""
+        """Lists the failures that are in the store."""
         for passage in self._store.passages_by_extraction(is_failed):
             self.take_from_store(passage)
 
     def take_from_store(self, passage: str) -> bool:
-        """Lists a failure that the store holds; whether it holds one."""
+        """Lists the passage's failure if the store has one; returns whether it has."""
         state = self._store.extraction_state(passage)
         if state is None or not is_failed(state):
             return False
@@ -90,8 +90,8 @@ class FailedPassages:
         return [(id, failure.attempts) for id, failure in self._failures.items() if wanted(id, failure.next_try)]
 
     def living(self) -> dict[str, PassageFailure]:
-        """Those of passages that a document holds: a deleted one's failure says nothing to anybody."""
-        return {id: failure for id, failure in self._failures.items() if self._store.users(id)}
+        """Those of passages that are in a document: the failure of a deleted passage is of no interest."""
+        return {id: failure for id, failure in self._failures.items() if self._store.documents_with_passage(id)}
 
     def sweep(self) -> list[str]:
         """Forgets the failures of deleted passages and returns these; nothing is done at most calls.
@@ -100,7 +100,7 @@ class FailedPassages:
         """
         if len(self._failures) < self._sweep_at:
             return []
-        deleted = [id for id in self._failures if not self._store.users(id)]
+        deleted = [id for id in self._failures if not self._store.documents_with_passage(id)]
         for id in deleted:
             del self._failures[id]
         self._sweep_at = max(2 * len(self._failures), SWEEP_FAILURES)

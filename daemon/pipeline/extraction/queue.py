@@ -109,7 +109,7 @@ class ExtractionQueue:
         return state is not None and state.status is ExtractionStatus.DONE and state.extractor == self.name
 
     def _is_needed(self, id: str) -> bool:
-        return bool(self._store.users(id)) and not self._is_done(self._store.extraction_state(id))
+        return bool(self._store.documents_with_passage(id)) and not self._is_done(self._store.extraction_state(id))
 
     # What comes in.
 
@@ -117,22 +117,24 @@ class ExtractionQueue:
         """Passages that are about to be committed and are to be read then."""
         self._announced.update(ids)
 
-    def committed(self, held: Iterable[str]) -> None:
+    def committed(self, passages: Iterable[str]) -> None:
         """A commit has come: what it made known may be read.
 
-        `held` are the passages of the documents that it wrote, but for those that these gave triples for. What was announced
-        and is not alive is forgotten: it is announced again, or held, when it comes to life. So the cost follows the commit.
+        `passages` are those of the documents that it wrote, but for those with triples from these documents. What was
+        announced and does not live is forgotten: it is announced again, or among `passages`, when it comes to life. So the
+        cost follows the commit.
         """
         announced, self._announced = self._announced, set()
-        ready = [id for id in announced if self._store.users(id)]
-        ready += [id for id in held if id not in announced and self._came_back(id)]
+        ready = [id for id in announced if self._store.documents_with_passage(id)]
+        ready += [id for id in passages if id not in announced and self._came_back(id)]
         self._journal.committed(self._failed.sweep())
         self.enqueue(id for id in ready if awaits_extractor(self._store.extraction_state(id)))
 
     def _came_back(self, id: str) -> bool:
-        """Whether a passage that nobody announced is to be read, as only a stand-in did; an earlier failure is listed again.
+        """Whether a passage that was not announced is to be read, as only a stand-in has read it.
 
-        One that nobody read at all is announced where it is to be read: another document gave its triples.
+        An earlier failure is listed again. A passage that no extractor has read is announced where it is to be read: else
+        another document gave its triples.
         """
         state = self._store.extraction_state(id)
         if is_failed(state) and id not in self._failed and not self._is_queued(id):
@@ -160,12 +162,12 @@ class ExtractionQueue:
 
     def retry(self, wanted: Callable[[str, float | None], bool]) -> list[str]:
         """Tries failed passages again, those `wanted` by id and time of the next try; returns them."""
-        again = self._failed.matching(wanted)
-        for id, attempts in again:
+        failed = self._failed.matching(wanted)
+        for id, attempts in failed:
             self.enqueue([id], attempts)
-        return [id for id, _ in again]
+        return [id for id, _ in failed]
 
-    # How it stands.
+    # What it reports.
 
     @property
     def outage(self) -> Outage | None:
@@ -205,7 +207,7 @@ class ExtractionQueue:
                 continue
             id, attempts = self._waiting.popitem(last=False)
             passage = self._store.passage(id)
-            if passage is None or not self._store.users(id):
+            if passage is None or not self._store.documents_with_passage(id):
                 self._announced.add(id)  # forgotten since; it may come back
                 self._notify()
                 continue
@@ -278,7 +280,7 @@ class ExtractionQueue:
         await self._changed.wait()
 
     def _notify(self) -> None:
-        """Wakes all who wait for a change now, and nobody later."""
+        """Wakes those who wait for a change now, none who begin to wait later."""
         self._changed.set()
         self._changed = asyncio.Event()
 

@@ -26,7 +26,7 @@ from memory.answering.working_memory.records.serialization import (
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.llm.client import ModelClient
 from memory.llm.errors import BadAnswer, ModelError
-from store.document_snapshot import Pinned
+from store.document_snapshot import DocumentSnapshot
 from store.sessions import Session
 from store.store import Store
 
@@ -36,7 +36,7 @@ class _Question:
     """One question under way, on one commit. `session`: the one that it continues, None where it begins a new one."""
 
     request: AskRequest
-    pinned: Pinned
+    pinned: DocumentSnapshot
     earlier: WorkingMemory | None = None
     session: Session | None = None
 
@@ -76,7 +76,7 @@ class DeepAnswers:
         session = await asyncio.to_thread(self._sessions.load, name) if name is not None else None
         asked = _Question(
             request,
-            await self._queries.in_thread(self._store.pinned),
+            await self._queries.in_thread(self._store.document_snapshot),
             memory_from_json(session.memory) if session is not None else None,
             session,
         )
@@ -168,18 +168,18 @@ def _response(
 
 
 def _ask_session(asked: _Question, answer: DeepAnswer, name: str | None) -> AskSession | None:
-    """What the session brought, and what of it this commit no longer vouches for."""
+    """What the session brought, and which of its points the present commit does not support any more."""
     if name is None:
         return None
     before, dropped = asked.earlier or WorkingMemory(), asked.session.dropped if asked.session else 0
-    held = {point.id: set(point.passages) for point in answer.trace.earlier.points}
-    weakened = sum(bool(set(point.passages) - held[point.id]) for point in before.points if point.id in held)
+    supported = {point.id: set(point.passages) for point in answer.trace.earlier.points}
+    weakened = sum(bool(set(point.passages) - supported[point.id]) for point in before.points if point.id in supported)
     return AskSession(
         name=name,
         commit=asked.session.commit if asked.session else None,
         questions=len(asked.session.questions) if asked.session else 0,
         points=len(before.points) + dropped,
-        forgotten=len(before.points) - len(held) + dropped,
+        forgotten=len(before.points) - len(supported) + dropped,
         weakened=weakened,
     )
 

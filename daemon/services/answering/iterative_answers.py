@@ -21,7 +21,7 @@ from memory.answering.reader import NO_ANSWER_WRITTEN
 from memory.llm.client import ModelClient
 from memory.llm.errors import BadAnswer, ModelDown, ModelError
 from memory.types import Hit
-from store.document_snapshot import Pinned
+from store.document_snapshot import DocumentSnapshot
 from store.store import Store
 
 NEW_TITLES_MAX = 5
@@ -50,7 +50,7 @@ class IterativeAnswers:
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
         """Reports the steps (none without `steps`) and the answer's text as it grows."""
         began = time.perf_counter()
-        pinned = await self._queries.in_thread(self._store.pinned)
+        pinned = await self._queries.in_thread(self._store.document_snapshot)
         budget = budget_of(request)
         spending = Spending(budget)
         several = request.steps is not None
@@ -159,7 +159,7 @@ def _step(step: IterativeStep) -> dict[str, Any]:
 
 def _response(
     request: AskRequest,
-    pinned: Pinned,
+    pinned: DocumentSnapshot,
     iterated: IterativeResult,
     read: ReaderAnswer,
     spending: Spending,

@@ -35,9 +35,9 @@ class SessionService:
         """Held from reading a session until it is written: a sweep must not bring back what a question has replaced."""
 
     @staticmethod
-    def name(given: str) -> str:
+    def name(text: str) -> str:
         """One spelling of a name that Unicode can write in several."""
-        return unicodedata.normalize("NFC", given)
+        return unicodedata.normalize("NFC", text)
 
     def load(self, name: str) -> Session | None:
         """None where there is none, or it has expired. Invalid where its file cannot be read."""
@@ -127,12 +127,12 @@ class SessionService:
                 log.info("session_expired", session=name)
                 return
             memory = memory_from_json(session.memory)
-            kept = drop_unsupported_points(
+            supported = drop_unsupported_points(
                 memory, self._store.snapshot()
             )  # taken after the session: never older than it
-            if kept != memory:
-                dropped = len(memory.points) - len(kept.points)
-                self._sessions.keep(session, memory_to_json(kept), dropped)
+            if supported != memory:
+                dropped = len(memory.points) - len(supported.points)
+                self._sessions.keep(session, memory_to_json(supported), dropped)
         except (SessionDamaged, BadTrace, OSError) as error:
             log.warning("session_unreadable", session=name, error=error)
 

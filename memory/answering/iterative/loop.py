@@ -32,7 +32,7 @@ def answer_prompt(question: str, passages: Sequence[Hit]) -> list[ChatMessage]:
 
 
 def next_query(step: IterativeStep, question: str, steps: Sequence[IterativeStep]) -> str | IterativeStopReason:
-    """What the step's thought leads to: the next query, or the reason to stop. `steps` are those before it."""
+    """The query that follows from the step's thought, or the reason to stop. `steps` are the steps before it."""
     assert step.thought is not None
     if step.thought.answers:
         return "answered"
@@ -49,61 +49,63 @@ async def iterate(
     spending: Spending,
     on_step: Callable[[IterativeStep], None] = lambda _step: None,
 ) -> IterativeResult:
-    """At most `steps` retrievals with a thought between each two; fewer where a thought answers or a budget is reached.
+    """Makes at most `steps` retrievals, with a thought between each two. Stops early when a thought answers or a budget ends.
 
-    `retrieve` leaves recognition memory out by itself where only the answer's call is left. A model that fails ends the
-    steps, not the question: the answer is made of what was found by then. The same goes for a `retrieve` that raises
-    ModelError after the first step. `on_step` is called with a step once its passages are there, and again with its thought.
-    Raises what else `retrieve` raises, and its ModelError in the first step.
+    `retrieve` skips recognition memory by itself when only the answer's call is left. If the model fails, the steps end, and
+    the answer is made of what was found by then; so they do if `retrieve` raises ModelError after the first step. `on_step`
+    is called with a step when its passages are there, and again when its thought is. Raises ModelError if the first
+    `retrieve` does, and whatever else `retrieve` raises.
     """
-    done: list[IterativeStep] = []
+    steps_made: list[IterativeStep] = []
     query = question
     while True:
         began = time.perf_counter()
         try:
             found = await retrieve(query)
         except ModelError as error:
-            if not done:
+            if not steps_made:
                 raise
-            return IterativeResult(question, tuple(done), "model", str(error))
+            return IterativeResult(question, tuple(steps_made), "model", str(error))
         spending.charge(found.calls, found.prompt_tokens, found.completion_tokens)
-        step = retrieved_step(done, query, found, k)
+        step = retrieved_step(steps_made, query, found, k)
         on_step(step)
         if step.number >= steps:
-            return _ended(question, done, step, began, "steps")
-        messages = thought_prompt(question, step.passages, [each.thought for each in done if each.thought is not None])
+            return _result_with(question, steps_made, step, began, "steps")
+        messages = thought_prompt(
+            question, step.passages, [each.thought for each in steps_made if each.thought is not None]
+        )
         fits = spending.has_tokens_for(messages, answer_prompt(question, step.passages[:1]))
         if (limit := spending.reached() or (None if fits else "tokens")) is not None:
-            return _ended(question, done, step, began, limit)
+            return _result_with(question, steps_made, step, began, limit)
         try:
             step = await _with_thought(step, messages, client, spending)
         except TimeoutError:
-            return _ended(question, done, _charged(step, spending, 0, 0), began, "seconds")
+            return _result_with(question, steps_made, _charged(step, spending, 0, 0), began, "seconds")
         except ModelError as error:
             tokens = failed_call_tokens(error, prompt_tokens(messages), THOUGHT_TOKENS)
             failed = replace(_charged(step, spending, *tokens), error=str(error))
-            return _ended(question, done, failed, began, "model")
+            return _result_with(question, steps_made, failed, began, "model")
         on_step(step)
-        then = next_query(step, question, done)
+        then = next_query(step, question, steps_made)
         if then in ("answered", "nothing new"):
-            return _ended(question, done, step, began, then)
-        done.append(replace(step, seconds=time.perf_counter() - began))
+            return _result_with(question, steps_made, step, began, then)
+        steps_made.append(replace(step, seconds=time.perf_counter() - began))
         if (limit := spending.reached(0)) is not None:
-            return IterativeResult(question, tuple(done), limit)
+            return IterativeResult(question, tuple(steps_made), limit)
         query = then
 
 
-def _ended(
-    question: str, done: Sequence[IterativeStep], last: IterativeStep, began: float, why: Any
+def _result_with(
+    question: str, steps_made: Sequence[IterativeStep], last: IterativeStep, began: float, why: Any
 ) -> IterativeResult:
-    steps = (*done, replace(last, seconds=time.perf_counter() - began))
+    steps = (*steps_made, replace(last, seconds=time.perf_counter() - began))
     return IterativeResult(question, steps, why, last.error)
 
 
 async def _with_thought(
     step: IterativeStep, messages: Sequence[ChatMessage], client: ModelClient, spending: Spending
 ) -> IterativeStep:
-    """The step with its thought. One try: a step that fails is not worth waiting for. Raises ModelError, TimeoutError."""
+    """The step with its thought. Asks once: a failed thought is not worth waiting for. Raises ModelError, TimeoutError."""
 
     def read(value: Any) -> tuple[Thought, str]:
         return read_thought(value, step.passages), replace_surrogates(json.dumps(value, ensure_ascii=False))
@@ -116,7 +118,7 @@ async def _with_thought(
 
 
 def _charged(step: IterativeStep, spending: Spending, prompt_tokens: int, completion_tokens: int) -> IterativeStep:
-    """The step with one more call in it, which `spending` counts too."""
+    """The step with one more call counted, in `spending` too."""
     spending.charge(1, prompt_tokens, completion_tokens)
     return replace(
         step,

@@ -7,7 +7,7 @@ import numpy as np
 
 from memory.answering import reader
 from memory.answering.working_memory.candidates import rows_of
-from memory.answering.working_memory.evidence import Vector, best_passages, found_passages, passages_with
+from memory.answering.working_memory.evidence import QueryVector, best_passages, found_passages, passages_with
 from memory.answering.working_memory.records.inquiries import FoundPassage
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, DeepStopReason, StepRecord, Trace
@@ -60,7 +60,7 @@ class DeepAnswer:
 
 def answer_passages(
     snapshot: Snapshot,
-    vector: Vector | None,
+    vector: QueryVector | None,
     memory: WorkingMemory,
     steps: Sequence[StepRecord],
     settings: DeepSettings,
@@ -93,7 +93,7 @@ def answer_passages(
     )
 
 
-def _nearest(snapshot: Snapshot, vector: Vector | None, ids: Sequence[str], k: int) -> list[int]:
+def _nearest(snapshot: Snapshot, vector: QueryVector | None, ids: Sequence[str], k: int) -> list[int]:
     rows = [row for id in ids if (row := snapshot.passage_row(id)) is not None]
     if vector is None:
         return rows[:k]

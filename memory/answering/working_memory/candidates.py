@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
-from store.index.adjacency import LEAST
+from store.index.adjacency import MIN_WEIGHT
 from store.snapshot import Snapshot
 
 Mask = NDArray[np.bool_]
@@ -34,7 +34,7 @@ def local_candidates(snapshot: Snapshot, memory: WorkingMemory, point: MemoryPoi
     if len(own):
         for edges in (snapshot.relation, snapshot.synonym):
             rows, cols, weights = edges.entries(own)
-            mask[cols[(weights > LEAST) & (rows != cols)]] = True
+            mask[cols[(weights > MIN_WEIGHT) & (rows != cols)]] = True
     mask[rows_of(snapshot, memory.neighbours(point.entities))] = True
     return mask & snapshot.phrase_alive
 

@@ -27,15 +27,15 @@ async def ask_deep(
     on_event: Callable[[DeepEvent], None] = lambda _event: None,
     in_thread: RunInThread = asyncio.to_thread,
 ) -> DeepAnswer:
-    """The answer to `question` from the memory as of `snapshot`, with the trace of how it came about.
+    """Answers `question` from the memory as of `snapshot`. The result has the trace of all steps.
 
     `earlier` has the points of earlier questions. Points whose passages are gone from this commit are dropped, and the trace
     names them. `on_event` is called on the event loop as things happen, and must return at once. `in_thread` runs work that
     occupies the processor.
 
-    Where the model fails in a step, or a budget is reached, the answer is made from what there is, and `note` says so. Where
-    it fails for the answer too, the points' descriptions are the answer. Raises `memory.llm.errors.ModelError` when there
-    is nothing to answer from, which can only be while the memory has no point; `ValueError` for settings out of range.
+    If the model fails in a step, or a budget is reached, the answer is made from what there is, and `note` says so. If it
+    fails for the answer too, the points' descriptions are the answer. Raises `memory.llm.errors.ModelError` when there is
+    nothing to answer from, which happens only while the memory has no point; `ValueError` for settings out of range.
     """
     settings = settings or DeepSettings()
     check_settings(settings)

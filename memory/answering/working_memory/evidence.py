@@ -1,6 +1,6 @@
 """What is retrieved for a subquery: entities among the candidates, then their triples and passages, all by cosine.
 
-Where the encoder knows nothing of the subquery: by words (`_by_words`).
+Where the encoder knows nothing of the subquery: by words (`_inquire_by_words`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ from memory.retrieval.query_entities import known_names
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, cosines, top_k, top_k_by_cosine
 from memory.types import Encoder
-from store.index.adjacency import LEAST
+from store.index.adjacency import MIN_WEIGHT
 from store.index.arrays import VectorsView
 from store.snapshot import Snapshot
 
@@ -28,7 +28,7 @@ CANDIDATE_SHARE = 8
 MAX_FOUND_PHRASES = 400
 """Phrases that are listed with a retrieved passage."""
 
-Vector = NDArray[np.float32]
+QueryVector = NDArray[np.float32]
 
 
 def inquire(
@@ -47,25 +47,31 @@ def inquire(
         return Inquiry(concern, 0)
     vector = encoder.encode_query(concern.subquery)
     if not vector.any():
-        return _by_words(snapshot, encoder, concern, among, settings)
+        return _inquire_by_words(snapshot, encoder, concern, among, settings)
     rows, scores = best_rows(snapshot.phrase_vectors, vector, among, settings.entities, snapshot.phrase)
     return Inquiry(
         concern,
         candidates,
         tuple(FoundEntity(snapshot.phrase(row), score) for row, score in zip(rows, scores, strict=True)),
-        _triples(snapshot, vector, rows, settings.triples),
+        _nearest_triples(snapshot, vector, rows, settings.triples),
         passages_of(snapshot, vector, rows, settings.passages),
     )
 
 
-def _by_words(snapshot: Snapshot, encoder: Encoder, concern: Concern, among: Mask, settings: DeepSettings) -> Inquiry:
-    """Entities that the subquery names, then those of the triples nearest to it by BM25; passages by BM25. A score is the share
-    of the best one's."""
+def _inquire_by_words(
+    snapshot: Snapshot, encoder: Encoder, concern: Concern, candidates: Mask, settings: DeepSettings
+) -> Inquiry:
+    """Entities that the subquery names, then those of the triples nearest to it by BM25; passages by BM25.
+
+    A passage's score is its share of the best one's.
+    """
     context = QueryContext(snapshot, encoder, concern.subquery, RetrievalSettings(top_triples=settings.triples))
     named = link_known_entities(snapshot, known_names(concern.subquery, snapshot))
     triples = link_triples(context)
     ends = [int(end) for triple in triples for end in snapshot.triple_ends[triple.row]]
-    entities = [row for row in dict.fromkeys([*(seed.row for seed in named), *ends]) if among[row]][: settings.entities]
+    entities = [row for row in dict.fromkeys([*(seed.row for seed in named), *ends]) if candidates[row]][
+        : settings.entities
+    ]
     chosen = set(entities)
     scores = snapshot.bm25(concern.subquery)
     inside = passages_with(snapshot, entities) & (scores > 0)
@@ -73,7 +79,7 @@ def _by_words(snapshot: Snapshot, encoder: Encoder, concern: Concern, among: Mas
     most = float(scores.max(initial=0.0)) or 1.0
     return Inquiry(
         concern,
-        int(among.sum()),
+        int(candidates.sum()),
         tuple(FoundEntity(snapshot.phrase(row), 1.0) for row in entities),
         tuple(
             FoundTriple(triple.subject, triple.predicate, triple.object, triple.score)
@@ -84,14 +90,18 @@ def _by_words(snapshot: Snapshot, encoder: Encoder, concern: Concern, among: Mas
     )
 
 
-def _triples(snapshot: Snapshot, vector: Vector, entities: Sequence[int], k: int) -> tuple[FoundTriple, ...]:
+def _nearest_triples(
+    snapshot: Snapshot, vector: QueryVector, entities: Sequence[int], k: int
+) -> tuple[FoundTriple, ...]:
     """The `k` living triples nearest to the subquery whose subject or object is one of the entities."""
     if not snapshot.n_triples:
         return ()
     chosen = np.zeros(snapshot.n_phrases, np.bool_)
     chosen[entities] = True
-    among = chosen[snapshot.triple_ends].any(axis=1) & snapshot.triple_alive
-    rows, scores = best_rows(snapshot.triple_vectors, vector, among, k, lambda row: "\0".join(snapshot.triple(row)))
+    candidates = chosen[snapshot.triple_ends].any(axis=1) & snapshot.triple_alive
+    rows, scores = best_rows(
+        snapshot.triple_vectors, vector, candidates, k, lambda row: "\0".join(snapshot.triple(row))
+    )
     return tuple(FoundTriple(*snapshot.triple(row), score) for row, score in zip(rows, scores, strict=True))
 
 
@@ -99,16 +109,16 @@ def passages_with(snapshot: Snapshot, entities: Sequence[int] | NDArray[np.int64
     """The living passages that contain one of the phrases, a mask of shape (n_passages,)."""
     chosen = np.zeros(snapshot.n_phrases)
     chosen[entities] = 1.0
-    return (snapshot.context.matvec(chosen) > LEAST) & snapshot.passage_alive
+    return (snapshot.context.matvec(chosen) > MIN_WEIGHT) & snapshot.passage_alive
 
 
-def passages_of(snapshot: Snapshot, vector: Vector, entities: Sequence[int], k: int) -> tuple[FoundPassage, ...]:
+def passages_of(snapshot: Snapshot, vector: QueryVector, entities: Sequence[int], k: int) -> tuple[FoundPassage, ...]:
     """The `k` passages nearest to `vector` among those that contain one of the entities."""
     rows, scores = best_passages(snapshot, vector, passages_with(snapshot, entities), k)
     return found_passages(snapshot, rows, scores)
 
 
-def best_passages(snapshot: Snapshot, vector: Vector, among: Mask, k: int) -> tuple[list[int], list[float]]:
+def best_passages(snapshot: Snapshot, vector: QueryVector, among: Mask, k: int) -> tuple[list[int], list[float]]:
     """The `k` passages of `among` nearest to `vector`; equal ones by id."""
     return best_rows(snapshot.passage_vectors, vector, among, k, lambda row: snapshot.passage(row).id)
 
@@ -118,8 +128,8 @@ def found_passages(snapshot: Snapshot, rows: Sequence[int], scores: Iterable[flo
     if not len(rows):
         return ()
     of_passage, phrases, weights = snapshot.context.entries(np.asarray(rows))
-    stands = (weights > LEAST) & snapshot.phrase_alive[phrases]
-    of_passage, phrases = of_passage[stands], phrases[stands]
+    contained = (weights > MIN_WEIGHT) & snapshot.phrase_alive[phrases]
+    of_passage, phrases = of_passage[contained], phrases[contained]
     found = []
     for row, score in zip(rows, scores, strict=True):
         text = snapshot.passage(row)
@@ -129,7 +139,7 @@ def found_passages(snapshot: Snapshot, rows: Sequence[int], scores: Iterable[flo
 
 
 def best_rows(
-    vectors: VectorsView, vector: Vector, among: Mask, k: int, name: Callable[[int], str]
+    vectors: VectorsView, vector: QueryVector, among: Mask, k: int, name: Callable[[int], str]
 ) -> tuple[list[int], list[float]]:
     """The `k` rows of `among` whose vectors are nearest to `vector`, best first, with their cosines; ties by `name`."""
     candidates = np.flatnonzero(among)

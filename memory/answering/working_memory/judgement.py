@@ -7,7 +7,14 @@ from typing import Any
 from memory.answering.working_memory.records.inquiries import Concern
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, Refusal
-from memory.answering.working_memory.refusals import NO_POINT, TOO_MANY, TWICE, WRONG_FORM, Refusals, without_last
+from memory.answering.working_memory.refusals import (
+    NAMED_TWICE,
+    TOO_MANY,
+    UNKNOWN_POINT,
+    WRONG_FORM,
+    Refusals,
+    without_last,
+)
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import replace_surrogates, whole_number
 
@@ -66,11 +73,11 @@ def read_judgement(
         elif at is None:
             refusals.add(WRONG_FORM, each)
         elif not 0 <= at <= len(memory.points):
-            refusals.add(NO_POINT, at)
+            refusals.add(UNKNOWN_POINT, at)
         elif settings.only == "local" and not at:
             refusals.add(NOT_LOCAL, subquery)
         elif _key(subquery) in before:
-            refusals.add(TWICE, subquery)
+            refusals.add(NAMED_TWICE, subquery)
         elif len(concerns) == settings.concerns:
             refusals.add(TOO_MANY, subquery)
         else:

@@ -14,7 +14,7 @@ from memory.llm.json_answers import replace_surrogates
 from memory.llm.response_format import JsonSchema
 from memory.llm.token_estimates import failed_call_tokens, prompt_tokens, reply_tokens
 
-RETRIES = 1
+DEEP_CALL_RETRIES = 1
 """How often trouble, or an answer of no use, is tried again in a deep question."""
 CALL_MAX_TOKENS = {"judge": 1024, "evolve": 4096, "merge": 2048, "answer": 4096}
 
@@ -51,7 +51,7 @@ async def call_model(
     messages: tuple[ChatMessage, ...],
     shape: JsonSchema,
     read: Callable[[Any], T],
-    retries: int = RETRIES,
+    retries: int = DEEP_CALL_RETRIES,
 ) -> CallResult[T]:
     """Asks, with a time limit; never raises for what the model or the budget does."""
     final = purpose == "answer"
@@ -86,12 +86,12 @@ async def call_model(
         spent = prompt_tokens(messages) * (spending.calls - asked_before)
         return CallResult(record(None, str(reached), spent), failure=CallFailure(reached.limit, str(reached)))
     except TimeoutError:
-        late, spent = spending.out_of_time(), prompt_tokens(messages) * max(spending.calls - asked_before - 1, 0)
-        return CallResult(record(None, str(late), spent), failure=CallFailure(late.limit, str(late)))
+        time_over, spent = spending.out_of_time(), prompt_tokens(messages) * max(spending.calls - asked_before - 1, 0)
+        return CallResult(record(None, str(time_over), spent), failure=CallFailure(time_over.limit, str(time_over)))
     except ModelError as error:
-        lost = failed_call_tokens(
+        failed_tokens = failed_call_tokens(
             error, prompt_tokens(messages) * (spending.calls - asked_before), CALL_MAX_TOKENS[purpose]
         )
-        return CallResult(record(None, str(error), *lost), failure=failure_of(error))
+        return CallResult(record(None, str(error), *failed_tokens), failure=failure_of(error))
     tokens = reply_tokens(messages, reply)
     return CallResult(record(replace_surrogates(reply.text), None, *tokens, reply.cut), value)

@@ -12,17 +12,17 @@ from memory.answering.working_memory.prompt_material import Material
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, PointChange, Refusal
 from memory.answering.working_memory.refusals import (
-    ALONE,
-    NO_DESCRIPTION,
-    NO_ENTITY,
-    NO_ENTITY_NUMBER,
-    NO_PASSAGE,
-    NO_PASSAGE_NUMBER,
-    NO_POINT,
+    NAMED_TWICE,
     NOT_RETRIEVED,
+    SINGLE_POINT,
     SWITCHED_OFF,
     TOO_MANY,
-    TWICE,
+    UNKNOWN_ENTITY_NUMBER,
+    UNKNOWN_PASSAGE_NUMBER,
+    UNKNOWN_POINT,
+    WITHOUT_DESCRIPTION,
+    WITHOUT_ENTITY,
+    WITHOUT_PASSAGE,
     WRONG_FORM,
     Refusals,
     without_last,
@@ -91,17 +91,17 @@ def apply_evolution(
         if at is None:
             continue
         if at in updated:
-            refusals.add(TWICE, proposal)
+            refusals.add(NAMED_TWICE, proposal)
             continue
         description = _description(proposal)
         if not description:
-            refusals.add(NO_DESCRIPTION, proposal)
+            refusals.add(WITHOUT_DESCRIPTION, proposal)
             continue
         before = points[at]
         more = _passages(proposal, material, refusals)
         after = replace(before, description=description, passages=_union(before.passages, more))
         if after == before:
-            refusals.add(TWICE, proposal)
+            refusals.add(NAMED_TWICE, proposal)
             continue
         updated.add(at)
         points[at] = after
@@ -116,15 +116,15 @@ def apply_evolution(
         entities, absent = names.of(proposal, refusals)
         passages = _passages(proposal, material, refusals)
         if not description:
-            refusals.add(NO_DESCRIPTION, proposal)
+            refusals.add(WITHOUT_DESCRIPTION, proposal)
         elif not entities:
-            refusals.add(NO_ENTITY, description)
+            refusals.add(WITHOUT_ENTITY, description)
         elif not passages:
-            refusals.add(NO_PASSAGE, description)
+            refusals.add(WITHOUT_PASSAGE, description)
         elif len(points) >= MAX_POINTS:
             refusals.add(TOO_MANY, description)
         elif any(point.description == description for point in points):
-            refusals.add(TWICE, description)
+            refusals.add(NAMED_TWICE, description)
         else:
             made += 1
             both = tuple(sorted({*entities, *absent}))
@@ -152,12 +152,12 @@ def apply_merges(memory: WorkingMemory, value: Any, cut: bool = False) -> Evolut
         free = [at for at in wanted if points[at] is not None]
         for at in wanted:
             if points[at] is None:
-                refusals.add(TWICE, f"point {at + 1}")
+                refusals.add(NAMED_TWICE, f"point {at + 1}")
         if len(free) < 2:
-            refusals.add(ALONE, proposal)
+            refusals.add(SINGLE_POINT, proposal)
             continue
         if not description:
-            refusals.add(NO_DESCRIPTION, proposal)
+            refusals.add(WITHOUT_DESCRIPTION, proposal)
             continue
         before = tuple(point for at in free if (point := points[at]) is not None)
         made += 1
@@ -192,7 +192,7 @@ class _EntityNames:
         for each in _list(proposal, "entities", refusals):
             at = whole_number(each)
             if at is None or not 1 <= at <= len(self._material.entities):
-                refusals.add(NO_ENTITY_NUMBER, each)
+                refusals.add(UNKNOWN_ENTITY_NUMBER, each)
             else:
                 known[self._material.entities[at - 1]] = None
         for each in _list(proposal, "names", refusals):
@@ -218,7 +218,7 @@ def _position(proposal: Any, points: int, refusals: Refusals) -> int | None:
     if at is None:
         refusals.add(WRONG_FORM, proposal)
     elif not 1 <= at <= points:
-        refusals.add(NO_POINT, at)
+        refusals.add(UNKNOWN_POINT, at)
     else:
         return at - 1
     return None
@@ -232,7 +232,7 @@ def _positions(proposal: Any, points: int, refusals: Refusals) -> list[int]:
     for each in _list(proposal, "points", refusals):
         at = whole_number(each)
         if at is None or not 1 <= at <= points:
-            refusals.add(NO_POINT, each)
+            refusals.add(UNKNOWN_POINT, each)
         else:
             found[at - 1] = None
     return list(found)
@@ -249,7 +249,7 @@ def _passages(proposal: dict[str, Any], material: Material, refusals: Refusals) 
     for each in _list(proposal, "passages", refusals):
         at = whole_number(each)
         if at is None or not 1 <= at <= len(material.passages):
-            refusals.add(NO_PASSAGE_NUMBER, each)
+            refusals.add(UNKNOWN_PASSAGE_NUMBER, each)
         else:
             found[material.passages[at - 1].id] = None
     return list(found)

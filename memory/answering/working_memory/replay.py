@@ -10,7 +10,13 @@ from memory.answering.working_memory.prompt_material import material_of
 from memory.answering.working_memory.records.inquiries import Concern, Inquiry
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, ModelCall, StepRecord
-from memory.answering.working_memory.step import evolve_messages, first, is_first, wants_merging, with_merging
+from memory.answering.working_memory.step import (
+    evolve_messages,
+    judgement_of_empty_memory,
+    starts_empty,
+    wants_merging,
+    with_merging,
+)
 from memory.llm.json_answers import parse
 
 
@@ -26,8 +32,8 @@ def replay_step(
     without it what was found is the recorded too. Raises BadAnswer where a recorded reply cannot be read.
     """
     again = StepRecord(record.number, record.before, record.before, asked=record.asked, own_seconds=record.own_seconds)
-    if is_first(record):
-        said = first(question)
+    if starts_empty(record):
+        said = judgement_of_empty_memory(question)
     else:
         if record.judged is None:
             return again

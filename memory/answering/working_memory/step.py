@@ -26,7 +26,7 @@ from memory.encoder.errors import EncoderServerDown
 from memory.llm.client import ChatMessage
 from store.snapshot import Snapshot
 
-SHORTENINGS = 2
+MAX_SHORTENINGS = 2
 """How often in a step half of the passages are withheld from a model that finds the prompt too long."""
 CUT_JUDGEMENT = "the model's answer was cut off before it had named one thing that is missing"
 
@@ -52,15 +52,15 @@ async def run_step(context: DeepContext, number: int, memory: WorkingMemory, ask
     """The step after `memory`; `asked` are the subqueries before it. Never raises for what the model does."""
     began, waited = time.monotonic(), context.spending.model_seconds
     context.on_event(StepBegan(number, len(memory.points)))
-    made = await _run(context, StepRecord(number, memory, memory, asked=tuple(asked)))
+    result = await _make_step(context, StepRecord(number, memory, memory, asked=tuple(asked)))
     own = time.monotonic() - began - (context.spending.model_seconds - waited)
-    return replace(made, record=replace(made.record, own_seconds=round(max(own, 0.0), 6)))
+    return replace(result, record=replace(result.record, own_seconds=round(max(own, 0.0), 6)))
 
 
-async def _run(context: DeepContext, record: StepRecord) -> StepResult:
+async def _make_step(context: DeepContext, record: StepRecord) -> StepResult:
     settings, memory, number = context.settings, record.before, record.number
-    if is_first(record):
-        said = first(context.question)
+    if starts_empty(record):
+        judged_memory = judgement_of_empty_memory(context.question)
     else:
         judged = await call_model(
             context.client,
@@ -68,23 +68,25 @@ async def _run(context: DeepContext, record: StepRecord) -> StepResult:
             "judge",
             prompts.judge_prompt(context.question, memory, record.asked, settings),
             prompts.JUDGEMENT_SCHEMA,
-            _judging(record, settings),
+            _judgement_reader(record, settings),
         )
         record = replace(record, judged=judged.call)
         if judged.value is None:
-            return StepResult(record, _ended(judged))
-        said = read_judgement(judged.value, memory, record.asked, settings, judged.call.cut)
-    record = replace(record, enough=said.enough, concerns=said.concerns, refused=said.refused)
-    context.on_event(MemoryJudged(number, said.enough, said.concerns))
-    if said.enough:
+            return StepResult(record, _end_of(judged))
+        judged_memory = read_judgement(judged.value, memory, record.asked, settings, judged.call.cut)
+    record = replace(
+        record, enough=judged_memory.enough, concerns=judged_memory.concerns, refused=judged_memory.refused
+    )
+    context.on_event(MemoryJudged(number, judged_memory.enough, judged_memory.concerns))
+    if judged_memory.enough:
         return StepResult(record, StepsEnd("enough"))
-    if not said.concerns:
-        half = record.judged is not None and record.judged.cut
+    if not judged_memory.concerns:
+        cut = record.judged is not None and record.judged.cut
         return StepResult(
-            record, StepsEnd("model", CallFailure("model", CUT_JUDGEMENT)) if half else StepsEnd("nothing new")
+            record, StepsEnd("model", CallFailure("model", CUT_JUDGEMENT)) if cut else StepsEnd("nothing new")
         )
 
-    found = await _retrieval(context, memory, said.concerns)
+    found = await _inquire_all(context, memory, judged_memory.concerns)
     if isinstance(found, CallFailure):
         return StepResult(record, StepsEnd(found.stopped, found))
     inquiries = found
@@ -92,11 +94,11 @@ async def _run(context: DeepContext, record: StepRecord) -> StepResult:
     for inquiry in inquiries:
         context.on_event(EvidenceFound(number, inquiry))
     if not any(inquiry.passages for inquiry in inquiries):
-        return StepResult(record, StepsEnd("nothing new") if is_first(record) else None)
+        return StepResult(record, StepsEnd("nothing new") if starts_empty(record) else None)
 
-    record, evolving = await _evolving(context, record)
+    record, evolving = await _ask_for_evolution(context, record)
     if evolving.value is None:
-        return StepResult(record, _ended(evolving))
+        return StepResult(record, _end_of(evolving))
     evolution = apply_evolution(
         memory, material_of(record.inquiries), evolving.value, settings, _in_graph(context.snapshot), evolving.call.cut
     )
@@ -110,64 +112,64 @@ async def _run(context: DeepContext, record: StepRecord) -> StepResult:
     context.on_event(PointsChanged(number, evolution.changes, evolution.refused))
     if not wants_merging(record, settings):
         return StepResult(record)
-    return await _merging(context, record)
+    return await _ask_for_merges(context, record)
 
 
-async def _evolving(context: DeepContext, record: StepRecord) -> tuple[StepRecord, CallResult[Any]]:
+async def _ask_for_evolution(context: DeepContext, record: StepRecord) -> tuple[StepRecord, CallResult[Any]]:
     """Asks for updates and insertions; again with half of the passages where the model finds the prompt too long."""
     if context.shown_passages:
         record = replace(record, inquiries=at_most(record.inquiries, min(context.shown_passages)))
-    for tries_left in reversed(range(SHORTENINGS + 1)):
-        asked = await call_model(
+    for tries_left in reversed(range(MAX_SHORTENINGS + 1)):
+        called = await call_model(
             context.client,
             context.spending,
             "evolve",
             evolve_messages(context.question, record, context.settings),
             prompts.evolution_schema(context.settings),
-            _shaped("inserts", "updates"),
+            _list_reader("inserts", "updates"),
         )
-        record = replace(record, evolved=asked.call)
-        if asked.failure is None or not asked.failure.too_long or not tries_left:
+        record = replace(record, evolved=called.call)
+        if called.failure is None or not called.failure.too_long or not tries_left:
             break
         shorter = shortened(record.inquiries)
         if shorter is None:
             break
         record = replace(record, inquiries=shorter)
         context.shown_passages.append(len(material_of(shorter).passages))
-    return record, asked
+    return record, called
 
 
-async def _merging(context: DeepContext, record: StepRecord) -> StepResult:
+async def _ask_for_merges(context: DeepContext, record: StepRecord) -> StepResult:
     memory = record.after
-    asked = await call_model(
+    called = await call_model(
         context.client,
         context.spending,
         "merge",
         prompts.merge_prompt(context.question, memory),
         prompts.MERGING_SCHEMA,
-        _shaped("merges"),
+        _list_reader("merges"),
     )
-    record = replace(record, merged=asked.call)
-    if asked.value is None:
-        ended = _ended(asked)
+    record = replace(record, merged=called.call)
+    if called.value is None:
+        ended = _end_of(called)
         if ended.stopped != "model":
             return StepResult(record, ended)
         # Nothing is lost: the points stay apart. If the server is gone, the next call ends the steps.
         return StepResult(
-            record, note=f"merging failed in step {record.number} ({asked.call.error}); the points stay apart"
+            record, note=f"merging failed in step {record.number} ({called.call.error}); the points stay apart"
         )
-    evolution = apply_merges(memory, asked.value, asked.call.cut)
+    evolution = apply_merges(memory, called.value, called.call.cut)
     record = with_merging(record, evolution)
     context.on_event(PointsChanged(record.number, evolution.changes, evolution.refused))
     return StepResult(record)
 
 
-def is_first(record: StepRecord) -> bool:
+def starts_empty(record: StepRecord) -> bool:
     """Whether the step begins without a point: then there is nothing to judge, and the question itself is the subquery."""
     return record.number == 1 and not record.before.points
 
 
-def first(question: str) -> Judgement:
+def judgement_of_empty_memory(question: str) -> Judgement:
     """The judgement of an empty memory: the question is a concern beyond it."""
     return Judgement(False, (Concern(question, question),))
 
@@ -191,7 +193,7 @@ def with_merging(record: StepRecord, evolution: Evolution) -> StepRecord:
     )
 
 
-def _shaped(*names: str) -> Callable[[Any], Any]:
+def _list_reader(*names: str) -> Callable[[Any], Any]:
     """Accepts JSON with one of the lists; for any other the client asks again."""
 
     def read(value: Any) -> Any:
@@ -201,7 +203,7 @@ def _shaped(*names: str) -> Callable[[Any], Any]:
     return read
 
 
-def _judging(record: StepRecord, settings: DeepSettings) -> Callable[[Any], Any]:
+def _judgement_reader(record: StepRecord, settings: DeepSettings) -> Callable[[Any], Any]:
     """Accepts JSON that is a judgement; for any other the client asks again."""
 
     def read(value: Any) -> Any:
@@ -215,7 +217,7 @@ def _in_graph(snapshot: Snapshot) -> Callable[[str], bool]:
     return lambda phrase: snapshot.phrase_row(phrase) is not None
 
 
-async def _retrieval(
+async def _inquire_all(
     context: DeepContext, memory: WorkingMemory, concerns: Sequence[Concern]
 ) -> tuple[Inquiry, ...] | CallFailure:
     def all_of_them() -> tuple[Inquiry, ...]:
@@ -235,6 +237,6 @@ async def _retrieval(
         return CallFailure("seconds", str(context.spending.out_of_time()))
 
 
-def _ended(called: CallResult[Any]) -> StepsEnd:
+def _end_of(called: CallResult[Any]) -> StepsEnd:
     assert called.failure is not None
     return StepsEnd(called.failure.stopped, called.failure)

@@ -18,7 +18,7 @@ from memory.answering.working_memory.answer import (
     halved,
 )
 from memory.answering.working_memory.deep_context import DeepContext
-from memory.answering.working_memory.evidence import Vector
+from memory.answering.working_memory.evidence import QueryVector
 from memory.answering.working_memory.model_call import CallFailure, CallResult, call_model, failure_of
 from memory.answering.working_memory.records.events import AnswerGrew
 from memory.answering.working_memory.records.inquiries import FoundPassage
@@ -84,7 +84,7 @@ async def _passages(
 ) -> tuple[FoundPassage, ...]:
     """The passages for the answer; in the order they came where the encoder cannot be had in time."""
 
-    def select(vector: Vector | None) -> tuple[FoundPassage, ...]:
+    def select(vector: QueryVector | None) -> tuple[FoundPassage, ...]:
         known = (
             vector if vector is not None and vector.any() else None
         )  # a zero vector: the encoder knows nothing of it

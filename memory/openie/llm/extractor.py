@@ -9,7 +9,7 @@ from memory.llm.client import ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelError, ModelRefused
 from memory.llm.json_answers import get_field, replace_surrogates
 from memory.llm.limiter import Limiter
-from memory.openie.llm.prompts import ENTITIES, TRIPLES, entity_messages, fingerprint, triple_messages
+from memory.openie.llm.prompts import ENTITIES_SCHEMA, TRIPLES_SCHEMA, entity_messages, fingerprint, triple_messages
 from memory.openie.registry import CountDropped
 from memory.phrases import normalise_phrase, normalise_triple
 from store.types import Extraction, PassageText, Triple
@@ -17,9 +17,9 @@ from store.types import Extraction, PassageText, Triple
 MAX_PASSAGE_ENTITIES = 200
 MAX_PASSAGE_TRIPLES = 400
 MAX_PART_CHARS = 400
-"""More, or longer, than a passage can mean: a model that repeats itself. What is beyond is dropped and counted."""
+"""Limits of an answer: beyond them a model repeats itself. What is beyond is dropped and counted."""
 PIECE_CHARS = 12_000
-"""A longer passage is read in pieces: models lose sight of the middle of long texts, and their answers are cut off."""
+"""A longer passage is read in pieces: models overlook the middle of long texts, and their answers are cut off."""
 MIN_PIECE_CHARS = 200
 MAX_HALVINGS = 4
 ANSWER_CUT_OFF = "the model's answer was cut off"
@@ -27,7 +27,7 @@ ANSWER_CUT_OFF = "the model's answer was cut off"
 
 @dataclass(frozen=True, slots=True)
 class NamedEntities:
-    """What the first call found, with what it cost: kept apart so that it is not paid for again when the second fails."""
+    """The first call's result and cost. It is saved by itself, so that it is not paid again if the second call fails."""
 
     names: tuple[str, ...]
     prompt_tokens: int = 0
@@ -49,8 +49,8 @@ class _CallCost:
         self.prompt += reply.prompt_tokens
         self.completion += reply.completion_tokens
 
-    def add_lost(self, error: ModelError) -> None:
-        """Answers that were of no use were paid for, too."""
+    def add_failed(self, error: ModelError) -> None:
+        """Adds the tokens of a failed call: useless answers cost too."""
         self.prompt += error.prompt_tokens
         self.completion += error.completion_tokens
 
@@ -60,12 +60,14 @@ class _CallCost:
 
 
 def extractor_name(model: str) -> str:
-    """What extractions are kept under: the model and the prompts' fingerprint, whichever way the model is run."""
+    """The name that extractions are stored under: model and fingerprint of the prompts. It is the same for every backend
+    that runs the model.
+    """
     return f"llm/{model}/{fingerprint()}"
 
 
 class LLMExtractor:
-    """Reads one passage at a time; many at once, as the limiter allows."""
+    """Reads one passage per call; many calls may run at once, as the limiter allows."""
 
     def __init__(
         self, client: ModelClient, limiter: Limiter, count_dropped: CountDropped = lambda _why, _count: None
@@ -78,79 +80,83 @@ class LLMExtractor:
     async def read(
         self,
         passage: PassageText,
-        known: LoadEntities = lambda _passage: None,
-        found: SaveEntities = lambda _passage, _entities: None,
+        load: LoadEntities = lambda _passage: None,
+        save: SaveEntities = lambda _passage, _entities: None,
     ) -> Extraction:
-        """One extraction, whatever the passage says. `known` and `found` remember the first call's result.
+        """The extraction of one passage. `load` and `save` keep the result of the first call.
 
-        Raises ModelDown when the server is at fault, ModelRefused or BadAnswer when this passage is.
+        Raises ModelDown if the server is at fault, ModelRefused or BadAnswer if this passage is.
         """
-        first = known(passage.id)
+        first = load(passage.id)
         if first is None:
-            spent = _CallCost()
-            names = await self._entities(passage, spent, 0)
+            cost = _CallCost()
+            names = await self._entities(passage, cost, 0)
             first = NamedEntities(
-                tuple(dict.fromkeys(names))[:MAX_PASSAGE_ENTITIES], spent.prompt, spent.completion, spent.ms
+                tuple(dict.fromkeys(names))[:MAX_PASSAGE_ENTITIES], cost.prompt, cost.completion, cost.ms
             )
-            found(passage.id, first)
-        spent = _CallCost(first.prompt_tokens, first.completion_tokens)
-        triples = await self._triples(passage, first.names, spent, 0)
+            save(passage.id, first)
+        cost = _CallCost(first.prompt_tokens, first.completion_tokens)
+        triples = await self._triples(passage, first.names, cost, 0)
         return build_extraction(
             passage.id,
             self.name,
             first.names,
             triples,
             self._count_dropped,
-            spent.prompt,
-            spent.completion,
-            first.took_ms + spent.ms,
+            cost.prompt,
+            cost.completion,
+            first.took_ms + cost.ms,
         )
 
-    async def _entities(self, passage: PassageText, spent: _CallCost, depth: int) -> list[str]:
+    async def _entities(self, passage: PassageText, cost: _CallCost, depth: int) -> list[str]:
         if pieces := split_passage(passage):
-            return [name for piece in pieces for name in await self._entities(piece, spent, depth)]
+            return [name for piece in pieces for name in await self._entities(piece, cost, depth)]
         try:
             names, reply = await self._client.ask(
-                "entities", entity_messages(passage), ENTITIES, parse_entities, self._limiter
+                "entities", entity_messages(passage), ENTITIES_SCHEMA, parse_entities, self._limiter
             )
         except ModelRefused as error:
-            spent.add_lost(error)
+            cost.add_failed(error)
             return [
                 name
                 for piece in halve_passage(passage, error, depth)
-                for name in await self._entities(piece, spent, depth + 1)
+                for name in await self._entities(piece, cost, depth + 1)
             ]
-        spent.add(reply)
+        cost.add(reply)
         return names[:-1] if reply.cut else names
 
-    async def _triples(self, passage: PassageText, names: tuple[str, ...], spent: _CallCost, depth: int) -> list[Any]:
+    async def _triples(self, passage: PassageText, names: tuple[str, ...], cost: _CallCost, depth: int) -> list[Any]:
         if pieces := split_passage(passage):
-            return [triple for piece in pieces for triple in await self._triples(piece, names, spent, depth)]
+            return [triple for piece in pieces for triple in await self._triples(piece, names, cost, depth)]
         try:
             triples, reply = await self._client.ask(
-                "triples", triple_messages(passage, names_within(passage, names)), TRIPLES, parse_triples, self._limiter
+                "triples",
+                triple_messages(passage, names_within(passage, names)),
+                TRIPLES_SCHEMA,
+                parse_triples,
+                self._limiter,
             )
         except ModelRefused as error:
-            spent.add_lost(error)
+            cost.add_failed(error)
             halves = halve_passage(passage, error, depth)
-            return [triple for piece in halves for triple in await self._triples(piece, names, spent, depth + 1)]
-        spent.add(reply)
+            return [triple for piece in halves for triple in await self._triples(piece, names, cost, depth + 1)]
+        cost.add(reply)
         if not reply.cut:
             return triples
         try:
             halves = halve_passage(passage, ModelRefused(ANSWER_CUT_OFF, too_long=True), depth)
         except ModelRefused:
-            return triples[:-1]  # the last one may be half of what it was to be
-        return [triple for piece in halves for triple in await self._triples(piece, names, spent, depth + 1)]
+            return triples[:-1]  # the last triple may be incomplete
+        return [triple for piece in halves for triple in await self._triples(piece, names, cost, depth + 1)]
 
 
 def names_within(passage: PassageText, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of a whole passage's names that stand in this piece of it; all where none does."""
+    """The names that occur in this piece of the passage; all names if none does."""
     return tuple(name for name in names if name in passage.full) or names
 
 
 def parse_entities(value: Any) -> list[str]:
-    """The names in a model's answer; what is no text is passed over."""
+    """The names in a model's answer. Items that are not text are left out."""
     names = get_field(value, "named_entities", "entities")
     if not isinstance(names, list):
         raise BadAnswer("wrong schema", '"named_entities" is not a list')
@@ -158,7 +164,7 @@ def parse_entities(value: Any) -> list[str]:
 
 
 def parse_triples(value: Any) -> list[Any]:
-    """The triples in a model's answer as they stand, objects with subject, predicate and object turned into lists."""
+    """The triples in a model's answer, unchecked. Objects with subject, predicate and object become lists."""
     triples = get_field(value, "triples")
     if not isinstance(triples, list):
         raise BadAnswer("wrong schema", '"triples" is not a list')
@@ -182,8 +188,8 @@ def build_extraction(
     took_ms: float,
 ) -> Extraction:
     """An extraction of normalised phrases; malformed triples are dropped and counted."""
-    kept: dict[Triple, None] = {}
-    why: dict[str, int] = {}
+    accepted: dict[Triple, None] = {}
+    dropped: dict[str, int] = {}
     for raw in triples:
         reason = None
         if not isinstance(raw, list) or len(raw) != 3 or not all(isinstance(part, str) for part in raw):
@@ -192,20 +198,20 @@ def build_extraction(
             reason = "long"
         elif (triple := normalise_triple(raw)) is None:
             reason = "empty"
-        elif triple not in kept and len(kept) >= MAX_PASSAGE_TRIPLES:
+        elif triple not in accepted and len(accepted) >= MAX_PASSAGE_TRIPLES:
             reason = "excess"
         else:
-            kept[triple] = None
+            accepted[triple] = None
         if reason is not None:
-            why[reason] = why.get(reason, 0) + 1
-    for reason, count in why.items():
+            dropped[reason] = dropped.get(reason, 0) + 1
+    for reason, count in dropped.items():
         count_dropped(reason, count)
     entities = dict.fromkeys(phrase for phrase in map(normalise_phrase, names) if phrase)
-    return Extraction(passage, name, tuple(entities), tuple(kept), prompt_tokens, completion_tokens, took_ms)
+    return Extraction(passage, name, tuple(entities), tuple(accepted), prompt_tokens, completion_tokens, took_ms)
 
 
 def split_passage(passage: PassageText) -> list[PassageText]:
-    """Nothing for a passage that can be read at once, else its pieces."""
+    """The pieces of a passage that is too long to read at once, else an empty list."""
     if len(passage.text) <= PIECE_CHARS:
         return []
     out, rest = [], passage.text
@@ -217,7 +223,7 @@ def split_passage(passage: PassageText) -> list[PassageText]:
 
 
 def halve_passage(passage: PassageText, error: ModelRefused, depth: int) -> list[PassageText]:
-    """The passage in two, where its length is the trouble and it can be divided; else the error again."""
+    """The two halves of a passage that was too long for the model. Raises `error` if it was not, or cannot be divided."""
     length = len(passage.text)
     if not error.too_long or depth >= MAX_HALVINGS or length < 2 * MIN_PIECE_CHARS:
         raise error

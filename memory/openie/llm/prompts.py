@@ -11,7 +11,7 @@ from memory.llm.chat import ChatMessage
 from memory.llm.response_format import JsonSchema
 from store.types import PassageText
 
-ENTITIES = JsonSchema(
+ENTITIES_SCHEMA = JsonSchema(
     "named_entities",
     {
         "type": "object",
@@ -20,7 +20,7 @@ ENTITIES = JsonSchema(
         "additionalProperties": False,
     },
 )
-TRIPLES = JsonSchema(
+TRIPLES_SCHEMA = JsonSchema(
     "triples",
     {
         "type": "object",
@@ -104,5 +104,10 @@ def _with_entities(passage: PassageText, entities: Sequence[str]) -> str:
 def fingerprint() -> str:
     """Eight hexadecimal digits that change with any word of the prompts, examples or schemas."""
     empty = PassageText("", "", "")
-    told = [entity_messages(empty), triple_messages(empty, ()), dict(ENTITIES.schema), dict(TRIPLES.schema)]
+    told = [
+        entity_messages(empty),
+        triple_messages(empty, ()),
+        dict(ENTITIES_SCHEMA.schema),
+        dict(TRIPLES_SCHEMA.schema),
+    ]
     return blake2b(dumps(told, sort_keys=True).encode(), digest_size=4).hexdigest()

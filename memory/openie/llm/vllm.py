@@ -25,7 +25,7 @@ from memory.openie.llm.extractor import (
     parse_triples,
     split_passage,
 )
-from memory.openie.llm.prompts import ENTITIES, TRIPLES, entity_messages, triple_messages
+from memory.openie.llm.prompts import ENTITIES_SCHEMA, TRIPLES_SCHEMA, entity_messages, triple_messages
 from memory.openie.registry import CountDropped, ReportUnread
 from store.types import Extraction, PassageText
 
@@ -68,12 +68,12 @@ class VLLMExtractor:
             for at, passage in enumerate(passages)
             for number, piece in enumerate(split_passage(passage) or [passage])
         ]
-        found = self._read(parts, ENTITIES, lambda part: entity_messages(part.text), parse_entities, batch)
+        found = self._read(parts, ENTITIES_SCHEMA, lambda part: entity_messages(part.text), parse_entities, batch)
         names = [tuple(dict.fromkeys(each))[:MAX_PASSAGE_ENTITIES] for each in found]
         parts = [part for part in parts if part.passage not in batch.failed]
         triples = self._read(
             parts,
-            TRIPLES,
+            TRIPLES_SCHEMA,
             lambda part: triple_messages(part.text, names_within(part.text, names[part.passage])),
             parse_triples,
             batch,
@@ -105,7 +105,7 @@ class VLLMExtractor:
                 batch.spend(part.passage, answer)
                 value, useless = _value(answer.text, read)
                 # A list of names that was cut off is long enough; triples would be missing.
-                divided = _divided(part) if answer.cut and (useless or shape is TRIPLES) else []
+                divided = _divided(part) if answer.cut and (useless or shape is TRIPLES_SCHEMA) else []
                 if divided:
                     again += divided
                 elif useless is None:

@@ -1,8 +1,8 @@
-"""The retrieval modes: each is registered here once, and its file in this folder ranks the passages.
+"""The retrieval modes: each is registered here once, and has a file in this folder that ranks the passages.
 
 The configuration, the contract, `hippoctl --mode` and its completion, the page and the table in `docs/retrieval.md` derive from
-this registry or are tested against it. A mode's file, and numpy with it, is imported when the mode is first used: clients
-read the registry too.
+this registry or are tested against it. A mode's file (and with it numpy) is imported when the mode is first used, because
+clients read the registry too.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ DEFAULT_MODE = "fused"
 
 @dataclass(frozen=True, slots=True)
 class RetrievalMode:
-    """How a query finds passages. `module` is the file in this folder whose function `rank` does it."""
+    """A way to rank passages for a query. `module` is the file in this folder whose function `rank` does it."""
 
     name: str
     module: str
@@ -29,9 +29,11 @@ class RetrievalMode:
     """Whether the query is embedded."""
     walks_graph: bool = True
     """Whether passages are ranked by Personalized PageRank, as long as something in the query can be linked."""
+    settings: tuple[str, ...] = ()
+    """The names of the settings that the mode reads (`memory.retrieval.settings`)."""
 
     def rank(self, context: "QueryContext") -> "Ranking":
-        """Scores every passage for the query. Answers every query, also on an empty memory."""
+        """Scores every passage for the query. Works for every query, also on an empty memory."""
         ranking: Ranking = import_module(f"{__name__}.{self.module}").rank(context)
         return ranking
 
@@ -41,24 +43,31 @@ _REGISTERED = (
         "fused",
         "fused",
         "Walks from the phrases of the nearest triples, the phrases that the query names and the nearest passages.",
+        settings=("top_triples", "damping", "passage_nodes", "passage_share", "name_share", "temperature"),
     ),
     RetrievalMode(
         "hipporag2",
         "hipporag2",
         "HippoRAG 2: walks from the heaviest phrases of the nearest triples and from every passage.",
+        settings=("top_triples", "seed_phrases", "passage_weight", "damping", "passage_nodes"),
     ),
     RetrievalMode(
-        "query-to-node", "query_to_node", "Walks from the phrases nearest to the query and from every passage."
+        "query-to-node",
+        "query_to_node",
+        "Walks from the phrases nearest to the query and from every passage.",
+        settings=("seed_phrases", "passage_weight", "damping", "passage_nodes"),
     ),
     RetrievalMode(
         "ner-to-node",
         "ner_to_node",
         "Walks from the phrase nearest to each name in the query and from every passage.",
+        settings=("passage_weight", "damping", "passage_nodes"),
     ),
     RetrievalMode(
         "hipporag",
         "hipporag",
         "HippoRAG 1: walks over phrases alone, from the phrase nearest to each name in the query.",
+        settings=("damping",),
     ),
     RetrievalMode("dense", "dense", "Ranks passages by their cosine with the query.", walks_graph=False),
     RetrievalMode(

@@ -1,10 +1,10 @@
 """HippoRAG 2 with seeds that do not depend on the size of the memory.
 
-Min-max-scaled cosines are flat: in a memory of n passages their sum grows with n, so the linked phrases count for less, the
-larger the memory is; with 1,890 passages they have an eighth of the reset probability. Here similarities are measured in
-standard deviations and go through a softmax, for passages and for triples alike, and both halves of the reset keep their
-share. Names in the query that are phrases of the memory are seeds too: the embedding of a whole question leans towards one of
-the things it is about. `docs/retrieval.md` has what was tried and measured.
+Min-max-scaled cosines are flat: their sum grows with the number of passages, so the larger the memory is, the less the linked
+phrases count. With 1,890 passages they have an eighth of the reset probability. This mode measures similarities in standard
+deviations and puts them through a softmax, for passages and for triples; passages and phrases each keep a fixed share of the
+reset. Names in the query that are phrases of the memory are seeds too, because the embedding of a whole question leans towards
+one of the things it is about. `docs/retrieval.md` has what was tried and measured.
 """
 
 from collections.abc import Sequence
@@ -31,9 +31,9 @@ from store.index.adjacency import EdgeWeights
 from store.snapshot import Snapshot
 
 OCCURRENCE_WEIGHTS = EdgeWeights(relation=2.0, synonym=2.0, occurrence=1.0)
-"""A context edge weighs as much as the passage states triples about the phrase (HippoRAG 1 counts occurrences so)."""
+"""A context edge weighs as much as the number of the passage's triples with the phrase, as in HippoRAG 1."""
 SEED_PASSAGES = 50
-"""How many passages are seeds. The weights of others are noise, and the sum of that noise would grow with the memory."""
+"""How many passages are seeds. The weights of the rest are noise, whose sum would grow with the memory."""
 
 
 def rank(context: QueryContext) -> Ranking:
@@ -45,23 +45,23 @@ def rank(context: QueryContext) -> Ranking:
     scale = StandardScore.of(scores, compared)
     triples = filter_triples(context, nearest_triples(context, scores, scale))
     with context.stage("names"):
-        # Where the encoder knows nothing of the query, its names are not all that counts: every phrase in it does.
+        # If the encoder knows nothing of the query, every phrase in it counts, not its names alone.
         names = query_entities if context.is_known else known_names
         named = link_known_entities(snapshot, names(context.query, snapshot))
     linked = _triple_seeds(snapshot, triples, settings.temperature)
-    seeds = _combined(linked, named, settings.name_share)
+    seeds = _merge_seeds(linked, named, settings.name_share)
     if not settings.passage_nodes:
         return rank_by_pagerank(context, seeds, None, triples=triples)
     share = settings.passage_share if seeds else 1.0
     passage_reset = share * _passage_weights(context)
-    ranking = rank_by_pagerank(context, _scaled(seeds, 1 - share), passage_reset, OCCURRENCE_WEIGHTS, triples)
+    ranking = rank_by_pagerank(context, _scale_seeds(seeds, 1 - share), passage_reset, OCCURRENCE_WEIGHTS, triples)
     if seeds or ranking.note:
         return ranking
     return replace(ranking, note="no triple was kept and no name is known: from passages alone")
 
 
 def _triple_seeds(snapshot: Snapshot, triples: Sequence[LinkedTriple], temperature: float) -> list[Seed]:
-    """The phrases of the kept triples. They share a triple's softmax weight in proportion to node specificity."""
+    """The phrases of the kept triples as seeds. A triple's two phrases share its softmax weight by node specificity."""
     kept = [triple for triple in triples if triple.kept]
     if not kept:
         return []
@@ -76,17 +76,17 @@ def _triple_seeds(snapshot: Snapshot, triples: Sequence[LinkedTriple], temperatu
     return seeds
 
 
-def _combined(linked: Sequence[Seed], named: Sequence[Seed], name_share: float) -> list[Seed]:
-    """One seed a phrase, weights summing to 1. Where one of the two kinds is missing, the other gets all the weight."""
+def _merge_seeds(linked: Sequence[Seed], named: Sequence[Seed], name_share: float) -> list[Seed]:
+    """One seed per phrase, weights summing to 1. If one of the two kinds is missing, the other gets all the weight."""
     share = name_share if linked and named else float(bool(named))
     sums: dict[int, Seed] = {}
-    for seed in [*_scaled(linked, 1 - share), *_scaled(named, share)]:
+    for seed in [*_scale_seeds(linked, 1 - share), *_scale_seeds(named, share)]:
         before = sums[seed.row].weight if seed.row in sums else 0.0
         sums[seed.row] = replace(seed, weight=before + seed.weight)
     return heaviest_first([seed for seed in sums.values() if seed.weight > 0])
 
 
-def _scaled(seeds: Sequence[Seed], total: float) -> list[Seed]:
+def _scale_seeds(seeds: Sequence[Seed], total: float) -> list[Seed]:
     """The seeds with weights that sum to `total`."""
     before = sum(seed.weight for seed in seeds)
     return [replace(seed, weight=seed.weight * total / before) for seed in seeds] if before and total else []
@@ -95,7 +95,7 @@ def _scaled(seeds: Sequence[Seed], total: float) -> list[Seed]:
 def _passage_weights(context: QueryContext) -> Floats:
     """Reset weights of the passages nearest to the query, shape (n_passages,), summing to 1.
 
-    All are 0 where passages are compared by words and none has a word of the query.
+    All are 0 if passages are compared by words and none has a word of the query.
     """
     alive = context.passages_compared
     if context.passages_by_words:

@@ -1,4 +1,4 @@
-"""HippoRAG, version 1 (section 2): names to phrases, a walk over phrases alone, passages by the phrases in them."""
+"""HippoRAG 1 (section 2): links the query's names to phrases, walks over phrases alone, scores passages by their phrases."""
 
 from memory.retrieval.linking import link_query_entities
 from memory.retrieval.query_context import QueryContext

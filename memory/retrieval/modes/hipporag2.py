@@ -1,4 +1,4 @@
-"""HippoRAG 2 (paper, section 3), query to triple: seeds are the phrases of those nearest triples that the filter keeps."""
+"""HippoRAG 2 (paper, section 3), query to triple: the seeds are the phrases of the nearest triples that the filter keeps."""
 
 from memory.retrieval.linking import link_triples
 from memory.retrieval.query_context import QueryContext
@@ -10,6 +10,6 @@ from memory.retrieval.seeds import phrase_seeds
 def rank(context: QueryContext) -> Ranking:
     triples = link_triples(context)
     if not any(triple.kept for triple in triples):
-        why = "recognition memory kept no triple" if triples else "the memory holds no triples"
-        return dense_ranking(context, triples, f"{why}: dense retrieval")
+        reason = "recognition memory kept no triple" if triples else "the memory holds no triples"
+        return dense_ranking(context, triples, f"{reason}: dense retrieval")
     return rank_as_hipporag2(context, phrase_seeds(context.snapshot, triples, context.settings.seed_phrases), triples)

@@ -43,7 +43,7 @@ def to_columns(documents: Sequence[Document], commit: int) -> Columns:
         "committed_at": [d.committed_at for d in documents],
         "metadata": [json.dumps(dict(d.metadata)) for d in documents],
         "passages": [
-            json.dumps([[ref.passage, dict(ref.location), ref.given] for ref in d.passages]) for d in documents
+            json.dumps([[ref.passage, dict(ref.location), ref.triples] for ref in d.passages]) for d in documents
         ],
         "payload": [d.payload for d in documents],
         "commit": [commit] * len(documents),
@@ -55,16 +55,20 @@ def removes(row: Mapping[str, Any]) -> bool:
     return bool(row["state"] == State.REMOVED.value)
 
 
-def from_row(row: Mapping[str, Any], known: Callable[[str], str] = str) -> Document:
-    """A row as it was committed. `known` gives the copy of a text that is in memory already (`Image.copies`)."""
-    refs = tuple(
+def passage_refs(passages: str, intern: Callable[[str], str] = str) -> tuple[PassageRef, ...]:
+    """The column `passages` of a row. `intern` gives the copy of a text that is in memory already (`LiveIndex.interner`)."""
+    return tuple(
         PassageRef(
-            known(passage),
+            intern(passage),
             location,
-            None if given is None else tuple((known(s), known(p), known(o)) for s, p, o in given),
+            None if triples is None else tuple((intern(s), intern(p), intern(o)) for s, p, o in triples),
         )
-        for passage, location, given in json.loads(row["passages"])
+        for passage, location, triples in json.loads(passages)
     )
+
+
+def from_row(row: Mapping[str, Any], intern: Callable[[str], str] = str) -> Document:
+    """A row as it was committed. `intern`: as of `passage_refs`."""
     return Document(
         uri=row["uri"],
         source=row["source"],
@@ -77,6 +81,6 @@ def from_row(row: Mapping[str, Any], known: Callable[[str], str] = str) -> Docum
         modified_at=row["modified_at"],
         committed_at=row["committed_at"],
         metadata=json.loads(row["metadata"]),
-        passages=refs,
+        passages=passage_refs(row["passages"], intern),
         payload=row["payload"],
     )

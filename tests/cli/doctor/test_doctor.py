@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli.commands.doctor import worst
-from cli.doctor import configuration, machine
 from cli.doctor import daemon as daemons
-from cli.doctor import server_checks as inspections
+from cli.doctor import inspection as inspections
 from cli.errors import Exit
 from daemon.contract.finding import Finding
 from daemon.contract.status import BAD_SOURCE_STATES, SourceStatus, Status
@@ -22,7 +21,11 @@ def by_name(ended: object) -> dict[str, dict[str, str]]:
     return {check["name"]: check for check in ended.json["checks"]}  # type: ignore[attr-defined]
 
 
-def test_a_daemon_that_is_well(here: Here, scripted: Scripted) -> None:
+def test_a_daemon_that_is_well(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(
+        f'[store]\npath = "{tmp_path}/store"\n[encoder]\nbackend = "hash"\n[[folder]]\npath = "drive"\n'
+    )
+    (tmp_path / "drive").mkdir()
     well = STATUS | {"failed": 0, "sources": STATUS["sources"][:1]}
     scripted.answers["GET /v1/status"] = well
     scripted.socket.chmod(0o660)
@@ -96,73 +99,6 @@ def script(path: Path, body: str) -> str:
     return str(path)
 
 
-def test_what_hippod_says_of_the_configuration_is_passed_on(tmp_path: Path) -> None:
-    good = script(tmp_path / "good", '[ "$1 $3" = "--config --check" ]')
-    bad = script(tmp_path / "bad", 'echo "config.toml: api.mode: octal" >&2; exit 2')
-    file = tmp_path / "config.toml"
-    assert configuration.validity(file, good).status == "ok"
-    wrong = configuration.validity(file, bad)
-    assert (wrong.status, wrong.detail, wrong.exit_code) == ("fail", "config.toml: api.mode: octal", Exit.USAGE)
-    assert configuration.validity(file, None).status == "warn"
-    assert configuration.validity(file, str(tmp_path / "absent")).status == "fail"
-
-
-def test_what_systemd_gives_to_the_service_alone_is_no_mistake_of_the_configuration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
-    file = tmp_path / "config.toml"
-    file.write_text('[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n')
-    [found] = [each for each in configuration.configuration(file, {}) if each.name == "configuration"]
-    assert (found.status, f"HIPPOD_CONFIG={file} hippoctl doctor" in found.hint) == ("warn", True)
-    file.write_text(file.read_text() + "[store]\npth = 1\n")
-    [found] = [each for each in configuration.configuration(file, {}) if each.name == "configuration"]
-    assert found.status == "fail"
-
-
-def test_an_llm_is_checked_only_where_one_is_configured() -> None:
-    assert configuration.llm({}).status == "ok"
-    for address in ("http://127.0.0.1:1/v1", "http://[", "nonsense"):
-        down = configuration.llm({"base_url": address, "model": "m"})
-        assert (down.status, "[llm] base_url" in down.hint) == ("fail", True)
-
-
-def test_watches_must_be_enough_for_the_folders(tmp_path: Path) -> None:
-    (tmp_path / "drive/a/b").mkdir(parents=True)
-    limits = tmp_path / "limits"
-    limits.mkdir()
-    (limits / "max_user_instances").write_text("128\n")
-    for most, status in (("100\n", "ok"), ("3\n", "warn")):
-        (limits / "max_user_watches").write_text(most)
-        check = machine.watches([tmp_path / "drive"], limits)
-        assert (check.status, "3 directories" in check.detail) == (status, True)
-    assert machine.watches([tmp_path], tmp_path / "absent").status == "warn"
-
-
-def test_a_polled_folder_takes_no_watches(
-    here: Here, scripted: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever follows the hint and sets `polling = true` is warned no longer."""
-    (tmp_path / "drive/a/b").mkdir(parents=True)
-    limits = tmp_path / "limits"
-    limits.mkdir()
-    (limits / "max_user_watches").write_text("3\n")
-    monkeypatch.setattr(machine, "_INOTIFY", limits)
-    monkeypatch.setattr(configuration, "_hippod", lambda: None)
-    scripted.answers["GET /v1/status"] = STATUS
-    followed = '[[folder]]\npath = "drive"\n'
-    for polling, status in (("", "warn"), ("polling = false\n", "warn"), ("polling = true\n", "ok")):
-        (tmp_path / "config.toml").write_text(followed + polling)
-        assert by_name(here("--json", "doctor"))["inotify"]["status"] == status
-    (limits / "max_user_watches").unlink()
-    assert by_name(here("--json", "doctor"))["inotify"]["status"] == "ok"
-
-
-def test_python_and_clock() -> None:
-    assert [machine.python(version).status for version in ((3, 10), (3, 11), (3, 14))] == ["fail", "ok", "ok"]
-    assert [machine.clock(now, 1_000_000.0).status for now in (0.0, 2_000_000.0)] == ["warn", "ok"]
-
-
 def test_a_socket_must_be_one_that_this_user_may_write_to(tmp_path: Path, scripted: Scripted) -> None:
     plain = tmp_path / "plain"
     plain.write_text("")
@@ -228,22 +164,26 @@ def test_what_hippod_finds_is_among_the_checks(hippoctl: Shell, scripted: Script
     assert {"packages", "memory", "open files", "store", "disk", "llm"} <= set(checks)
 
 
+def test_a_configuration_that_hippod_refuses_is_a_mistake_of_use(tmp_path: Path) -> None:
+    found = (
+        '{"findings": [{"name": "configuration", "status": "fail", "detail": "api.mode: octal", "hint": "mend it"}]}'
+    )
+    refusing = script(tmp_path / "refusing", f'[ "$1 $3" = "--config --inspect" ] && echo \'{found}\'; exit 2')
+    [refused] = inspections.inspection(tmp_path / "config.toml", refusing)
+    assert refused == Finding("configuration", "fail", "api.mode: octal", "mend it", Exit.USAGE)
+    assert [each.status for each in inspections.inspection(None, None)] == ["warn"]
+    assert [each.status for each in inspections.inspection(None, str(tmp_path / "absent"))] == ["fail"]
+
+
 def test_an_inspection_that_hangs_or_says_nonsense_is_one_failed_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "config.toml"
     [nonsense] = inspections.inspection(file, script(tmp_path / "nonsense", "echo no JSON; echo broken >&2"))
     assert (nonsense.status, nonsense.detail) == ("fail", "broken")
-    monkeypatch.setattr(inspections, "INSPECT_S", 0.3)
+    monkeypatch.setattr(inspections, "INSPECT_TIMEOUT_S", 0.3)
     [hanging] = inspections.inspection(file, script(tmp_path / "hanging", "exec sleep 60"))
     assert (hanging.status, "hangs" in hanging.hint) == ("fail", True)
-
-
-def test_a_configuration_directory_that_everyone_may_write_to(tmp_path: Path) -> None:
-    assert list(machine.permissions(tmp_path)) == []
-    tmp_path.chmod(0o777)
-    assert [check.status for check in machine.permissions(tmp_path)] == ["warn"]
-    tmp_path.chmod(0o700)
 
 
 def test_the_worst_failure_gives_the_exit_code() -> None:

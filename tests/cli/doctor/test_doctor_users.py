@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.doctor import configuration, machine
-from tests.cli.doctor.test_doctor import by_name, script
+from cli.doctor import inspection
+from tests.cli.doctor.test_doctor import by_name
 from tests.cli.sample_answers import STATUS
 from tests.cli.scripted_daemon import Ended, Here, Scripted, Shell
 from tests.e2e.real_hippod import NO_PRIVILEGE
@@ -38,7 +38,10 @@ def test_a_store_that_this_user_cannot_see_is_a_warning(
     hippoctl: Shell, scripted: Scripted, tmp_path: Path, shut: Path
 ) -> None:
     scripted.answers["GET /v1/status"] = WELL
-    (tmp_path / "config.toml").write_text(f'[store]\npath = "{shut}/store"\n[encoder]\nbackend = "hash"\n')
+    (tmp_path / "config.toml").write_text(
+        f'[store]\npath = "{shut}/store"\n[encoder]\nbackend = "hash"\n[[folder]]\npath = "drive"\n'
+    )
+    (tmp_path / "drive").mkdir()
     ended = as_another(hippoctl, "--json", "doctor")
     assert ended.err == ""
     checks = by_name(ended)
@@ -75,27 +78,21 @@ def test_a_folder_of_a_user_that_there_is_not(here: Here, scripted: Scripted, tm
     scripted.answers["GET /v1/status"] = WELL
     (tmp_path / "config.toml").write_text('[[folder]]\npath = "~no-such-user/notes"\n')
     checks = by_name(here("--json", "doctor"))
-    assert (checks["inotify"]["status"], checks["configuration"]["status"]) == ("warn", "fail")
+    assert checks["configuration"]["status"] == "fail"
     assert checks["daemon"]["status"] == "ok"
 
 
 @pytest.mark.parametrize("error", [OSError(5, "Input/output error"), PermissionError(13, "Permission denied", "/x")])
-def test_a_check_that_fails_itself_ends_no_other(
-    here: Here, scripted: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
+def test_an_inspection_that_fails_itself_ends_no_other_check(
+    here: Here, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
     def broken(*_: object) -> None:
         raise error
 
     scripted.answers["GET /v1/status"] = WELL
-    (tmp_path / "config.toml").write_text("")
-    script(tmp_path / "hippod", "exit 0")
-    monkeypatch.setattr(configuration, "_hippod", lambda: str(tmp_path / "hippod"))
-    monkeypatch.setattr(configuration, "inspection", broken)
-    for name in ("clock", "permissions", "watches"):
-        monkeypatch.setattr(machine, name, broken)
+    monkeypatch.setattr(inspection, "inspection", broken)
     ended = here("--json", "doctor")
     checks = by_name(ended)
-    names = ("clock", "configuration directory", "inotify", "inspection")
-    assert {checks[name]["status"] for name in names} == {"warn"}
-    assert all(checks[name]["hint"] for name in names)
-    assert (ended.code, checks["python"]["status"], checks["daemon"]["status"]) == (0, "ok", "ok")
+    assert checks["inspection"]["status"] == "warn"
+    assert checks["inspection"]["hint"]
+    assert (ended.code, checks["daemon"]["status"]) == (0, "ok")

@@ -14,7 +14,7 @@ def drives(tmp_path: Path) -> MountedDrives:
     (tmp_path / "nas").mkdir()
     here = tmp_path.stat().st_dev
     drives = MountedDrives()
-    drives.meet(bytes(tmp_path / "nas"), here + 1, here)
+    drives.record(bytes(tmp_path / "nas"), here + 1, here)
     return drives
 
 
@@ -23,31 +23,31 @@ def test_an_empty_mount_point_on_another_device_is_one_whose_drive_is_away(
 ) -> None:
     nas = bytes(tmp_path / "nas")
     paths = [nas, nas + b"/deep/a", nas + b"-local/a", bytes(tmp_path / "a")]
-    assert drives.there(paths) == paths[2:]
+    assert drives.on_present_drives(paths) == paths[2:]
     assert drives.absent == {nas}
-    assert drives.back() == []
+    assert drives.take_returned() == []
     (tmp_path / "nas" / "any").touch()
-    assert drives.back() == [nas]
+    assert drives.take_returned() == [nas]
     assert not drives.absent
-    assert drives.there(paths) == paths
+    assert drives.on_present_drives(paths) == paths
 
 
 def test_a_mount_point_that_was_removed_is_gone(tmp_path: Path, drives: MountedDrives) -> None:
     (tmp_path / "nas").rmdir()
-    assert not drives.away(bytes(tmp_path / "nas" / "a"))
+    assert not drives.is_on_absent_drive(bytes(tmp_path / "nas" / "a"))
 
 
 def test_an_empty_mount_point_does_not_pass_for_an_ordinary_directory(tmp_path: Path, drives: MountedDrives) -> None:
     nas, here = bytes(tmp_path / "nas"), tmp_path.stat().st_dev
-    drives.meet(nas, here, here)
-    assert drives.away(nas)
+    drives.record(nas, here, here)
+    assert drives.is_on_absent_drive(nas)
     (tmp_path / "nas" / "any").touch()
-    drives.meet(nas, here)
+    drives.record(nas, here)
     os.unlink(tmp_path / "nas" / "any")
-    assert not drives.away(nas)
+    assert not drives.is_on_absent_drive(nas)
 
 
 def test_a_directory_of_the_folders_own_device_is_no_drive(tmp_path: Path) -> None:
     drives = MountedDrives()
-    drives.meet(bytes(tmp_path), tmp_path.stat().st_dev)
-    assert not drives.away(bytes(tmp_path / "a"))
+    drives.record(bytes(tmp_path), tmp_path.stat().st_dev)
+    assert not drives.is_on_absent_drive(bytes(tmp_path / "a"))

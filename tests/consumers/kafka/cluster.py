@@ -88,14 +88,14 @@ class Cluster:
     def flush(self) -> None:
         assert self.producer.flush(60) == 0
 
-    def read(self, topic: str) -> list[confluent_kafka.KafkaMessage]:
+    def read(self, topic: str) -> list[confluent_kafka.Message]:
         """Every message of a topic."""
         consumer = confluent_kafka.Consumer(
             {"bootstrap.servers": self.brokers, "group.id": f"look-{uuid.uuid4().hex}", "log_level": 0}
         )
         try:
             parts = consumer.list_topics(topic, timeout=30).topics[topic].partitions
-            found: list[confluent_kafka.KafkaMessage] = []
+            found: list[confluent_kafka.Message] = []
             for number in parts:
                 place = confluent_kafka.TopicPartition(topic, number)
                 begin, end = consumer.get_watermark_offsets(place, timeout=30)
@@ -131,7 +131,7 @@ class Cluster:
             self.process.wait()
 
 
-def dead(messages: Iterable[confluent_kafka.KafkaMessage]) -> list[Place]:
+def dead(messages: Iterable[confluent_kafka.Message]) -> list[Place]:
     """Which messages the dead letters were."""
     out = []
     for message in messages:

@@ -20,6 +20,7 @@ from daemon.contract.retrieval import Mode
 from daemon.contract.routes import Route, document_path
 from daemon.contract.show import ShowPhrase, ShowResponse
 from daemon.contract.status import Event, Status
+from store.types import State
 
 MODULES = [import_module(each.name) for each in pkgutil.iter_modules(contract.__path__, "daemon.contract.")]
 NAMES = {
@@ -145,3 +146,8 @@ def test_a_status_survives_the_way_there_and_back() -> None:
 
 def plain_entry() -> dict[str, object]:
     return {"uri": "u:1", "title": "t", "state": DocumentState.INDEXED, "passages": 1, "attempts": 1}
+
+
+def test_a_document_has_the_same_states_in_the_store_and_on_the_wire() -> None:
+    """The contract imports nothing of the server, so the states are written in both."""
+    assert [state.value for state in DocumentState] == [state.value for state in State]

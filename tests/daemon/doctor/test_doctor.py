@@ -20,21 +20,21 @@ import pytest
 
 from daemon.config import Config, load_config
 from daemon.contract.finding import Finding
-from daemon.doctor import inspect
+from daemon.doctor import inspect_config
 from daemon.doctor.disk import disk
 from daemon.doctor.formats import formats
-from daemon.doctor.listening import listening
-from daemon.doctor.machine import files, memory, versions
+from daemon.doctor.machine import memory, open_files, packages
 from daemon.doctor.models import encoder, llm
 from daemon.doctor.secrets import secrets
+from daemon.doctor.socket_rights import socket_rights
 from daemon.doctor.store import store, writable
 from daemon.sources.file_systems import file_system
 from daemon.sources.folder_checks import drive, hard_links
 from daemon.sources.kafka.kind import KAFKA
 from memory.encoder.hashing import DEFAULT_DIM, HASH_ENCODER_NAME
-from memory.encoder.registry import BACKENDS as ENCODERS
+from memory.encoder.registry import ENCODER_BACKENDS
 from store.log import commits
-from store.log.store_lock import StoreLock, holder
+from store.log.store_lock import StoreLock, lock_owner
 from store.store import Store
 from store.types import EncoderIdentity
 from tests.e2e.real_hippod import NO_PRIVILEGE, clean_environment, write_config
@@ -72,7 +72,7 @@ def bad(found: Iterator[Finding], name: str, *said: str, status: str = "fail") -
 def make(folder: Path, identity: EncoderIdentity = HASH, *, saved: bool = False) -> None:
     with Store(folder, identity) as opened:
         if saved:
-            assert opened.save()
+            assert opened.write_checkpoint()
 
 
 # The document formats.
@@ -132,7 +132,7 @@ def test_a_snapshot_that_is_damaged(configured: Configured, tmp_path: Path) -> N
 
 def test_a_snapshot_that_is_old(configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "store", saved=True)
-    monkeypatch.setattr(sys.modules["daemon.doctor.store"], "MANY_COMMITS", -1)
+    monkeypatch.setattr(sys.modules["daemon.doctor.store"], "OLD_SNAPSHOT_COMMITS", -1)
     bad(store(configured()), "snapshot", "[schedule] snapshot", status="warn")
 
 
@@ -141,9 +141,9 @@ def test_a_lock_names_its_holder_and_one_that_is_left_is_none(configured: Config
     make(folder)
     assert "last held by process" in named(store(configured()), "lock").detail
     with Store(folder, HASH):
-        assert holder(folder) == os.getpid()
+        assert lock_owner(folder) == os.getpid()
         assert f"held by process {os.getpid()}" in named(store(configured()), "lock").detail
-    assert holder(folder) is None
+    assert lock_owner(folder) is None
 
 
 def test_entries_of_another_user_in_the_store(configured: Configured, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_entries_that_go_while_they_are_looked_at(tmp_path: Path, monkeypatch: p
 
 
 def on_disk(config: Config) -> Finding:
-    return named(inspect(config), "disk")
+    return named(inspect_config(config), "disk")
 
 
 def test_a_disk_that_is_full_is_a_failure_and_little_room_a_warning(
@@ -219,8 +219,8 @@ def test_the_disk_of_a_store_at_the_default_place_or_one_from_the_environment(tm
     assert by_default.store.path.is_relative_to(tmp_path)
     assert f"at {tmp_path}" in on_disk(by_default).detail
     (tmp_path / "elsewhere").mkdir()
-    told = load_config(file, {"HOME": str(tmp_path), "HIPPOD_STORE__PATH": str(tmp_path / "elsewhere")})
-    assert on_disk(told).detail.endswith(f"at {tmp_path / 'elsewhere'}")
+    configuration = load_config(file, {"HOME": str(tmp_path), "HIPPOD_STORE__PATH": str(tmp_path / "elsewhere")})
+    assert on_disk(configuration).detail.endswith(f"at {tmp_path / 'elsewhere'}")
 
 
 # The socket.
@@ -232,31 +232,31 @@ def test_a_socket_that_systemd_made_with_another_mode_or_group(configured: Confi
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(os.path.relpath(place))  # the absolute path may be too long
         place.chmod(0o660)
-        assert list(listening(configured(api={"socket": str(place)}))) == []
+        assert list(socket_rights(configured(api={"socket": str(place)}))) == []
         same = {"socket": str(place), "mode": "0660", "group": grp.getgrgid(place.stat().st_gid).gr_name}
-        assert list(listening(configured(api=same))) == []
+        assert list(socket_rights(configured(api=same))) == []
         place.chmod(0o600)
         bad(
-            listening(configured(api=same)),
+            socket_rights(configured(api=same)),
             "socket rights",
             "has mode 0600, [api] mode is 0660",
             "systemctl edit hippod.socket",
             "SocketMode=0660",
             status="warn",
         )
-        assert list(listening(configured(api={"socket": str(place)}))) == []  # what is not written is not missed
+        assert list(socket_rights(configured(api={"socket": str(place)}))) == []  # what is not written is not missed
         place.chmod(0o660)
         another = next(each.gr_name for each in grp.getgrall() if each.gr_name not in groups)
         bad(
-            listening(configured(api=same | {"group": another})),
+            socket_rights(configured(api=same | {"group": another})),
             "socket rights",
             f"[api] group is {another}",
             f"SocketGroup={another}",
             status="warn",
         )
-        assert any(each.name == "socket rights" for each in inspect(configured(api=same | {"group": another})))
+        assert any(each.name == "socket rights" for each in inspect_config(configured(api=same | {"group": another})))
     place.unlink()
-    assert list(listening(configured(api=same))) == []
+    assert list(socket_rights(configured(api=same))) == []
 
 
 # Secrets, packages, memory, files.
@@ -280,28 +280,28 @@ def test_secrets_that_others_may_read(configured: Configured, tmp_path: Path) ->
 
 
 def test_a_package_of_another_version(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert named(versions(configured()), "packages").status == "ok"
+    assert named(packages(configured()), "packages").status == "ok"
     installed = {"torch": "1.0.0", "lancedb": "0.40.0"}
     monkeypatch.setattr("daemon.doctor.machine.requires", lambda _name: ["torch==2.13.0", "nowhere-to-be-found>=1"])
     monkeypatch.setattr("daemon.doctor.machine.version", lambda name: installed[name])
     with pytest.raises(KeyError):
-        list(versions(configured()))  # what is not foreseen is a finding of its own
-    assert any(each.name == "versions" and "KeyError" in each.detail for each in inspect(configured()))
+        list(packages(configured()))  # what is not foreseen is a finding of its own
+    assert any(each.name == "packages" and "KeyError" in each.detail for each in inspect_config(configured()))
     monkeypatch.setattr("daemon.doctor.machine.requires", lambda _name: ["torch==2.13.0"])
-    bad(versions(configured()), "packages", "torch is 1.0.0, hippod was made with 2.13.0")
+    bad(packages(configured()), "packages", "torch is 1.0.0, hippod was made with 2.13.0")
 
 
 def test_too_little_memory(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     assert named(memory(configured()), "memory").status == "ok"
-    huge = replace(ENCODERS["hash"], memory_bytes=1 << 50)
-    monkeypatch.setitem(ENCODERS, "hash", huge)
+    huge = replace(ENCODER_BACKENDS["hash"], memory_bytes=1 << 50)
+    monkeypatch.setitem(ENCODER_BACKENDS, "hash", huge)
     bad(memory(configured()), "memory", "GiB of swap", "more memory")
 
 
 def test_enough_open_files(configured: Configured) -> None:
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 8192:
         pytest.skip("this machine has too few")
-    assert named(files(configured()), "open files").status == "ok"
+    assert named(open_files(configured()), "open files").status == "ok"
 
 
 # Folders.
@@ -458,9 +458,9 @@ def test_tables_that_another_user_keeps_to_himself_are_not_taken_for_damaged(tmp
     assert (found["store"].status, found["store"].hint) == ("warn", "run `sudo hippoctl doctor`")
     bad(iter(found.values()), "store directory", "owned by uid 65534", "chown")
     with StoreLock(shut / "store"):  # a hippod runs: it writes, so this user is only another one
-        held = inspected_by_another(tmp_path, store=config)["store directory"]
-        assert (held.status, held.hint) == ("warn", "run `sudo hippoctl doctor`")
-        assert f"process {os.getpid()} has it open" in held.detail
+        finding = inspected_by_another(tmp_path, store=config)["store directory"]
+        assert (finding.status, finding.hint) == ("warn", "run `sudo hippoctl doctor`")
+        assert f"process {os.getpid()} has it open" in finding.detail
 
 
 def test_a_model_that_another_user_keeps_to_himself(tmp_path: Path, shut: Path) -> None:

@@ -11,11 +11,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from daemon.config.sections import Api
-from daemon.runtime.socket_activation import taken_address
+from daemon.runtime.socket_activation import inherited_address
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Iterator[socket.socket]:
+def inherited(tmp_path: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as made:
         made.bind(str(tmp_path / "s"))
         (tmp_path / "s").chmod(0o660)
@@ -23,10 +23,10 @@ def given(tmp_path: Path) -> Iterator[socket.socket]:
         yield made
 
 
-def told(given: socket.socket, **api: Any) -> list[dict[str, Any]]:
-    settings = Api(socket=given.getsockname(), **api)
+def logged(inherited: socket.socket, **api: Any) -> list[dict[str, Any]]:
+    settings = Api(socket=inherited.getsockname(), **api)
     with capture_logs() as logged:
-        assert taken_address(given, settings) == given.getsockname()
+        assert inherited_address(inherited, settings) == inherited.getsockname()
     return [dict(event) for event in logged]
 
 
@@ -39,8 +39,8 @@ def own_group() -> str:
     return grp.getgrgid(os.getegid()).gr_name
 
 
-def test_a_mode_and_a_group_that_have_no_effect_are_told_with_what_decides(given: socket.socket) -> None:
-    [event] = told(given, mode="0600", group=other_group())
+def test_a_mode_and_a_group_that_have_no_effect_are_told_with_what_decides(inherited: socket.socket) -> None:
+    [event] = logged(inherited, mode="0600", group=other_group())
     assert (event["event"], event["log_level"]) == ("socket_access_differs", "warning")
     assert event["configured"] == f"mode 0600, group {other_group()}"
     assert event["listening"] == f"mode 0660, group {own_group()}"
@@ -48,17 +48,17 @@ def test_a_mode_and_a_group_that_have_no_effect_are_told_with_what_decides(given
         assert word in event["hint"]
 
 
-def test_only_what_differs_is_told(given: socket.socket) -> None:
-    [event] = told(given, mode="0660", group=other_group())
+def test_only_what_differs_is_told(inherited: socket.socket) -> None:
+    [event] = logged(inherited, mode="0660", group=other_group())
     assert event["configured"] == f"group {other_group()}"
-    [event] = told(given, mode="0666", group=own_group())
+    [event] = logged(inherited, mode="0666", group=own_group())
     assert event["configured"] == "mode 0666"
 
 
-def test_nothing_is_told_of_what_agrees_or_was_not_written(given: socket.socket) -> None:
-    assert told(given, mode="0660", group=own_group()) == []
-    Path(given.getsockname()).chmod(0o666)
-    assert told(given) == []
+def test_nothing_is_told_of_what_agrees_or_was_not_written(inherited: socket.socket) -> None:
+    assert logged(inherited, mode="0660", group=own_group()) == []
+    Path(inherited.getsockname()).chmod(0o666)
+    assert logged(inherited) == []
 
 
 def test_another_path_is_told_and_a_socket_without_a_file_has_no_mode(tmp_path: Path) -> None:
@@ -66,5 +66,5 @@ def test_another_path_is_told_and_a_socket_without_a_file_has_no_mode(tmp_path: 
         made.bind(str(tmp_path / "s"))
         (tmp_path / "s").unlink()
         with capture_logs() as logged:
-            assert taken_address(made, Api(socket=tmp_path / "t", mode="0600")) == str(tmp_path / "s")
+            assert inherited_address(made, Api(socket=tmp_path / "t", mode="0600")) == str(tmp_path / "s")
     assert [event["event"] for event in logged] == ["socket_differs"]

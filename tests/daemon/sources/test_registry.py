@@ -53,7 +53,7 @@ def test_doctor_reports_what_each_kind_finds_and_goes_on_where_one_fails(monkeyp
     first, *_ = SOURCE_KINDS
     one = SourceKind(first.table, first.section, first.status, first.make, first.conflicts, fails)
     other = SourceKind(first.table, first.section, first.status, first.make, first.conflicts, finds)
-    monkeypatch.setattr(doctor, "LOOKS", ())
+    monkeypatch.setattr(doctor, "CHECKS", ())
     monkeypatch.setattr(doctor, "SOURCE_KINDS", (one, other))
-    found = list(doctor.inspect(Config()))
+    found = list(doctor.inspect_config(Config()))
     assert [(each.name, each.status) for each in found] == [(first.table, "warn"), ("other", "ok")]

@@ -219,7 +219,7 @@ def test_an_empty_memory_has_nothing_around(tmp_path) -> None:
     "weights", [EdgeWeights(2.0, 2.0, 1.0), EdgeWeights(1.0, 1.0), EdgeWeights(2.0, 2.0, 0.0, 1.0)]
 )
 def test_the_weights_among_some_nodes_are_those_of_the_whole(store: Store, weights: EdgeWeights) -> None:
-    walk = store.snapshot().walk(weights)
+    walk = store.snapshot().adjacency(weights)
     whole = walk.merged().toarray()
     chance = np.random.default_rng(1)
     for count in (0, 1, 20, walk.nodes):

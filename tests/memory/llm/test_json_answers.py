@@ -8,7 +8,7 @@ from memory.llm.client import ModelClient, ModelSettings
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import parse, parse_partial
 from memory.openie.llm.extractor import parse_entities
-from memory.openie.llm.prompts import ENTITIES, entity_messages
+from memory.openie.llm.prompts import ENTITIES_SCHEMA, entity_messages
 from store.types import PassageText
 from tests.memory.llm.model_server import Text
 
@@ -81,7 +81,7 @@ def test_a_client_asks_again_where_a_model_only_thought(serve):
             ModelSettings(server.url, "m"), count_call=lambda _purpose, outcome: outcomes.append(outcome)
         )
         try:
-            return await client.ask("entities", entity_messages(PASSAGE), ENTITIES, parse_entities)
+            return await client.ask("entities", entity_messages(PASSAGE), ENTITIES_SCHEMA, parse_entities)
         finally:
             await client.close()
 

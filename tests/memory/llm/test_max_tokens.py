@@ -10,7 +10,7 @@ from memory.llm.errors import BadAnswer, ModelDown, ModelRefused
 from memory.llm.limiter import Limiter
 from memory.llm.max_tokens import REDUCED_MAX_TOKENS
 from memory.openie.llm.extractor import LLMExtractor, parse_entities
-from memory.openie.llm.prompts import ENTITIES, entity_messages
+from memory.openie.llm.prompts import ENTITIES_SCHEMA, entity_messages
 from store.types import PassageText
 from tests.memory.llm.model_server import Call, Status, Text, obedient
 
@@ -86,7 +86,7 @@ def test_a_prompt_that_leaves_no_room_is_refused_after_one_more_try(serve):
 
     async def ask(client):
         with pytest.raises(ModelRefused) as refused:
-            await client.ask("entities", messages, ENTITIES, parse_entities)
+            await client.ask("entities", messages, ENTITIES_SCHEMA, parse_entities)
         assert refused.value.too_long
 
     with_client(server, ask)
@@ -97,7 +97,7 @@ def test_an_answer_that_is_streamed_is_asked_for_within_the_context_too(serve):
     server = serve(narrow)
 
     async def ask(client):
-        return [reply.text async for reply in client.stream("answer", entity_messages(SHORT), ENTITIES)][-1]
+        return [reply.text async for reply in client.stream("answer", entity_messages(SHORT), ENTITIES_SCHEMA)][-1]
 
     assert json.loads(with_client(server, ask))["named_entities"]
     assert [call.body["max_tokens"] for call in server.calls] == [DEFAULT_MAX_TOKENS, REDUCED_MAX_TOKENS]
@@ -121,7 +121,7 @@ def test_an_error_tells_what_was_paid_before_it(serve, monkeypatch, answers, kin
 
     async def ask(client):
         with pytest.raises(kind) as failed:
-            await client.ask("entities", entity_messages(SHORT), ENTITIES, parse_entities)
+            await client.ask("entities", entity_messages(SHORT), ENTITIES_SCHEMA, parse_entities)
         return failed.value
 
     error = with_client(server, ask, max_retries=2)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.encoder.registry import BACKENDS as ENCODERS
-from memory.openie.registry import BACKENDS, WORKER_BACKENDS
+from memory.encoder.registry import ENCODER_BACKENDS
+from memory.openie.registry import OPENIE_BACKENDS, WORKER_BACKENDS
 from store.types import PassageText
 
 ROOT = Path(__file__).parents[3]
@@ -23,7 +23,7 @@ def test_a_registry_imports_nothing_heavy(module: str) -> None:
 
 
 def test_every_backend_has_an_extractor_name_that_no_other_way_of_reading_shares() -> None:
-    names = {name: backend.extractor_name("some-model") for name, backend in BACKENDS.items()}
+    names = {name: backend.extractor_name("some-model") for name, backend in OPENIE_BACKENDS.items()}
     assert names["rules"].startswith("rules/")
     assert names["llm"] == names["vllm"], "the same model reads the same, whichever way it runs: nothing is read anew"
     assert names["llm"] != names["rules"]
@@ -38,7 +38,9 @@ def test_a_worker_backend_extracts_under_its_name(backend) -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "backends"), [("OpenIE backends", BACKENDS), ("Encoder backends", ENCODERS)], ids=["openie", "encoder"]
+    ("heading", "backends"),
+    [("OpenIE backends", OPENIE_BACKENDS), ("Encoder backends", ENCODER_BACKENDS)],
+    ids=["openie", "encoder"],
 )
 def test_the_docs_list_every_backend_with_its_summary(heading: str, backends) -> None:
     text = (ROOT / "docs" / "models.md").read_text()
@@ -48,7 +50,7 @@ def test_the_docs_list_every_backend_with_its_summary(heading: str, backends) ->
 
 
 @pytest.mark.parametrize(
-    ("section", "backends"), [("openie", BACKENDS), ("encoder", ENCODERS)], ids=["openie", "encoder"]
+    ("section", "backends"), [("openie", OPENIE_BACKENDS), ("encoder", ENCODER_BACKENDS)], ids=["openie", "encoder"]
 )
 def test_the_commented_configuration_names_every_backend(section: str, backends) -> None:
     before, _, _ = (ROOT / "config.toml").read_text().partition(f"[{section}]\n")

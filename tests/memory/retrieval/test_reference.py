@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import store.store
+import store.maintenance.folding
 from memory.batch_encoding import with_vectors
 from memory.encoder import make_encoder
 from memory.openie.hipporag_file import read_hipporag_file
@@ -16,10 +16,9 @@ from memory.retrieval.modes import MODES
 from memory.retrieval.query_entities import query_entities
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
-from store.log.plan import SynonymRule
 from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, PassageRef, PassageText
+from store.types import Batch, Document, PassageRef, PassageText, SynonymRule
 from tests.memory.retrieval.reference import Reference, Settings
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "musique"
@@ -91,7 +90,7 @@ QUERIES = ["Where is Tollmin?", "ember", "Who made the Heron of Ines Quade near 
 def test_every_mode_after_adds_edits_removals_folds_and_a_restart(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store.store, "FOLD_LEAST", [10, 60, 50_000][seed])
+    monkeypatch.setattr(store.maintenance.folding, "FOLD_MIN_ENTRIES", [10, 60, 50_000][seed])
     chance = random.Random(seed)
     rule = SynonymRule(0.6, 3)
     documents = {}

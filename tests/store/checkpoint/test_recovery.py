@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from daemon.app.open_memory import leave_snapshot
-from store.checkpoint.checkpoint import SnapshotGivenUp, newest
+from store.checkpoint.files import CheckpointTimeout, newest
 from store.export.json_lines import export_lines
-from store.log.plan import SynonymRule
 from store.store import Store
-from store.types import EncoderIdentity
+from store.types import EncoderIdentity, SynonymRule
 from tests.store import oracle
 from tests.store.small_store import complete, extract, open_store
 
@@ -36,7 +35,7 @@ def saved(tmp_path):
     with open_store(tmp_path) as store:
         add(store, documents(0, 12))
         add(store, {}, ["d3"])
-        assert store.save()
+        assert store.write_checkpoint()
         add(store, documents(10, 20) | {"d1": [("U", "text 77", None)]}, ["d4", "d5"])
         add(store, {"d3": [("", "text 3", (("amx", "is", "bob"), ("bo", "is", "bob")))]})
         return tmp_path, lines(store), store.positions
@@ -45,7 +44,7 @@ def saved(tmp_path):
 def test_a_start_from_the_snapshot_equals_one_from_the_tables(saved):
     folder, expected, positions = saved
     with open_store(folder) as store:
-        assert store.started.startswith("snapshot of commit")
+        assert store.opened_from.startswith("snapshot of commit")
         assert lines(store) == expected
         assert store.positions == positions
         assert store.snapshot().bm25("text 77").tolist() == pytest.approx(bm25_of_rebuilt(folder), abs=1e-5)
@@ -55,7 +54,7 @@ def bm25_of_rebuilt(folder):
     other = folder.parent / "rebuilt"
     shutil.copytree(folder, other, ignore=shutil.ignore_patterns("snapshot-*", "lock"))
     with open_store(other) as store:
-        assert store.started.startswith("rebuilt")
+        assert store.opened_from.startswith("rebuilt")
         return store.snapshot().bm25("text 77").tolist()
 
 
@@ -82,8 +81,8 @@ def test_a_damaged_snapshot_is_not_used_and_the_log_says_so(saved, kind, how):
     else:
         file.write_bytes(content[:-1] if how == "cut" else content[:-1] + bytes([content[-1] ^ 1]))
     with open_store(folder) as store:
-        assert store.started.startswith("rebuilt from the tables")
-        assert snapshot.name in store.started
+        assert store.opened_from.startswith("rebuilt from the tables")
+        assert snapshot.name in store.opened_from
         assert lines(store) == expected
 
 
@@ -93,16 +92,16 @@ def test_a_snapshot_that_one_start_refused_is_used_by_no_other(tmp_path):
     with open_store(tmp_path) as store:
         add(store, held | {"b": [("T", "text 4", None)]})
         add(store, {}, ["b"])
-        assert store.save()
+        assert store.write_checkpoint()
         assert store.purge(timedelta(0)) > 0
     with Store(tmp_path, EncoderIdentity("oracle", oracle.DIM), SynonymRule(0.9, oracle.CAP)) as store:
-        assert "other settings" in store.started
+        assert "other settings" in store.opened_from
         held["c"] = [("T", "text 3", None)]
         add(store, {"c": held["c"]})
     with open_store(tmp_path) as store:
         again = {passage.full: vector for passage, vector in vectors(store)}
         assert again["T\ntext 3"].tolist() == oracle.vector("T\ntext 3").tolist()
-        assert store.started.startswith("rebuilt")
+        assert store.opened_from.startswith("rebuilt")
 
 
 def vectors(store):
@@ -116,11 +115,11 @@ def test_half_a_snapshot_is_none(saved):
     folder, expected, _ = saved
     newest(folder).rename(folder / "snapshot.new")
     with open_store(folder) as store:
-        assert store.started.startswith("rebuilt")
+        assert store.opened_from.startswith("rebuilt")
         assert lines(store) == expected
-        assert store.save()
+        assert store.write_checkpoint()
     with open_store(folder) as store:
-        assert store.started.startswith("snapshot")
+        assert store.opened_from.startswith("snapshot")
         assert lines(store) == expected
 
 
@@ -130,15 +129,15 @@ def test_a_snapshot_of_another_history_is_not_used(saved):
     content = json.loads(manifest.read_text())
     manifest.write_text(json.dumps(content | {"time": content["time"] - 1}))
     with open_store(folder) as store:
-        assert "no commit that this store keeps" in store.started
+        assert "no commit that this store keeps" in store.opened_from
         assert lines(store) == expected
 
 
 def test_one_snapshot_is_kept_and_only_what_changed_is_written_again(saved):
     folder, _, _ = saved
     with open_store(folder) as store:
-        assert store.save()
-        assert not store.save()
+        assert store.write_checkpoint()
+        assert not store.write_checkpoint()
         assert list(folder.glob("snapshot*")) == [newest(folder)]
 
 
@@ -146,7 +145,7 @@ def test_a_purge_leaves_a_snapshot_that_can_be_used(saved):
     folder, expected, _ = saved
     with open_store(folder) as store:
         assert store.purge(timedelta(0)) > 0
-        store.save()
+        store.write_checkpoint()
         assert lines(store) == expected
     with open_store(folder) as store:
         assert lines(store) == expected
@@ -157,20 +156,20 @@ def test_a_purge_leaves_a_snapshot_that_can_be_used(saved):
 
 
 def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypatch):
-    for module in ("store.index.arrays", "store.checkpoint.checkpoint"):
-        monkeypatch.setattr(f"{module}.BLOCK", 8)
+    for module in ("store.index.arrays", "store.checkpoint.reader", "store.checkpoint.writer"):
+        monkeypatch.setattr(f"{module}.BLOCK_VECTORS", 8)
     with open_store(tmp_path) as store:
         add(store, documents(0, 30))
-        store.save()
+        store.write_checkpoint()
         first = {path.name: path.stat().st_ino for path in newest(tmp_path).glob("phrases-vectors-*")}
         add(store, {"more": [("T", "text 1", tuple((f"am{i}", "is", f"bo{i}") for i in range(20)))]})
-        store.save()
+        store.write_checkpoint()
         second = {path.name: path.stat().st_ino for path in newest(tmp_path).glob("phrases-vectors-*")}
         assert any(second[name] == node for name, node in first.items())
         vectors = store.snapshot().phrase_vectors.rows(np.arange(store.snapshot().n_phrases))
     with open_store(tmp_path) as store:
         snapshot = store.snapshot()
-        assert store.started.startswith("snapshot")
+        assert store.opened_from.startswith("snapshot")
         assert np.array_equal(snapshot.phrase_vectors.rows(np.arange(snapshot.n_phrases)), vectors)
         add(store, {"yet more": [("T", "text 2", tuple((f"cy{i}", "is", f"bo{i}") for i in range(20)))]})
         assert np.array_equal(store.snapshot().phrase_vectors.rows(np.arange(len(vectors))), vectors)
@@ -182,11 +181,11 @@ def test_a_snapshot_for_which_there_is_no_time_leaves_the_one_before_and_nothing
         before = newest(folder)
         for looks in (0, 3, 12):
             left = iter(range(looks))
-            with pytest.raises(SnapshotGivenUp):
-                store.save(lambda left=left: next(left, None) is None)
+            with pytest.raises(CheckpointTimeout):
+                store.write_checkpoint(lambda left=left: next(left, None) is None)
             assert [path.name for path in folder.glob("snapshot*")] == [before.name]
         assert lines(store) == expected
-        assert store.save(lambda: False)
+        assert store.write_checkpoint(lambda: False)
         assert newest(folder) != before
     with open_store(folder) as store:
         assert lines(store) == expected
@@ -195,8 +194,8 @@ def test_a_snapshot_for_which_there_is_no_time_leaves_the_one_before_and_nothing
 def test_who_waits_to_write_a_snapshot_gives_up_in_time(saved):
     """A renewal or another snapshot under way holds it up."""
     folder, _, _ = saved
-    with open_store(folder) as store, store.undisturbed(), pytest.raises(SnapshotGivenUp):
-        store.save(lambda: True)
+    with open_store(folder) as store, store.maintenance_paused(), pytest.raises(CheckpointTimeout):
+        store.write_checkpoint(lambda: True)
 
 
 def test_a_stop_whose_time_is_over_leaves_no_snapshot_and_is_none_the_worse(saved):

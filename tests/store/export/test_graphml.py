@@ -7,7 +7,7 @@ import igraph
 import networkx
 import pytest
 
-from store.export.graphml import graphml_lines, packed, to_igraph
+from store.export.graphml import graphml_lines, gzipped, to_igraph
 from store.export.json_lines import export_lines
 from store.passage_id import passage_id
 from tests.store.small_store import complete, open_store
@@ -74,7 +74,7 @@ def test_networkx_reads_the_same(snapshot):
 
 
 def test_the_packed_file_is_igraphs_and_always_the_same(snapshot, tmp_path):
-    first, second = (b"".join(packed(iter([written(snapshot)]))) for _ in range(2))
+    first, second = (b"".join(gzipped(iter([written(snapshot)]))) for _ in range(2))
     assert first == second
     (tmp_path / "memory.graphmlz").write_bytes(first)
     assert of_igraph(igraph.Graph.Read_GraphMLz(str(tmp_path / "memory.graphmlz"))) == told(snapshot, shown)

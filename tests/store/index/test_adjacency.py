@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import store.store
+import store.maintenance.folding
 from store.index.adjacency import EdgeWeights
 from store.snapshot import Snapshot
 from store.store import Store
@@ -40,7 +40,7 @@ def expected(snapshot: Snapshot, weights: EdgeWeights) -> np.ndarray:
 def test_every_edge_has_its_weight_after_any_changes(
     tmp_path: Path, fold_least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store.store, "FOLD_LEAST", fold_least)
+    monkeypatch.setattr(store.maintenance.folding, "FOLD_MIN_ENTRIES", fold_least)
     chance = random.Random(fold_least)
     with Store(tmp_path / "store", EncoderIdentity("oracle", oracle.DIM)) as memory:
         for step in range(15):
@@ -50,7 +50,7 @@ def test_every_edge_has_its_weight_after_any_changes(
             memory.commit(complete(memory, changes, [uri for uri in gone if uri not in changes]))
             snapshot = memory.snapshot()
             for weights in WEIGHTS:
-                walk, whole = snapshot.walk(weights), expected(snapshot, weights)
+                walk, whole = snapshot.adjacency(weights), expected(snapshot, weights)
                 assert walk.merged().toarray() == pytest.approx(whole, abs=1e-9)
                 x = np.random.default_rng(step).random(len(whole))
                 assert walk.matvec(x) == pytest.approx(whole @ x, abs=1e-9)
@@ -63,17 +63,17 @@ def test_a_snapshot_and_its_walk_stay_what_they_were(tmp_path: Path) -> None:
     with Store(tmp_path / "store", EncoderIdentity("oracle", oracle.DIM)) as memory:
         memory.commit(complete(memory, {"file:///a": [("T", "text 1", (("am", "is", "bo"),))]}, []))
         before = memory.snapshot()
-        walk = before.walk(WEIGHTS[0])
+        walk = before.adjacency(WEIGHTS[0])
         whole = expected(before, WEIGHTS[0])
         memory.commit(complete(memory, {"file:///b": [("T", "text 2", (("am", "is", "cy"),))]}, ["file:///a"]))
         memory.fold()
         assert walk.merged().toarray() == pytest.approx(whole)
-        assert before.walk(WEIGHTS[0]) is walk
-        assert memory.snapshot().walk(WEIGHTS[0]) is not walk
+        assert before.adjacency(WEIGHTS[0]) is walk
+        assert memory.snapshot().adjacency(WEIGHTS[0]) is not walk
 
 
 def test_an_empty_memory_can_be_walked(tmp_path: Path) -> None:
     with Store(tmp_path / "store", EncoderIdentity("oracle", oracle.DIM)) as memory:
-        walk = memory.snapshot().walk(WEIGHTS[0])
+        walk = memory.snapshot().adjacency(WEIGHTS[0])
         assert len(walk.matvec(np.zeros(0))) == 0
         assert walk.merged().shape == (0, 0)

@@ -5,18 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import store.index.live_index as live_index
 import store.index.lsh
-import store.index.state as store_image
 from bench.support.hostile_vectors import in_letters
 from store.export.json_lines import export_lines
 from store.index.arrays import Vectors
 from store.index.lsh import SketchIndex, sketch, sort
-from store.index.synonym_recall import synonym_recall
 from store.index.synonyms import similar
-from store.log.plan import SynonymRule
+from store.maintenance.synonym_recall import measure_recall
 from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText
+from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
 from tests.store.small_store import complete, open_store
 
 
@@ -132,15 +131,15 @@ def test_recall_is_measured_on_the_graph_itself(tmp_path, monkeypatch):
     documents = {f"d{i}": [("T", f"text {i}", None)] for i in range(9)}
     with open_store(tmp_path) as memory:
         memory.commit(complete(memory, documents, []))
-        recall = synonym_recall(memory.snapshot(), memory.rule, 100)
+        recall = measure_recall(memory.snapshot(), memory.rule, 100)
         assert recall.pairs == recall.found > 0
         assert recall.share == 1.0
         # Were a phrase's synonyms not found, the measure would say so.
-        monkeypatch.setattr(store_image, "EXACT_BELOW", 0)
+        monkeypatch.setattr(live_index, "EXACT_BELOW", 0)
         monkeypatch.setattr(SketchIndex, "candidates", lambda *_: iter(()))
         words = tuple((f"am{i}{i}", "is", f"bo{i}{i}") for i in range(30))
         memory.commit(complete(memory, {"more": [("T", "text 1", words)]}, []))
-        missed = synonym_recall(memory.snapshot(), memory.rule, 100)
+        missed = measure_recall(memory.snapshot(), memory.rule, 100)
         assert 0 < missed.found < missed.pairs
 
 
@@ -177,7 +176,7 @@ def filled(folder, vectors, order, size):
 @pytest.mark.usefixtures("forgetful")
 def test_order_does_not_matter_where_the_way_of_looking_changes(tmp_path, monkeypatch):
     """The first phrases are compared with all, later ones by sketches: the edges are the same whichever came first."""
-    monkeypatch.setattr(store_image, "EXACT_BELOW", 500)
+    monkeypatch.setattr(live_index, "EXACT_BELOW", 500)
     vectors = phrases_of(clustered(3_000, 48, 0.46, seed=5))
     order = np.arange(1_500)
     forward = filled(tmp_path / "a", vectors, order, 100)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import store.index.state
+import store.change.synonym_change
+import store.index.live_index
 import store.index.synonyms
-import store.log.plan
 from store.export.json_lines import export_lines
 from store.index.numbers import is_number, without_numbers
-from store.index.synonym_recall import synonym_recall
-from store.maintenance.verify import verify
+from store.maintenance.synonym_recall import measure_recall
+from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import NUMBERED, complete, open_store
 
@@ -85,7 +85,7 @@ def documents():
 def test_a_store_of_an_earlier_release_loses_such_edges_as_it_is_opened(tmp_path, monkeypatch):
     long_enough = lambda phrase: sum(map(str.isalnum, phrase)) > 2  # noqa: E731
     with monkeypatch.context() as earlier:
-        for module in (store.index.state, store.log.plan):
+        for module in (store.index.live_index, store.change.synonym_change):
             earlier.setattr(module, "linkable", long_enough)
             earlier.setattr(
                 module, "wordings", lambda phrases: np.array([hash(phrase) for phrase in phrases], np.int64)
@@ -101,9 +101,16 @@ def test_a_store_of_an_earlier_release_loses_such_edges_as_it_is_opened(tmp_path
     with open_store(tmp_path) as memory:
         assert oracle.same(export_lines(memory.snapshot()), expected) is None
         assert verify(memory).problems == []
-        found = synonym_recall(memory.snapshot(), memory.rule, 1_000)
+        found = measure_recall(memory.snapshot(), memory.rule, 1_000)
         assert found.share == 1.0
         assert found.missing == 0
         commit = memory.snapshot().commit
     with open_store(tmp_path) as memory:
         assert memory.snapshot().commit == commit
+
+
+@pytest.mark.parametrize(
+    ("phrase", "linkable"), [("", False), ("us", False), ("a b", False), ("usa", True), ("1 2 3", False)]
+)
+def test_only_phrases_of_more_than_two_letters_or_digits_may_have_synonyms(phrase: str, linkable: bool) -> None:
+    assert store.index.synonyms.linkable(phrase) is linkable

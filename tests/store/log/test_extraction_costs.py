@@ -26,30 +26,30 @@ def purge(store):
 
 def test_what_was_spent_on_purged_readings_stays_spent(tmp_path, monkeypatch):
     monkeypatch.setattr(retention, "PURGE_SLICE_ROWS", 3)
-    monkeypatch.setattr(store_store, "TRIM_LEAST", 1)
+    monkeypatch.setattr(store_store, "TRIM_MIN_ROWS", 1)
     with open_store(tmp_path) as store:
         documents = {f"d{i}": [("T", f"text {i}", None)] for i in range(8)}
         read(store, documents)
-        assert store.spent() == {"model": (8, 80, 8)}
+        assert store.extraction_costs() == {"model": (8, 80, 8)}
         read(store, {}, [f"d{i}" for i in range(5)])  # deleted
         read(store, {}, again=[("T", "text 6")], name="better", tokens=7)  # read again
         expected = {"better": (1, 7, 1), "model": (8, 80, 8)}
-        assert store.spent() == expected
+        assert store.extraction_costs() == expected
         purge(store)
         assert store._tables.rows("extractions") == 3
-        assert store.spent() == expected
+        assert store.extraction_costs() == expected
         read(store, {"d0": documents["d0"]})  # it comes back, and is read once more
         expected["model"] = (9, 90, 9)
-        assert store.spent() == expected
+        assert store.extraction_costs() == expected
         read(store, {}, ["d7"])
         purge(store)
         time.sleep(0.01)
         store.purge(timedelta(0))  # which trims what the log said of the first purge
-        assert store.spent() == expected
+        assert store.extraction_costs() == expected
     with open_store(tmp_path) as store:
-        assert store.spent() == expected
+        assert store.extraction_costs() == expected
         store.compact()
-        assert store.spent() == expected
+        assert store.extraction_costs() == expected
 
 
 def test_a_purge_that_ended_in_the_middle_counts_nothing_twice(tmp_path, monkeypatch):
@@ -67,13 +67,13 @@ def test_a_purge_that_ended_in_the_middle_counts_nothing_twice(tmp_path, monkeyp
         with pytest.raises(KeyboardInterrupt):
             store.purge(timedelta(0))
     with open_store(tmp_path) as store:
-        assert store.spent() == {"model": (4, 40, 4)}
+        assert store.extraction_costs() == {"model": (4, 40, 4)}
         purge(store)
-        assert store.spent() == {"model": (4, 40, 4)}
+        assert store.extraction_costs() == {"model": (4, 40, 4)}
         assert store._tables.rows("extractions") == 2
 
 
 def test_the_extractor_of_the_tests_costs_nothing(tmp_path):
     with open_store(tmp_path) as store:
         store.commit(complete(store, {"a": [("T", "text 1", None)]}, [], extract))
-        assert store.spent() == {"oracle": (1, 0, 0)}
+        assert store.extraction_costs() == {"oracle": (1, 0, 0)}

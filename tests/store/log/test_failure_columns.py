@@ -11,7 +11,7 @@ import pytest
 
 from store.export.json_lines import export_lines
 from store.lance.import_shim import lancedb
-from store.log.encoder_identity import made_with
+from store.log.log_summary import encoder_of_store
 from store.store import Store
 from store.types import ExtractionState, ExtractionStatus, State
 
@@ -22,8 +22,8 @@ WHY = "the model refuses it: 413: too long"
 @pytest.fixture
 def old_store(tmp_path: Path) -> Path:
     """A store of format 1 with a passage on which a model failed, one that a stand-in read, and one read."""
-    with tarfile.open(FORMAT_1) as packed:
-        packed.extractall(tmp_path, filter="data")
+    with tarfile.open(FORMAT_1) as gzipped:
+        gzipped.extractall(tmp_path, filter="data")
     folder = tmp_path / "store"
     database = lancedb.connect(str(folder))
     extractions, log = database.open_table("extractions"), database.open_table("commits")
@@ -41,7 +41,7 @@ def old_store(tmp_path: Path) -> Path:
 
 
 def opened(folder: Path) -> Store:
-    identity = made_with(folder)
+    identity = encoder_of_store(folder)
     assert identity is not None
     return Store(folder, identity)
 
@@ -58,10 +58,10 @@ def check_migrated(folder: Path) -> None:
         failed = [document for document in store.documents() if document.state is State.FAILED]
         assert [document.code for document in failed] == ["other"]
         assert all(document.code is None for document in store.documents() if document.state is State.INDEXED)
-        assert not any(name.startswith("failed") for name in store.spent())
+        assert not any(name.startswith("failed") for name in store.extraction_costs())
         assert list(export_lines(store.snapshot())) == expected["export"]
-        assert store.recovered == [] or set(store.recovered) <= {"extractions", "documents"}
-        store.save()
+        assert store.repaired_tables == [] or set(store.repaired_tables) <= {"extractions", "documents"}
+        store.write_checkpoint()
         store.compact()
         before = store.extraction_states()
     with opened(folder) as store:  # from the checkpoint
@@ -78,7 +78,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from store.log import commits, migrations
-from store.log.encoder_identity import made_with
+from store.log.log_summary import encoder_of_store
 from store.store import Store
 
 def die(*_args, **_more):
@@ -86,7 +86,7 @@ def die(*_args, **_more):
 
 {where} = die
 folder = Path(sys.argv[1])
-Store(folder, made_with(folder))
+Store(folder, encoder_of_store(folder))
 """
 
 

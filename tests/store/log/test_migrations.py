@@ -25,8 +25,8 @@ def test_there_is_a_store_of_every_format() -> None:
 
 @pytest.mark.parametrize("archive", RELEASED, ids=lambda path: path.name.partition(".")[0])
 def test_a_released_store_opens_and_is_what_it_was(archive: Path, tmp_path: Path) -> None:
-    with tarfile.open(archive) as packed:
-        packed.extractall(tmp_path, filter="data")
+    with tarfile.open(archive) as gzipped:
+        gzipped.extractall(tmp_path, filter="data")
     expected = json.loads((tmp_path / "expected.json").read_text())
     with Daemon(tmp_path, folders=()) as daemon:
         assert daemon.export() == expected["export"]
@@ -57,7 +57,7 @@ def a_store(folder: Path) -> list[str]:
     """A store of this version with two documents; returns its export."""
     with open_store(folder) as store:
         store.commit(complete(store, {"u:1": [("T", "text 1", None)], "u:2": [("T", "text 2", None)]}, []))
-        store.save()
+        store.write_checkpoint()
         return list(export_lines(store.snapshot()))
 
 
@@ -76,7 +76,7 @@ def test_a_step_is_a_commit_and_is_made_once(tmp_path: Path, later: Any) -> None
         assert "language" in store._tables.read("documents").column_names
         # What lies before cannot be looked back at: it is in the old format.
         assert store.horizon == store.snapshot().commit
-        assert store.started.startswith("rebuilt")
+        assert store.opened_from.startswith("rebuilt")
     with open_store(tmp_path) as store:
         assert store.found_format == FORMAT + 1
         assert list(export_lines(store.snapshot())) == before
@@ -95,7 +95,7 @@ def test_a_step_that_is_cut_short_leaves_the_store_as_it_was(tmp_path: Path, lat
         open_store(tmp_path)
     later(add_a_column)
     with open_store(tmp_path) as store:
-        assert "documents" in store.recovered
+        assert "documents" in store.repaired_tables
         assert list(export_lines(store.snapshot())) == before
         assert store._tables.read("documents").column_names.count("language") == 1
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from store.backup import backup, restore
 from store.errors import StoreDamaged, StoreError, StoreLocked
 from store.export.json_lines import export_lines
 from store.lance.schema import TABLES
-from store.maintenance.backup import backup, restore
-from store.maintenance.verify import verify
 from store.snapshot import Snapshot
+from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete, extract, open_store
 
@@ -42,7 +42,7 @@ def test_a_sound_store_verifies(store):
 
 
 def test_verify_tells_of_an_edge_that_the_tables_do_not_have(store):
-    store._image.relation.add([0, 1], [1, 0], [1.0, 1.0])
+    store._index.relation.add([0, 1], [1, 0], [1.0, 1.0])
     store.commit(complete(store, documents(20, 21), []))
     assert any('"relation"' in problem for problem in verify(store).problems)
 
@@ -51,33 +51,33 @@ def blank(vectors):
     vectors._blocks[0] = np.zeros_like(vectors._blocks[0])
 
 
-def a_passage(image):
+def a_passage(index):
     """The row of a living passage that states something."""
-    return next(row for row, users in enumerate(image.users) if users and len(image.effective[row]))
+    return next(row for row, users in enumerate(index.holders) if users and len(index.effective[row]))
 
 
 SPOILS = {
-    "vector of the passage": lambda image: blank(image.passage_vectors),
-    "vector of the phrase": lambda image: blank(image.phrase_vectors),
-    "vector of the triple": lambda image: blank(image.triple_vectors),
-    "words of the passage": lambda image: image.postings.extend(a_passage(image), "zanzibar"),
-    "states other triples": lambda image: image.incidence.add(
-        [a_passage(image)], [int(image.effective[a_passage(image)][0])], [-1.0]
+    "vector of the passage": lambda index: blank(index.passage_vectors),
+    "vector of the phrase": lambda index: blank(index.phrase_vectors),
+    "vector of the triple": lambda index: blank(index.triple_vectors),
+    "words of the passage": lambda index: index.postings.extend(a_passage(index), "zanzibar"),
+    "states other triples": lambda index: index.incidence.add(
+        [a_passage(index)], [int(index.effective[a_passage(index)][0])], [-1.0]
     ),
-    "the document d9 is in the tables alone": lambda image: image.documents.pop("d9"),
-    "the document d9 is not what the tables say": lambda image: image.documents.update(
-        d9=replace(image.documents["d9"], title="Another")
+    "the document d9 is in the tables alone": lambda index: index.documents.pop("d9"),
+    "the document d9 is not what the tables say": lambda index: index.documents.update(
+        d9=replace(index.documents["d9"], title="Another")
     ),
-    "is held by": lambda image: image.users[a_passage(image)].update(d9=None, other=None),
-    "was read by": lambda image: image.extraction_states.clear(),
+    "is held by": lambda index: index.holders[a_passage(index)].update(d9=None, other=None),
+    "was read by": lambda index: index.extraction_states.clear(),
 }
 
 
 @pytest.mark.parametrize("told", SPOILS)
 def test_verify_tells_of_what_an_export_does_not_show(store, told):
     expected = lines(store)
-    SPOILS[told](store._image)
-    store._snapshot = Snapshot(store._image, store.snapshot().commit, store.snapshot().time)
+    SPOILS[told](store._index)
+    store._snapshot = Snapshot(store._index, store.snapshot().commit, store.snapshot().time)
     assert lines(store) == expected
     problems = verify(store).problems
     assert problems
@@ -98,7 +98,7 @@ def test_a_backup_is_the_memory_of_its_commit_whatever_comes_after(store, tmp_pa
 def test_a_restore_takes_the_store_back_and_keeps_what_was_there(store, tmp_path):
     expected = lines(store)
     made = backup(store, tmp_path / "backup")
-    store.save()
+    store.write_checkpoint()
     store.commit(complete(store, documents(30, 40), []))
     with pytest.raises(StoreLocked):
         restore(tmp_path / "backup", store.folder)

@@ -15,7 +15,7 @@ NEW = {f"file:///{i}": [("", f"text {100 + i}", None)] for i in range(3)}
 
 
 def held(memory: "store.store.Store") -> int:
-    return sum(memory._image.stored().values())
+    return sum(memory._index.stored().values())
 
 
 def check(memory: "store.store.Store", documents: dict) -> None:
@@ -35,28 +35,28 @@ def worn(tmp_path: Path):
 
 def test_purged_rows_leave_the_memory(worn) -> None:
     before = held(worn)
-    assert worn.renew(least=False)
+    assert worn.rebuild_index(force=True)
     assert held(worn) < before / 4
-    assert worn._image.forgotten == 0
+    assert worn._index.purged_rows == 0
     check(worn, {"file:///0": OLD["file:///0"]})
 
 
 def test_nothing_is_loaded_anew_for_a_few_rows(worn) -> None:
-    assert not worn.renew()
+    assert not worn.rebuild_index()
 
 
 def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path: Path) -> None:
-    load = store.store.fresh
+    load = store.store.load_fresh
     earlier = worn.snapshot()
 
     def busy(*arguments):
-        image = load(*arguments)
+        index = load(*arguments)
         worn.commit(complete(worn, NEW, ["file:///0"]))
         worn.commit(complete(worn, {"file:///1": OLD["file:///1"]}, ["file:///2"]))
-        return image
+        return index
 
-    monkeypatch.setattr(store.store, "fresh", busy)
-    assert worn.renew(least=False)
+    monkeypatch.setattr(store.store, "load_fresh", busy)
+    assert worn.rebuild_index(force=True)
     documents = {"file:///0": NEW["file:///0"], "file:///1": OLD["file:///1"]}
     check(worn, documents)
     assert worn.snapshot().commit > earlier.commit
@@ -65,7 +65,7 @@ def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path
     worn.commit(complete(worn, {"file:///9": OLD["file:///9"]}, []))
     documents["file:///9"] = OLD["file:///9"]
     check(worn, documents)
-    assert worn.save()
+    assert worn.write_checkpoint()
     for _ in range(2):
         worn.close()
         again = open_store(tmp_path)
@@ -80,6 +80,6 @@ def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path
 
 def test_a_snapshot_is_written_again(worn) -> None:
     """One of rows that are mostly gone is not worth its places; before, only a restart could write the next."""
-    assert not worn.save()
-    assert worn.renew(least=False)
-    assert worn.save()
+    assert not worn.write_checkpoint()
+    assert worn.rebuild_index(force=True)
+    assert worn.write_checkpoint()

@@ -6,13 +6,13 @@ from datetime import timedelta
 import pytest
 
 import store.maintenance.retention as retention
-import store.store as store_store
+import store.past_commits as past_commits
 from store.errors import StoreError
 from store.export.json_lines import export_lines
-from store.index.state import Image
-from store.maintenance.verify import verify
+from store.index.live_index import LiveIndex
 from store.passage_id import passage_id
 from store.store import Store
+from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete, extract, open_store, reading
 
@@ -95,11 +95,11 @@ def test_a_passage_that_comes_back_after_a_purge_is_read_again_at_a_start_from_a
     with open_store(tmp_path) as store:
         add(store, {"b": [("", "text 5", None)], "c": OLD["d1"]})
         add(store, {}, ["b"])
-        assert store.save()
+        assert store.write_checkpoint()
         store.purge(timedelta(0))
         add(store, {"e": [("", "text 5", (("cydd d", "has", "ambb"),))]})
     with open_store(tmp_path) as store:
-        assert store.started.startswith("snapshot")
+        assert store.opened_from.startswith("snapshot")
         assert verify(store).problems == []
 
 
@@ -178,7 +178,7 @@ def test_the_power_goes_in_a_slice(folder, monkeypatch, number):
         store.purge(timedelta(0))
     store.close()
     with open_store(without_snapshots(folder)) as store:
-        assert store.recovered
+        assert store.repaired_tables
         check(store, LEFT)
         store.purge(timedelta(0))
         check(store, LEFT)
@@ -211,7 +211,7 @@ def test_a_purge_gives_way_to_a_memory_loaded_anew(folder, monkeypatch, number):
 
     def spoils(store):
         with monkeypatch.context() as broken:
-            broken.setattr(Image, "apply", half)
+            broken.setattr(LiveIndex, "apply", half)
             add(store, {"d1": OLD["d1"]}, ["d0"])
 
     with open_store(folder) as store:
@@ -241,35 +241,35 @@ def test_numbers_of_purged_rows_are_not_given_again_while_a_snapshot_knows_them(
     with open_store(tmp_path) as store:
         add(store, {uri: OLD[uri] for uri in ("d1", "d4")})
         add(store, {}, ["d4"])
-        assert store.save()
+        assert store.write_checkpoint()
         store.purge(timedelta(0))
         with monkeypatch.context() as broken:
-            broken.setattr(Image, "apply", half)
+            broken.setattr(LiveIndex, "apply", half)
             add(store, {"d1": OLD["d1"]})
         add(store, {"d3": OLD["d3"]})
         assert verify(store).problems == []
     with open_store(tmp_path) as store:
-        assert store.started.startswith("snapshot")
+        assert store.opened_from.startswith("snapshot")
         check(store, {"d1": OLD["d1"], "d3": OLD["d3"]})
 
 
-def half(image, delta):
-    image.add_passages(delta.passages)
+def half(index, delta):
+    index.add_passages(delta.passages)
     raise BufferError("a fault of ours")
 
 
 def test_who_looks_back_while_a_purge_takes_that_commit_away_is_told(folder, monkeypatch):
     """What is put together of rows that have gone meanwhile would be another memory."""
     with open_store(folder) as store:
-        past = store_store.past_image
+        past = past_commits.load_past_index
 
         def meanwhile(*given):
             store.purge(timedelta(0))
             return past(*given)
 
-        monkeypatch.setattr(store_store, "past_image", meanwhile)
+        monkeypatch.setattr(past_commits, "load_past_index", meanwhile)
         with pytest.raises(StoreError, match="kept from commit"):
-            store.at(store.snapshot().commit - 1)
+            store.snapshot_at(store.snapshot().commit - 1)
 
 
 def test_what_a_purge_deleted_that_ended_early_leaves_the_disk_at_the_next(tmp_path, monkeypatch):
@@ -278,7 +278,7 @@ def test_what_a_purge_deleted_that_ended_early_leaves_the_disk_at_the_next(tmp_p
         add(store, OLD | {"a": [("T", secret, None)]})
         add(store, {}, ["a"])
         with monkeypatch.context() as broken:
-            broken.setattr(store._upkeep, "reclaim", lambda deleted: ends())
+            broken.setattr(store._compactor, "reclaim", lambda deleted: ends())
             with pytest.raises(KeyboardInterrupt):
                 store.purge(timedelta(0))
         assert verify(store).problems == []

@@ -51,11 +51,6 @@ def memory_from_json(value: Any) -> WorkingMemory:
         raise BadTrace(_said("working memory", error)) from None
 
 
-def points_to_json(points: tuple[MemoryPoint, ...]) -> list[dict[str, Any]]:
-    value: list[dict[str, Any]] = _POINTS.dump_python(points, mode="json")
-    return value
-
-
 def event_to_json(event: DeepEvent) -> dict[str, Any]:
     """One event as a JSON object; its `kind` says which."""
     value: dict[str, Any] = _EVENT.dump_python(event, mode="json")

@@ -15,7 +15,7 @@ from daemon.pipeline.commit.trouble import MAX_SAME_ERRORS
 from daemon.pipeline.work import AddedDocument, DocumentChange, ExtractionsFound, Work
 from memory.encoder import make_encoder
 from memory.encoder.errors import EncoderRefused, EncoderServerDown
-from store.errors import Incomplete
+from store.errors import IncompleteBatch
 from store.passage_id import passage_id
 from store.store import Store
 from store.types import Document, Extraction, ExtractionState, ExtractionStatus, PassageRef, PassageText, State
@@ -186,7 +186,7 @@ def test_a_disk_that_refuses_first_does_not_hide_a_document_that_never_completes
                 if refusals:
                     raise refusals.pop()
                 if batch.passages:
-                    raise Incomplete("it came without its vector")
+                    raise IncompleteBatch("it came without its vector")
                 return real(batch)
 
             monkeypatch.setattr(store, "commit", commit)

@@ -63,8 +63,8 @@ def test_a_commit_costs_the_line_what_it_made_known_and_not_what_was_announced_b
     store: Store, commit: Commit, extraction_queue: ExtractionQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    users = store.users
-    monkeypatch.setattr(store, "users", lambda id: looked.append(id) or users(id))
+    documents_with_passage = store.documents_with_passage
+    monkeypatch.setattr(store, "documents_with_passage", lambda id: looked.append(id) or documents_with_passage(id))
     extraction_queue.announce(passage_id("", f"never committed {n}") for n in range(1000))
     extraction_queue.committed([])
     looked.clear()

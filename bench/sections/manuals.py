@@ -1,0 +1,185 @@
+"""Real manuals in languages that the packaged encoder knows and does not know: memory, starts, answers, and what a load costs.
+
+The drive is Debian's reference and handbook in English, German, French and Chinese, with Python's documentation and man pages
+in English: one folder for each language below `HIPPOD_BENCH_MANUALS` (by default ../shared/data/manuals/drive). The real daemon
+indexes each language alone, then all together, in the order of `HIPPOD_BENCH_DRIVES` (zh,de,fr,en,all). It is stopped after
+each and started again, with its snapshot and from its tables alone. Questions are asked of the English part alone and of all
+together.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench.support.process_memory import MemoryOverTime, peak_mib
+from tests.e2e.real_hippod import ROOT, Daemon
+
+DATA = ROOT.parent / "shared" / "data" / "manuals"
+TOGETHER = "all"
+DRIVES = ("zh", "de", "fr", "en", TOGETHER)
+PATIENCE_S = 3 * 3600.0
+MOST_MIB = 2048
+"""The daemon may take so much for each of these drives, while it indexes and when it starts again."""
+
+ASKED, COMPARED = 20, 5
+"""Passages asked for, and English ones among them that are compared."""
+
+
+def run(results: dict[str, Any]) -> str:
+    folder = Path(os.environ.get("HIPPOD_BENCH_MANUALS", DATA / "drive"))
+    if not folder.is_dir():
+        return f"Skipped: the manuals are read from {folder}, which is not there (HIPPOD_BENCH_MANUALS names another place)."
+    drives = os.environ.get("HIPPOD_BENCH_DRIVES", ",".join(DRIVES)).split(",")
+    listed = json.loads((DATA / "questions.json").read_text("utf-8")) if (DATA / "questions.json").exists() else []
+    questions = [entry["question"] for entry in listed if entry["language"] == "en"]
+    results["drives"], results["violations"] = {}, []
+    for name in drives:
+        with tempfile.TemporaryDirectory(prefix="hippod-manuals-") as place:
+            results["drives"][name] = found = _drive(Path(place), folder, name, questions)
+        print(f"{name}: {json.dumps({key: value for key, value in found.items() if key != 'answers'})}", flush=True)
+        results["violations"] += _violations(name, found)
+    parts = [_table(results["drives"])]
+    if {"en", TOGETHER} <= results["drives"].keys():
+        alone, mixed = (results["drives"][name]["answers"] for name in ("en", TOGETHER))
+        results["answers"] = differing = _differing(alone, mixed)
+        results["violations"] += [f"English beside other languages answers otherwise: {each}" for each in differing]
+        same = len(alone) - len(differing)
+        parts.append(f"{same} of {len(alone)} English questions have the same first {COMPARED} passages.")
+    return "\n\n".join(parts)
+
+
+def _drive(place: Path, folder: Path, name: str, questions: list[str]) -> dict[str, Any]:
+    """Indexes one language, or all; then starts twice."""
+    daemon = Daemon(place / "home", encoder={"backend": "sentence-transformers"})
+    shutil.copytree(folder if name == TOGETHER else folder / name, daemon.drive, dirs_exist_ok=True)
+    try:
+        found = _first(daemon)
+        found["answers"] = {question: _english(daemon, question, name) for question in questions}
+        found["stop_s"] = _stopped(daemon)
+        found["again"] = _again(daemon)
+        for snapshot in daemon.store.glob("snapshot-*"):
+            shutil.rmtree(snapshot)
+        found["from_tables"] = _again(daemon)
+        return found
+    finally:
+        daemon.close()
+
+
+def _first(daemon: Daemon) -> dict[str, Any]:
+    """From an empty store until all is indexed."""
+    daemon.start()
+    assert daemon.process is not None
+    pid = daemon.process.pid
+    daemon.http.timeout = PATIENCE_S
+    began = time.perf_counter()
+    with MemoryOverTime(pid) as memory:
+        status = daemon.wait(PATIENCE_S)
+    took = time.perf_counter() - began
+    cpu = psutil.Process(pid).cpu_times()
+    found: dict[str, Any] = {
+        name: status[name] for name in ("documents", "failed", "passages", "phrases", "triples", "edges")
+    }
+    return found | {
+        "indistinct_phrases": status.get("indistinct_phrases"),
+        "logged": sorted({event["event"] for event in daemon.events("encoder_knows_little")}),
+        "took_s": round(took, 1),
+        "passages_a_second": round(status["passages"] / took, 1),
+        "daemon_cpu_s": round(cpu.user + cpu.system, 1),
+        "stage_s": {
+            stage: round(daemon.metric("hippod_stage_seconds_sum", stage=stage), 1)
+            for stage in ("parse", "split", "extract", "encode", "commit")
+        },
+        "peak_mib": peak_mib(pid),
+        "peak_with_children_mib": max(sample.all_mib for sample in memory.samples),
+        "over_time": [(sample.at_s, sample.daemon_mib, sample.all_mib) for sample in memory.points],
+        "load_at_end": round(os.getloadavg()[0], 1),
+    }
+
+
+def _stopped(daemon: Daemon) -> float:
+    began = time.perf_counter()
+    assert daemon.stop() == 0, daemon.log_text()[-4000:]
+    return round(time.perf_counter() - began, 1)
+
+
+def _again(daemon: Daemon) -> dict[str, Any]:
+    """Starts on what is there, and stops."""
+    began = time.perf_counter()
+    daemon.start()
+    ready = round(time.perf_counter() - began, 1)
+    assert daemon.process is not None
+    daemon.query("How is a package installed?", mode=None)
+    resident = int(daemon.status()["rss_bytes"]) >> 20
+    found = {"ready_s": ready, "peak_mib": peak_mib(daemon.process.pid), "rss_mib": resident}
+    return found | {"stop_s": _stopped(daemon)}
+
+
+def _english(daemon: Daemon, question: str, name: str) -> list[str]:
+    """The ids of the first passages of English documents, in the default mode."""
+    inside = daemon.drive.as_uri() + ("/en/" if name == TOGETHER else "/")
+    found = daemon.query(question, mode=None, k=ASKED)
+    holders = [(each["id"], [each["document"], *each.get("also_in", ())]) for each in found]
+    english = [passage for passage, uris in holders if any(uri.startswith(inside) for uri in uris)]
+    return english[:COMPARED]
+
+
+def _differing(alone: dict[str, list[str]], mixed: dict[str, list[str]]) -> list[str]:
+    """The questions whose first passages are not the same, with how many are."""
+    return [
+        f"{question} ({len(set(alone[question]) & set(mixed[question]))} of {len(alone[question])})"
+        for question in alone
+        if alone[question] != mixed[question]
+    ]
+
+
+def _violations(name: str, found: dict[str, Any]) -> list[str]:
+    peaks = {"indexing": found["peak_mib"]}
+    peaks |= {f"start {step}": found[step]["peak_mib"] for step in ("again", "from_tables")}
+    return [
+        f"{name}: {peak:,} MiB at the peak while {what}, {MOST_MIB:,} are the most"
+        for what, peak in peaks.items()
+        if peak > MOST_MIB
+    ]
+
+
+def _table(drives: dict[str, dict[str, Any]]) -> str:
+    rows: list[tuple[str, Any]] = [
+        ("documents", lambda found: found["documents"]),
+        ("passages", lambda found: found["passages"]),
+        ("phrases", lambda found: found["phrases"]),
+        ("of these crowded / unknown", _indistinct),
+        ("synonym edges", lambda found: found["edges"]["synonym"]),
+        ("indexed in, s", lambda found: found["took_s"]),
+        ("passages a second", lambda found: found["passages_a_second"]),
+        (
+            "s in parse / split / extract / encode / commit",
+            lambda found: " / ".join(map(str, found["stage_s"].values())),
+        ),
+        ("peak while indexing, MiB", lambda found: found["peak_mib"]),
+        ("the same with children", lambda found: found["peak_with_children_mib"]),
+        ("stop, s", lambda found: found["stop_s"]),
+        ("ready again, s", lambda found: found["again"]["ready_s"]),
+        ("peak then, MiB", lambda found: found["again"]["peak_mib"]),
+        ("ready from tables alone, s", lambda found: found["from_tables"]["ready_s"]),
+        ("peak then, MiB", lambda found: found["from_tables"]["peak_mib"]),
+    ]
+    lines = ["| | " + " | ".join(drives) + " |", "| --- |" + " ---: |" * len(drives)]
+    lines += [
+        f"| {what} | " + " | ".join(str(value(found)) for found in drives.values()) + " |" for what, value in rows
+    ]
+    lines += ["", "| drive | the daemon's memory over time, MiB |", "| --- | --- |"]
+    for name, found in drives.items():
+        points = ", ".join(f"{at:.0f} s {own:,}" for at, own, _ in found["over_time"])
+        lines.append(f"| {name} | {points} |")
+    return "\n".join(lines)
+
+
+def _indistinct(found: dict[str, Any]) -> str:
+    indistinct = found["indistinct_phrases"] or {"crowded": 0, "unknown": 0}
+    return f"{indistinct['crowded']} / {indistinct['unknown']}"

@@ -1,0 +1,198 @@
+"""The steps of `bench growth`, each in a process of its own: `python -m bench.support.growth_steps STEP [ARGUMENT …]`."""
+
+import json
+import sys
+import tempfile
+import time
+from collections import deque
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.support.growth_store import (
+    commit,
+    megabytes,
+    open_store,
+    peak_mb,
+    resident_mb,
+    spread,
+    store_folder,
+    stream_part,
+)
+from bench.support.growth_upkeep import QUERIES, ask
+from daemon.runtime.allocator import configure_malloc
+from daemon.runtime.gc import shorten_switch_interval
+
+BATCH = 500
+
+
+def load(folder: str, size: str) -> dict[str, Any]:
+    """Loads `size` passages in bulk and writes them down."""
+    from bench.support.synthetic_documents import World, document
+
+    store, encoder = open_store(store_folder(folder))
+    count, stream = int(size), World().passages(int(size))
+    walls, works = [0.0], [0.0]
+    for start in range(0, count, BATCH):
+        batch = [document(start + i, *passage) for i, passage in enumerate(stream_part(stream, BATCH))]
+        wall, work = time.perf_counter(), time.process_time()
+        commit(store, encoder, batch)
+        walls.append(walls[-1] + time.perf_counter() - wall)
+        works.append(works[-1] + time.process_time() - work)
+    tenth = max(len(works) // 10, 1)
+    first, last = works[tenth], works[-1] - works[-1 - tenth]
+    first_wall, last_wall = walls[tenth], walls[-1] - walls[-1 - tenth]
+    snapshot = store.snapshot()
+    began = time.perf_counter()
+    store.write_checkpoint()
+    found = {
+        "phrases": snapshot.living_phrases,
+        "triples": snapshot.living_triples,
+        "edges": dict(snapshot.edges),
+        "load_passages_a_second": round(count / walls[-1]),
+        "load_passages_a_cpu_second": round(count / works[-1]),
+        "cpu_ms_a_passage_first_tenth": round(1000 * first / (tenth * BATCH), 2),
+        "cpu_ms_a_passage_last_tenth": round(1000 * last / (tenth * BATCH), 2),
+        "cpu_last_tenth_to_first": round(last / first, 2),
+        "ms_a_passage_first_tenth": round(1000 * first_wall / (tenth * BATCH), 2),
+        "ms_a_passage_last_tenth": round(1000 * last_wall / (tenth * BATCH), 2),
+        "last_tenth_to_first": round(last_wall / first_wall, 2),
+        "snapshot_written_s": round(time.perf_counter() - began, 1),
+        "rss_after_load_mb": resident_mb(),
+        "store_mb": megabytes(store_folder(folder)),
+    }
+    store.close()
+    return found
+
+
+def daemon(folder: str, _: str) -> dict[str, Any]:
+    """The real program on the same store: seconds from the start of the process to ready, and its memory after queries."""
+    from bench.support.synthetic_documents import World
+    from tests.e2e.real_hippod import Daemon
+
+    running = Daemon(Path(folder), folders=(), encoder={"backend": "hash"})
+    try:
+        began = time.perf_counter()
+        running.start()
+        ready = time.perf_counter() - began
+        for title, _text, _triples in World(seed=2).passages(10):
+            running.http.post("/v1/query", json={"query": title, "mode": "hipporag2"}, timeout=60).raise_for_status()
+        return {"daemon_ready_s": round(ready, 1), "daemon_rss_mb": int(running.status()["rss_bytes"]) >> 20}
+    finally:
+        running.close()
+
+
+def rebuild(folder: str, _: str) -> dict[str, Any]:
+    """Opens the store without its snapshot: everything is derived from the tables."""
+    from bench.support.synthetic_documents import World
+    from memory.retrieval.retrieve import retrieve
+    from memory.retrieval.settings import RetrievalSettings
+
+    for place in store_folder(folder).glob("snapshot-*"):
+        place.rename(Path(folder, "unused"))
+    began = time.perf_counter()
+    store, encoder = open_store(store_folder(folder))
+    took = time.perf_counter() - began
+    for title, _text, _triples in World(seed=2).passages(5):
+        retrieve(store.snapshot(), encoder, title, "hipporag2", 5, RetrievalSettings())
+    found = {"rebuilt_s": round(took, 1), "rebuilt_rss_mb": resident_mb(), "rebuilt_peak_rss_mb": peak_mb()}
+    store.close()
+    return found
+
+
+def commits(count: str) -> dict[str, Any]:
+    """One store from `count` commits of one passage, kept up as the daemon does it, beside one that was built at once."""
+    from bench.support.synthetic_documents import World, document
+    from memory.retrieval.retrieve import retrieve
+    from memory.retrieval.settings import RetrievalSettings
+
+    passages = list(World().passages(int(count)))
+    with tempfile.TemporaryDirectory(prefix="hippod-growth-") as place:
+        stores, sizes, at_once = [], [], []
+        for batch in (int(count), 1):
+            folder = Path(place, str(batch))
+            store, encoder = open_store(folder)
+            for start in range(0, int(count), batch):
+                part = passages[start : start + batch]
+                commit(store, encoder, [document(start + i, *passage) for i, passage in enumerate(part)])
+            store.write_checkpoint()
+            at_once.append(megabytes(folder))
+            # Ten minutes later, as the schedule has it: `daemon.runtime.scheduler`.
+            store.compact(64, timedelta(0))
+            sizes.append(megabytes(folder))
+            stores.append(store)
+        took: list[list[float]] = [[], []]
+        for i in range(3 * QUERIES):  # in turns, so that what else the machine does falls on both
+            for store, times in zip(stores, took, strict=True):
+                began = time.perf_counter()
+                retrieve(
+                    store.snapshot(), encoder, passages[17 * i % int(count)][0], "hipporag2", 5, RetrievalSettings()
+                )
+                times.append((time.perf_counter() - began) * 1000)
+        held = stores[1].longest_lock_s
+        for store in stores:
+            store.close()
+    return {
+        "commits": int(count),
+        "bulk_mb": sizes[0],
+        "commits_mb": sizes[1],
+        "size_ratio": round(sizes[1] / sizes[0], 2),
+        "size_ratio_before_compaction": round(at_once[1] / at_once[0], 2),
+        "query_ms_p50": [spread(times, 50)[0] for times in took],
+        "query_ratio": round(float(np.median(took[1]) / np.median(took[0])), 2),
+        "longest_hold_ms_by_job": {name: round(1000 * longest, 1) for name, longest in sorted(held.items())},
+    }
+
+
+def crossover(largest: str) -> dict[str, Any]:
+    """Processor time for finding one new phrase's synonyms among so many: by comparing with all, and by sketches."""
+    from bench.support.synthetic_documents import World
+    from memory.encoder import make_encoder
+    from store.index.arrays import Vectors
+    from store.index.lsh import SketchIndex, sort
+    from store.index.synonyms import EXACT_BELOW, similar
+
+    encoder = make_encoder("hash", "", 64, "cpu")
+    world = World(seed=3)
+    vectors, index = Vectors(encoder.identity.dim), SketchIndex()
+    none = np.empty((0, encoder.identity.dim), np.float32)
+    found: dict[str, Any] = {"exact_below": EXACT_BELOW}
+    stream, taken = world.passages(10**9), 0
+    count = 4_096
+    while count <= int(largest):
+        while len(world.phrases) < count:
+            next(stream)
+        vectors.extend(np.asarray(encoder.encode(list(world.phrases)[taken:count]), np.float32))
+        taken = count
+        index.extend(vectors)
+        index.adopt(sort(index.view()))
+        # As many as a commit of a passage brings, and as a batch of a bulk load does.
+        for together in (9, 900):
+            asked = np.linspace(0, count - 1, together).astype(np.int64)
+            times = []
+            for sketches in (None, index):
+                began = time.process_time()
+                for _ in range(3):
+                    deque(similar(vectors.view(), none, np.ones(count, np.bool_), asked, 0.8, sketches), 0)
+                times.append(round(1000 * (time.process_time() - began) / 3 / together, 3))
+            found[f"ms_a_phrase_of_{together}_among_{count:,}_exact_and_by_sketches"] = times
+        count *= 2
+    return found
+
+
+def live() -> dict[str, Any]:
+    """Single adds with the packaged encoder, through the socket."""
+    from bench.support.live_adds import live_adds
+
+    return live_adds() or {"skipped": "the sets are read from ../shared/data, which is not there"}
+
+
+if __name__ == "__main__":
+    # As the daemon does.
+    configure_malloc()
+    shorten_switch_interval()
+    steps = {"load": load, "ask": ask, "daemon": daemon, "rebuild": rebuild, "commits": commits}
+    steps |= {"crossover": crossover, "live": live}
+    print(json.dumps(steps[sys.argv[1]](*sys.argv[2:])))

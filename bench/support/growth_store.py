@@ -1,0 +1,66 @@
+"""The store that `bench growth` measures, and how it is measured."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from daemon.runtime.allocator import scale_mmap_threshold
+from daemon.runtime.gc import frozen_objects
+
+
+def open_store(folder: Path) -> Any:
+    from memory.encoder import make_encoder
+    from store.store import Store
+
+    encoder = make_encoder("hash", "", 64, "cpu")
+    encoder.encode(["warm"])
+    with frozen_objects():
+        return Store(folder, encoder.identity), encoder
+
+
+def commit(store: Any, encoder: Any, documents: list[Any], removed: tuple[str, ...] = ()) -> None:
+    from memory.batch_encoding import with_vectors
+    from store.types import Batch
+
+    batch = Batch(tuple(d for d, _ in documents), removed, tuple(p for _, p in documents))
+    store.commit(with_vectors(store, encoder, batch))
+    now = store.snapshot()
+    scale_mmap_threshold(max(now.n_phrases, now.n_triples))  # as the daemon does
+
+
+def store_folder(folder: str) -> Path:
+    return Path(folder, "store")
+
+
+def stream_part(stream: Any, count: int) -> list[Any]:
+    return [passage for passage, _ in zip(stream, range(count), strict=False)]
+
+
+def timed(step: Callable[[int], None], count: int) -> list[float]:
+    took = []
+    for i in range(count):
+        began = time.perf_counter()
+        step(i)
+        took.append((time.perf_counter() - began) * 1000)
+    return spread(took, 50, 95)
+
+
+def spread(took: list[float], *shares: float) -> list[float]:
+    return [round(float(value), 1) for value in np.percentile(took, shares)]
+
+
+def megabytes(folder: Path) -> float:
+    return round(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6, 1)
+
+
+def resident_mb() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 2**20
+
+
+def peak_mb() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))

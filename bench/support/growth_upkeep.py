@@ -1,0 +1,139 @@
+"""Single changes and queries on a large store: alone, beside adds, and beside all jobs of the upkeep."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from bench.support.growth_store import commit, open_store, resident_mb, spread, store_folder, timed
+from bench.support.growth_verdicts import RATE
+from daemon.runtime.allocator import trim_heap
+
+SINGLES = 60
+QUERIES = 60
+UPKEEP_S = 1.0
+"""Rest between two jobs of the upkeep that runs beside adds and queries."""
+
+
+def ask(folder: str, _: str) -> dict[str, Any]:
+    """Starts on what `load` left; single changes and queries, then queries beside adds, and beside adds and all upkeep."""
+    from bench.support.synthetic_documents import World, document
+    from memory.retrieval.retrieve import retrieve
+    from memory.retrieval.settings import RetrievalSettings
+    from store.maintenance.synonym_recall import measure_recall
+
+    # A bulk load leaves gigabytes to be written: who adds a passage in the next minute waits for the disk, not for hippod.
+    os.sync()
+    began = time.perf_counter()
+    store, encoder = open_store(store_folder(folder))
+    found: dict[str, Any] = {
+        "opened_s": round(time.perf_counter() - began, 1),
+        "opened_from": store.opened_from.split(" of")[0],
+    }
+    fresh = World(seed=1).passages(10**9)
+    phrases = [store.snapshot().phrase(int(row)) for row in np.linspace(0, store.snapshot().n_phrases - 1, 2 * QUERIES)]
+    questions = [f"{a} {b}" for a, b in pairwise(phrases)][::2]
+    first = store.snapshot().commit
+
+    def add(i: int) -> None:
+        commit(store, encoder, [document(10**8 + i, *next(fresh))])
+
+    def add_several(i: int, count: int) -> None:
+        commit(store, encoder, [document(10**8 + i + k, *next(fresh)) for k in range(count)])
+
+    def edit(i: int) -> None:
+        commit(store, encoder, [document(i, *next(fresh))])
+
+    def query(i: int) -> None:
+        retrieve(store.snapshot(), encoder, questions[i % len(questions)], "hipporag2", 5, RetrievalSettings())
+
+    query(0)
+    found["query_ms_p50_p95"] = timed(query, QUERIES)
+    found["add_ms_p50_p95"] = timed(add, SINGLES)
+    found["edit_ms_p50_p95"] = timed(edit, SINGLES)
+    found["remove_ms_p50_p95"] = timed(lambda i: commit(store, encoder, [], (f"added:{10**8 + i}",)), SINGLES)
+    with _Adding(lambda i, count: add_several(10**6 + i, count)) as adding:
+        found["query_while_adding_ms_p50_p95"] = timed(query, QUERIES)
+    found["added_a_second_meanwhile"] = adding.a_second
+    # Every job of the schedule and looks back, one after the other, while passages are added and queries asked.
+    jobs: dict[str, Callable[[], object]] = {
+        "merge": lambda: store.compact(10**6),
+        "fold": store.fold,
+        "snapshot": store.write_checkpoint,
+        "look back": lambda: store.snapshot_at(first),
+        "rewrite": lambda: store.compact(2, timedelta(0)),
+        "purge": lambda: store.purge(timedelta(0)),
+    }
+    took: dict[str, float] = {}
+    asked: list[float] = []
+    stop = threading.Event()
+
+    def asking() -> None:
+        while not stop.is_set():
+            began = time.perf_counter()
+            query(len(asked))
+            asked.append((time.perf_counter() - began) * 1000)
+            time.sleep(0.05)
+
+    asker = threading.Thread(target=asking)
+    asker.start()
+    with _Adding(lambda i, count: add_several(10**7 + i, count)) as adding:
+        for name, job in jobs.items():
+            time.sleep(UPKEEP_S)
+            began = time.perf_counter()
+            job()
+            took[name] = round(time.perf_counter() - began, 2)
+    stop.set()
+    asker.join()
+    found["upkeep_s"] = took
+    found["added_a_second_during_upkeep"] = adding.a_second
+    found["add_during_upkeep_ms_p50_p95_max"] = spread(adding.took, 50, 95, 100)
+    found["query_during_upkeep_ms_p50_p95_max"] = spread(asked, 50, 95, 100)
+    found["longest_hold_ms_by_job"] = {
+        name: round(1000 * held, 1) for name, held in sorted(store.longest_lock_s.items())
+    }
+    recall = measure_recall(store.snapshot(), store.rule, 500)
+    found["synonym_recall"] = round(recall.share, 4)
+    found["synonym_pairs_compared"] = recall.pairs
+    trim_heap()
+    found["rss_mb"] = resident_mb()
+    store.write_checkpoint()
+    store.close()
+    return found
+
+
+class _Adding:
+    """Adds `RATE` passages a second in a thread for as long as it lasts, those that are due in one commit, as the daemon's
+    micro-batches do."""
+
+    def __init__(self, add: Callable[[int, int], None]) -> None:
+        self._add = add
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.took: list[float] = []
+        self.a_second = 0.0
+
+    def _run(self) -> None:
+        began, added = time.monotonic(), 0
+        while not self._stop.is_set():
+            due = int((time.monotonic() - began) * RATE) + 1 - added
+            if due:
+                start = time.perf_counter()
+                self._add(added, due)
+                self.took.append((time.perf_counter() - start) * 1000)
+                added += due
+            time.sleep(max(0.0, began + added / RATE - time.monotonic()))
+        self.a_second = round(added / (time.monotonic() - began), 1)
+
+    def __enter__(self) -> "_Adding":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()

@@ -1,0 +1,83 @@
+"""What must hold of `bench growth`, beside what was measured."""
+
+from typing import Any
+
+RATE = 20
+"""Passages a second that are added while queries are timed."""
+
+CEILING_MB = 4 * 1024
+
+HOSTILE_MB = 300
+"""What a search for synonyms may take beside the store, whatever the vectors are (docs/architecture.md, "Bounds")."""
+
+
+def judge_all(rows: list[dict[str, Any]], results: dict[str, Any]) -> list[dict[str, Any]]:
+    """What must hold, with what was measured; `holds` is None where it was not. `anywhere`: on a slow machine as well."""
+    judged: list[dict[str, Any]] = []
+
+    def judge(
+        what: str,
+        measured: float | None,
+        most: float | None = None,
+        least: float | None = None,
+        anywhere: bool = False,
+    ) -> None:
+        good = None if measured is None else (most is None or measured <= most) and (least is None or measured >= least)
+        bound = f"at most {most:g}" if most is not None else f"at least {least:g}"
+        judged.append({"what": what, "measured": measured, "bound": bound, "holds": good, "anywhere": anywhere})
+
+    def of(row: dict[str, Any], name: str, place: int = 0) -> float | None:
+        value = row.get(name)
+        return None if value is None else float(value[place] if isinstance(value, list) else value)
+
+    def ratio(above: float | None, below: float | None) -> float | None:
+        return None if above is None or not below else round(above / below, 2)
+
+    if rows:
+        small, large = rows[0], rows[-1]
+        at = f"at {large['passages']:,} passages"
+        for kind in ("add", "edit", "remove"):
+            name = f"{kind}_ms_p50_p95"
+            judge(
+                f"{kind} one passage {at}: p50, times that at {small['passages']:,}",
+                ratio(of(large, name), of(small, name)),
+                2,
+            )
+        judge(f"bulk load, passages a second {at}", of(large, "load_passages_a_second"), least=100)
+        judge(f"bulk load, seconds a passage, last tenth to first {at}", of(large, "last_tenth_to_first"), 2)
+        for when, name in (("", "query_ms_p50_p95"), (f" while {RATE}/s are added", "query_while_adding_ms_p50_p95")):
+            judge(f"query p50 in ms{when} {at}", of(large, name), 400)
+            judge(f"query p95, times p50{when} {at}", ratio(of(large, name, 1), of(large, name)), 2)
+        judge(f"resident MB, started from the snapshot {at}", of(large, "daemon_rss_mb"), CEILING_MB, anywhere=True)
+        judge(f"resident MB, rebuilt from the tables {at}", of(large, "rebuilt_rss_mb"), CEILING_MB, anywhere=True)
+        judge(f"seconds from the start of the process to ready {at}", of(large, "daemon_ready_s"), 10)
+        judge(f"share of the synonym edges found {at}", of(large, "synonym_recall"), least=0.99, anywhere=True)
+        for name, held in large.get("longest_hold_ms_by_job", {}).items():
+            if name not in ("commit", "close"):
+                judge(f"ms that commits waited for: {name}, {at}", held, 200)
+    found = results.get("commits", {})
+    judge("store after single commits, times one build", of(found, "size_ratio"), 3, anywhere=True)
+    judge("query after single commits, times one build", of(found, "query_ratio"), 1.2)
+    adds = results.get("live", {})
+    judge("live add to MuSiQue, accepted to visible, p50 in ms", of(adds, "accepted_to_visible_ms_p50_p95"), 120)
+    judge("live add to MuSiQue, accepted to visible, p95 in ms", of(adds, "accepted_to_visible_ms_p50_p95", 1), 250)
+    hostile = results.get("hostile", {})
+    for name in ("equal", "cone"):
+        for step in ("fill", "rebuild", "halve"):
+            peaks = [of(hostile.get(each, {}).get(step, {}), "peak_mb_above_start") for each in (name, "anywhere")]
+            more = None if peaks[0] is None or peaks[1] is None else peaks[0] - peaks[1]
+            what = f"peak MB of 50,000 vectors ({name}, {step}), beyond those that point anywhere"
+            judge(what, more, HOSTILE_MB, anywhere=True)
+    return judged
+
+
+def violations(rows: list[dict[str, Any]], results: dict[str, Any]) -> list[str]:
+    """Steps that failed, and what must hold on any machine and did not."""
+    parts = [*rows, *(results.get(part, {}) for part in ("commits", "crossover", "live"))]
+    parts += [found for steps in results.get("hostile", {}).values() for found in steps.values()]
+    failed = [name.removesuffix("_failed") for part in parts for name in part if name.endswith("_failed")]
+    return [f"the step {name} failed" for name in failed] + [
+        f"{one['what']}: {one['measured']}, which is to be {one['bound']}"
+        for one in results["must_hold"]
+        if one["anywhere"] and one["holds"] is False
+    ]

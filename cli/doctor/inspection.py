@@ -1,0 +1,52 @@
+"""What `hippod --inspect` finds, run beside hippoctl whether or not a daemon runs: only the server's own code can look."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from cli.errors import Exit
+from cli.text import one_line, truncate
+from daemon.contract.finding import Finding, Verdict
+
+INSPECT_TIMEOUT_S = 150.0
+"""A model's server that was idle may take its time, an embeddings' server, and each broker."""
+
+
+def inspection(file: Path | None, hippod: str | None) -> Iterator[Finding]:
+    """Its findings on the configuration `file`, None for the one that `hippod` finds itself."""
+    if hippod is None:
+        hint = "install hippod here, or run this where it is"
+        yield Finding("inspection", "warn", "nothing was inspected: there is no hippod beside hippoctl", hint)
+        return
+    command = [hippod, *([] if file is None else ["--config", str(file)]), "--inspect"]
+    said = "it cannot be run"
+    try:
+        done = subprocess.run(  # noqa: S603 - the program installed beside this one, no shell
+            command, capture_output=True, timeout=INSPECT_TIMEOUT_S, check=False
+        )
+        said = one_line(done.stderr.decode("utf-8", "replace")) or "it says nothing"
+        found = [_finding(each) for each in json.loads(done.stdout)["findings"]]
+    except subprocess.TimeoutExpired:
+        hint = "something it looked at hangs: a drive, or a server; run `hippod --inspect` to see how far it comes"
+        yield Finding("inspection", "fail", f"not finished within {INSPECT_TIMEOUT_S:g} s", hint)
+    except (OSError, ValueError, KeyError, TypeError):
+        yield Finding("inspection", "fail", truncate(said, 400), "install hippod anew")
+    else:
+        yield from found
+
+
+def find_hippod() -> str | None:
+    """The hippod that is installed beside hippoctl, or the one on $PATH."""
+    beside = Path(sys.executable).parent / "hippod"
+    return str(beside) if beside.is_file() else shutil.which("hippod")
+
+
+def _finding(found: Mapping[str, Any]) -> Finding:
+    status: Verdict = "fail" if found["status"] == "fail" else "ok" if found["status"] == "ok" else "warn"
+    name, detail, hint = (one_line(str(found.get(key, ""))) for key in ("name", "detail", "hint"))
+    # A configuration that hippod refuses is a mistake of use, as with `hippod --check`.
+    return Finding(name, status, detail, hint, Exit.USAGE if name == "configuration" else Exit.FAILED)

@@ -1,0 +1,112 @@
+"""Turns what was found at a path into an event for the daemon, and records in the ledger what the daemon was told."""
+
+import os
+import time
+from collections.abc import Callable
+
+from consumers.folder.file_status import FileStatus
+from consumers.folder.file_uri import file_uri
+from consumers.folder.ledger import Entry, Ledger
+from consumers.folder.pending_removals import PendingRemovals
+from consumers.folder.walk import Walker
+from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint
+
+COARSEST_MTIME_NS = 2_000_000_000
+"""The coarsest clock that a file system in use stamps files with: two seconds."""
+
+
+class FileEventEmitter:
+    """Emits the events of one folder. `emit` may block. For one thread."""
+
+    def __init__(
+        self,
+        root: bytes,
+        source: str,
+        emit: Callable[[FileEvent], None],
+        touched: Callable[[str, Fingerprint], None],
+        walker: Walker,
+    ) -> None:
+        """`touched(uri, fingerprint)` takes a new position of a file whose content is the committed one."""
+        self.ledger = Ledger()
+        self.pending_removals = PendingRemovals()
+        self.resolved: list[bytes] = []
+        """Paths that were looked at since the owner emptied this list. A path may be waiting again all the same."""
+        self.scan_number = 0
+        self._root = root.rstrip(b"/") + b"/"
+        self._source = source
+        self._emit = emit
+        self._touched = touched
+        self._walker = walker
+
+    def settled(self, path: bytes, fingerprint: Fingerprint) -> None:
+        """The file at `path` is complete: it is changed, moved, or as the daemon knows it.
+
+        Where only mtime or inode differ, a new position is enough, but only once that content is committed: a position
+        stored before the content would make the file count as read after a restart. Until then the file is changed.
+        """
+        entry = self.ledger.get(path)
+        uri = file_uri(path)
+        racy = abs(time.time_ns() - fingerprint.mtime_ns) < COARSEST_MTIME_NS
+        committed = False
+        same = entry is not None and entry.is_taken_in and entry.fingerprint.digest == fingerprint.digest
+        if entry is not None and same and (entry.committed or entry.fingerprint == fingerprint):
+            if entry.fingerprint != fingerprint:
+                self._touched(uri, fingerprint)
+            committed = entry.committed
+        elif entry is None and (old := self._moved_from(fingerprint)) is not None:
+            self._emit(FileMoved(file_uri(old), uri, path, self._source, fingerprint))
+            self.ledger.pop(old)
+            self.pending_removals.discard(old)
+            self.resolved.append(old)
+        else:
+            self._emit(FileChanged(uri, path, self._source, fingerprint))
+        self.ledger.put(path, Entry(fingerprint, committed=committed, racy=racy, scan=self.scan_number))
+
+    def refused(self, path: bytes, found: FileStatus, stat: os.stat_result | None = None) -> None:
+        """The file is not read, for the reason in `found`. `stat` is the file's, where `found` has none."""
+        self.pending_removals.discard(path)
+        entry = self.ledger.get(path)
+        if entry is not None and entry.refused == found.reason:
+            return
+        stat = stat or found.stat
+        # Without a digest: what was never read must be looked at again after a restart, whatever its size and mtime.
+        fingerprint = Fingerprint(stat.st_size, stat.st_mtime_ns, stat.st_ino) if stat else None
+        self._emit(FileRefused(file_uri(path), self._source, found.reason, found.failed, found.code, fingerprint))
+        self.ledger.put(path, Entry(fingerprint or Fingerprint(0, 0, 0), refused=found.reason, scan=self.scan_number))
+
+    def removed(self, path: bytes) -> None:
+        """The file is gone for good."""
+        self._emit(FileRemoved(file_uri(path), self._source))
+        self.ledger.pop(path)
+
+    def is_reachable(self, path: bytes) -> bool:
+        """Whether a walk would come to `path`: no directory above it is a link that is not followed."""
+        if not path.startswith(self._root):
+            return False
+        end = path.find(b"/", len(self._root))
+        while end != -1:
+            directory = path[:end]
+            found = self._walker.status_of(directory)
+            if found.kind != "directory":
+                return found.unknown
+            entry = self.ledger.get(directory)
+            if found.link and entry is not None and entry.refused is not None:
+                return False
+            end = path.find(b"/", end + 1)
+        return True
+
+    def _moved_from(self, fingerprint: Fingerprint) -> bytes | None:
+        """The vanished path that had this content; one with the same inode is preferred."""
+        best: bytes | None = None
+        for path in self.pending_removals.with_digest(fingerprint.digest or ""):
+            entry = self.ledger.get(path)
+            if (
+                entry is None
+                or entry.must_repeat
+                or (self._walker.status_of(path).kind != "gone" and self.is_reachable(path))
+            ):
+                continue
+            if entry.fingerprint.inode == fingerprint.inode:
+                return path
+            best = best or path
+        return best

@@ -1,0 +1,65 @@
+"""The outermost layer around a request: its errors become its answer, and every answer is counted and logged."""
+
+from time import perf_counter
+
+import structlog
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from daemon.api import responses
+from daemon.api.middleware.access_log import REFUSED_STATUSES, AccessLog, route_of
+from daemon.api.middleware.peers import mark_unauthenticated, request_peer
+from daemon.api.middleware.rate_limit import RateLimiter
+from daemon.api.request_body import BodyDeadline
+from daemon.api.settings import ApiLimits
+from daemon.errors import InternalError, RequestError
+
+log = structlog.get_logger(__name__)
+
+
+class RequestBoundary:
+    """Counts the request against its client's rate, and gives its body a deadline. An error that the app raises becomes a
+    problem; an unexpected one is logged once, with its traceback, and the client learns nothing of it.
+
+    An error after a response has begun cannot be answered: the connection is cut, so that the client sees that it has
+    not got all.
+    """
+
+    def __init__(self, app: ASGIApp, rate_limiter: RateLimiter, limits: ApiLimits) -> None:
+        self._app = app
+        self._rate_limiter = rate_limiter
+        self._limits = limits
+        self._access_log = AccessLog()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = perf_counter()
+        status = 0
+        peer = request_peer(scope)
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if status in REFUSED_STATUSES:
+                    mark_unauthenticated(scope)
+            await send(message)
+
+        try:
+            self._rate_limiter.count(peer.client)
+            await self._app(scope, BodyDeadline(receive, self._limits, lambda: status != 0), send_and_note)
+        except ClientDisconnect:
+            status = status or 499
+        except RequestError as error:
+            if status:
+                log.warning("response_cut", route=route_of(scope), error=error.detail)
+            else:
+                await responses.problem_response(error)(scope, receive, send_and_note)
+        except Exception:  # whatever is wrong with one request, the daemon goes on serving the others
+            log.exception("request_failed", method=scope["method"], route=route_of(scope))
+            if not status:
+                await responses.problem_response(internal_error())(scope, receive, send_and_note)
+        self._access_log.answered(scope, status, perf_counter() - began, peer)
+
+
+def internal_error() -> InternalError:
+    return InternalError("Something went wrong in the daemon; its log says what.")

@@ -1,0 +1,17 @@
+"""The machine's clock, beside times that must have passed."""
+
+import time
+
+from daemon.contract.finding import Finding
+
+CLOCK_TOLERANCE_S = 120.0
+
+
+def clock(now: float, passed: float, event: str) -> Finding:
+    """`passed` (Unix seconds) is the time of `event`, which lies in the past."""
+    text = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(now))
+    if now + CLOCK_TOLERANCE_S >= passed:
+        return Finding("clock", "ok", text)
+    when = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(passed))
+    hint = "set the clock, or start a time service (timedatectl)"
+    return Finding("clock", "warn", f"{text}, which is before {event} ({when})", hint)

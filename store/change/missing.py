@@ -1,0 +1,55 @@
+"""What a batch still lacks before it can be committed: extractions, then vectors."""
+
+from dataclasses import dataclass
+
+from store.change.holders import holders_after
+from store.change.row_numbers import RowNumbers
+from store.index.effective_triples import effective_triples
+from store.index.live_index import LiveIndex
+from store.types import Batch, PassageText, Triple
+
+
+@dataclass(frozen=True, slots=True)
+class MissingVectors:
+    """What has to be encoded before a batch can be committed."""
+
+    passages: tuple[PassageText, ...] = ()
+    phrases: tuple[str, ...] = ()
+    triples: tuple[Triple, ...] = ()
+
+
+def unextracted(index: LiveIndex, batch: Batch) -> list[PassageText]:
+    """Passages that will live, got no triples from their documents, and have no extraction yet; in first-seen order."""
+    texts = {passage.id: passage for passage in batch.passages}
+    done = {extraction.passage for extraction in batch.extractions}
+    out: list[PassageText] = []
+    for passage, holders in holders_after(index, batch).items():
+        if not holders or passage in done or any(given is not None for given in holders.values()):
+            continue
+        row = index.passage_rows.get(passage)
+        if row is None:
+            out.append(texts[passage])
+        elif index.extracted[row] is None:
+            out.append(index.passages[row])
+    return out
+
+
+def missing_vectors(index: LiveIndex, batch: Batch) -> MissingVectors:
+    """What of the batch the store has no vector for. Run it when `batch.extractions` are complete."""
+    numbers = RowNumbers(index)
+    extracted = {extraction.passage: extraction.triples for extraction in batch.extractions}
+    texts = {passage.id: passage for passage in batch.passages}
+    passages: list[PassageText] = []
+    for passage, holders in holders_after(index, batch).items():
+        if passage not in index.passage_rows and holders:
+            passages.append(texts[passage])
+        numbers.rows(effective_triples(holders, ()))
+    for triples in extracted.values():
+        numbers.rows(triples)
+    text_of = {row: text for text, row in numbers.phrases.items()}
+
+    def text(row: int) -> str:
+        return text_of[row] if row in text_of else index.phrases[row]
+
+    triples_missing = tuple((text(s), predicate, text(o)) for s, predicate, o in numbers.triples)
+    return MissingVectors(tuple(passages), tuple(numbers.phrases), triples_missing)

@@ -1,0 +1,130 @@
+"""From a batch to the exact change it makes: pure, so that what cannot be written is never half applied.
+
+A passage's *effective* triples follow from the documents that hold it (`store.index.effective_triples`), and every count and
+edge from the effective triples before and after. So the end state depends on the documents alone, in whatever order they came.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from store.change.holders import holders_after
+from store.change.row_numbers import RowNumbers
+from store.change.synonym_change import plan_synonyms
+from store.errors import IncompleteBatch
+from store.index.effective_triples import UpstreamTriples, effective_triples
+from store.index.index_delta import IndexDelta
+from store.index.live_index import NO_ROWS, LiveIndex
+from store.types import Batch, PassageText, State, SynonymRule
+
+
+def plan(index: LiveIndex, batch: Batch, rule: SynonymRule, now: float) -> IndexDelta:
+    """The change that `batch` makes to `index`. Raises IncompleteBatch where the batch lacks a text or a vector."""
+    delta = IndexDelta()
+    after = holders_after(index, batch)
+    texts = {passage.id: passage for passage in batch.passages}
+    rows = _add_passages(index, delta, batch, after, texts)
+    numbers = RowNumbers(index)
+    for extraction in batch.extractions:
+        row = rows.get(extraction.passage, index.passage_rows.get(extraction.passage))
+        if row is not None:
+            delta.extractions.append(extraction)
+            delta.extracted[row] = numbers.rows(extraction.triples)
+    # A new extraction changes passages that no document of this batch touches, too.
+    for extraction in delta.extractions:
+        known = index.passage_rows.get(extraction.passage)
+        if extraction.passage not in after and known is not None:
+            after[extraction.passage] = index.holders[known]
+    for passage, holders in after.items():
+        row = rows.get(passage, index.passage_rows.get(passage, -1))
+        if row >= 0:
+            _change_passage(index, delta, numbers, row, holders)
+    _documents(index, delta, batch, now)
+    _vectors(index, delta, batch, numbers)
+    plan_synonyms(index, delta, numbers, rule)
+    return delta
+
+
+def _add_passages(
+    index: LiveIndex,
+    delta: IndexDelta,
+    batch: Batch,
+    after: Mapping[str, Mapping[str, UpstreamTriples]],
+    texts: Mapping[str, PassageText],
+) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    for passage, holders in after.items():
+        if passage in index.passage_rows or not holders:
+            continue
+        text, vector = texts.get(passage), batch.passage_vectors.get(passage)
+        if text is None or vector is None:
+            raise IncompleteBatch(f"passage {passage} of {next(iter(holders))} came without its text or vector")
+        rows[passage] = len(index.passages) + len(rows)
+        delta.passages.append(text)
+        delta.passage_vectors.append(vector)
+    return rows
+
+
+def _change_passage(
+    index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, row: int, holders: dict[str, UpstreamTriples]
+) -> None:
+    known = row < len(index.passages)
+    before = index.effective[row] if known else NO_ROWS
+    holders_before = len(index.holders[row]) if known else 0
+    if not holders:
+        after = NO_ROWS
+    elif any(triples is not None for triples in holders.values()):
+        after = numbers.rows(effective_triples(holders, ()))
+    else:
+        found = delta.extracted.get(row)
+        if found is None and known:
+            found = index.extracted[row]
+        after = found if found is not None else NO_ROWS
+    delta.holders[row] = holders
+    if len(holders) != holders_before:
+        delta.passage_changes[row] = len(holders) - holders_before
+    if np.array_equal(before, after):
+        return
+    delta.effective[row] = after
+    old, new = set(before.tolist()), set(after.tolist())
+    for triples, sign in ((sorted(old - new), -1), (sorted(new - old), 1)):
+        for triple in triples:
+            delta.triple_changes[triple] = delta.triple_changes.get(triple, 0) + sign
+            delta.incidence.append((row, triple, float(sign)))
+            subject, object_ = numbers.ends(triple)
+            if subject != object_:
+                delta.relation += [(subject, object_, float(sign)), (object_, subject, float(sign))]
+    phrases_before = {phrase for triple in old for phrase in numbers.ends(triple)}
+    phrases_after = {phrase for triple in new for phrase in numbers.ends(triple)}
+    for phrases, sign in ((phrases_before - phrases_after, -1), (phrases_after - phrases_before, 1)):
+        for phrase in sorted(phrases):
+            delta.phrase_changes[phrase] = delta.phrase_changes.get(phrase, 0) + sign
+            delta.context.append((row, phrase, float(sign)))
+
+
+def _documents(index: LiveIndex, delta: IndexDelta, batch: Batch, now: float) -> None:
+    last = {document.uri: document for document in batch.documents}
+    for document in last.values():
+        refs = document.passages if document.state is State.INDEXED else ()
+        delta.documents.append(replace(document, committed_at=now, passages=refs))
+    delta.removed = [uri for uri in dict.fromkeys(batch.removed) if uri not in last and uri in index.documents]
+
+
+def _vectors(index: LiveIndex, delta: IndexDelta, batch: Batch, numbers: RowNumbers) -> None:
+    delta.phrases = list(numbers.phrases)
+    delta.triples = list(numbers.triples)
+    text_of = {row: text for text, row in numbers.phrases.items()}
+
+    def text(row: int) -> str:
+        return text_of[row] if row in text_of else index.phrases[row]
+
+    for phrase in delta.phrases:
+        if phrase not in batch.phrase_vectors:
+            raise IncompleteBatch(f"the phrase {phrase!r} came without its vector")
+        delta.phrase_vectors.append(batch.phrase_vectors[phrase])
+    for subject, predicate, object_ in delta.triples:
+        triple = (text(subject), predicate, text(object_))
+        if triple not in batch.triple_vectors:
+            raise IncompleteBatch(f"the triple {triple!r} came without its vector")
+        delta.triple_vectors.append(batch.triple_vectors[triple])

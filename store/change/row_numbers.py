@@ -1,0 +1,45 @@
+"""Rows for the phrases and triples of a batch: those that the index has, and the next ones for those that are new."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.index_delta import TripleKey
+from store.index.live_index import LiveIndex
+from store.types import Triple
+
+
+@dataclass(slots=True)
+class RowNumbers:
+    """Rows for texts that the batch brings, following those that exist."""
+
+    index: LiveIndex
+    phrases: dict[str, int] = field(default_factory=dict)
+    triples: dict[TripleKey, int] = field(default_factory=dict)
+    new_ends: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def phrase(self, text: str) -> int:
+        row = self.index.phrase_rows.get(text)
+        if row is None:
+            row = self.phrases.setdefault(text, len(self.index.phrases) + len(self.phrases))
+        return row
+
+    def triple(self, triple: Triple) -> int:
+        key = (self.phrase(triple[0]), triple[1], self.phrase(triple[2]))
+        row = self.index.triple_rows.get(key)
+        if row is None:
+            row = self.triples.setdefault(key, len(self.index.predicates) + len(self.triples))
+            self.new_ends[row] = (key[0], key[2])
+        return row
+
+    def ends(self, triple: int) -> tuple[int, int]:
+        """Subject's and object's phrase rows of a triple row."""
+        if triple in self.new_ends:
+            return self.new_ends[triple]
+        subject, object_ = self.index.triple_ends.view()[triple]
+        return int(subject), int(object_)
+
+    def rows(self, triples: Iterable[Triple]) -> NDArray[np.int32]:
+        return np.array(sorted({self.triple(triple) for triple in sorted(triples)}), np.int32)

@@ -1,0 +1,64 @@
+"""The folders of checkpoints in a store, and what their files have in common: names, format, checksums, mapping."""
+
+import shutil
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMAT = 5
+PREFIX = "snapshot-"
+"""Begins the name of a checkpoint's folder; the number of its commit follows."""
+
+UNFINISHED = "snapshot.new"
+MANIFEST = "manifest.json"
+KINDS = ("passages", "phrases", "triples")
+
+TERMS_PROBE = "Isn't it naïve, the cafe\u0301? 2,000 runners ran; 東京タワー"
+"""Its index terms stand in the manifest: postings are of use only where texts are still cut into terms in the same way."""
+
+
+class CheckpointUnusable(Exception):
+    """There is no checkpoint to start from; the message says why."""
+
+
+class CheckpointTimeout(Exception):
+    """The time for writing a checkpoint was over before it was finished. Nothing of it stays; the one before does."""
+
+
+def newest(folder: Path) -> Path | None:
+    """The folder of the newest checkpoint."""
+    found = [path for path in folder.glob(f"{PREFIX}*") if path.name[len(PREFIX) :].isdigit()]
+    return max(found, key=lambda path: int(path.name[len(PREFIX) :]), default=None)
+
+
+def discard(folder: Path) -> None:
+    """Removes every checkpoint."""
+    for place in folder.glob(f"{PREFIX}*"):
+        shutil.rmtree(place)
+
+
+def checksum_of(file: Path) -> int:
+    checksum = 0
+    with file.open("rb") as content:
+        while part := content.read(1 << 20):
+            checksum = zlib.crc32(part, checksum)
+    return checksum
+
+
+class MappedArray(np.memmap[Any, Any]):
+    """An array mapped from a file, which remembers the file whatever becomes of its name."""
+
+    inode = 0
+
+
+def mapped_inode(array: NDArray[Any]) -> int | None:
+    """The inode of the file whose mapping `array` is a part of. While it is mapped no other file is given that number."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if isinstance(base, MappedArray):
+            return base.inode
+        base = base.base
+    return None

@@ -1,0 +1,84 @@
+"""Reads a checkpoint's folder."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy import sparse
+
+from store.checkpoint.files import FORMAT, MANIFEST, TERMS_PROBE, CheckpointUnusable, MappedArray, checksum_of
+from store.index.arrays import BLOCK_VECTORS
+from store.index.bm25 import Postings, PostingsArrays, terms
+from store.types import ExtractionState, SynonymRule, extraction_state
+
+
+class SavedCheckpoint:
+    """A checkpoint whose checksums are right: its arrays mapped into memory, its strings read."""
+
+    def __init__(self, place: Path, dim: int, rule: SynonymRule) -> None:
+        """Raises Unusable where it cannot be started from."""
+        self._place = place
+        try:
+            manifest = json.loads((place / MANIFEST).read_text())
+            expected = (FORMAT, dim, BLOCK_VECTORS, [rule.threshold, rule.cap], terms(TERMS_PROBE))
+            found = tuple(manifest[key] for key in ("format", "dim", "block", "rule", "terms"))
+            if found != expected:
+                raise CheckpointUnusable(f"{place.name} was made by another version or with other settings")
+            self.commit = int(manifest["commit"])
+            self.time = float(manifest["time"])
+            self.next_id: dict[str, int] = manifest["next_id"]
+            self.total_length = int(manifest["total_length"])
+            self.shapes: dict[str, list[int]] = manifest["shapes"]
+            self._files: dict[str, list[int]] = manifest["files"]
+            with ThreadPoolExecutor(2) as checkers:
+                for name, good in zip(self._files, checkers.map(self._is_intact, self._files), strict=True):
+                    if not good:
+                        raise CheckpointUnusable(f"{place.name}/{name} is damaged")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise CheckpointUnusable(f"{place.name} cannot be read: {error}") from error
+
+    def _is_intact(self, name: str) -> bool:
+        file = self._place / name
+        size, checksum = self._files[name]
+        return file.stat().st_size == size and checksum_of(file) == checksum
+
+    def has(self, name: str) -> bool:
+        return f"{name}.npy" in self._files
+
+    def array(self, name: str) -> NDArray[Any]:
+        file = self._place / f"{name}.npy"
+        mapped = np.load(file, mmap_mode="r", allow_pickle=False).view(MappedArray)
+        mapped.inode = file.stat().st_ino
+        return np.asarray(mapped)
+
+    def strings(self, name: str) -> list[str]:
+        with pa.memory_map(str(self._place / f"{name}.arrow")) as source:
+            texts: list[str] = pa.ipc.open_file(source).read_all()["text"].to_pylist()
+            return texts
+
+    def vectors(self, name: str) -> list[NDArray[np.float32]]:
+        count = sum(file.startswith(f"{name}-vectors-") for file in self._files)
+        return [self.array(f"{name}-vectors-{i:05d}") for i in range(count)]
+
+    def matrix(self, name: str) -> Any:
+        parts = tuple(self.array(f"{name}-{part}") for part in ("data", "indices", "indptr"))
+        return sparse.csr_array(parts, shape=tuple(self.shapes[name]))
+
+    def lists(self, name: str) -> list[NDArray[np.int32] | None]:
+        rows, none = np.array(self.array(f"{name}-rows")), self.array(f"{name}-none").tolist()
+        starts = self.array(f"{name}-starts").tolist()
+        return [None if no else rows[starts[i] : starts[i + 1]] for i, no in enumerate(none)]
+
+    def postings(self) -> Postings:
+        arrays = (self.array(f"postings-{name}") for name in ("starts", "rows", "counts", "lengths"))
+        return Postings(PostingsArrays(self.strings("postings-terms"), *arrays))
+
+    def extraction_states(self) -> dict[int, ExtractionState]:
+        """The state of each passage's extraction, by row; one object for those that are equal."""
+        states = [extraction_state(*json.loads(text)) for text in self.strings("extraction-states")]
+        rows, numbers = self.array("extraction-rows").tolist(), self.array("extraction-numbers").tolist()
+        return {row: states[number] for row, number in zip(rows, numbers, strict=True)}

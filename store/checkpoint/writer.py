@@ -1,0 +1,162 @@
+"""Writes a checkpoint's folder."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from store.checkpoint.capture import CheckpointCapture
+from store.checkpoint.files import FORMAT, MANIFEST, PREFIX, TERMS_PROBE, UNFINISHED, checksum_of, mapped_inode, newest
+from store.durable_files import sync
+from store.index.arrays import BLOCK_VECTORS
+from store.index.bm25 import terms
+from store.index.live_index import NO_ROWS
+from store.types import SynonymRule
+
+
+def write(
+    folder: Path,
+    captured: CheckpointCapture,
+    folded: Mapping[str, Any],
+    rule: SynonymRule,
+    check_time: Callable[[], None],
+) -> Path:
+    """Writes `captured`, with its matrices `folded` into one CSR each, and removes older checkpoints.
+
+    `check_time` is called before each file; what it raises is raised here. Raises OSError. Either way nothing unfinished stays.
+    """
+    place = folder / UNFINISHED
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    try:
+        return _write_folder(folder, place, captured, folded, rule, check_time)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+
+
+def _write_folder(
+    folder: Path,
+    place: Path,
+    captured: CheckpointCapture,
+    folded: Mapping[str, Any],
+    rule: SynonymRule,
+    check_time: Callable[[], None],
+) -> Path:
+    writer = _Writer(place, newest(folder), check_time)
+    for name, array in captured.arrays.items():
+        writer.array(name, array)
+    for name, view in captured.vectors.items():
+        writer.array(f"{name}-encoded", view.known)
+        for start, block in view.blocks():
+            # Whole blocks never change: those of the checkpoint before are linked, not written again.
+            writer.array(f"{name}-vectors-{start // BLOCK_VECTORS:05d}", block, linkable=len(block) == BLOCK_VECTORS)
+    for name, matrix in folded.items():
+        for part in ("data", "indices", "indptr"):
+            writer.array(f"{name}-{part}", getattr(matrix, part))
+    for name, rows in captured.lists.items():
+        _write_lists(writer, name, rows)
+    check_time()
+    postings = captured.postings.to_arrays(captured.passages)
+    for name in ("starts", "rows", "counts", "lengths"):
+        writer.array(f"postings-{name}", getattr(postings, name))
+    writer.strings("postings-terms", postings.terms)
+    number = {state: n for n, state in enumerate(dict.fromkeys(captured.extraction_states.values()))}
+    writer.strings("extraction-states", [json.dumps(astuple(state)) for state in number])
+    writer.array("extraction-rows", np.array(list(captured.extraction_states), np.int32))
+    numbers = [number[state] for state in captured.extraction_states.values()]
+    writer.array("extraction-numbers", np.array(numbers, np.int32))
+    manifest = {
+        "format": FORMAT,
+        "commit": captured.commit,
+        "time": captured.time,
+        "dim": captured.dim,
+        "block": BLOCK_VECTORS,
+        "rule": [rule.threshold, rule.cap],
+        "terms": terms(TERMS_PROBE),
+        "next_id": captured.next_id,
+        "total_length": captured.total_length,
+        "shapes": {name: list(matrix.shape) for name, matrix in folded.items()},
+        "files": writer.files,
+    }
+    (place / MANIFEST).write_text(json.dumps(manifest))
+    sync(place / MANIFEST)
+    sync(place)
+    final = folder / f"{PREFIX}{captured.commit}"
+    shutil.rmtree(final, ignore_errors=True)
+    place.rename(final)
+    sync(folder)
+    for other in folder.glob(f"{PREFIX}*"):
+        if other != final:
+            shutil.rmtree(other, ignore_errors=True)
+    return final
+
+
+class _Writer:
+    """Writes files and syncs each; keeps their checksums. A block that the checkpoint before has is linked from there."""
+
+    def __init__(self, place: Path, before: Path | None, check_time: Callable[[], None]) -> None:
+        self._place = place
+        self._check_time = check_time
+        self._before = before
+        self._known: dict[str, list[int]] = {}
+        if before is not None:
+            try:
+                self._known = json.loads((before / MANIFEST).read_text())["files"]
+            except (OSError, ValueError, KeyError):
+                self._before = None
+        self.files: dict[str, list[int]] = {}
+        """name: [bytes, crc32]"""
+
+    def array(self, name: str, array: NDArray[Any], linkable: bool = False) -> None:
+        self._check_time()
+        file = self._place / f"{name}.npy"
+        # A block may have other rows if the checkpoint before was of another numbering: its content decides.
+        if linkable and self._before is not None and file.name in self._known and self._linked(file, array):
+            return
+        with file.open("wb") as out:
+            np.save(out, np.ascontiguousarray(array), allow_pickle=False)
+        self._note(file)
+
+    def _linked(self, file: Path, array: NDArray[Any]) -> bool:
+        assert self._before is not None
+        old = self._before / file.name
+        try:
+            # A start maps blocks, and later checkpoints link them: a block that is mapped from that very file is the same.
+            if mapped_inode(array) != old.stat().st_ino and not np.array_equal(
+                np.load(old, mmap_mode="r", allow_pickle=False), array
+            ):
+                return False
+            os.link(old, file)
+        except (OSError, ValueError):
+            return False
+        self.files[file.name] = self._known[file.name]
+        return True
+
+    def strings(self, name: str, texts: Sequence[str]) -> None:
+        self._check_time()
+        file = self._place / f"{name}.arrow"
+        table = pa.table({"text": pa.array(texts, pa.large_string())})
+        with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
+            out.write_table(table)
+        self._note(file)
+
+    def _note(self, file: Path) -> None:
+        sync(file)
+        self.files[file.name] = [file.stat().st_size, checksum_of(file)]
+
+
+def _write_lists(writer: _Writer, name: str, rows: Sequence[NDArray[np.int32] | None]) -> None:
+    """Writes lists of rows as one array and where each begins. A third array says which lists are None."""
+    starts = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([0 if part is None else len(part) for part in rows], out=starts[1:])
+    writer.array(f"{name}-starts", starts)
+    writer.array(f"{name}-none", np.array([part is None for part in rows], np.bool_))
+    writer.array(f"{name}-rows", np.concatenate([NO_ROWS, *(part for part in rows if part is not None)]))

@@ -1,0 +1,43 @@
+"""The change that one commit makes to the live index, worked out before anything is written (`store.change.plan`)."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.crowding import CrowdingChange
+from store.index.effective_triples import UpstreamTriples
+from store.index.synonyms import SynonymChange
+from store.types import Document, Extraction, PassageText, Vector
+
+TripleKey = tuple[int, str, int]
+"""(subject's phrase row, predicate, object's phrase row)."""
+
+
+@dataclass(slots=True)
+class IndexDelta:
+    """What comes, what goes, and by how much counts and edges change.
+
+    The `*_changes` map rows to what is added to their counts. Edge changes are (row, column, weight added) lists.
+    """
+
+    passages: list[PassageText] = field(default_factory=list)
+    passage_vectors: list[Vector] = field(default_factory=list)
+    phrases: list[str] = field(default_factory=list)
+    phrase_vectors: list[Vector] = field(default_factory=list)
+    triples: list[TripleKey] = field(default_factory=list)
+    triple_vectors: list[Vector] = field(default_factory=list)
+    extractions: list[Extraction] = field(default_factory=list)
+    extracted: dict[int, NDArray[np.int32]] = field(default_factory=dict)
+    documents: list[Document] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    holders: dict[int, dict[str, UpstreamTriples]] = field(default_factory=dict)
+    effective: dict[int, NDArray[np.int32]] = field(default_factory=dict)
+    passage_changes: dict[int, int] = field(default_factory=dict)
+    phrase_changes: dict[int, int] = field(default_factory=dict)
+    triple_changes: dict[int, int] = field(default_factory=dict)
+    relation: list[tuple[int, int, float]] = field(default_factory=list)
+    context: list[tuple[int, int, float]] = field(default_factory=list)
+    incidence: list[tuple[int, int, float]] = field(default_factory=list)
+    crowding: CrowdingChange = field(default_factory=CrowdingChange)
+    synonyms: SynonymChange = field(default_factory=SynonymChange)

@@ -1,0 +1,300 @@
+"""The memory as the process holds it: everything that a query needs, and the one place where a commit changes it.
+
+Rows number passages, phrases and triples in the order of their first appearance; no row is used twice. What lives
+is counted: a passage by the documents that hold it, a triple and a phrase by the living passages that hold them.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.arrays import Counts, GrowableArray, Vectors
+from store.index.bm25 import Postings
+from store.index.crowding import Crowding
+from store.index.effective_triples import UpstreamTriples
+from store.index.index_delta import IndexDelta, TripleKey
+from store.index.lsh import SketchIndex
+from store.index.matrix import LiveMatrix
+from store.index.synonyms import EXACT_BELOW, Nearest, SynonymChange, linkable, needed, wordings
+from store.types import Document, ExtractionState, PassageText, Triple
+
+SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
+"""Facts about texts: the same at every commit, and readers take one entry of them at a time."""
+
+COPIED_ATTRIBUTES = ("passages", "phrases", "predicates")
+"""Facts about texts that would grow under a reader."""
+
+PREPARED_PHRASES = 4_096
+"""Phrases with many synonyms whose edges are read at a time."""
+
+Key = TypeVar("Key", bound=Hashable)
+NO_ROWS = np.empty(0, np.int32)
+
+
+class _InternedTexts(dict[str, str]):
+    def __missing__(self, text: str) -> str:
+        self[text] = text
+        return text
+
+
+def _drop(rows: dict[Key, int], key: Key, row: int) -> None:
+    """Removes `key` if it still means `row`: the same content may have come again, with a row of its own."""
+    if rows.get(key) == row:
+        del rows[key]
+
+
+class LiveIndex:
+    """The state as of the last commit. Only the thread that commits changes it; a query reads a `store.snapshot.Snapshot`."""
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+        self.ids = {name: GrowableArray(np.int32) for name in ("passages", "phrases", "triples")}
+        """The column `row` of the tables, by row here. Purging leaves gaps in it; rows here have none after a rebuild."""
+        self.passages: list[PassageText] = []
+        self.passage_rows: dict[str, int] = {}
+        self.passage_vectors = Vectors(dim)
+        self.phrases: list[str] = []
+        self.phrase_rows: dict[str, int] = {}
+        self.phrase_vectors = Vectors(dim)
+        self.sketches = SketchIndex()
+        """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
+        self.linkable = GrowableArray(np.bool_)
+        self.wordings = GrowableArray(np.int64)
+        """By phrase: `store.index.synonyms.wordings`."""
+        self.predicates: list[str] = []
+        self.triple_ends = GrowableArray(np.int32, 2)
+        self.triple_rows: dict[TripleKey, int] = {}
+        self.triple_vectors = Vectors(dim)
+
+        self.passage_counts = Counts()
+        self.phrase_counts = Counts()
+        self.triple_counts = Counts()
+        self.crowding = Crowding()
+        self.synonym_needs = GrowableArray(np.float32)
+        """By phrase: the cosine that another needs to be among its nearest (`store.index.synonyms.SynonymPlanner.needs`)."""
+
+        self.relation = LiveMatrix()
+        self.synonym = LiveMatrix()
+        self.context = LiveMatrix()
+        self.incidence = LiveMatrix()
+        self.postings = Postings()
+        self.total_length = 0
+
+        self.documents: dict[str, Document] = {}
+        self.holders: list[dict[str, UpstreamTriples]] = []
+        self.extracted: list[NDArray[np.int32] | None] = []
+        self.extraction_states: dict[int, ExtractionState] = {}
+        self.effective: list[NDArray[np.int32]] = []
+        self.next_id = {"passages": 0, "phrases": 0, "triples": 0}
+        self.purged_rows = 0
+        """How many rows here were purged from the tables."""
+        self.living_passages = 0
+        self.living_phrases = 0
+        self.living_triples = 0
+
+    @property
+    def matrices(self) -> dict[str, LiveMatrix]:
+        return {
+            "relation": self.relation,
+            "synonym": self.synonym,
+            "context": self.context,
+            "incidence": self.incidence,
+        }
+
+    def shape(self, name: str) -> tuple[int, int]:
+        """The present shape of one of `matrices`."""
+        phrases, passages, triples = len(self.phrases), len(self.passages), len(self.predicates)
+        return {
+            "relation": (phrases, phrases),
+            "synonym": (phrases, phrases),
+            "context": (passages, phrases),
+            "incidence": (passages, triples),
+        }[name]
+
+    @property
+    def uses_bands(self) -> bool:
+        """Whether there are so many phrases that synonyms are searched for through the bands of their sketches."""
+        return len(self.phrases) > EXACT_BELOW
+
+    def synonym_candidates(self) -> NDArray[np.bool_]:
+        """Which phrases have synonyms unless they are crowded, shape (phrases,): those that live, are long enough, are no
+        numbers, and have a vector that is not zero."""
+        alive: NDArray[np.bool_] = self.phrase_counts.view().array() > 0
+        return alive & self.linkable.view() & self.phrase_vectors.view().known
+
+    def triple(self, row: int) -> Triple:
+        subject, object_ = self.triple_ends.view()[row]
+        return self.phrases[subject], self.predicates[row], self.phrases[object_]
+
+    def interner(self) -> Callable[[str], str]:
+        """A function from a text to the one copy of it in memory: documents name the same phrases over and over.
+
+        O(everything), so it pays only where many texts are interned.
+        """
+        interned = _InternedTexts(zip(self.phrases, self.phrases, strict=True))
+        interned.update((text, text) for text in set(self.predicates))
+        interned.update((passage.id, passage.id) for passage in self.passages)
+        return interned.__getitem__
+
+    def _number(self, name: str, count: int, ids: NDArray[np.int32] | None) -> None:
+        first = self.next_id[name]
+        self.ids[name].extend(np.arange(first, first + count) if ids is None else ids)
+
+    def add_passages(self, passages: list[PassageText], ids: NDArray[np.int32] | None = None) -> None:
+        """Appends passages, not living yet; their vectors are appended apart.
+
+        `ids` are their numbers in the tables, by default the next ones; here and below.
+        """
+        self._number("passages", len(passages), ids)
+        for passage in passages:
+            row = len(self.passages)
+            self.passages.append(passage)
+            self.holders.append({})
+            self.extracted.append(None)
+            self.effective.append(NO_ROWS)
+            self.postings.extend(row, passage.full)
+            self.passage_rows[passage.id] = row  # last: a reader that finds it there asks for the rest
+        self.passage_counts.grow(len(self.passages))
+
+    def add_phrases(self, phrases: list[str], ids: NDArray[np.int32] | None = None) -> None:
+        self._number("phrases", len(phrases), ids)
+        for phrase in phrases:
+            self.phrase_rows[phrase] = len(self.phrases)
+            self.phrases.append(phrase)
+        self.linkable.extend([linkable(phrase) for phrase in phrases])
+        self.wordings.extend(wordings(phrases))
+        self.synonym_needs.extend(np.zeros(len(phrases)))
+        self.crowding.rows.grow(len(self.phrases))
+        self.phrase_counts.grow(len(self.phrases))
+
+    def add_triples(self, triples: list[TripleKey], ids: NDArray[np.int32] | None = None) -> None:
+        self._number("triples", len(triples), ids)
+        for key in triples:
+            self.triple_rows[key] = len(self.predicates)
+            self.predicates.append(key[1])
+        self.triple_ends.extend(np.array([(key[0], key[2]) for key in triples], np.int32).reshape(-1, 2))
+        self.triple_counts.grow(len(self.predicates))
+
+    def apply(self, delta: IndexDelta) -> None:
+        """Applies a change that the tables already hold: nothing here may fail."""
+        self.add_passages(delta.passages)
+        self.add_phrases(delta.phrases)
+        self.add_triples(delta.triples)
+        for name in self.next_id:
+            self.next_id[name] += len(getattr(delta, name))
+        for vectors, added in (
+            (self.passage_vectors, delta.passage_vectors),
+            (self.phrase_vectors, delta.phrase_vectors),
+            (self.triple_vectors, delta.triple_vectors),
+        ):
+            if added:
+                vectors.extend(np.stack(added))
+        self.sketches.extend(self.phrase_vectors)
+        for document in delta.documents:
+            self.documents[document.uri] = document
+        for uri in delta.removed:
+            self.documents.pop(uri, None)
+        for extraction in delta.extractions:
+            row = self.passage_rows[extraction.passage]
+            self.extracted[row] = delta.extracted[row]
+            self.extraction_states[row] = extraction.state
+        for row, holders in delta.holders.items():
+            self.holders[row] = holders
+        for row, effective in delta.effective.items():
+            self.effective[row] = effective
+        self._count(delta)
+        for name in ("relation", "context", "incidence"):
+            self._edges(self.matrices[name], getattr(delta, name))
+        self.crowding.apply(delta.crowding)
+        self._synonyms(delta.synonyms)
+
+    def _count(self, delta: IndexDelta) -> None:
+        for row, change in delta.passage_changes.items():
+            now = self.passage_counts.add(row, change)
+            step = (now > 0) - (now - change > 0)
+            self.living_passages += step
+            self.total_length += step * self.postings.length(row)
+        for row, change in delta.phrase_changes.items():
+            now = self.phrase_counts.add(row, change)
+            self.living_phrases += (now > 0) - (now - change > 0)
+        for row, change in delta.triple_changes.items():
+            now = self.triple_counts.add(row, change)
+            self.living_triples += (now > 0) - (now - change > 0)
+
+    @staticmethod
+    def _edges(matrix: LiveMatrix, changes: list[tuple[int, int, float]]) -> None:
+        if changes:
+            rows, cols, values = (np.array(part) for part in zip(*changes, strict=True))
+            matrix.add(rows, cols, values)
+
+    def prepare_synonyms(self, cap: int) -> None:
+        """Works out, at opening, what planning a commit's synonyms takes and queries do not. O(phrases and edges)."""
+        self.crowding.load(self.sketches.view(), self.synonym_candidates())
+        self.synonym_needs.put(np.arange(self.synonym_needs.n), np.zeros(self.synonym_needs.n))
+        view = self.synonym.view(self.shape("synonym"))
+        degrees = np.diff(view.merged().indptr) if len(self.phrases) else np.empty(0, np.int64)
+        full = np.flatnonzero(degrees >= cap)
+        for start in range(0, len(full), PREPARED_PHRASES):
+            rows, others, weights = view.entries(full[start : start + PREPARED_PHRASES])
+            nearest = Nearest(cap, self.phrases.__getitem__)
+            nearest.add(rows.astype(np.int64), others.astype(np.int64), weights)
+            self.synonym_needs.put(*needed(nearest.pairs(), cap))
+
+    def _synonyms(self, change: SynonymChange) -> None:
+        self.synonym_needs.put(change.rows, change.needs)
+        if len(change.a):
+            moved = change.weights - change.before
+            ends = np.concatenate([change.a, change.b]), np.concatenate([change.b, change.a])
+            self.synonym.add(*ends, np.concatenate([moved, moved]))
+
+    def forget(self, contents: str, rows: Sequence[int]) -> None:
+        """Forgets passages, phrases or triples (`contents`) that were purged from the tables, with the passages' extractions.
+
+        Should the same text come back, it comes as new.
+        """
+        ends = self.triple_ends.view()
+        for row in rows:
+            if contents == "passages":
+                _drop(self.passage_rows, self.passages[row].id, row)
+                self.extracted[row] = None
+                self.extraction_states.pop(row, None)
+            elif contents == "phrases":
+                _drop(self.phrase_rows, self.phrases[row], row)
+            else:
+                _drop(self.triple_rows, (int(ends[row, 0]), self.predicates[row], int(ends[row, 1])), row)
+        self.purged_rows += len(rows)
+
+    def keep_numbering_of(self, old: "LiveIndex") -> None:
+        """Numbers new rows after those of `old`, whose place this index takes.
+
+        The number of a purged row is not used again: a checkpoint on disk may still mean the old row by it.
+        """
+        self.next_id = {name: max(number, old.next_id[name]) for name, number in self.next_id.items()}
+
+    def without_documents(self) -> "LiveIndex":
+        """An index of the same texts and vectors in which nothing lives yet, to be filled with the documents of an earlier
+        commit.
+
+        The caller holds the write lock, for some 20 ms a million phrases. Later commits do not change what it returns.
+        """
+        then = LiveIndex(self.dim)
+        for name in SHARED_ATTRIBUTES:
+            setattr(then, name, getattr(self, name))
+        for name in COPIED_ATTRIBUTES:
+            setattr(then, name, list(getattr(self, name)))
+        for name, ids in self.ids.items():
+            then.ids[name] = ids.frozen()
+        then.triple_ends = self.triple_ends.frozen()
+        for vectors in ("passage_vectors", "phrase_vectors", "triple_vectors"):
+            setattr(then, vectors, getattr(self, vectors).frozen())
+        n = len(then.passages)
+        then.holders = [{} for _ in range(n)]
+        then.extracted = [None] * n
+        then.effective = [NO_ROWS] * n
+        return then
+
+    def stored(self) -> dict[str, Any]:
+        """How much of everything there is, living or not: for `doctor` and metrics."""
+        return {"passages": len(self.passages), "phrases": len(self.phrases), "triples": len(self.predicates)}

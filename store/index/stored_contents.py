@@ -1,0 +1,62 @@
+"""What the live index knows of texts, living or not, at one moment: for comparing it with the tables.
+
+Rows differ from one index to another; the tables' numbers (their column `row`) do not.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.live_index import LiveIndex
+from store.types import ExtractionState
+
+KINDS = ("passages", "phrases", "triples")
+
+
+class StoredContents:
+    """The passages, phrases, triples and extractions of an index.
+
+    Made between two commits, and read beside commits, whose rows it leaves out; not beside a purge.
+    """
+
+    def __init__(self, index: LiveIndex) -> None:
+        self._index = index
+        self.next_id = dict(index.next_id)
+        self._extracted = list(index.extracted)
+        self._states = index.extraction_states.copy()
+
+    def rows(self, kind: str) -> dict[int, int]:
+        """The index's row, by number in the table."""
+        index = self._index
+        known: dict[str, dict[Any, int]] = {
+            "passages": index.passage_rows,
+            "phrases": index.phrase_rows,
+            "triples": index.triple_rows,
+        }
+        rows = np.array(list(known[kind].values()), np.int64)
+        numbers = index.ids[kind].view()[rows]
+        there = numbers < self.next_id[kind]
+        return dict(zip(numbers[there].tolist(), rows[there].tolist(), strict=True))
+
+    def content(self, kind: str, row: int) -> Any:
+        """The passage, phrase or triple in a row."""
+        index = self._index
+        if kind == "passages":
+            return index.passages[row]
+        return index.phrases[row] if kind == "phrases" else index.triple(row)
+
+    def state(self, row: int) -> ExtractionState | None:
+        """The state of the extraction from the passage in a row, None where there is none."""
+        return self._states.get(row)
+
+    def extracted(self, row: int) -> list[int] | None:
+        """The numbers of the triples extracted from the passage in a row, sorted; None where there is no extraction."""
+        found = self._extracted[row]
+        triples: NDArray[np.int32] = self._index.ids["triples"].view()
+        return None if found is None else sorted(triples[found].tolist())
+
+    def orphaned_extractions(self) -> list[int]:
+        """Rows of passages that are forgotten while their extraction is not."""
+        rows = {row for row, found in enumerate(self._extracted) if found is not None} | set(self._states)
+        return sorted(rows.difference(self._index.passage_rows.values()))

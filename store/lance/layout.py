@@ -1,0 +1,100 @@
+"""How Lance lays a table out in files, as far as the store relies on it. `tests/store/lance/test_lance_layout.py` holds it.
+
+A table is a folder. Each version has a manifest, whose name counts down from 2⁶⁴ - 1, so that the newest comes first in a
+listing. Before the manifest proper its file may have the transaction, which also names what was taken away. A manifest names
+its data files and its transaction in plain text, and each deletion file by a number. Lance never changes a file that it wrote.
+"""
+
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+DATA, DELETIONS, TRANSACTIONS, VERSIONS = "data", "_deletions", "_transactions", "_versions"
+"""Folders of a table: rows, which rows were deleted, what each write did, manifests."""
+
+MANIFEST_DIGITS = 20
+HIGHEST_VERSION = 2**64 - 1
+
+END_MARK = b"LANC"
+"""Ends every file that Lance has written to its end."""
+
+VERSION_HINT = "latest_version_hint.json"
+"""A file among the manifests that may name the newest; Lance does without it."""
+
+FRAGMENT_BITS = 32
+"""A row's id is its fragment's number, then 32 bits for its place in the fragment."""
+
+
+TABLE_SUFFIX = ".lance"
+"""Ends the name of a table's folder."""
+
+
+def table_folder(store: Path, table: str) -> Path:
+    return store / f"{table}{TABLE_SUFFIX}"
+
+
+def manifests(table: Path) -> list[Path]:
+    """The manifests in a table's folder, the newest first."""
+    return sorted((table / VERSIONS).glob("*.manifest"))
+
+
+def is_known_name(manifest: Path) -> bool:
+    """Whether a manifest's name is one that `version_of` understands."""
+    return manifest.stem.isdigit() and len(manifest.stem) == MANIFEST_DIGITS
+
+
+def version_of(manifest: Path) -> int:
+    return HIGHEST_VERSION - int(manifest.stem)
+
+
+def is_whole(manifest: Path) -> bool:
+    """Whether a manifest was written to its end."""
+    with manifest.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(size - len(END_MARK), 0))
+        return file.read() == END_MARK
+
+
+def manifest_proper(manifest: Path) -> bytes:
+    """The manifest without the transaction that may stand before it in its file."""
+    whole = manifest.read_bytes()
+    (start,) = struct.unpack("<Q", whole[-16:-8])
+    return whole[start:]
+
+
+def file_names(table: Path) -> dict[str, set[str]]:
+    """The names of a table's files, by folder."""
+    found = {}
+    for folder in (*MARKS, VERSIONS):
+        place = table / folder
+        found[folder] = {path.name for path in place.iterdir()} if place.is_dir() else set()
+    return found
+
+
+def fragments_with_deletions(table: Path) -> list[int]:
+    """The fragments that have rows in their files which the newest version leaves out."""
+    newest, deletions = manifests(table)[:1], table / DELETIONS
+    if not newest or not deletions.is_dir():
+        return []
+    manifest = manifest_proper(newest[0])
+    return sorted({_fragment_of(path.name) for path in deletions.iterdir() if _deletion_mark(path.name) in manifest})
+
+
+def _fragment_of(deletion: str) -> int:
+    """`<fragment>-<version>-<number>.arrow`"""
+    return int(deletion.split("-")[0])
+
+
+def _deletion_mark(name: str) -> bytes:
+    """The number, 64 random bits, as a manifest has it: a varint of Protocol Buffers."""
+    number = int(Path(name).stem.split("-")[2])
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+MARKS: Mapping[str, Callable[[str], bytes]] = {DATA: str.encode, DELETIONS: _deletion_mark, TRANSACTIONS: str.encode}
+"""By folder: from a file's name to the bytes that a manifest has which needs that file."""

@@ -1,0 +1,79 @@
+"""Folds the logs of the graph's matrices into their bases, and sorts the bands of the sketches, beside commits."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import structlog
+
+from store.index.live_index import LiveIndex
+from store.index.lsh import sort
+from store.index.matrix import LiveMatrix
+from store.log.write_lock import WriteLock
+
+log = structlog.get_logger(__name__)
+
+FOLD_SHARE = 0.1
+FOLD_MIN_ENTRIES = 50_000
+"""A matrix's log is folded once it is longer than both: the cost of folding then is a constant per entry added."""
+
+
+def _is_due(matrix: LiveMatrix) -> bool:
+    return matrix.log_length >= max(FOLD_MIN_ENTRIES, FOLD_SHARE * matrix.base_entries)
+
+
+class Folding:
+    """One fold at a time, in a thread of its own."""
+
+    def __init__(
+        self, write_lock: WriteLock, current_index: Callable[[], LiveIndex], publish: Callable[[LiveIndex], None]
+    ) -> None:
+        """`publish` is called, under the write lock, after bases of an index were replaced."""
+        self.lock = threading.Lock()
+        """Held while bases are replaced: whoever replaces the index, or writes it down, takes it too."""
+        self._write_lock = write_lock
+        self._current_index = current_index
+        self._publish = publish
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="fold")
+        self._job: Future[None] | None = None
+
+    def fold_when_due(self) -> None:
+        """Has long logs folded in the background; commits and queries go on meanwhile."""
+        index = self._current_index()
+        due = [name for name, matrix in index.matrices.items() if _is_due(matrix)]
+        if (due or index.sketches.due) and (self._job is None or self._job.done()):
+            self._job = self._executor.submit(self._fold_in_background, due)
+
+    def _fold_in_background(self, names: Sequence[str]) -> None:
+        try:
+            self.fold(names)
+        except Exception:
+            # Nobody waits for what this returns; the next commits ask again.
+            log.exception("fold_failed")
+            raise
+
+    def fold(self, names: Sequence[str]) -> None:
+        """Folds the logs of these matrices, however short they are."""
+        with self.lock:
+            index = self._current_index()
+            for name in names:
+                with self._write_lock.hold("fold"):
+                    view = index.matrices[name].view(index.shape(name))
+                folded = view.merged()
+                with self._write_lock.hold("fold"):
+                    self.adopt(index, {name: folded}, {name: view.log_length})
+            if index.sketches.due:
+                bands = sort(index.sketches.view())
+                with self._write_lock.hold("fold"):
+                    index.sketches.adopt(bands)
+
+    def adopt(self, index: LiveIndex, folded: Mapping[str, Any], lengths: Mapping[str, int]) -> None:
+        """Makes folded matrices the bases; each has the first `lengths` entries of its log. The caller holds the write lock."""
+        for name, matrix in folded.items():
+            index.matrices[name].adopt(matrix, lengths[name])
+        self._publish(index)
+
+    def close(self) -> None:
+        """Waits for the fold under way."""
+        self._executor.shutdown(cancel_futures=True)

@@ -1,0 +1,92 @@
+"""Where the memory in use differs from one built anew from the tables, in what queries use and an export does not show.
+
+The two number their rows differently: everything is compared by name.
+"""
+
+from collections.abc import Iterator
+from hashlib import blake2b
+
+import numpy as np
+
+from store.document_snapshot import DocumentSnapshot
+from store.export.canonical_order import CanonicalOrder, Rows, places
+from store.index.arrays import VectorsView
+from store.snapshot import Snapshot
+
+COMPARED_VECTORS = 8_192
+"""Vectors compared at a time."""
+
+
+def compare_snapshots(live: DocumentSnapshot, anew: DocumentSnapshot) -> Iterator[str]:
+    """A sentence for each difference; where different things live, that one alone, as the rest would follow from it."""
+    mine, theirs = CanonicalOrder(live.snapshot), CanonicalOrder(anew.snapshot)
+    triples, triples_anew = mine.triples(), theirs.triples()
+    sizes = [(len(mine.passages), len(theirs.passages)), (len(mine.phrases), len(theirs.phrases))]
+    if any(a != b for a, b in [*sizes, (len(triples), len(triples_anew))]):
+        yield "other passages, phrases or triples live than by the tables"
+        return
+    for name, rows, rows_anew in (
+        ("passage", mine.passages, theirs.passages),
+        ("phrase", mine.phrases, theirs.phrases),
+        ("triple", triples, triples_anew),
+    ):
+        pair = getattr(live.snapshot, f"{name}_vectors"), getattr(anew.snapshot, f"{name}_vectors")
+        for place in _different_vectors(*pair, rows, rows_anew):
+            yield f"the vector of the {name} {_label(live.snapshot, name, int(rows[place]))} is another than in the tables"
+    statements = (
+        _statements(live.snapshot, mine.passages, triples),
+        _statements(anew.snapshot, theirs.passages, triples_anew),
+    )
+    for passage, _ in sorted(statements[0] ^ statements[1]):
+        yield f"the passage {live.snapshot.passage(int(mine.passages[passage])).id} states other triples than by the tables"
+    fingerprints = (
+        live.snapshot.term_fingerprints(_term_hash)[mine.passages],
+        anew.snapshot.term_fingerprints(_term_hash)[theirs.passages],
+    )
+    for place in np.flatnonzero(fingerprints[0] != fingerprints[1]).tolist():
+        yield f"the words of the passage {live.snapshot.passage(int(mine.passages[place])).id} are not those of its text"
+    yield from _documents(live, anew)
+    for row in mine.passages.tolist():
+        id = live.snapshot.passage(row).id
+        holders, holders_anew = live.documents_with_passage(id), anew.documents_with_passage(id)
+        if holders != holders_anew:
+            yield f"the passage {id} is held by {holders}, by the tables by {holders_anew}"
+
+
+def _different_vectors(mine: VectorsView, theirs: VectorsView, rows: Rows, rows_anew: Rows) -> Iterator[int]:
+    for start in range(0, len(rows), COMPARED_VECTORS):
+        part = slice(start, start + COMPARED_VECTORS)
+        differ = (mine.rows(rows[part]) != theirs.rows(rows_anew[part])).any(axis=1)
+        yield from (start + np.flatnonzero(differ)).tolist()
+
+
+def _statements(snapshot: Snapshot, passages: Rows, triples: Rows) -> set[tuple[int, int]]:
+    """(passage, triple) for every statement: positions in `passages` and `triples`."""
+    matrix = snapshot.incidence.merged().tocoo()
+    return set(
+        zip(
+            places(passages, snapshot.n_passages)[matrix.row].tolist(),
+            places(triples, snapshot.n_triples)[matrix.col].tolist(),
+            strict=True,
+        )
+    )
+
+
+def _documents(live: DocumentSnapshot, anew: DocumentSnapshot) -> Iterator[str]:
+    for uri in sorted({*live.documents, *anew.documents}):
+        mine, theirs = live.document(uri), anew.document(uri)
+        if mine is None or theirs is None:
+            yield f"the document {uri} is {'in memory' if theirs is None else 'in the tables'} alone"
+        elif mine != theirs:
+            yield f"the document {uri} is not what the tables say"
+
+
+def _label(snapshot: Snapshot, kind: str, row: int) -> str:
+    if kind == "passage":
+        return snapshot.passage(row).id
+    return snapshot.phrase(row) if kind == "phrase" else str(snapshot.triple(row))
+
+
+def _term_hash(term: str) -> int:
+    """64 bits that stand for a term."""
+    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

@@ -1,0 +1,96 @@
+"""Builds the memory anew from the tables and compares it with the one that answers queries."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice, zip_longest
+
+import numpy as np
+
+from store.checkpoint.files import KINDS
+from store.document_snapshot import DocumentSnapshot
+from store.export.json_lines import export_lines
+from store.index.load import load_index
+from store.index.stored_contents import StoredContents
+from store.index.synonyms import EXACT_BELOW
+from store.lance.tables import Tables
+from store.maintenance.synonym_recall import measure_recall
+from store.snapshot import Snapshot
+from store.store import Store
+from store.verify.compare_contents import compare_contents
+from store.verify.compare_snapshots import compare_snapshots
+
+MAX_PROBLEMS = 20
+"""Differences that are reported: one fault makes many."""
+
+RECALL_SAMPLE_PHRASES = 500
+"""Phrases whose synonyms are checked where there are too many to check all."""
+
+
+@dataclass(slots=True)
+class VerifyReport:
+    """The comparison as of `commit`. A sound store has no `problems`."""
+
+    commit: int
+    lines: int = 0
+    """Lines of the export that were compared."""
+    synonym_recall: float = 1.0
+    problems: list[str] = field(default_factory=list)
+
+
+def verify(store: Store) -> VerifyReport:
+    """Compares the present memory with one built anew from the tables. Commits and queries go on meanwhile."""
+    with store.maintenance_paused():
+        with store.commits_paused():
+            live, contents = store.document_snapshot(), store.stored_contents()
+        snapshot = live.snapshot
+        tables = Tables(store.folder, snapshot.dim, repair=False)
+        found = VerifyReport(snapshot.commit)
+        try:
+            found.problems += _duplicate_rows(tables)
+            index = load_index(tables, snapshot.dim, store.rule.cap, snapshot.commit)
+        except (OSError, RuntimeError, ValueError, KeyError) as error:
+            found.problems.append(f"the tables cannot be read: {type(error).__name__}: {error}")
+            return found
+        found.problems += islice(compare_contents(contents, StoredContents(index)), MAX_PROBLEMS)
+    anew = Snapshot(index, snapshot.commit, snapshot.time)
+    by_tables = DocumentSnapshot(anew, index.documents, index.holders)
+    for difference in chain(_compare_exports(snapshot, anew, found), compare_snapshots(live, by_tables)):
+        if len(found.problems) >= MAX_PROBLEMS:
+            break
+        found.problems.append(difference)
+    for name in KINDS:
+        vectors = getattr(anew, f"{name[:-1]}_vectors")
+        for start, block in vectors.blocks():
+            lengths = np.linalg.norm(block, axis=1)
+            # The zero vector is that of a text of which the encoder knows nothing.
+            if not np.isfinite(lengths).all() or ((np.abs(lengths - 1) > 1e-3) & (lengths != 0)).any():
+                found.problems.append(f"vectors of {name} from row {start} on are neither of length 1 nor zero")
+    recall = measure_recall(
+        snapshot, store.rule, anew.n_phrases if anew.n_phrases <= EXACT_BELOW else RECALL_SAMPLE_PHRASES
+    )
+    found.synonym_recall = recall.share
+    if recall.missing:
+        found.problems.append(f"{recall.missing} synonym edges of {recall.phrases} phrases are not there")
+    return found
+
+
+def _duplicate_rows(tables: Tables) -> list[str]:
+    problems = []
+    for name, column in (
+        ("passages", "id"),
+        ("passages", "row"),
+        ("phrases", "text"),
+        ("phrases", "row"),
+        ("triples", "row"),
+    ):
+        values = tables.read(name, (column,))[column].combine_chunks()
+        if len(values.unique()) != len(values):
+            problems.append(f"the table {name} holds a {column} twice")
+    return problems
+
+
+def _compare_exports(live: Snapshot, anew: Snapshot, found: VerifyReport) -> Iterator[str]:
+    for mine, theirs in zip_longest(export_lines(live), export_lines(anew)):
+        found.lines += 1
+        if mine != theirs:
+            yield f"in memory {mine}, by the tables {theirs}"

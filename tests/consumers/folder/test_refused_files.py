@@ -1,0 +1,110 @@
+"""What is not a plain readable file is refused with the reason, and read once it can be."""
+
+import os
+import socket
+import subprocess
+
+from consumers.types import FileRefused
+from tests.consumers.folder.support import Folder, digest, until, uri
+
+
+def test_a_file_above_max_bytes_is_skipped_with_the_reason_until_it_shrinks(folder: Folder) -> None:
+    path = folder.root / "big"
+    path.write_bytes(b"x" * 101)
+    daemon = folder.scanned(max_bytes=100)
+    folder.rescan()
+    (event,) = daemon.events
+    assert isinstance(event, FileRefused)
+    assert not event.failed
+    assert "max_bytes (100)" in event.reason
+    path.write_bytes(b"x" * 100)
+    until(lambda: daemon.digests == {uri(path): digest(b"x" * 100)})
+    path.write_bytes(b"x" * 101)
+    until(lambda: uri(path) in daemon.refused)
+    path.unlink()
+    until(lambda: not daemon.refused)
+
+
+def test_a_file_that_a_higher_limit_allows_is_told_after_a_restart(folder: Folder) -> None:
+    path = folder.root / "big"
+    path.write_bytes(b"x" * 101)
+    daemon = folder.scanned(max_bytes=100)
+    daemon.positions[uri(path)] = daemon.refused[uri(path)].fingerprint
+    assert folder.restart(max_bytes=200).digests == folder.on_disk()
+
+
+def test_fifos_and_sockets_are_skipped_and_never_opened(folder: Folder) -> None:
+    os.mkfifo(folder.root / "fifo")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.fspath(folder.root / "socket"))
+        daemon = folder.scanned()
+        os.mkfifo(folder.root / "later")
+        until(lambda: len(daemon.refused) == 3)
+        folder.rescan()
+    assert len(daemon.events) == 3
+    assert "a FIFO, not a regular file" in daemon.refused[uri(folder.root / "fifo")].reason
+    assert "a socket, not a regular file" in daemon.refused[uri(folder.root / "socket")].reason
+    assert not any(event.failed for event in daemon.refused.values())
+
+
+def test_a_file_without_read_permission_fails_and_is_read_once_it_may_be(unprivileged: Folder) -> None:
+    path = unprivileged.root / "secret"
+    path.write_bytes(b"x")
+    path.chmod(0)
+    daemon = unprivileged.scanned()
+    refused = daemon.refused[uri(path)]
+    assert refused.failed
+    assert "give hippod's user read access" in refused.reason
+    path.chmod(0o600)
+    unprivileged.rescan()
+    assert daemon.digests == {uri(path): digest(b"x")}
+
+
+def test_a_permission_given_while_the_daemon_was_down_is_noticed(unprivileged: Folder) -> None:
+    path = unprivileged.root / "secret"
+    path.write_bytes(b"x")
+    path.chmod(0)
+    daemon = unprivileged.scanned()
+    unprivileged.stop()
+    daemon.positions[uri(path)] = daemon.refused[uri(path)].fingerprint
+    path.chmod(0o600)
+    assert unprivileged.restart().digests == {uri(path): digest(b"x")}
+
+
+def test_a_directory_that_cannot_be_listed_fails_and_keeps_what_is_known_below(unprivileged: Folder) -> None:
+    directory = unprivileged.root / "dir"
+    (directory / "sub").mkdir(parents=True)
+    (directory / "sub" / "a").write_bytes(b"a")
+    daemon = unprivileged.scanned()
+    directory.chmod(0)
+    unprivileged.rescan()
+    assert "read access" in daemon.refused[uri(directory)].reason
+    assert daemon.refused[uri(directory)].failed
+    assert daemon.digests == {uri(directory / "sub/a"): digest(b"a")}
+    directory.chmod(0o700)
+    (directory / "b").write_bytes(b"b")
+    unprivileged.rescan()
+    assert daemon.refused == {}
+    assert daemon.digests == unprivileged.on_disk()
+    (directory / "sub" / "c").write_bytes(b"c")
+    unprivileged.settled()
+
+
+def test_a_path_longer_than_the_system_allows_is_refused_with_the_reason(folder: Folder) -> None:
+    (folder.root / "short").write_bytes(b"x")
+    handle = os.open(folder.root, os.O_RDONLY)
+    name = "d" * 250
+    for _ in range(20):
+        os.mkdir(name, dir_fd=handle)
+        below = os.open(name, os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = below
+    os.close(os.open("leaf", os.O_WRONLY | os.O_CREAT, dir_fd=handle))
+    os.close(handle)
+    daemon = folder.scanned()
+    assert daemon.digests == {uri(folder.root / "short"): digest(b"x")}
+    (refused,) = daemon.refused.values()
+    assert "longer than the system allows" in refused.reason
+    subprocess.run(["rm", "-rf", os.fspath(folder.root / name)], check=True)
+    folder.rescan()
+    assert daemon.refused == {}

@@ -1,0 +1,74 @@
+"""What the memory knows of a folder's files while their drive is away, after a stop, and from another root.
+
+A drive that goes away takes nothing out of the memory, and what waited to be read is read once it is back.
+"""
+
+import shutil
+
+from tests.e2e.conftest import Hippo
+from tests.e2e.real_hippod import Daemon, until, write_config
+
+FILES = 20
+LONG = "".join(
+    f"Keeper {number} of the archive wrote to Tilda Vang about house {number}.\n\n" for number in range(6_000)
+)
+"""Takes the one parsing process seconds: what comes after it waits."""
+
+
+def write_all(daemon: Daemon, colour: str) -> None:
+    for number in range(FILES):
+        daemon.write(f"{number}.txt", f"Lighthouse {number} was painted {colour} by Tilda Vang.")
+
+
+def painted(daemon: Daemon, colour: str) -> int:
+    """How many of the lighthouses are of this colour in the memory."""
+    found = daemon.query(f"painted {colour}", "bm25", k=2 * FILES)
+    return sum(f"painted {colour}" in passage["text"] for passage in found)
+
+
+def test_files_that_wait_to_be_read_are_read_when_their_drive_is_back(hippo: Hippo) -> None:
+    daemon = hippo(parsing={"workers": 1})
+    away = daemon.home / "away"
+    write_all(daemon, "white")
+    daemon.start().wait()
+    long = daemon.write("long.txt", LONG)
+    until(lambda: long in daemon.documents(state="pending"), "the long file is being read")
+    write_all(daemon, "red")
+    until(lambda: daemon.status()["pending"] == FILES + 1, "the others wait", pause_s=0)
+    daemon.drive.rename(away)
+    until(lambda: daemon.status()["sources"][0]["state"] == "missing", "the folder is missing")
+    until(lambda: daemon.status()["pending"] == 0, "nothing waits")
+    assert (painted(daemon, "white"), painted(daemon, "red")) == (FILES, 0)
+    assert not daemon.documents(state="failed")
+    away.rename(daemon.drive)
+    until(lambda: painted(daemon, "red") == FILES, "all is read")
+    assert painted(daemon, "white") == 0
+
+
+def test_a_failed_document_is_retried_after_its_folder_became_a_part_of_another(hippo: Hippo) -> None:
+    daemon = hippo()
+    failed = daemon.write("below/report.pdf", "Jadwiga Holt wrote this report as plain text.")
+    write_config(daemon.config, daemon.sections | {"folder": [{"path": str(daemon.drive / "below")}]})
+    daemon.start().wait()
+    assert list(daemon.documents(state="failed")) == [failed]
+    daemon.stop()
+    write_config(daemon.config, daemon.sections)
+    daemon.start().wait()
+    assert daemon.ctl_json("retry")["requeued"] == 1
+    until(lambda: daemon.documents()[failed]["attempts"] == 2, "it is tried again")
+    assert list(daemon.documents(state="failed")) == [failed]
+
+
+def test_a_link_and_a_folder_that_could_not_be_looked_at_are_forgotten_with_their_files(hippo: Hippo) -> None:
+    daemon = hippo()
+    archive = daemon.write("kept.txt", "Ottilie Brandt keeps the archive.")
+    (daemon.drive / "link").symlink_to("kept.txt")
+    closed = daemon.drive / "closed"
+    closed.mkdir(mode=0)
+    daemon.start().wait()
+    assert set(daemon.documents()) == {archive, daemon.uri("link"), daemon.uri("closed")}
+    daemon.stop()
+    (daemon.drive / "link").unlink()
+    shutil.rmtree(closed)
+    daemon.start().wait()
+    assert set(daemon.documents()) == {archive}

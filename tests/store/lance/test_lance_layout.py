@@ -1,0 +1,240 @@
+"""What the store relies on of Lance's files and behaviour. A failure here after an upgrade of LanceDB says what changed.
+
+`store.lance` is the only room that knows these facts: each test names the file there that has to follow.
+"""
+
+import hashlib
+from datetime import timedelta
+from importlib.util import find_spec
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from store.lance import layout
+from store.lance.fragments import FOREVER, UNLIMITED_ROWS, row_id_in
+from store.lance.import_shim import CLIENT, lancedb
+
+SCHEMA = pa.schema([("number", pa.int32()), ("text", pa.string())])
+FEW_DELETED = 100
+"""Rows of which one may be deleted before Lance rewrites their fragment: it does from a tenth on."""
+
+
+class LanceTable:
+    """A table of LanceDB, without anything of the store's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.db = lancedb.connect(str(folder))
+        self.folder = layout.table_folder(folder, "t")
+        self.handle = self.db.create_table("t", schema=SCHEMA)
+
+    def add(self, first: int, last: int) -> None:
+        """The numbers from `first` up to `last`, without it."""
+        numbers = list(range(first, last))
+        self.handle.add(pa.table({"number": numbers, "text": [f"text {n}" for n in numbers]}, schema=SCHEMA))
+
+    def numbers(self, handle=None) -> list[int]:
+        table = self.handle if handle is None else handle
+        return sorted(table.search().limit(UNLIMITED_ROWS).to_arrow()["number"].to_pylist())
+
+    def row_ids(self) -> dict[int, int]:
+        found = self.handle.search().with_row_id(True).select(["number"]).limit(UNLIMITED_ROWS).to_arrow()
+        return dict(zip(found["number"].to_pylist(), found["_rowid"].to_pylist(), strict=True))
+
+    def files(self) -> dict[str, str]:
+        """The digest of every file but the version hint, by its path in the table's folder."""
+        return {
+            str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in self.folder.rglob("*")
+            if path.is_file() and path.name != layout.VERSION_HINT
+        }
+
+    def fragments(self) -> int:
+        return self.handle.stats()["fragment_stats"]["num_fragments"]
+
+    def manifest(self) -> bytes:
+        return layout.manifest_proper(layout.manifests(self.folder)[0])
+
+
+@pytest.fixture
+def table(tmp_path) -> LanceTable:
+    table = LanceTable(tmp_path)
+    table.add(0, 5)
+    table.add(5, 8)
+    return table
+
+
+def added(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """The files that came, by folder and suffix; fails where one that was there changed or went."""
+    changed = [name for name, digest in before.items() if after.get(name) != digest]
+    assert not changed, (
+        f"Lance changed or removed files that it had written: {changed}; backups and layout.py rely on it"
+    )
+    return sorted(f"{Path(name).parent}/*{Path(name).suffix}" for name in after.keys() - before.keys())
+
+
+def test_the_names_of_manifests_count_versions_down(table) -> None:
+    found = layout.manifests(table.folder)
+    assert all(map(layout.is_known_name, found)), f"layout.is_known_name: manifests are called {found[0].name} now"
+    versions = [layout.version_of(path) for path in found]
+    assert versions == [3, 2, 1], f"layout.version_of: versions 3, 2, 1 have the names of {versions}"
+    assert table.handle.version == 3, "creating and two appends were three versions before"
+
+
+def reopened(table: LanceTable):
+    """The table as another process sees it."""
+    return lancedb.connect(str(table.folder.parent)).open_table("t")
+
+
+def test_a_manifest_ends_with_the_mark(table) -> None:
+    assert all(map(layout.is_whole, layout.manifests(table.folder))), "layout.END_MARK: manifests end otherwise now"
+
+
+@pytest.mark.parametrize("tear", [lambda content: b"", lambda content: content[:-30]], ids=["empty", "cut"])
+def test_a_torn_manifest_keeps_a_table_shut_until_it_is_taken_away(table, tear) -> None:
+    newest = layout.manifests(table.folder)[0]
+    newest.write_bytes(tear(newest.read_bytes()))
+    with pytest.raises((OSError, RuntimeError, ValueError)):
+        reopened(table)
+    newest.unlink()
+    (newest.parent / layout.VERSION_HINT).unlink(missing_ok=True)
+    assert table.numbers(reopened(table)) == [0, 1, 2, 3, 4], "torn_writes.py: the version before is not opened"
+
+
+def test_a_manifest_of_zeros_is_opened_as_a_table_without_rows(table) -> None:
+    """Worse than one that cannot be opened: `torn_writes` has to find it before Lance does."""
+    newest = layout.manifests(table.folder)[0]
+    newest.write_bytes(b"\0" * newest.stat().st_size)
+    assert not layout.is_whole(newest)
+    assert reopened(table).count_rows() == 0
+
+
+def test_an_append_is_one_data_file_one_fragment_and_one_version(table) -> None:
+    before = table.files()
+    table.add(8, 9)
+    expected = ["_transactions/*.txn", "_versions/*.manifest", "data/*.lance"]
+    assert added(before, table.files()) == expected, "layout.py: an append writes other files now"
+    assert table.fragments() == 3, "fragments.py: an append was one fragment before"
+    assert table.handle.version == 4, "log/commits.py: an append was one version before"
+
+
+def test_the_newest_manifest_names_one_data_file_a_fragment_and_its_transaction(table) -> None:
+    manifest, files = table.manifest(), layout.file_names(table.folder)
+    named = [name for name in files[layout.DATA] if layout.MARKS[layout.DATA](name) in manifest]
+    assert len(named) == table.fragments() == 2, (
+        "vacuum.py would prune nothing: a manifest names data files otherwise now"
+    )
+    transactions = [name for name in files[layout.TRANSACTIONS] if layout.MARKS[layout.TRANSACTIONS](name) in manifest]
+    assert len(transactions) == 1, "layout.MARKS: a manifest named its own transaction and no other before"
+
+
+def test_a_delete_adds_a_deletion_file_which_the_manifest_names_by_its_number(table) -> None:
+    before = table.files()
+    table.handle.delete("number = 6")
+    expected = ["_deletions/*.arrow", "_transactions/*.txn", "_versions/*.manifest"]
+    assert added(before, table.files()) == expected, "layout.py: a delete writes other files now"
+    (name,) = layout.file_names(table.folder)[layout.DELETIONS]
+    assert layout.MARKS[layout.DELETIONS](name) in table.manifest(), f"layout._deletion_mark: not so for {name}"
+    assert layout.fragments_with_deletions(table.folder) == [1], f"layout._fragment_of: {name} is of fragment 1"
+    assert table.numbers() == [0, 1, 2, 3, 4, 5, 7]
+
+
+def test_a_fragment_whose_rows_are_all_deleted_is_named_no_more(table) -> None:
+    table.handle.delete("number >= 5")
+    assert table.fragments() == 1
+    manifest, files = table.manifest(), layout.file_names(table.folder)
+    assert sum(name.encode() in manifest for name in files[layout.DATA]) == 1, "vacuum.py: it would never be pruned"
+
+
+def test_a_row_id_is_the_fragment_and_the_place_in_it_and_conditions_may_use_it(table) -> None:
+    expected = {number: number for number in range(5)}
+    expected |= {number: (1 << layout.FRAGMENT_BITS) + number - 5 for number in range(5, 8)}
+    assert table.row_ids() == expected, "layout.FRAGMENT_BITS: row ids are made in another way now"
+    table.handle.delete(row_id_in([expected[0], expected[7]]))
+    assert table.numbers() == [1, 2, 3, 4, 5, 6], "fragments.row_id_in: rows cannot be deleted by their ids now"
+    beyond = table.handle.search().where(f"_rowid >= {expected[5]}").limit(UNLIMITED_ROWS).to_arrow()
+    assert sorted(beyond["number"].to_pylist()) == [5, 6], "fragments.py: rows cannot be searched by their ids now"
+
+
+def test_a_version_can_be_read_and_brought_back_as_a_new_one(table) -> None:
+    before = table.files()
+    old = table.db.open_table("t")
+    old.checkout(2)
+    assert table.numbers(old) == [0, 1, 2, 3, 4], "tables.read: another version is read"
+    table.handle.restore(2)
+    assert table.handle.version == 4, "tables.roll_back: a restore made a new version on top before"
+    assert table.numbers() == [0, 1, 2, 3, 4]
+    assert added(before, table.files()) == ["_transactions/*.txn", "_versions/*.manifest"]
+    table.add(5, 7)
+    assert table.numbers() == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_a_version_without_its_manifest_cannot_be_brought_back(table) -> None:
+    """`Tables.roll_back` then deletes the newer rows instead: it has to be told so by one of these errors."""
+    layout.manifests(table.folder)[1].unlink()
+    with pytest.raises((RuntimeError, ValueError)):
+        table.handle.restore(2)
+    table.handle.checkout_latest()
+    assert table.numbers() == list(range(8))
+
+
+def test_optimize_merges_small_fragments_and_keeps_every_version(table) -> None:
+    before, ids = table.files(), table.row_ids()
+    table.handle.delete("number = 6")
+    table.db.open_table("t").optimize(cleanup_older_than=FOREVER)
+    assert [name for name in added(before, table.files()) if name.startswith("data/")] == ["data/*.lance"]
+    assert table.numbers() == [0, 1, 2, 3, 4, 5, 7], "a handle saw another one's optimize only after a refresh before"
+    table.handle.checkout_latest()
+    assert table.fragments() == 1, "fragments.rewrite: small fragments are not merged"
+    assert layout.fragments_with_deletions(table.folder) == [], "fragments.rewrite: deleted rows stay in the files"
+    assert not set(table.row_ids().values()) & set(ids.values()), "fragments.note_rewrite: rows had other ids before"
+    for version in (1, 2, 3):
+        table.db.open_table("t").checkout(version)
+
+
+def test_optimize_leaves_a_fragment_of_which_few_rows_are_deleted(tmp_path) -> None:
+    """The reason for `Compactor._move_living_rows`: a purged text would stay on the disk."""
+    table = LanceTable(tmp_path)
+    table.add(0, FEW_DELETED)
+    table.handle.delete("number = 1")
+    table.handle.optimize(cleanup_older_than=FOREVER)
+    assert layout.fragments_with_deletions(table.folder) == [0], "compaction.py need not move living rows any more"
+
+
+def test_an_append_goes_on_top_of_another_handles_optimize(table) -> None:
+    table.db.open_table("t").optimize(cleanup_older_than=FOREVER)
+    table.add(8, 10)
+    assert table.numbers() == list(range(10)), "fragments.rewrite: a commit beside a rewrite loses rows"
+    table.handle.checkout_latest()
+    assert table.fragments() == 2
+
+
+def test_an_overwrite_is_a_new_version_with_one_data_file_a_fragment(table) -> None:
+    wider = SCHEMA.append(pa.field("more", pa.int32()))
+    rows = pa.table({"number": [1, 2], "text": ["a", "b"], "more": [3, 4]}, schema=wider)
+    before = table.files()
+    table.handle = table.db.create_table("t", data=rows.to_reader(), mode="overwrite")
+    assert table.handle.version == 4, "tables.replace_rows: a migration could not be rolled back"
+    assert added(before, table.files()) == ["_transactions/*.txn", "_versions/*.manifest", "data/*.lance"]
+    assert sum(name.encode() in table.manifest() for name in layout.file_names(table.folder)[layout.DATA]) == 1
+    table.handle.restore(3)
+    assert table.numbers() == list(range(8))
+
+
+def test_pruning_of_lance_itself_is_part_of_optimize_alone(table) -> None:
+    """The reason for `store.lance.vacuum`: the method for it alone needs another package, of 210 MB."""
+    with pytest.warns(match="deprecated"), pytest.raises(ImportError):
+        table.handle.cleanup_old_versions(timedelta(0))
+    with pytest.warns(match="removes every version"):
+        table.db.open_table("t").optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
+    assert len(layout.manifests(table.folder)) == 1
+
+
+def test_the_packages_left_out_of_the_import_are_where_the_shim_looks() -> None:
+    found = find_spec(CLIENT)
+    assert found is not None, "import_shim.py: LanceDB does without the package; the shim can go"
+    places = [Path(place) for place in found.submodule_search_locations or ()]
+    apis = [path for place in places for path in place.glob("api/*_api.py")]
+    models = [path for place in places for path in place.glob("models/[!_]*.py")]
+    assert len(apis) >= 5, f"import_shim.py: the clients' classes are elsewhere; in api/ are {len(apis)}"
+    assert len(models) >= 50, f"import_shim.py: the messages' classes are elsewhere; in models/ are {len(models)}"

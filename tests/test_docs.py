@@ -1,0 +1,94 @@
+"""The documents name the code as it is: every file, module, class and function of ours that they name exists.
+
+A name in backticks counts as ours when it begins with one of the rooms (`consumers.folder`, `store/lance/vacuum.py`). A class
+alone (`FolderWatcher`) is not checked: it may be a library's. A path with a placeholder is one of data.
+"""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("consumers", "memory", "store", "daemon", "cli", "tests", "bench", "examples", "systemd", "docs")
+DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+IN_BACKTICKS = re.compile(r"`([^`\n]+)`")
+PATH = re.compile(rf"(?:{'|'.join(ROOMS)})/[\w./-]+(?![\w./<…*-])")
+DOTTED = re.compile(rf"(?:{'|'.join(ROOMS)})(?:\.[A-Za-z_]\w*)+")
+
+
+def test_a_name_that_is_gone_would_be_found() -> None:
+    assert missing("`store/lance/vacuum.py` and `consumers.folder.FolderWatcher`") == []
+    gone = "`store/lance/no_such_file.py`, `consumers.folder.no_such_module`, `store.store.Store.no_such_method`"
+    assert missing(gone) == gone.replace("`", "").split(", ")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_place_in_the_code_that_a_document_names_exists(document: str) -> None:
+    assert missing((ROOT / document).read_text("utf-8")) == []
+
+
+def missing(text: str) -> list[str]:
+    """The paths and dotted names in backticks that are not in the repository."""
+    without_blocks = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    found = []
+    for quoted in IN_BACKTICKS.findall(without_blocks):
+        found += [path for path in PATH.findall(quoted) if not (ROOT / path.rstrip("./")).exists()]
+        name = quoted.partition("(")[0]  # a call counts as its function
+        if DOTTED.fullmatch(name) and not _is_setting(name) and not _exists(name):
+            found.append(name)
+    return found
+
+
+def _is_setting(name: str) -> bool:
+    """Whether the name is a key of the configuration (`store.path`), as `config.toml` has it."""
+    section, _, key = name.partition(".")
+    lines = (ROOT / "config.toml").read_text("utf-8").partition(f"[{section}]")[2].partition("\n[")[0].splitlines()
+    return any(re.match(rf"#?\s*{key}\s*=", line) for line in lines)
+
+
+def _exists(name: str) -> bool:
+    """Whether a dotted name is a module, or something that a module defines."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        module = ROOT.joinpath(*parts[:length])
+        for file in (module.with_suffix(".py"), module / "__init__.py"):
+            if file.is_file():
+                rest = parts[length:]
+                return not rest or ".".join(rest[:2]) in _definitions(file)
+        if module.is_dir() and length == len(parts):
+            return True
+    return False
+
+
+@cache
+def _definitions(file: Path) -> frozenset[str]:
+    """What a module defines or imports at its top, and `Class.member` for its classes."""
+    names: set[str] = set()
+    for node in ast.parse(file.read_text("utf-8")).body:
+        names |= _names_of(node)
+        if isinstance(node, ast.ClassDef):
+            for member in node.body:
+                names |= {f"{node.name}.{name}" for name in _names_of(member)}
+                if isinstance(member, ast.FunctionDef):
+                    names |= {
+                        f"{node.name}.{target.attr}"
+                        for target in ast.walk(member)
+                        if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store)
+                    }
+    return frozenset(names)
+
+
+def _names_of(node: ast.stmt) -> set[str]:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return {node.name}
+        case ast.Import() | ast.ImportFrom():
+            return {alias.asname or alias.name for alias in node.names}
+        case ast.Assign():
+            return {name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return {name}
+    return set()
