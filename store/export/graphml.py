@@ -1,7 +1,8 @@
 """The graph for other programs: as GraphML, which igraph, networkx and Gephi read.
 
 Nodes are the passages, then the phrases; edges the context, relation and synonym edges, in the order of
-`store.export.json_lines`. A node has `kind`, `text` and `title`, an edge `type` and `weight`, and a passage's `name` is its id, a phrase's its text.
+`store.export.json_lines`. A node has `kind`, `text` and `title`, an edge `type` and `weight`. A passage's `name` is its id, a
+phrase's its text.
 igraph's other formats are no use for it: its pickles run code when they are opened, NCOL and LGL hold no texts and no kinds,
 GML no control characters and no line ends. Packed, GraphML is as small as any.
 """
