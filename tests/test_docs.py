@@ -36,8 +36,9 @@ def missing(text: str) -> list[str]:
     found = []
     for quoted in IN_BACKTICKS.findall(without_blocks):
         found += [path for path in PATH.findall(quoted) if not (ROOT / path.rstrip("./")).exists()]
-        if DOTTED.fullmatch(quoted) and not _is_setting(quoted) and not _exists(quoted):
-            found.append(quoted)
+        name = quoted.partition("(")[0]  # a call counts as its function
+        if DOTTED.fullmatch(name) and not _is_setting(name) and not _exists(name):
+            found.append(name)
     return found
 
 
