@@ -23,6 +23,7 @@ SECTIONS = (
     "crashes",
     "histories",
     "kafka",
+    "hubs",
     "manuals",
     "models",
     "api",

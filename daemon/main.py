@@ -99,7 +99,7 @@ def serve(config: Config, file: Path | None) -> int:
     shorten_switch_interval()
     try:
         config.store.path.mkdir(parents=True, exist_ok=True)
-        # Before the model is loaded: a second hippod on this store is told so at once.
+        # Before the model is loaded: a second hippod on this store is refused at once.
         lock = StoreLock(config.store.path)
     except (StoreError, OSError) as error:
         return _no_store(error)

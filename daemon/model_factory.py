@@ -1,4 +1,4 @@
-"""Makes what the configuration says about models: the client, the limiter, the OpenIE backend, the filter, the encoder."""
+"""Makes the configured models: the client, the limiter, the OpenIE backend, the filter, the encoder."""
 
 import asyncio
 from collections.abc import Callable
@@ -122,7 +122,10 @@ class Models:
         return None if worker is None else PooledExtractor(pool, worker)
 
     def commit_extractor(self, worker: PassageExtractor | None, queue: ExtractionQueue) -> PassageExtractor:
-        """What reads a passage before it is committed. For a backend that reads later: the fallback, and `queue` is told."""
+        """What reads a passage before it is committed.
+
+        For a backend that reads later: the fallback; the passages are announced to `queue`.
+        """
         if isinstance(self.backend, WorkerBackend):
             assert worker is not None
             return worker
@@ -143,7 +146,7 @@ class Models:
 def load_encoder(config: Config) -> Encoder:
     """Loads the configured encoder; seconds, may run in any thread.
 
-    An embedding server says in its first answer how long its vectors are; while it is away, the store knows that.
+    The first answer of an embedding server shows the length of its vectors; while it is away, the store has that length.
     """
     section = config.encoder
     if not ENCODER_BACKENDS[section.backend].needs_server:

@@ -38,8 +38,9 @@ def missing(text: str) -> list[str]:
         # NAME stands for what the reader chooses.
         paths = [path for path in PATH.findall(quoted) if "NAME" not in path]
         found += [path for path in paths if not (ROOT / path.rstrip("./")).exists()]
-        if DOTTED.fullmatch(quoted) and not _is_setting(quoted) and not _exists(quoted):
-            found.append(quoted)
+        name = quoted.partition("(")[0]  # a call counts as its function
+        if DOTTED.fullmatch(name) and not _is_setting(name) and not _exists(name):
+            found.append(name)
     return found
 
 

@@ -56,7 +56,7 @@ class EventHub:
 
 
 class EventSubscription:
-    """One reader's bounded queue. The oldest events go first: a `lost` event stands where they were."""
+    """One reader's bounded queue. The oldest events go first: a `lost` event takes their place."""
 
     def __init__(self, hub: EventHub, lock: threading.Lock, capacity: int, loop: asyncio.AbstractEventLoop) -> None:
         self._hub = hub

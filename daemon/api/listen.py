@@ -79,7 +79,7 @@ def _clear_stale(path: Path) -> None:
 
 
 def _listening_process(connected: socket.socket) -> str:
-    """Which process listens at the other end, where the system tells."""
+    """Which process listens at the other end, where the system knows."""
     if not hasattr(socket, "SO_PEERCRED"):
         return ""
     pid, _, _ = struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))

@@ -94,12 +94,12 @@ class StatusPort(Protocol):
         ...
 
     async def wait(self, timeout_s: float | None) -> Status:
-        """Returns once all that the sources held when it was called is committed or failed; TimedOut after the time."""
+        """Returns once all that the sources had when it was called is committed or failed; TimedOut after the time."""
         ...
 
 
 class Subscription(Protocol):
-    """Registered from the moment it exists, bounded, and told of what it missed by a `lost` event."""
+    """One reader of events, registered from the moment it exists, and bounded: a `lost` event replaces those it missed."""
 
     def __aiter__(self) -> AsyncIterator[Event]: ...
 
@@ -114,7 +114,7 @@ class Events(Protocol):
     def events(self) -> Subscription: ...
 
     def close(self) -> None:
-        """Ends every subscription once it has given what it holds."""
+        """Ends every subscription once it has given the events that wait in it."""
         ...
 
 

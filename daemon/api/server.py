@@ -42,7 +42,7 @@ class ApiServer:
         tcp_middleware: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
         tcp_apps: Mapping[str, ASGIApp] | None = None,
     ) -> None:
-        """`tcp_middleware` stands before the checks of `TcpAuthMiddleware`, the last one outermost.
+        """`tcp_middleware` runs before the checks of `TcpAuthMiddleware`, the last one outermost.
 
         `tcp_apps` are served on TCP alone, below their paths, see `daemon.api.middleware.tcp_auth`.
         """

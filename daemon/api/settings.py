@@ -17,7 +17,7 @@ class ApiLimits:
     documents_per_request: int = 100_000
     """Documents in one body of JSON lines: as many as may wait to be indexed, since more are refused whatever they say."""
     import_bytes: int = 1024 * MIB
-    """An import is handed on chunk by chunk and never held here."""
+    """An import is passed on chunk by chunk and never kept in memory."""
     body_memory_bytes: int = 192 * MIB
     """Bodies of all requests together that may be in memory at a time; always room for one as long as may be."""
     body_grace_s: float = 10.0

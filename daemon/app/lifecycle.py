@@ -141,7 +141,7 @@ async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
 
 @asynccontextmanager
 async def _announced_stop(front: _Front, active: ActiveConfig, notifier: Notifier) -> AsyncIterator[None]:
-    """At its end, whatever ends it, clients and the service manager are told that hippod stops, and the time for it runs."""
+    """At its end, whatever ends it, clients and the service manager learn that hippod stops, and the stop's time begins."""
     code = 1
     try:
         yield

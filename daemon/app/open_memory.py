@@ -71,7 +71,7 @@ class Memory:
 
 
 class OpeningStep:
-    """The step that opening is at; the service manager is told of each."""
+    """The present step of opening; each is shown by the service manager."""
 
     def __init__(self, notifier: Notifier) -> None:
         self.notifier = notifier
@@ -105,7 +105,7 @@ class StopClock:
 async def unless_stopped(
     work: Coroutine[object, object, T], opening: OpeningStep, stop: asyncio.Task[bool]
 ) -> T | None:
-    """What `work` returns, None where hippod was told to stop before. The service manager is asked for time meanwhile."""
+    """Returns what `work` returns, None where `stop` came first. The service manager is asked for more time meanwhile."""
     task = asyncio.create_task(work)
     extending = asyncio.create_task(extend_start(opening.notifier, ThreadCheck("open", "open", lambda: opening.step)))
     await asyncio.wait([task, stop], return_when=asyncio.FIRST_COMPLETED)

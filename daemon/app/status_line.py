@@ -3,7 +3,7 @@
 from daemon.services.status import OpenMemory
 
 WELL = ("starting", "scanning", "watching", "joining", "following")
-"""States of a source that need nobody's attention; `polling` too, where it was asked for."""
+"""States of a source that need no attention; `polling` too, where it is configured."""
 
 
 def status_line(memory: OpenMemory) -> str:
@@ -18,7 +18,7 @@ def status_line(memory: OpenMemory) -> str:
         at = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
         parts.append(f"indexing, {count(waiting, 'document')} pending{at}")
     if len(extraction_queue):
-        why = f": {extraction_queue.outage.logged[:200]}" if extraction_queue.outage is not None else ""
+        why = f": {extraction_queue.outage.loggable[:200]}" if extraction_queue.outage is not None else ""
         verb = "waits" if len(extraction_queue) == 1 else "wait"
         parts.append(f"{count(len(extraction_queue), 'passage')} {verb} for the model{why}")
     for source in memory.sources:

@@ -1,4 +1,4 @@
-"""What two sections must agree on."""
+"""Checks that need more than one section."""
 
 from daemon.config.model import Config
 from daemon.sources.registry import SOURCE_KINDS
@@ -7,7 +7,7 @@ from memory.openie.registry import OPENIE_BACKENDS
 
 
 def disagreements(config: Config) -> list[str]:
-    """One sentence for each pair of settings that cannot stand together, key first."""
+    """One sentence for each pair of settings that contradict each other, key first."""
     conflicts = [
         sentence for kind in SOURCE_KINDS for sentence in kind.conflicts(config.tables(kind), config.store.path)
     ]

@@ -51,7 +51,7 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def field_at(path: Sequence[str | int]) -> tuple[type[BaseModel], FieldInfo | None]:
-    """The model that a key stands in, and its field; `None` where the path is no field of it."""
+    """The model that has a key, and the key's field; `None` where the path is no field of it."""
     model: type[BaseModel] = Config
     field: FieldInfo | None = None
     for part in path:

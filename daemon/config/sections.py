@@ -191,9 +191,9 @@ class Encoder(Section):
     base_url: OptionalText = None
     """For `openai`: the server's address, up to and with `/v1`, where it is another than `[llm] base_url`."""
     query_prefix: OptionalText = None
-    """For `openai`: what stands before a query, where the model wants something that hippod does not know by its name."""
+    """For `openai`: what is put before a query, where the model wants a prefix that hippod does not know."""
     passage_prefix: OptionalText = None
-    """For `openai`: what stands before a text to be indexed."""
+    """For `openai`: what is put before a text to be indexed."""
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
     device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:[0-9]+)?)$")] = "auto"
 
@@ -240,7 +240,7 @@ class ScheduleTimes(Section):
     snapshot: Interval = 900.0
     """Fold the graph's changes in and write it down, for a fast start."""
     rescan: Interval = 600.0
-    """Compare each folder with what is known of it, for changes that nothing told of."""
+    """Compare each folder with what is known of it, for changes that no event reported."""
     retry: Interval = 60.0
     """Take up failed documents whose next try is due."""
 
@@ -253,7 +253,7 @@ class Daemon(Section):
     """How long stopping may take before work in flight is handed back."""
     log_level: LogLevel = "info"
     inbox_documents: Count = 100_000
-    """Documents that were handed in (`add`) and may wait to be indexed; those beyond are refused with 503, and a request that
+    """Documents that were added (`add`) and may wait to be indexed; those beyond are refused with 503, and a request that
     has more than these by itself with 413."""
     inbox_bytes: Bytes = 256 * MiB
     """The same in bytes, which are kept on disk and in memory until they are indexed."""

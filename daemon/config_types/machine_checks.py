@@ -34,7 +34,7 @@ def readable_file(path: Path | None) -> Path | None:
 
 
 def token_in(path: Path | None) -> Path | None:
-    """`path`, when it holds a usable bearer token; else `ValueError`."""
+    """`path`, when it has a usable bearer token in it; else `ValueError`."""
     if path is not None:
         read_token(path)
     return path

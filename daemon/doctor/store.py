@@ -1,4 +1,4 @@
-"""The store, without opening it: who holds it, whether it can be written, what made it, and whether its snapshot is good."""
+"""The store, without opening it: who has it open, whether it can be written, what made it, and whether its snapshot is good."""
 
 import os
 import time

@@ -23,7 +23,7 @@ HOME_PATH = "/"
 SESSION_PATH = "/page/session"
 LOGOUT_PATH = "/page/logout"
 SESSION_HEADER = "x-hippod-session"
-"""A header that tells the page's own routes that the request came by a login, which can be ended."""
+"""A header for the page's own routes: the request came by a login, which can be ended."""
 LOGIN_FORM_BYTES_MAX = 8 * 1024
 
 

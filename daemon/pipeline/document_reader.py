@@ -26,7 +26,7 @@ UNSEEN_POSITION = Fingerprint(0, 0, 0)
 file is known."""
 
 NO_TASK = RemoveDocument("")
-"""What becomes of a task that cannot be done now: no document is called so, and none is replaced or removed."""
+"""Takes the place of a task that cannot be done now. No document has this URI, so nothing is replaced or removed."""
 
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
 
@@ -60,7 +60,7 @@ class DocumentReader:
                 refused = failed_document(
                     task.uri, task.source, NOT_FOLLOWED, FailureCode.GONE, work.attempts, skipped=True
                 )
-                # Without a position: whoever follows the folder again finds the file new.
+                # Without a position: a folder that is followed again finds the file new.
                 yield DocumentChange(work, [refused], positions={work.key: None})
                 return
             work.source = source
@@ -144,7 +144,7 @@ class DocumentReader:
         title: Any = None,
         root: bytes | None = None,
     ) -> AsyncIterator[DocumentChange]:
-        """Outcomes of some dozens of passages each, so that a large file is not held whole.
+        """Outcomes of some dozens of passages each, so that a large file is never in memory as a whole.
 
         The last one has the file's position, which is `position` where nothing is said of what was read. An error that comes
         while the drive below the folder's `root` is away says nothing of the file: what the memory has of it stays, and the
@@ -181,7 +181,7 @@ class DocumentReader:
 
 
 def _gone(path: bytes, root: bytes) -> bool:
-    """Whether the file is gone from a folder that is there. An empty one may be the mount point of a drive that is away."""
+    """Whether the file was removed from a folder that is there. An empty one may be the mount point of a drive that is away."""
     if os.path.lexists(path):
         return False
     try:

@@ -1,4 +1,4 @@
-"""What followed folders say of their files, as work; and what they are told once it is committed."""
+"""Turns events of followed folders into work, and reports committed positions back to the folders."""
 
 import asyncio
 from collections.abc import Callable, Sequence

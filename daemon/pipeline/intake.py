@@ -15,8 +15,8 @@ STOPPING = "hippod is stopping; ask again when it is back"
 class Intake:
     """A queue on the event loop. Nothing is started for a key while earlier work for it is under way.
 
-    A line of a file has a key of its own, so that work for it takes nobody's place in the queue. Lines are worked on beside
-    each other, and before what waits for their file; never beside the file itself, whose reading gives its lines anew.
+    A line of a file has a key of its own, so that work for it replaces no other work. Lines are worked on beside each other,
+    and before what waits for their file; never beside the file itself, whose reading gives its lines anew.
 
     Work is numbered in the order it came, so that `drained` can tell when all that was there at a moment is done; work that
     replaces earlier work takes its number.

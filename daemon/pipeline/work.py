@@ -34,7 +34,7 @@ class RemoveDocument:
 
 @dataclass(frozen=True, slots=True)
 class DeliveredDocument:
-    """A document that its source has read already, or None where the source says that it is to be removed."""
+    """A document that its source has read already, None where it is to be removed."""
 
     uri: str
     document: ParsedDocument | None

@@ -18,7 +18,7 @@ Send = Callable[[bytes], Awaitable[int | None]]
 async def send_request(path: str, request: bytes, owned: bool) -> int | None:
     """The HTTP status that answers `request` on the Unix socket at `path`. OSError or EOFError where there is no answer.
 
-    None where the outcome says nothing: the socket's mode shuts out the daemon's own user too, or its file is gone and is not
+    None where the outcome proves nothing: the socket's mode shuts out the daemon's own user too, or its file is gone and is not
     `owned` by this process but by the service manager, which would pass the same socket to another hippod.
     """
     try:

@@ -23,7 +23,7 @@ log = structlog.get_logger()
 LIVE_SECTIONS = ("retrieval", "schedule")
 LIVE_KEYS = ("daemon.log_level", "daemon.stop_timeout_s", "api.token_file")
 
-LET_IN_BY = "api.token_file"
+TOKEN_FILE_KEY = LIVE_KEYS[-1]
 """The setting that is in force while there is TCP."""
 
 
@@ -66,9 +66,9 @@ class ActiveConfig:
             api.use_token_file(new.api.token_file)
         else:
             # TCP is to begin or to end, which takes a restart: until then the token of before is in force, or none.
-            keys.discard(LET_IN_BY)
-            restart = sorted([*restart, *(key for key in live if key == LET_IN_BY)])
-            live = [key for key in live if key != LET_IN_BY]
+            keys.discard(TOKEN_FILE_KEY)
+            restart = sorted([*restart, *(key for key in live if key == TOKEN_FILE_KEY)])
+            live = [key for key in live if key != TOKEN_FILE_KEY]
         self.config = self._with_live(new, keys)
         log.info("reloaded", changed=live, needs_restart=restart)
 

@@ -29,7 +29,7 @@ JobName = Literal["compact", "snapshot", "rescan", "retry"]
 COMPACT_FRAGMENTS = 64
 """A table of so many files is rewritten as a whole. The store itself merges the files of a few commits as they come."""
 PURGES_PER_RETENTION = 24
-"""How often within `[store] keep_versions` the store is searched for what nobody needs any more: that reads whole tables."""
+"""How often within `[store] keep_versions` rows that are not needed any more are searched for: that reads whole tables."""
 JITTER_SHARE = 0.1
 """Of an interval, by which a run is moved at random, so that several daemons of one machine do not run in step."""
 JITTER_MAX_S = 60.0

@@ -1,4 +1,4 @@
-"""Telling systemd how the service does (`sd_notify`, `Type=notify`).
+"""Reports the service's state to systemd (`sd_notify`, `Type=notify`).
 
 The protocol is one datagram of `NAME=value` lines to the socket in `$NOTIFY_SOCKET`. The libraries for it either need
 libsystemd's headers to build, or have had no release for years and hide every error; this is all of it that is needed.
@@ -21,9 +21,9 @@ class Notifier:
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._address = _address(environ.get("NOTIFY_SOCKET", ""))
-        self._complained = False
+        self._failure_logged = False
         self.watchdog_s = _watchdog_s(environ)
-        """Within how many seconds of the last `watchdog` the next must come; `None` when nobody watches."""
+        """Within how many seconds of the last `watchdog` the next must come; `None` without a watchdog."""
 
     def ready(self, status: str = "") -> bool:
         """Queries can be answered; also the end of a reload."""
@@ -57,8 +57,8 @@ class Notifier:
                 sender.settimeout(_SEND_TIMEOUT_S)
                 sender.sendto("\n".join(lines).encode(), self._address)
         except OSError as error:
-            if not self._complained:
-                self._complained = True
+            if not self._failure_logged:
+                self._failure_logged = True
                 log.warning("notify_failed", error=str(error))
             return False
         return True

@@ -1,4 +1,4 @@
-"""Where the service manager's socket is another than the configuration says. It is taken as it is; the log tells.
+"""A socket of the service manager's that differs from the configuration is used as it is, and the difference is logged.
 
 systemd gives its socket the path, mode and group of the `.socket` unit. What `[api]` says of them then has no effect, and
 whoever narrowed or widened `mode` or `group` there must not believe that it had.

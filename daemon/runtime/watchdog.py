@@ -23,7 +23,7 @@ from daemon.runtime.sd_notify import Notifier
 
 CHECK_INTERVAL_S = 5.0
 STALL_LIMIT_S = 120.0
-"""How long a part may make no progress where no service manager says."""
+"""How long a part may make no progress where no service manager sets a limit."""
 STALL_SHARE = 0.75
 """The same as a share of the time that a service manager allows: one check later, that time is not over yet."""
 BUSY_STEP_LIMIT_S = 3_600.0
@@ -85,7 +85,7 @@ class ThreadCheck:
         frame = sys._current_frames().get(thread.ident or 0) if thread is not None else None
         if frame is None:
             return ()
-        # Places alone: a line of ours never holds what a document says.
+        # Places alone: a line of our code never contains a document's text.
         frames = traceback.extract_stack(frame)[-STACK_FRAMES:]
         return tuple(f"{_short_path(each.filename)}:{each.lineno} {each.name}" for each in frames)
 

@@ -1,4 +1,4 @@
-"""The URI of a document that is handed in, and what a document must have to be taken."""
+"""The URI of a document that is added, and what it must have to be accepted."""
 
 import json
 from hashlib import blake2b

@@ -95,7 +95,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def read_again(self, text):
         """By another extractor, which finds something else."""
         self.versions[text] = self.versions.get(text, 0) + 1
-        stored = [(title, text) for title in ("T", "") if self.store.has_passage(passage_id(title, text))]
+        stored = [(title, text) for title in ("T", "") if self.store.passage(passage_id(title, text)) is not None]
         if stored:
             self.commit({}, [], stored)
 

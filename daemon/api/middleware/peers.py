@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection, as the kernel says."""
+"""The client of a connection, as the kernel identifies it."""
 
 import asyncio
 import socket

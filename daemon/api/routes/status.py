@@ -1,4 +1,4 @@
-"""Where the daemon stands: status, wait, events, health, metrics."""
+"""What the daemon reports of itself: status, wait, events, health, metrics."""
 
 import asyncio
 from functools import partial

@@ -91,7 +91,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
             return responses.json_response(await _imported(request, (await memory.ports()).transfer))
 
     async def _imported(request: Request, transfer: TransferPort) -> ImportResponse:
-        """A client that goes once it has sent all is of use to nobody, and must not keep its slot until all is indexed."""
+        """Cancelled when the client disconnects after it has sent all: it must not keep its slot until all is indexed."""
         arrived = asyncio.Event()
 
         async def arriving() -> AsyncIterator[bytes]:

@@ -46,7 +46,7 @@ class PooledExtractor:
 class DeferredExtractor:
     """Passages are committed at once and read by a model afterwards: a slow or absent model delays no document.
 
-    `stand_in` gives them triples until then; `announce` is told which passages wait.
+    `stand_in` gives them triples until then; `announce` is called with the passages that wait.
     """
 
     def __init__(self, name: str, stand_in: PassageExtractor | None, announce: Callable[[Iterable[str]], None]) -> None:

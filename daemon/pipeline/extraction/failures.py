@@ -67,12 +67,12 @@ class FailedPassages:
         return passage in self._failures
 
     def load(self) -> None:
-        """Takes up the failures that the store holds."""
+        """Lists the failures that are in the store."""
         for passage in self._store.passages_by_extraction(is_failed):
             self.take_from_store(passage)
 
     def take_from_store(self, passage: str) -> bool:
-        """Lists a failure that the store holds; whether it holds one."""
+        """Lists the passage's failure if the store has one; returns whether it has."""
         state = self._store.extraction_state(passage)
         if state is None or not is_failed(state):
             return False
@@ -90,7 +90,7 @@ class FailedPassages:
         return [(id, failure.attempts) for id, failure in self._failures.items() if wanted(id, failure.next_try)]
 
     def living(self) -> dict[str, PassageFailure]:
-        """Those of passages that a document holds: a deleted one's failure says nothing to anybody."""
+        """Those of passages that are in a document: the failure of a deleted passage is of no interest."""
         return {id: failure for id, failure in self._failures.items() if self._store.documents_with_passage(id)}
 
     def sweep(self) -> list[str]:

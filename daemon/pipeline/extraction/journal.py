@@ -1,4 +1,4 @@
-"""What a model was paid for and is not committed yet, on disk: `kill -9` costs no call twice.
+"""A model's answers that are not committed yet, on disk: after `kill -9`, no call is paid for twice.
 
 One line for each answer, written the moment it is there. A process's death does not lose what was written; power loss may
 cost the last seconds' calls once more.
@@ -45,7 +45,7 @@ class ExtractionJournal:
         """Those that were not committed when the process ended, and those that have come since."""
         self._out: TextIO | None = None
         """None while the file lacks something, or ends in half a line: then it is written anew, as a whole."""
-        self._next_try = self._next_word = float("-inf")
+        self._next_try = self._next_log = float("-inf")
         for entry in _lines(file):
             self._take(entry)
         self._rewrite()
@@ -62,7 +62,7 @@ class ExtractionJournal:
         self._write({"passage": extraction.passage, "extractor": self._extractor, "extraction": asdict(extraction)})
 
     def committed(self, passages: Iterable[str]) -> None:
-        """What the store holds need not be kept here."""
+        """Forgets the answers about passages that are committed."""
         for passage in passages:
             self.extractions.pop(passage, None)
             self._entities.pop(passage, None)
@@ -70,14 +70,14 @@ class ExtractionJournal:
             self._rewrite()
 
     def drop(self, unwanted: Callable[[str], bool]) -> None:
-        """Forgets passages that nobody needs the answer for any more."""
+        """Forgets the answers about passages that are `unwanted`."""
         self.committed([passage for passage in {*self.extractions, *self._entities} if unwanted(passage)])
 
     def close(self) -> None:
         if self._out is None:
             self._next_try = float("-inf")  # the last chance
             self._rewrite()
-        self._let_go()
+        self._close_file()
 
     def _take(self, entry: Any) -> None:
         try:
@@ -99,8 +99,8 @@ class ExtractionJournal:
             self._out.write(json.dumps(entry) + "\n")
             self._out.flush()
         except OSError as error:
-            self._let_go()
-            self._troubled(error)
+            self._close_file()
+            self._log_trouble(error)
 
     def _rewrite(self) -> None:
         """Only what is open; atomically, as the journal is all there is. Where that fails, the file stays as it is."""
@@ -124,24 +124,24 @@ class ExtractionJournal:
                     out.close()
             with suppress(OSError):
                 part.unlink(missing_ok=True)
-            self._troubled(error)
+            self._log_trouble(error)
             return
         # What follows is written through the same handle, so that none has to be opened.
-        self._let_go()
+        self._close_file()
         self._out = out
 
-    def _let_go(self) -> None:
+    def _close_file(self) -> None:
         """Closes the file, which may try once more to write what could not be written."""
         out, self._out = self._out, None
         if out is not None:
             with suppress(OSError):
                 out.close()
 
-    def _troubled(self, error: OSError) -> None:
+    def _log_trouble(self, error: OSError) -> None:
         now = self._clock()
         self._next_try = now + REWRITE_PAUSE_S
-        if now >= self._next_word:
-            self._next_word = now + TROUBLE_LOG_PAUSE_S
+        if now >= self._next_log:
+            self._next_log = now + TROUBLE_LOG_PAUSE_S
             log.warning("journal_not_written", file=str(self._file), error=error, retry_s=REWRITE_PAUSE_S)
 
 

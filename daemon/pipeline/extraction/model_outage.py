@@ -1,4 +1,5 @@
-"""Whether the model answers: an outage is told from a passage that the model cannot handle by asking a few tokens' question."""
+"""Whether the model answers. After a failed call it is asked a question of a few tokens: where that fails too, the model is
+away; else the passage was at fault."""
 
 import asyncio
 import time
@@ -18,11 +19,11 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Why nothing is read, and since when (Unix seconds). `logged`: the reason as it may stand in the log."""
+    """Why nothing is read, and since when (Unix seconds). `loggable`: the reason as it may stand in the log."""
 
     reason: str
     since: float
-    logged: str
+    loggable: str
 
 
 class ModelOutage:

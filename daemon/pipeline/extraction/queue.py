@@ -131,9 +131,10 @@ class ExtractionQueue:
         self.enqueue(id for id in ready if awaits_extractor(self._store.extraction_state(id)))
 
     def _came_back(self, id: str) -> bool:
-        """Whether a passage that nobody announced is to be read, as only a stand-in did; an earlier failure is listed again.
+        """Whether a passage that was not announced is to be read, as only a stand-in has read it.
 
-        One that nobody read at all is announced where it is to be read: another document gave its triples.
+        An earlier failure is listed again. A passage that no extractor has read is announced where it is to be read: else
+        another document gave its triples.
         """
         state = self._store.extraction_state(id)
         if is_failed(state) and id not in self._failed and not self._is_queued(id):
@@ -279,7 +280,7 @@ class ExtractionQueue:
         await self._changed.wait()
 
     def _notify(self) -> None:
-        """Wakes all who wait for a change now, and nobody later."""
+        """Wakes those who wait for a change now, none who begin to wait later."""
         self._changed.set()
         self._changed = asyncio.Event()
 

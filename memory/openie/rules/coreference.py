@@ -3,6 +3,7 @@
 from memory.openie.rules.grammar.chunk import Chunk
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import tokenize, word_set
+from memory.openie.rules.titles import LISTS, plain_title
 from memory.phrases import normalise_phrase
 
 _PRONOUNS = word_set("he she it they him her them his hers its their theirs i we me us my our this these that")
@@ -10,11 +11,17 @@ _DEFINITE = frozenset({"the", "this", "that", "these", "those", "its", "their", 
 _GENERIC_HEADINGS = word_set(
     "introduction overview summary notes note background contents content details description abstract conclusion "
     "conclusions references history general about information info misc other links appendix discussion results "
-    "untitled document readme index main page sheet sheet1 section todo agenda attendees minutes"
+    "untitled document readme index main page sheet sheet1 section todo agenda attendees minutes example examples usage "
+    "synopsis parameters options arguments outputs navigation toc table format files bugs caveats "
+    "environment errors diagnostics authors author copyright colophon standards versions history compatibility "
+    "foreword preface acknowledgments acknowledgements glossary bibliography"
 )
 _REFLEXIVE = word_set("himself herself itself themselves myself ourselves other others such")
 _NUMBERS = frozenset({"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "many", "several"})
 _FIRST_PERSON = word_set("i we me us my our")
+_THIS_ITSELF = word_set(
+    "module package program library page document manual book guide utility tool article report note paper"
+)
 _NEUTRAL = frozenset({"it", "its"})
 _PERSONAL = frozenset({"he", "she", "him", "her", "his", "hers"})
 _REPLIES = ("re:", "fw:", "fwd:", "aw:", "wg:")
@@ -25,7 +32,7 @@ _JOIN = " › "
 
 def _last_named(title: str, text: str) -> str:
     """The last part of a title that means something outside its document; the first where none does."""
-    parts = [part.strip() for part in title.split(_JOIN) if part.strip()]
+    parts = [plain_title(part)[0] for part in title.split(_JOIN) if part.strip()]
     opening = f" {normalise_phrase(text[:_OPENING])} " if len(parts) > 1 else ""
     while len(parts) > 1 and not _is_name(parts[-1], opening):
         parts.pop()
@@ -53,7 +60,7 @@ def _is_name(heading: str, opening: str) -> bool:
     """Whether a heading names a thing: a word is capitalised that need not be, or the text speaks of it by that name."""
     words = [word for word in tokenize(heading) if word[0].isalpha()]
     phrase = normalise_phrase(heading)
-    if phrase in _GENERIC_HEADINGS or not words:
+    if phrase in _GENERIC_HEADINGS or phrase in LISTS or not words:
         return False
     if " " in phrase and f" {phrase} " in opening:
         return True
@@ -82,7 +89,8 @@ def opens_with(text: str, name: str) -> bool:
 class Coreference:
     """The subject of one passage, and the names met so far. Made afresh for each passage: nothing carries over."""
 
-    def __init__(self, title: str, text: str) -> None:
+    def __init__(self, title: str, text: str, technical: bool = False) -> None:
+        self.technical = technical
         self.name, self.qualifier = subject_of(title, text)
         full = _last_named(title, text)
         if self.qualifier and opens_with(text, full):
@@ -92,7 +100,10 @@ class Coreference:
             self.name = base
         self.full_title = normalise_phrase(full)
         self.title = normalise_phrase(self.name)
-        self.document_title = normalise_phrase(title.split(_JOIN)[0]) if _JOIN in title else ""
+        document, kind = plain_title(title.split(_JOIN)[0])
+        self.document_title = normalise_phrase(document) if _JOIN in title else ""
+        self.kind = (normalise_phrase(document), normalise_phrase(kind))
+        """What the document's title says that the document is about, or "" for either."""
         self.title_words = [token.lower() for token in tokenize(self.name)]
         parts = self.title.split()
         self._title_word_set = frozenset(parts)
@@ -131,8 +142,11 @@ class Coreference:
     def resolve_pronoun(self, pronoun: str = "it") -> str:
         """What a pronoun means: the title once it has been a subject here, the last subject otherwise.
 
-        "she" is nobody's meter or mountain: unless the title can be a person's name, it is the last named subject.
+        "she" is nobody's meter or mountain: unless the title can be a person's name, it is the last named subject. In technical
+        text "it" is mostly neither: "".
         """
+        if self.technical:
+            return ""
         if pronoun in _PERSONAL and not self._personal and self.last_named_subject:
             return self.last_named_subject
         if pronoun in _NEUTRAL and not self._personal and self.title_mentioned:
@@ -161,12 +175,14 @@ class Coreference:
         if chunk.pronoun:
             word = chunk.words[0].lower()
             if word in _FIRST_PERSON:
-                return self.title
+                return "" if self.technical else self.title
             return self.resolve_pronoun(word) if word in _PRONOUNS else ""
         phrase = normalise_phrase(chunk.text)
         if not phrase or phrase in _NUMBERS:
             return ""
         words = phrase.split()
+        if words[-1] in _THIS_ITSELF and len(words) < 3 and chunk.det == "this" and not chunk.owner:
+            return self.title
         definite = chunk.det in _DEFINITE and not chunk.owner and not chunk.name
         if definite and words[-1] in self.kinds and self.kinds.issuperset(words):
             return self.title

@@ -9,7 +9,9 @@ from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import split_sentences
 from memory.openie.rules.line_blocks import line_blocks
 from memory.openie.rules.names_and_keywords import is_english, names_and_keywords
+from memory.openie.rules.register import is_technical
 from memory.openie.rules.table_records import read_record
+from memory.openie.rules.titles import is_contents
 from memory.openie.rules.triple_collector import TripleCollector
 from memory.phrases import normalise_phrase
 from store.types import Extraction, PassageText
@@ -32,10 +34,12 @@ class RulesExtractor:
     def _extract(self, passage: PassageText) -> Extraction:
         started = time.perf_counter()
         text = passage.text[:MAX_CHARS]
-        found = TripleCollector(Coreference(passage.title[:1000], text))
-        for block in line_blocks(text):
-            if block.kind == "record":
-                read_record(block.fields, found)
+        title = passage.title[:1000]
+        technical = is_technical(title, text)
+        found = TripleCollector(Coreference(title, text, technical), technical)
+        for block in () if is_contents(title) else line_blocks(text):
+            if block.kind in ("record", "row"):
+                read_record(block.fields, found, of_first=block.kind == "row")
             else:
                 _read_prose(block.text, found)
         found.link_names_to_title()

@@ -4,11 +4,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from memory.openie.rules.code_lines import is_code
+
 _BULLET = re.compile(r"(?:[-*+•‣▪◦–—]|\(?\d{1,3}[.)]|\[[ xX]\])\s+")
 _HEADING = re.compile(r"#{1,6}\s+")
 _RULE = re.compile(r"[-=_*|:+ ]{3,}$")
 _MARKS = re.compile(r"\*\*|__|`(?!`)|~~|<[^<>\n]{1,200}>")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\n]{0,500}\)")
+_LABEL = re.compile(r"\s*[A-Z][A-Z_0-9]{2,30}(?: {2,}|\t\s*)(?=[A-Za-z])")
+"""What a list of definitions has before its text: "EPERM    The file is closed"."""
 _SHORT = 60
 """Characters; a line shorter than this that ends without punctuation was not broken by wrapping."""
 _LONG_LINE = 20_000
@@ -17,10 +21,10 @@ _LONG_LINE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One piece of text that no sentence crosses: "prose" or "heading" (`text`), or a "record" (`fields`).
+    """One piece of text that no sentence crosses: "prose" or "heading" (`text`), or a "record" or a "row" (`fields`).
 
     A record is what belongs together: a row of a table, or "key: value" lines that stand under one another. Its fields
-    are (name, value); a name is "" where the table gives none.
+    are (name, value); a name is "" where the table gives none. A row stands on one line; its first field names its subject.
     """
 
     kind: str
@@ -41,11 +45,13 @@ def line_blocks(text: str) -> list[Block]:
             found.append(Block("record", fields=tuple(pairs)))
             pairs.clear()
         if prose:
-            found.append(Block("prose", " ".join(prose)))
+            found.append(Block("prose", " ".join(prose).replace("\u2010 ", "").replace("\xad ", "")))
             prose.clear()
         header = ()
 
-    for raw in text.splitlines():
+    for whole in text.splitlines():
+        label = _LABEL.match(whole)
+        raw = whole[label.end() :] if label else whole
         line = _plain(raw.strip())
         if not line:
             flush()
@@ -66,7 +72,9 @@ def line_blocks(text: str) -> list[Block]:
                 found.append(Block("record", fields=fields))
         elif row := _row(line):
             flush()
-            found.append(Block("record", fields=row))
+            found.append(Block("row", fields=row))
+        elif is_code(raw.strip(), bool(prose)):
+            flush()
         else:
             _take(line, prose, pairs, flush)
     flush()

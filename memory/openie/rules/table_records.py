@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from memory.openie.rules.grammar.clause_parser import parse_sentences
 from memory.openie.rules.grammar.tokenizer import split_sentences, tokenize, word_set
+from memory.openie.rules.informative import says
 from memory.openie.rules.triple_collector import TripleCollector
 from memory.phrases import normalise_phrase
 
@@ -15,23 +16,26 @@ _MAX_VALUE = 10
 """Words; a longer value is prose and is read as such."""
 
 
-def read_record(fields: Sequence[tuple[str, str]], found: TripleCollector) -> None:
+def read_record(fields: Sequence[tuple[str, str]], found: TripleCollector, of_first: bool = False) -> None:
     """(subject, column, value) for each field.
 
-    The subject of a row is its first value, of other fields under one another the title, unless the first is a name.
+    The subject of a row (`of_first`) is its first value, that of other fields the title, unless the first is a name.
     """
     coref = found.coref
     subject = coref.title
     rest = list(fields)
     first_key, first_value = fields[0]
     keys = set(normalise_phrase(first_key).split())
-    if len(fields) > 1 and (keys & _NAMING or not subject or not first_key):
+    if len(fields) > 1 and (of_first or keys & _NAMING or not subject or not first_key):
         named = normalise_phrase(first_value)
         if named and named.count(" ") < _MAX_VALUE and not named.isdigit():
             subject, rest = named, rest[1:]
             found.add_name(subject)
-            if first_key:
+            if first_key and keys & _NAMING:
                 found.add_triple(coref.title, first_key, subject)
+    if found.technical and (not of_first or subject == coref.title or not says(subject)):
+        # "key: value" is as likely a setting or code as a fact about the title.
+        return
     for key, value in rest:
         words = tokenize(value[:2000])
         if len(words) > _MAX_VALUE + 4:
@@ -41,7 +45,8 @@ def read_record(fields: Sequence[tuple[str, str]], found: TripleCollector) -> No
             phrase = normalise_phrase(part)
             if phrase and any(char.isupper() for char in part):
                 found.add_name(phrase)
-            found.add_triple(subject, key or "has", phrase)
+            if not found.technical or (key and says(phrase) and says(normalise_phrase(key))):
+                found.add_triple(subject, key or "has", phrase)
 
 
 def _parts(value: str) -> list[str]:

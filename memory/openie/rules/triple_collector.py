@@ -1,11 +1,13 @@
 """The triples and names of one passage, as they are found."""
 
 from memory.openie.rules.coreference import Coreference
+from memory.openie.rules.informative import is_number, is_relation, is_short_for, is_vague, states_outright
 from memory.phrases import normalise_phrase
 from store.types import Triple
 
 _MAX_PREDICATE, _MAX_PHRASE = 10, 14
 """Words. ReVerb (Fader et al. 2011, section 3.1) found longer relations to be over-specified."""
+_PLACED = frozenset({"in", "of", "at", "from", "near"})
 _MAX_CHARS = 400
 """Of subject and object together."""
 
@@ -13,12 +15,14 @@ _MAX_CHARS = 400
 class TripleCollector:
     """What is found in one passage: `triples` and `names` grow in reading order."""
 
-    def __init__(self, coref: Coreference) -> None:
-        self.coref = coref
+    def __init__(self, coref: Coreference, technical: bool = False) -> None:
+        self.coref, self.technical = coref, technical
         self.triples: dict[Triple, None] = {}
         self.names: dict[str, None] = {}
+        self._near: dict[Triple, bool | None] = {}
 
-    def add_triple(self, subject: str, predicate: str, object_: str) -> None:
+    def add_triple(self, subject: str, predicate: str, object_: str, near: bool | None = None) -> None:
+        """Take a statement. `near`: whether a verb relates its parts that stand beside one another; None where no verb does."""
         predicate = normalise_phrase(predicate)
         if not subject or not object_ or not predicate or subject == object_:
             return
@@ -31,6 +35,8 @@ class TripleCollector:
         if len(words) > _MAX_PREDICATE:
             predicate = " ".join(words[: _MAX_PREDICATE // 2] + words[-_MAX_PREDICATE // 2 :])
         self.triples.setdefault((subject, predicate, object_))
+        if not self._near.get((subject, predicate, object_)):
+            self._near[subject, predicate, object_] = near
 
     def add_name(self, name: str) -> None:
         """Note a name that is to be tied to the title."""
@@ -46,6 +52,13 @@ class TripleCollector:
         """Tie every name that no triple ties to the title: it is what joins the passages that speak of one thing."""
         coref = self.coref
         title = coref.title or next(iter(self.names), "")
+        if coref.kind[0] == title and coref.kind[1]:
+            self.add_triple(title, "is", coref.kind[1])
+        if self.technical:
+            # Names of code are met in every passage: they would tie all to all.
+            if not self.triples:
+                self.add_triple(title, "part of", coref.document_title)
+            return
         if coref.qualifier:
             self.add_triple(title, "is", normalise_phrase(coref.qualifier))
         # Other passages may be about another Midway; the title in full is this one's alone.
@@ -65,13 +78,34 @@ class TripleCollector:
             return False
         return " " in subject or subject[0].isdigit() or subject in self.names or subject == self.coref.title
 
+    def _says_something(self, triple: Triple) -> bool:
+        """Whether the statement can be met again: between names, or between phrases that stand beside one another in it."""
+        subject, predicate, object_ = triple
+        title, names = self.coref.title, self.names
+        named = [end for end in (subject, object_) if end == title or end in names]
+        if predicate in _PLACED:
+            return len(named) == 2 and not self.technical and not any(char.isdigit() for char in subject + object_)
+        near = self._near.get(triple)
+        if not is_relation(predicate) or (near is False and not named):
+            return False
+        if self.technical:
+            if predicate == "also known as":
+                return is_short_for(object_, subject) or is_short_for(subject, object_)
+            vague = any(is_vague(end) for end in (subject, object_) if end != title)
+            return bool(near) and not vague and states_outright(subject, predicate)
+        if len(named) == 2 or (subject in named and is_number(object_)):
+            return True
+        if near is False or (near is None and not named):
+            return False
+        return not any(is_vague(end) for end in (subject, object_) if end not in named)
+
     def drop_vague_triples(self, before: int) -> None:
         """Of the triples since the first `before`, drop (S, is, daughter) beside (S, is daughter of, X).
 
         The second says it all, and a query is linked to few triples.
         """
         fresh = list(self.triples)[before:]
-        kept = [triple for triple in fresh if self._is_specific(*triple)]
+        kept = [triple for triple in fresh if self._is_specific(*triple) and self._says_something(triple)]
         for triple in set(fresh).difference(kept):
             del self.triples[triple]
         for subject, predicate, object_ in kept:

@@ -51,7 +51,7 @@ class Memory:
 
     documents_by_uri: dict[str, dict[str, Any]] = field(default_factory=dict)
     stage: DaemonState = DaemonState.READY
-    held: threading.Event = field(default_factory=threading.Event)
+    released: threading.Event = field(default_factory=threading.Event)
     queries_inside: int = 0
     waits_inside: int = 0
     cancelled: int = 0
@@ -67,7 +67,7 @@ class Memory:
             raise NotConfigured("That mode needs an LLM; configure [llm].")
         self.queries_inside += 1
         try:
-            while request.query == "hold" and not self.held.is_set():
+            while request.query == "hold" and not self.released.is_set():
                 await asyncio.sleep(0.01)
         except asyncio.CancelledError:
             self.cancelled += 1
@@ -141,7 +141,7 @@ class Memory:
         self.waits_inside += 1
         try:
             async with asyncio.timeout(timeout_s):
-                while not self.held.is_set():
+                while not self.released.is_set():
                     await asyncio.sleep(0.01)
         except TimeoutError:
             raise TimedOut(f"Not all was committed within {timeout_s} s.") from None
@@ -263,7 +263,7 @@ def served(
             with httpx.Client(transport=transport, base_url="http://hippod", timeout=PATIENCE_S) as client:
                 yield Served(server, memory, hub, path, client, run)
         finally:
-            memory.held.set()
+            memory.released.set()
             run(server.stop(5.0))
 
 

@@ -90,10 +90,10 @@ def test_a_reader_that_does_not_read_is_told_how_many_it_lost_and_holds_nobody_u
         hub.publish("last")
         found = read_until_last(plain)
     lost = sum((event.model_extra or {})["count"] for event in found if event.event == "lost")
-    kept = [event.uri for event in found if event.event == "indexed"]
+    indexed = [event.uri for event in found if event.event == "indexed"]
     assert lost > 0
-    assert lost + len(kept) == published
-    assert kept == sorted(kept, key=lambda uri: int(str(uri)[2:]))
+    assert lost + len(indexed) == published
+    assert indexed == sorted(indexed, key=lambda uri: int(str(uri)[2:]))
 
 
 def read_until_last(plain: Any) -> list[Event]:

@@ -27,7 +27,7 @@ class Importing:
     async def take(self, chunks: AsyncIterator[bytes]) -> ImportResponse:
         try:
             self.bodies.append(b"".join([chunk async for chunk in chunks]))
-            while not self.memory.held.is_set():
+            while not self.memory.released.is_set():
                 await asyncio.sleep(0.01)
         except asyncio.CancelledError:
             self.cancelled += 1
@@ -55,7 +55,7 @@ def test_who_goes_while_the_import_is_indexed_gives_up_the_slot(api: Served, imp
         until(lambda: len(importing.bodies) == 2, "both bodies were read")
     until(lambda: importing.cancelled == 2, "both imports were cancelled")
     assert importing.bodies == [BODY, BODY]
-    api.memory.held.set()
+    api.memory.released.set()
     answer = api.client.post(Route.IMPORT, content=BODY)
     assert ImportResponse.model_validate_json(answer.content).triples == 2
 

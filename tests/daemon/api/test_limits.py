@@ -79,26 +79,26 @@ def test_a_client_is_a_user_or_an_address(peer: Peer, client: str) -> None:
 def test_queries_beyond_the_limit_are_counted_by_what_there_was_too_much_of() -> None:
     before = refused("queries")
     with served(ApiLimits(queries=1)) as api, ThreadPoolExecutor(1) as pool:
-        held = pool.submit(api.client.post, Route.QUERY, json={"query": "hold"})
+        waiting = pool.submit(api.client.post, Route.QUERY, json={"query": "hold"})
         until(lambda: api.memory.queries_inside == 1, "a query under way")
         assert metrics.REGISTRY.get_sample_value("hippod_http_under_way", {"kind": "queries"}) == 1
         answer = api.client.post(Route.QUERY, json={"query": "more"})
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-        api.memory.held.set()
-        assert held.result().status_code == 200
+        api.memory.released.set()
+        assert waiting.result().status_code == 200
     assert refused("queries") == before + 1
     assert metrics.REGISTRY.get_sample_value("hippod_http_under_way", {"kind": "queries"}) == 0
 
 
 def test_open_connections_are_counted() -> None:
     with served() as api:
-        held = [api.connect() for _ in range(5)]
+        connections = [api.connect() for _ in range(5)]
 
         def count() -> float:
             return metrics.REGISTRY.get_sample_value("hippod_http_connections", {"side": "unix"}) or 0
 
         until(lambda: count() >= 5, "five connections")
         before = count()
-        for each in held:
+        for each in connections:
             each.close()
         until(lambda: count() <= before - 5, "none of them")

@@ -137,11 +137,11 @@ def test_a_body_that_only_trickles_is_given_up_too() -> None:
 def test_an_answer_that_has_begun_is_not_cut_for_a_body_that_nobody_reads() -> None:
     with served(ApiLimits(body_grace_s=0.2, heartbeat_s=0.05)) as api, api.connect() as plain:
         plain.sendall(b"GET /v1/events HTTP/1.1\r\nHost: hippod\r\nContent-Length: 100\r\n\r\n{")
-        told = b""
-        while told.count(b"\n\n") < 20:  # some at the beginning, then one every 0.05 s
+        received = b""
+        while received.count(b"\n\n") < 20:  # some at the beginning, then one every 0.05 s
             piece = plain.recv(1_000)
-            assert piece, told
-            told += piece
+            assert piece, received
+            received += piece
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /healthz HTT", b"GET /healthz HTTP/1.1\r\nHost: hip"])
@@ -187,15 +187,15 @@ def test_a_connection_whose_refused_body_was_read_to_its_end_goes_on() -> None:
 
 def test_queries_beyond_the_limit_are_told_to_come_back() -> None:
     with served(ApiLimits(queries=2)) as api, ThreadPoolExecutor(2) as pool:
-        held = [pool.submit(ask, api, "hold") for _ in range(2)]
+        waiting = [pool.submit(ask, api, "hold") for _ in range(2)]
         until(lambda: api.memory.queries_inside == 2, "two queries under way")
         refused = ask(api, "one more")
         assert refused.status_code == 503
         assert refused.headers["retry-after"] == "1"
         assert Problem.model_validate_json(refused.content).type == ProblemType.BUSY
         assert api.client.get(Route.STATUS).status_code == 200
-        api.memory.held.set()
-        assert [each.result().status_code for each in held] == [200, 200]
+        api.memory.released.set()
+        assert [each.result().status_code for each in waiting] == [200, 200]
         assert ask(api, "one more").status_code == 200
 
 
@@ -240,7 +240,7 @@ def test_connections_beyond_the_limit_are_turned_away_with_a_problem_while_all_a
         assert answer.startswith(b"HTTP/1.1 503 ")
         assert b"retry-after: 1" in answer.lower()
         assert problem_in(answer).type == ProblemType.BUSY
-        api.memory.held.set()
+        api.memory.released.set()
         for each in busy:
             assert read_one(each).startswith(b"HTTP/1.1 200 ")
             each.close()

@@ -39,8 +39,8 @@ def starting(gate_of: Any) -> Iterator[tuple[httpx.Client, StartupGate, Memory, 
             run(server.stop(5.0))
 
 
-async def called(action: Any, *given: Any) -> None:
-    action(*given)
+async def called(action: Any, *arguments: Any) -> None:
+    action(*arguments)
 
 
 def test_early_requests_wait_and_status_answers_at_once() -> None:

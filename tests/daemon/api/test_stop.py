@@ -20,7 +20,7 @@ def test_a_query_under_way_is_answered() -> None:
         until(lambda: api.memory.queries_inside == 1, "the query is under way")
         stopping = pool.submit(api.run, api.server.stop(15.0))
         until(lambda: not reachable(api), "nothing new is accepted")
-        api.memory.held.set()
+        api.memory.released.set()
         assert asked.result().status_code == 200
         stopping.result()
 
@@ -50,7 +50,7 @@ def test_a_query_that_never_ends_is_cut_off() -> None:
         api.run(api.server.stop(1.5))
         with pytest.raises(httpx.TransportError):
             asked.result()
-        until(lambda: api.memory.cancelled == 1, "the port is told")
+        until(lambda: api.memory.cancelled == 1, "the port is cancelled")
         assert not api.path.exists()
 
 

@@ -113,8 +113,8 @@ def test_a_token_file_that_turns_into_a_pipe_holds_nobody_up(api: Served, token_
     os.mkfifo(token_file)
     with capture_logs() as logged:
         assert [get(api).status_code for _ in range(3)] == [401] * 3
-    [told] = [each for each in logged if each["event"] == "token_unreadable"]
-    assert "not a regular file" in told["error"]
+    [events] = [each for each in logged if each["event"] == "token_unreadable"]
+    assert "not a regular file" in events["error"]
     assert api.client.get(Route.STATUS).status_code == 200
     token_file.unlink()
     token_file.write_text(TOKEN)
@@ -326,6 +326,6 @@ def test_who_is_turned_away_is_logged_once_with_its_address_and_without_what_it_
     with capture_logs() as logged:
         for _ in range(5):
             get(api, "a-wrong-secret")
-    told = [each for each in logged if each["event"] == "turned_away"]
-    assert [(each["status"], each["address"]) for each in told] == [(401, "127.0.0.1")]
+    events = [each for each in logged if each["event"] == "turned_away"]
+    assert [(each["status"], each["address"]) for each in events] == [(401, "127.0.0.1")]
     assert "a-wrong-secret" not in str(logged)

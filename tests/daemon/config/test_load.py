@@ -164,13 +164,13 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "given", "allowed"), MISTAKES, ids=[each[0][:40] for each in MISTAKES])
-def test_a_mistake_names_file_key_value_and_what_is_allowed(write, text, given, allowed):
+@pytest.mark.parametrize(("text", "named", "allowed"), MISTAKES, ids=[each[0][:40] for each in MISTAKES])
+def test_a_mistake_names_file_key_value_and_what_is_allowed(write, text, named, allowed):
     path = write(text)
     found = problems(path)
     assert len(found) == 1, found
     assert found[0].startswith(f"{path}: ")
-    assert given in found[0]
+    assert named in found[0]
     assert allowed in found[0]
     assert "\n" not in found[0]
 

@@ -219,8 +219,8 @@ def test_the_disk_of_a_store_at_the_default_place_or_one_from_the_environment(tm
     assert by_default.store.path.is_relative_to(tmp_path)
     assert f"at {tmp_path}" in on_disk(by_default).detail
     (tmp_path / "elsewhere").mkdir()
-    told = load_config(file, {"HOME": str(tmp_path), "HIPPOD_STORE__PATH": str(tmp_path / "elsewhere")})
-    assert on_disk(told).detail.endswith(f"at {tmp_path / 'elsewhere'}")
+    configuration = load_config(file, {"HOME": str(tmp_path), "HIPPOD_STORE__PATH": str(tmp_path / "elsewhere")})
+    assert on_disk(configuration).detail.endswith(f"at {tmp_path / 'elsewhere'}")
 
 
 # The socket.
@@ -462,9 +462,9 @@ def test_tables_that_another_user_keeps_to_himself_are_not_taken_for_damaged(tmp
     assert (found["store"].status, found["store"].hint) == ("warn", "run `sudo hippoctl doctor`")
     bad(iter(found.values()), "store directory", "owned by uid 65534", "chown")
     with StoreLock(shut / "store"):  # a hippod runs: it writes, so this user is only another one
-        held = inspected_by_another(tmp_path, store=config)["store directory"]
-        assert (held.status, held.hint) == ("warn", "run `sudo hippoctl doctor`")
-        assert f"process {os.getpid()} has it open" in held.detail
+        finding = inspected_by_another(tmp_path, store=config)["store directory"]
+        assert (finding.status, finding.hint) == ("warn", "run `sudo hippoctl doctor`")
+        assert f"process {os.getpid()} has it open" in finding.detail
 
 
 @pytest.mark.daemon

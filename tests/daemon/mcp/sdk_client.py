@@ -24,7 +24,7 @@ def free_port() -> int:
 
 
 @dataclass(frozen=True)
-class Way:
+class Connection:
     """How a client gets in: `stdio` or `http`, and the SDK's name of the protocol's generation."""
 
     transport: str
@@ -34,7 +34,12 @@ class Way:
         return f"{self.transport}-{self.mode}"
 
 
-WAYS = [Way("stdio", "auto"), Way("stdio", "legacy"), Way("http", "auto"), Way("http", "legacy")]
+CONNECTIONS = [
+    Connection("stdio", "auto"),
+    Connection("stdio", "legacy"),
+    Connection("http", "auto"),
+    Connection("http", "legacy"),
+]
 Script = Callable[[Client], Awaitable[Any]]
 
 
@@ -46,13 +51,13 @@ def url(daemon: Daemon, path: str = "/mcp") -> str:
     return f"http://{daemon.sections['api']['tcp']}{path}"
 
 
-def talk(daemon: Daemon, way: Way, script: Script, *arguments: str) -> Any:
+def talk(daemon: Daemon, connection: Connection, script: Script, *arguments: str) -> Any:
     """Connects, runs the script, and returns what it does. `arguments` are for `hippoctl mcp`."""
 
     async def over_stdio() -> Any:
         first, *rest = command(daemon, *arguments)
         server = StdioServerParameters(command=first, args=rest, env=clean_environment(daemon.home))
-        async with Client(server, mode=way.mode, read_timeout_seconds=PATIENCE_S) as client:
+        async with Client(server, mode=connection.mode, read_timeout_seconds=PATIENCE_S) as client:
             return await script(client)
 
     async def over_http() -> Any:
@@ -60,12 +65,14 @@ def talk(daemon: Daemon, way: Way, script: Script, *arguments: str) -> Any:
         async with (
             httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S, trust_env=False) as http,
             Client(
-                streamable_http_client(url(daemon), http_client=http), mode=way.mode, read_timeout_seconds=PATIENCE_S
+                streamable_http_client(url(daemon), http_client=http),
+                mode=connection.mode,
+                read_timeout_seconds=PATIENCE_S,
             ) as client,
         ):
             return await script(client)
 
-    return asyncio.run(over_stdio() if way.transport == "stdio" else over_http())
+    return asyncio.run(over_stdio() if connection.transport == "stdio" else over_http())
 
 
 def with_tcp(daemon_home: Any, **sections: Any) -> Daemon:

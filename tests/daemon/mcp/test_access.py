@@ -15,7 +15,7 @@ from cli.client.address import Address
 from cli.commands.mcp import CONFIG_VARIABLE, configured
 from cli.errors import CommandError
 from daemon.mcp.tools import TOOLS
-from tests.daemon.mcp.sdk_client import TOKEN, WAYS, command, talk, url, with_tcp
+from tests.daemon.mcp.sdk_client import CONNECTIONS, TOKEN, command, talk, url, with_tcp
 from tests.e2e.real_hippod import ROOT, Daemon, clean_environment, write_config
 
 pytestmark = pytest.mark.daemon
@@ -56,7 +56,7 @@ def piped(words: list[str], sent: str, environment: dict[str, str]) -> dict[Any,
 
 
 def test_hippoctl_mcp_only_reads_unless_it_is_told_otherwise(memory: Daemon) -> None:
-    talk(memory, WAYS[0], refused)
+    talk(memory, CONNECTIONS[0], refused)
     assert "added:note-001" in memory.documents()
 
 
@@ -108,10 +108,10 @@ def test_what_is_no_message_does_not_end_standard_input(memory: Daemon) -> None:
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
 def test_without_the_token_nothing_is_learned(memory: Daemon, method: str) -> None:
     for headers in ({}, {"authorization": "Bearer wrong"}, {"mcp-session-id": "0" * 32}):
-        told = httpx.request(method, url(memory), headers={**ACCEPT, **headers}, json=OFFER)
+        refused = httpx.request(method, url(memory), headers={**ACCEPT, **headers}, json=OFFER)
         other = httpx.request(method, url(memory, "/v1/nothing"), headers={**ACCEPT, **headers}, json=OFFER)
-        assert (told.status_code, told.content) == (401, other.content)
-        assert set(told.headers) == set(other.headers)
+        assert (refused.status_code, refused.content) == (401, other.content)
+        assert set(refused.headers) == set(other.headers)
 
 
 def test_a_page_of_another_site_and_another_name_are_refused(memory: Daemon) -> None:
@@ -156,8 +156,8 @@ def test_a_daemon_that_was_away_is_met_when_it_is_back_and_only_reads_by_default
         assert (await client.call_tool("search", {"query": "anything"})).structured_content["passages"] == []
 
     try:
-        talk(daemon, WAYS[1], over_stdio)
-        talk(daemon, WAYS[3], over_http)
+        talk(daemon, CONNECTIONS[1], over_stdio)
+        talk(daemon, CONNECTIONS[3], over_http)
         assert daemon.stop() == 0
     finally:
         daemon.close()
@@ -165,5 +165,5 @@ def test_a_daemon_that_was_away_is_met_when_it_is_back_and_only_reads_by_default
 
 def test_the_manual_names_every_tool_and_argument() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| ", (ROOT / "docs" / "mcp.md").read_text("utf-8"), re.MULTILINE)
-    told = {name: set(re.findall(r"`(\w+)`", takes)) for name, takes in rows}
-    assert told == {name: set(tool.arguments.model_fields) for name, tool in TOOLS.items()}
+    documented = {name: set(re.findall(r"`(\w+)`", takes)) for name, takes in rows}
+    assert documented == {name: set(tool.arguments.model_fields) for name, tool in TOOLS.items()}

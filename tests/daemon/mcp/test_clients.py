@@ -6,18 +6,18 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from tests.daemon.mcp.sdk_client import WAYS, Way, talk
+from tests.daemon.mcp.sdk_client import CONNECTIONS, Connection, talk
 from tests.e2e.real_hippod import Daemon
 
 pytestmark = pytest.mark.daemon
 
 READING = ["search", "ask", "show", "status"]
 WRITING = ["add", "forget"]
-STDIO = WAYS[0]
+STDIO = CONNECTIONS[0]
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
-def test_an_agent_lists_searches_asks_adds_finds_and_forgets(memory: Daemon, way: Way) -> None:
+@pytest.mark.parametrize("connection", CONNECTIONS, ids=str)
+def test_an_agent_lists_searches_asks_adds_finds_and_forgets(memory: Daemon, connection: Connection) -> None:
     async def script(client: Client) -> None:
         assert client.server_info is not None and client.server_info.name == "hippod"
         assert "memory" in (client.instructions or "")
@@ -44,9 +44,14 @@ def test_an_agent_lists_searches_asks_adds_finds_and_forgets(memory: Daemon, way
         assert heard and [at for at, _ in heard] == sorted({at for at, _ in heard})
         assert any(message and "It is" in message for _, message in heard)
 
-        name = f"zither-{way}"
-        given = {"text": "Oona Vek tunes the Zither of Hask.", "title": "Zither", "id": name, "metadata": {"by": "me"}}
-        added = (await client.call_tool("add", {**given, "wait_s": 90})).structured_content
+        name = f"zither-{connection}"
+        document = {
+            "text": "Oona Vek tunes the Zither of Hask.",
+            "title": "Zither",
+            "id": name,
+            "metadata": {"by": "me"},
+        }
+        added = (await client.call_tool("add", {**document, "wait_s": 90})).structured_content
         assert (added["uri"], added["searchable"], added["document"]["state"]) == (f"added:{name}", True, "indexed")
         found = (await client.call_tool("search", {"query": "Who tunes the Zither of Hask?"})).structured_content
         assert found["passages"][0]["document"] == f"added:{name}"
@@ -63,7 +68,7 @@ def test_an_agent_lists_searches_asks_adds_finds_and_forgets(memory: Daemon, way
         found = (await client.call_tool("search", {"query": "Who tunes the Zither of Hask?"})).structured_content
         assert all("Zither" not in passage["text"] for passage in found["passages"])
 
-    talk(memory, way, script, "--write")
+    talk(memory, connection, script, "--write")
 
 
 def test_search_says_why_and_looks_back(memory: Daemon) -> None:
@@ -86,7 +91,7 @@ def test_the_same_text_is_in_the_content_for_clients_that_read_no_structure(memo
         status = await client.call_tool("status", {})
         assert json.loads(status.content[0].text) == status.structured_content
 
-    talk(memory, WAYS[3], script)
+    talk(memory, CONNECTIONS[3], script)
 
 
 def test_tools_say_what_they_take_give_and_change(memory: Daemon) -> None:
@@ -103,8 +108,8 @@ def test_tools_say_what_they_take_give_and_change(memory: Daemon) -> None:
     talk(memory, STDIO, script, "--write")
 
 
-@pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids=str)
-def test_malformed_calls_are_errors_and_the_session_goes_on(memory: Daemon, way: Way) -> None:
+@pytest.mark.parametrize("connection", [CONNECTIONS[0], CONNECTIONS[3]], ids=str)
+def test_malformed_calls_are_errors_and_the_session_goes_on(memory: Daemon, connection: Connection) -> None:
     async def script(client: Client) -> None:
         for name, arguments, said in (
             ("search", {}, "query: field required"),
@@ -130,11 +135,11 @@ def test_malformed_calls_are_errors_and_the_session_goes_on(memory: Daemon, way:
             await client.list_resources(cursor="nonsense!")
         assert not (await client.call_tool("status", {})).is_error
 
-    talk(memory, way, script, "--write")
+    talk(memory, connection, script, "--write")
 
 
-@pytest.mark.parametrize("way", [WAYS[1], WAYS[2]], ids=str)
-def test_documents_and_passages_are_resources_in_pages(memory: Daemon, way: Way) -> None:
+@pytest.mark.parametrize("connection", [CONNECTIONS[1], CONNECTIONS[2]], ids=str)
+def test_documents_and_passages_are_resources_in_pages(memory: Daemon, connection: Connection) -> None:
     async def script(client: Client) -> None:
         listed, cursor, pages = [], None, 0
         while True:
@@ -143,8 +148,8 @@ def test_documents_and_passages_are_resources_in_pages(memory: Daemon, way: Way)
             pages, cursor = pages + 1, page.next_cursor
             if cursor is None:
                 break
-        held = {entry["uri"] for entry in memory.documents(state="indexed").values()}
-        assert pages == 2 and len(listed) == len({each.uri for each in listed}) == len(held)
+        indexed = {entry["uri"] for entry in memory.documents(state="indexed").values()}
+        assert pages == 2 and len(listed) == len({each.uri for each in listed}) == len(indexed)
         lamp = next(each for each in listed if each.name == "Project Attic")
         assert lamp.annotations is not None and lamp.annotations.last_modified
         [text] = (await client.read_resource(lamp.uri)).contents
@@ -158,4 +163,4 @@ def test_documents_and_passages_are_resources_in_pages(memory: Daemon, way: Way)
         with pytest.raises(MCPError, match="no such"):  # a passage's id names no document
             await client.read_resource(f"hippod://document/{found['id']}")
 
-    talk(memory, way, script)
+    talk(memory, connection, script)

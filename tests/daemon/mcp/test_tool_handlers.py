@@ -18,7 +18,7 @@ def scripted() -> Iterator[Scripted]:
         yield daemon
 
 
-def do(scripted: Scripted, act: Any, given: Any) -> tuple[Any, list[tuple[float, str]]]:
+def do(scripted: Scripted, act: Any, arguments: Any) -> tuple[Any, list[tuple[float, str]]]:
     """The result and the progress."""
     heard: list[tuple[float, str]] = []
 
@@ -28,7 +28,7 @@ def do(scripted: Scripted, act: Any, given: Any) -> tuple[Any, list[tuple[float,
     async def run() -> Any:
         client = DaemonClient(str(scripted.socket))
         try:
-            return await act(client, given, progress)
+            return await act(client, arguments, progress)
         finally:
             await client.close()
 

@@ -247,9 +247,11 @@ GROWN_OR_BORN = re.compile(
 
 
 def test_an_alert_of_an_increase_tells_a_first_burst_too() -> None:
-    told = {rule["alert"]: rule["expr"] for rule in rules()["groups"][0]["rules"] if "increase(" in rule["expr"]}
-    assert {"HippodInternalErrors", "HippodDocumentsFail", "HippodWrongTokens"} <= set(told)
-    for alert, text in told.items():
+    expressions_by_alert = {
+        rule["alert"]: rule["expr"] for rule in rules()["groups"][0]["rules"] if "increase(" in rule["expr"]
+    }
+    assert {"HippodInternalErrors", "HippodDocumentsFail", "HippodWrongTokens"} <= set(expressions_by_alert)
+    for alert, text in expressions_by_alert.items():
         assert GROWN_OR_BORN.fullmatch(text), (alert, text)
         tree = promql.parse(text)
         assert (str(tree.op), str(tree.lhs.op), str(tree.rhs.op)) == ("or", ">", ">"), alert

@@ -50,8 +50,8 @@ def browser(api: Served) -> Iterator[httpx.Client]:
 
 
 def log_in(browser: httpx.Client, token: str = TOKEN, **headers: str) -> httpx.Response:
-    given = {"Origin": str(browser.base_url).rstrip("/")} | headers
-    return browser.post("/page/login", data={"token": token}, headers=given)
+    all_headers = {"Origin": str(browser.base_url).rstrip("/")} | headers
+    return browser.post("/page/login", data={"token": token}, headers=all_headers)
 
 
 @pytest.mark.parametrize("path", [*PATHS, Route.STATUS, Route.EVENTS, Route.DOCUMENTS, "/page/nothing", "/nothing"])
@@ -220,9 +220,9 @@ def test_another_host_is_refused_in_a_session_too(browser: httpx.Client) -> None
 
 def test_logging_out_ends_the_session(browser: httpx.Client) -> None:
     log_in(browser)
-    kept = dict(browser.cookies)
+    cookies = dict(browser.cookies)
     assert browser.post("/page/logout").status_code == 303
-    assert browser.get("/", cookies=kept).status_code == 401
+    assert browser.get("/", cookies=cookies).status_code == 401
 
 
 def test_a_session_ends_with_its_token(browser: httpx.Client, token_file: Path) -> None:

@@ -78,11 +78,11 @@ def test_a_drive_below_the_folder_that_is_away_loses_nothing(tmp_path: Path) -> 
 
 def assert_kept(found: DocumentChange) -> None:
     """What the memory has of the file stays as it is, and the folder's source is to tell of it again."""
-    held = Document(found.work.key, "earlier")
+    earlier = Document(found.work.key, "earlier")
     assert not found.documents
     assert list(found.positions.values()) == [None]
-    store = SimpleNamespace(document=lambda uri: held)
-    batch = make_batch(store, DocumentsByFile([held]), [found])  # type: ignore[arg-type]
+    store = SimpleNamespace(document=lambda uri: earlier)
+    batch = make_batch(store, DocumentsByFile([earlier]), [found])  # type: ignore[arg-type]
     assert (batch.documents, batch.removed) == ((), ())
 
 

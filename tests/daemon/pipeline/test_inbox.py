@@ -129,7 +129,7 @@ def test_what_could_never_wait_is_refused_also_by_an_empty_inbox(tmp_path: Path,
 @pytest.mark.parametrize("started", [False, True])
 def test_what_is_handed_in_while_the_pipeline_stops_is_refused_at_once(tmp_path: Path, started: bool) -> None:
     async def scenario(pipeline: Pipeline) -> None:
-        pipeline.reading._reader = cast("DocumentReader", Held())
+        pipeline.reading._reader = cast("DocumentReader", BlockedReader())
         if started:
             pipeline.start()
             await pipeline.inbox.add([AddedDocument("added:line", "{}")])
@@ -177,7 +177,7 @@ def test_what_the_disk_refuses_leaves_nothing_behind_and_says_so(
     filled(tmp_path, scenario)
 
 
-class Held:
+class BlockedReader:
     """A reader that reads nothing, and that not before it is let go."""
 
     def __init__(self) -> None:
@@ -191,13 +191,13 @@ class Held:
 
 def test_who_waits_for_a_removal_is_told_also_where_the_document_is_added_again_meanwhile(tmp_path: Path) -> None:
     async def scenario(pipeline: Pipeline) -> None:
-        held = Held()
-        pipeline.reading._reader = cast("DocumentReader", held)
+        reader = BlockedReader()
+        pipeline.reading._reader = cast("DocumentReader", reader)
         pipeline.start()
         removal = asyncio.create_task(pipeline.remove(["added:0"]))
-        await held.begun.wait()
+        await reader.begun.wait()
         await pipeline.inbox.add(added(1))
-        held.released.set()
+        reader.released.set()
         await removal
 
     filled(tmp_path, scenario)

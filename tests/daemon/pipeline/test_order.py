@@ -18,7 +18,7 @@ from store.types import Document, Extraction, PassageRef, PassageText
 
 FILE = "file:///drive/book.jsonl"
 SOURCE = "/drive"
-HELD = "added:held"
+BLOCKED_URI = "added:blocked"
 
 
 class NothingFound:
@@ -40,7 +40,7 @@ class Lines:
 
     async def read(self, work: Work) -> AsyncIterator[DocumentChange]:
         self.begun.append(work.key)
-        if work.key in (FILE, HELD):
+        if work.key in (FILE, BLOCKED_URI):
             await self.released.wait()
         if not isinstance(work.task, FileChanged):
             yield DocumentChange(work)
@@ -80,7 +80,7 @@ class Drive:
         while self.reader.begun != list(keys):
             await asyncio.sleep(0.005)
 
-    def held(self) -> dict[str, str]:
+    def texts_by_line(self) -> dict[str, str]:
         """Each line's text as it is in the memory."""
         snapshot = self.store.snapshot()
         found = {}
@@ -117,7 +117,7 @@ def test_lines_are_removed_after_the_change_of_their_file_that_waits(tmp_path: P
         assert not removal.done()
         drive.reader.released.set()
         await removal
-        assert drive.held() == {"c": "after", "d": "after"}
+        assert drive.texts_by_line() == {"c": "after", "d": "after"}
 
     driven(tmp_path, scenario)
 
@@ -131,7 +131,7 @@ def test_lines_are_removed_after_the_change_of_their_file_that_is_being_read(tmp
             await asyncio.sleep(0.005)
         drive.reader.released.set()
         await removal
-        assert drive.held() == {"b": "another"}
+        assert drive.texts_by_line() == {"b": "another"}
 
     driven(tmp_path, scenario)
 
@@ -177,9 +177,9 @@ def test_an_import_waits_for_its_own_documents_alone(tmp_path: Path) -> None:
 
 def test_a_document_that_came_again_while_it_was_read_is_waited_for_to_its_end(tmp_path: Path) -> None:
     async def scenario(drive: Drive) -> None:
-        earlier = await drive.pipeline.inbox.add([AddedDocument(HELD, "{}")])
-        await drive.until_begun(HELD)
-        await drive.pipeline.inbox.add([AddedDocument(HELD, "{}")])
+        earlier = await drive.pipeline.inbox.add([AddedDocument(BLOCKED_URI, "{}")])
+        await drive.until_begun(BLOCKED_URI)
+        await drive.pipeline.inbox.add([AddedDocument(BLOCKED_URI, "{}")])
         drive.reader.released.set()
         await drive.pipeline.inbox.indexed([earlier])
         assert len(drive.pipeline.intake) == 0

@@ -9,7 +9,7 @@ from daemon.runtime.limits import CONNECTIONS_MIN, RESERVED_FILES, api_settings,
 
 
 @pytest.mark.parametrize(
-    ("wanted", "sides", "files", "given"),
+    ("wanted", "sides", "files", "allowed"),
     [
         (512, 1, 65_536, 512),
         (512, 2, 1024, (1024 - RESERVED_FILES) // 2),
@@ -17,8 +17,8 @@ from daemon.runtime.limits import CONNECTIONS_MIN, RESERVED_FILES, api_settings,
         (8, 2, 1024, 8),
     ],
 )
-def test_connections_leave_room_for_other_files(wanted: int, sides: int, files: int, given: int) -> None:
-    assert connections(wanted, sides, files) == given
+def test_connections_leave_room_for_other_files(wanted: int, sides: int, files: int, allowed: int) -> None:
+    assert connections(wanted, sides, files) == allowed
 
 
 def test_one_request_may_hold_as_many_lines_as_may_wait_to_be_indexed() -> None:

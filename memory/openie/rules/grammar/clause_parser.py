@@ -96,12 +96,32 @@ def _verb(clause: ClauseState, c: Chunk, i: int) -> None:
         clause.verb, clause.tail = f"{clause.verb} {text}", ""
     else:
         clause.verb, clause.tail = text, ""
+    clause.near = _beside_subject(clause, c, i)
     _begin(clause, c)
+
+
+def _orders(clause: ClauseState, c: Chunk) -> bool:
+    """Whether a sentence that opens with a verb has no subject: "See the manual", "Returns a list", "Created by Sphinx"."""
+    if clause.chunks[0] is not c:
+        return False
+    return c.tag not in ("VBN", "VBG") or not any(o.kind == VERB and o.tag in FINITE for o in clause.chunks[1:])
+
+
+def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
+    """Whether the verb's subject stands right before it: a noun phrase, a relative pronoun, or a verb that shares it."""
+    before = next((b for b in reversed(clause.chunks[:i]) if b.kind != ADVERB), None)
+    if before is None or not clause.subjects or clause.verb != " ".join(c.words):
+        return False
+    if before.kind == NOUN:
+        return before is clause.left and clause.left_phrase == clause.subjects[-1] and c.tag in FINITE | {"VBN"}
+    if before.kind == COMMA and clause.left is not None and clause.left.name:
+        return clause.left_phrase == clause.subjects[-1]
+    return before.kind in (WHICH, CLOSE) or (before.kind == AND and clause.near)
 
 
 def _begin(clause: ClauseState, c: Chunk) -> None:
     if not clause.subjects:
-        clause.subjects = [clause.coref.resolve_pronoun()]
+        clause.subjects = ["" if _orders(clause, c) else clause.coref.resolve_pronoun()]
     if not clause.main[0]:
         clause.main = (clause.subjects, clause.lead)
         if clause.subjects[0]:
@@ -110,7 +130,7 @@ def _begin(clause: ClauseState, c: Chunk) -> None:
     clause.objects = 0
     clause.appositive = None
     for prep, phrase in clause.adverbials:
-        clause.say(f"{clause.predicate()} {prep}", phrase)
+        clause.say(f"{clause.predicate()} {prep}", phrase, near=False)
     clause.adverbials = []
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, NOUN, VERB, WHICH, Chunk
+from memory.openie.rules.informative import names_nothing
 from memory.openie.rules.triple_collector import TripleCollector
 
 POSSESSIVE = frozenset({"his", "her", "its", "their", "my", "our"})
@@ -15,6 +16,11 @@ _LONGEST_VERB = 200
 def short(c: Chunk) -> str:
     """The phrase as part of a predicate."""
     return c.text if len(c.words) <= 6 else " ".join(c.words[-4:])
+
+
+def opens_with_common_word(c: Chunk) -> bool:
+    """Whether a noun phrase is one common word, whose capital is its sentence's then."""
+    return len(c.words) == 1 and names_nothing(c.words[0].lower())
 
 
 class ClauseState:
@@ -36,10 +42,12 @@ class ClauseState:
         self.adverbials: list[tuple[str, str]] = []
         self.appositive: tuple[str, str] | None = None
         self.relative = ""
+        self.near = True
+        """Whether the verb stands beside its subject, and what is said now beside the verb."""
 
     def mention(self, c: Chunk) -> str:
         phrase = self.coref.resolve(c)
-        if c.name and phrase and not c.date:
+        if c.name and phrase and not c.date and not (c.start == 0 and not c.title and opens_with_common_word(c)):
             self.found.names.setdefault(phrase)
         return phrase
 
@@ -51,11 +59,11 @@ class ClauseState:
     def predicate(self, tail: bool = True) -> str:
         return f"{self.lead} {self.verb[-_LONGEST_VERB:]} {self.tail if tail else ''}"
 
-    def say(self, predicate: str, object_: str) -> None:
+    def say(self, predicate: str, object_: str, near: bool = True) -> None:
         for subject in self.subjects[:_MOST_SUBJECTS]:
-            self.found.add_triple(subject, predicate, object_)
+            self.found.add_triple(subject, predicate, object_, near=near and self.near and not self.lead)
             for peer in self.peers:
-                self.found.add_triple(subject, predicate.replace(self.verb, peer, 1), object_)
+                self.found.add_triple(subject, predicate.replace(self.verb, peer, 1), object_, near=False)
 
     def is_direct(self) -> bool:
         """Whether the verb still waits for its first object."""

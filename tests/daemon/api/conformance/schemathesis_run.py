@@ -118,16 +118,18 @@ def _count(found: Report, event: Json) -> None:
         request, answer = sent["request"], sent.get("response")
         status = answer["status_code"] if answer else 0
         found.answers.setdefault(operation, Counter())[status] += 1
-        told = [
+        reported = [
             check["failure_info"]["failure"]["message"]
             for check in scenario["checks"].get(case, ())
             if check["status"] == "failure"
         ]
         if not answer:
-            told.append("there was no answer")
-        if told:
+            reported.append("there was no answer")
+        if reported:
             body, content = _text(request.get("body")), _text((answer or {}).get("content"))
-            found.failures.append(f"{operation} {request['uri']}\n{body}\n-> {status} {content}\n" + "\n".join(told))
+            found.failures.append(
+                f"{operation} {request['uri']}\n{body}\n-> {status} {content}\n" + "\n".join(reported)
+            )
 
 
 def _text(body: Json | None) -> str:

@@ -1,0 +1,148 @@
+"""What takes memory or time by which texts and degrees come: a hub, equal titles, one passage in thousands of documents.
+
+Two stores of as many passages (`HIPPOD_BENCH_HUBS`, by default 20000) with four triples each: one in which every passage
+says something else, and one in which every passage states the same triple, has a triple about one phrase (a hub of as many
+edges), holds one word, and has one of two titles; half of the documents hold one more passage, the same. The real daemon
+follows beside each a file of a million equal lines. Every step is timed; the daemon's peak is measured for each anew.
+"""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.support.growth_store import commit, open_store
+from bench.support.hostile_vectors import in_letters
+from bench.support.process_memory import peak_mib
+from daemon.contract.routes import document_path
+from store.passage_id import passage_id
+from store.types import Document, PassageRef, PassageText
+from tests.e2e.real_hippod import Daemon
+
+COMMIT_PASSAGES = 500
+EQUAL_LINES = 1_000_000
+PATIENCE_S = 1800.0
+MORE_MIB = 500
+"""What a step may take in the second store beyond what it takes in the first."""
+
+SHARED = PassageText(passage_id("Notice", "The notice everywhere."), "Notice", "The notice everywhere.")
+
+
+def run(results: dict[str, Any]) -> str:
+    count = int(os.environ.get("HIPPOD_BENCH_HUBS", "20000"))
+    results["stores"] = stores = {name: _measured(name == "hubs", count) for name in ("plain", "hubs")}
+    plain, hubs = stores.values()
+    results["violations"] = [
+        f"{step}: {figures['peak_mib'] - plain[step]['peak_mib']} MiB more among hubs than without, {MORE_MIB} are the most"
+        for step, figures in hubs.items()
+        if figures["peak_mib"] - plain[step]["peak_mib"] > MORE_MIB
+    ]
+    lines = [f"| {count:,} passages: s, peak MiB | plain | hubs |", "| --- | ---: | ---: |"]
+    lines += [
+        f"| {step} | "
+        + " | ".join(f"{store[step]['s']}, {store[step]['peak_mib']:,}" for store in stores.values())
+        + " |"
+        for step in plain
+    ]
+    return "\n".join(lines)
+
+
+def _document(number: int, hubs: bool) -> tuple[Document, list[PassageText]]:
+    name = f"thing {in_letters(number)}"
+    other = f"thing {in_letters(number // 2 + 10**6)}"
+    own = "hub" if hubs else f"part {in_letters(number)}"
+    said = "everything" if hubs else f"statement {in_letters(number)}"
+    title = f"Title {number % 2}" if hubs else f"Title {in_letters(number)}"
+    text = f"{name} is held by {own}. {said} is the case. The word everywhere."
+    triples = ((own, "holds", name), (said, "is", "the case"), (name, "near", other), (other, "far from", own))
+    texts = [PassageText(passage_id(title, text), title, text)]
+    refs = [PassageRef(texts[0].id, {}, triples)]
+    if hubs and number % 2:
+        texts.append(SHARED)
+        refs.append(PassageRef(SHARED.id, {}, (("notice", "stands", "everywhere"),)))
+    return Document(f"added:{number}", "bench", title=title, passages=tuple(refs)), texts
+
+
+def _measured(hubs: bool, count: int) -> dict[str, dict[str, float]]:
+    with tempfile.TemporaryDirectory(prefix="hippod-hubs-") as place:
+        daemon = Daemon(Path(place, "home"), encoder={"backend": "hash"})
+        _fill(daemon.store, hubs, count)
+        daemon.http.timeout = PATIENCE_S
+        found: dict[str, dict[str, float]] = {}
+        try:
+            for step, work in _steps(daemon, hubs, count).items():
+                if daemon.process is not None:
+                    Path(f"/proc/{daemon.process.pid}/clear_refs").write_text("5")
+                began = time.perf_counter()
+                work()
+                took = time.perf_counter() - began
+                pid = daemon.process.pid if daemon.process is not None else 0
+                found[step] = {"s": round(took, 2), "peak_mib": peak_mib(pid)}
+                print("hubs" if hubs else "plain", step, found[step], flush=True)
+        finally:
+            daemon.close()
+        return found
+
+
+def _fill(folder: Path, hubs: bool, count: int) -> None:
+    store, encoder = open_store(folder)
+    for start in range(0, count, COMMIT_PASSAGES):
+        made = [_document(number, hubs) for number in range(start, min(start + COMMIT_PASSAGES, count))]
+        commit(store, encoder, [(document, text) for document, texts in made for text in texts])
+    store.write_checkpoint()
+    store.close()
+
+
+def _steps(daemon: Daemon, hubs: bool, count: int) -> dict[str, Callable[[], object]]:
+    """What is done, by what it is called."""
+    hub = "hub" if hubs else "part a"
+    thing = f"thing {in_letters(count // 2)}"
+
+    def query(mode: str, **options: Any) -> Callable[[], object]:
+        body = {"query": f"What does the {hub} hold everywhere?", "mode": mode, **options}
+        return lambda: daemon.ask("POST", "/v1/query", json=body)
+
+    def show(key: str) -> Callable[[], object]:
+        return lambda: daemon.ask("GET", document_path(key))
+
+    def from_tables() -> None:
+        assert daemon.stop() == 0
+        for snapshot in daemon.store.glob("snapshot-*"):
+            shutil.rmtree(snapshot)
+        daemon.start()
+
+    def lines() -> None:
+        daemon.write("lines.txt", "A line of many.\n" * EQUAL_LINES)
+        daemon.wait(PATIENCE_S)
+        state = daemon.ask("GET", document_path(daemon.uri("lines.txt")))["document"]["state"]
+        assert state == "indexed", state
+
+    def add() -> None:
+        daemon.add({"id": "one more", "text": f"{hub} holds one more. The word everywhere."})
+        daemon.wait(PATIENCE_S)
+
+    steps: dict[str, Callable[[], object]] = {"start": daemon.start}
+    steps |= {f"query, {mode}": query(mode) for mode in ("dense", "bm25", "hipporag2", "hipporag", "fused")}
+    return steps | {
+        "query, fused, 1,000 passages": query("fused", k=1000),
+        "query, fused, explained": query("fused", explain=True),
+        "query, fused, 1,000 explained": query("fused", explain=True, k=1000),
+        "neighbourhood of the hub": lambda: daemon.ask("POST", "/v1/graph", json={"phrase": hub, "nodes": 200}),
+        "neighbourhood of a query": lambda: daemon.ask("POST", "/v1/graph", json={"query": hub, "nodes": 200}),
+        "show the hub": show(hub),
+        "show a neighbour of the hub": show(thing),
+        "show the passage of half the documents": show(SHARED.id) if hubs else show(_document(1, False)[1][0].id),
+        "show the triple of all passages": show(
+            '["everything", "is", "the case"]' if hubs else '["statement a", "is", "the case"]'
+        ),
+        "look back, first commit": query("fused", as_of=1),
+        "look back, last but ten": query("fused", as_of=max(1, count // COMMIT_PASSAGES - 10)),
+        "add a passage about the hub": add,
+        "a million equal lines": lines,
+        "export": daemon.export,
+        "verify": lambda: daemon.ask("POST", "/v1/verify"),
+        "start from tables alone": from_tables,
+    }

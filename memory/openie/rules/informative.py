@@ -1,0 +1,133 @@
+"""Which triples say something that can be met again: lexical checks of their ends and of what relates them."""
+
+from functools import lru_cache
+
+from memory.openie.rules.grammar.dates import CALENDAR
+from memory.openie.rules.grammar.pos_tagger import tagger
+from memory.openie.rules.grammar.tokenizer import word_set
+
+_INDEFINITE = word_set(
+    "other another such same following above below previous preceding next more most many several various certain different "
+    "own any each every some all both either few fewer less least much given respective corresponding additional further "
+    "particular specific appropriate usual common e i eg ie etc latter first second last one two three "
+    "possible available necessary relevant related similar main only "
+    "exact simple multiple existing default non named "
+    "also see added changed removed deprecated note notes example examples return returns returned use using used what "
+    "which that this these those there here when where how why it its they them their his her he she you your we our us who "
+    "whom if then thus so as"
+)
+"""Words that open no phrase which names something by itself."""
+_GENERIC = word_set(
+    "example examples section sections chapter chapters page pages documentation document documents note notes list lists "
+    "case cases way ways thing things value values name names number numbers type types form forms result results set sets "
+    "time times use uses user users usage order information details detail kind kinds sort part parts item items line lines "
+    "point points end start beginning rest reason reasons problem problems question purpose description effect effects fact "
+    "idea issue issues version versions contents content text table index module modules function functions method methods "
+    "class classes object objects argument arguments parameter parameters option options command commands file files "
+    "directory data string strings code variable variables property properties field fields entry entries element elements "
+    "program programs system process something anything everything nothing someone none true false yes no null default "
+    "behavior behaviour place means return manual reference license copyright link links caller others following above "
+    "below one ones lot bit instance instances feature features change changes work support action operation operations "
+    "call calls mode state status step steps term terms word words key keys source target output input error errors message "
+    "messages group member members area level size length history event events test tests tool tools need needs standard "
+    "application applications software interface implementation"
+)
+"""Nouns that name nothing without another word."""
+_EMPTY = word_set(
+    "way ways thing things idea choice case cases kind kinds sort example examples reason problem use lot following "
+    "cause amount purpose aim advantage disadvantage drawback"
+)
+"""Nouns that name nothing even with another."""
+_MALFORMED_END = frozenset(
+    {"IN", "DT", "PRP", "PRP$", "WDT", "WP", "WP$", "WRB", "CC", "TO", "MD", "RB", "EX", "RBR", "VBZ", "VBD", "JJR"}
+)
+_PREPOSITIONS = word_set("in of at from near on for to with by as than under over about through between into within")
+_ORDERS = word_set("see note add use return returns")
+_JOINS = word_set("what and or but which who whose if when while because whether")
+LONGEST = 7
+"""Words of a phrase that is no name."""
+
+
+@lru_cache(1 << 14)
+def is_vague(phrase: str) -> bool:
+    """Whether a phrase that is no name names nothing by itself ("following functions", "e g", "case", "also")."""
+    words = phrase.split()
+    if words[0] in _INDEFINITE or len(words) > LONGEST:
+        return True
+    lexicon = tagger().lexicon
+    if lexicon.get(words[-1]) in _MALFORMED_END or lexicon.get(words[0]) in ("IN", "CC", "MD", "TO", "PRP", "RB"):
+        return True
+    if words[-1] in _EMPTY or words[0] in _EMPTY:
+        return True
+    if len(words) == 1:
+        return words[0] in _GENERIC or len(phrase) < 3 or lexicon.get(phrase, "NN")[:2] not in ("NN", "VB", "FW")
+    if all(word in _GENERIC for word in words):
+        return True
+    return sum(len(word) == 1 or word.isdigit() for word in words) * 2 > len(words)
+
+
+_OUTRIGHT = 5
+"""Words of such a predicate."""
+_MARKS = word_set("not never no hardly rarely reportedly possibly also only")
+_BE = word_set("is are was were")
+_WHERE = word_set("in on at with as by")
+_PLURAL = word_set("are were have do")
+_SINGULAR = word_set("is was has does")
+_THIRD = word_set(
+    "uses supports names lists sets calls needs works starts stops runs reads writes prints points stores returns holds stands "
+    "acts controls handles displays shows offers keeps matches maps marks lets tests types sorts wraps forces signals"
+)
+
+
+def names_nothing(word: str) -> bool:
+    """Whether a lower-case word names nothing by itself."""
+    return word in _INDEFINITE or word in _GENERIC or word == "new"
+
+
+def is_number(phrase: str) -> bool:
+    """Whether a phrase is a date or begins with a number."""
+    return phrase[0].isdigit() or all(word[0].isdigit() or word in CALENDAR for word in phrase.split())
+
+
+def says(value: str) -> bool:
+    """Whether a table's value is more than a number or a mark."""
+    return (
+        any(len(word) > 2 and word.isalpha() for word in value.split())
+        and value not in _GENERIC
+        and value not in _INDEFINITE
+    )
+
+
+def is_relation(predicate: str) -> bool:
+    """Whether a predicate can be one relation: neither an order ("see"), nor a preposition alone, nor two clauses in one."""
+    words = predicate.split()
+    return not (words[0] in _ORDERS or words[0] in _PREPOSITIONS or any(word in _JOINS for word in words[1:]))
+
+
+def states_outright(subject: str, predicate: str) -> bool:
+    """Whether a predicate is a finite verb with little beside it that agrees with its subject: safe in a technical sentence."""
+    words = predicate.split()
+    if len(words) > _OUTRIGHT or "that" in words:
+        return False
+    lexicon = tagger().lexicon
+    head = subject.rpartition(" ")[2]
+    plural = lexicon.get(head) == "NNS" or (
+        head not in lexicon and head.endswith("s") and not head.endswith(("ss", "us", "is"))
+    )
+    first = next((word for word in words if word not in _MARKS), "")
+    tag = lexicon.get(first, "")
+    if first in _BE and words[-1] in _WHERE and lexicon.get(words[-2], "NN")[:2] == "NN":
+        # "the file is required information in": what it is, and then where something else is.
+        return False
+    if first in _PLURAL or (first not in _SINGULAR and tag in ("VB", "VBP")):
+        return plural
+    if first in _SINGULAR or tag == "VBZ" or first in _THIRD:
+        return not plural
+    # What is left is a modal, a past or a passive; a noun is no verb.
+    return tag in ("MD", "VBD", "VBN")
+
+
+def is_short_for(short: str, long: str) -> bool:
+    """Whether `short` is made of the first letters of `long`: "apa" of "american psychological association"."""
+    letters, initials = short.replace(" ", ""), "".join(word[0] for word in long.split())
+    return len(letters) > 1 and " " in long and (letters == initials or letters.rstrip("s") == initials)

@@ -1,0 +1,23 @@
+"""Whether a passage is technical text (manuals, documentation of code): names are fewer there and stand for less, so the rules
+take only what a sentence says outright."""
+
+import re
+
+_TECHNICAL = re.compile(
+    r"\w\(\)|\w\(\d\w?\)|\w_\w|(?<!\w)--?[a-z]|::|<(?![^<>\s]*@)(?!https?:)|[{}\\=]|(?<!\w)[~.]?/\w+/|>>>|\b0x[0-9a-f]|\w\.\w+\(|[a-z_-]\.[a-z]{1,4}\b(?=[\s,;)])|"
+    r"¶|\b[A-Z]+_[A-Z]|[\w]\.[a-z_]+\.[a-z]"
+)
+_SHARE = 40
+"""Words to one mark of code, from which on a passage is no longer technical."""
+_MANUAL_TITLE = re.compile(
+    r"\S\([1-9][a-z]{0,4}\)|(?:^|› )(?:chapter \d|appendix [A-Z\d]|[A-Z\d]+(?:\.\d+)+\.? |\d+\. \D)|"
+    r"\b(?:documentation|reference|manual|handbook|howto|how-to|faq|tutorial|cookbook|user guide)\b",
+    re.IGNORECASE,
+)
+
+
+def is_technical(title: str, text: str) -> bool:
+    """Whether the title is a manual's, or one in `_SHARE` words bears a mark of code. Linear in the text."""
+    if _MANUAL_TITLE.search(title):
+        return True
+    return len(_TECHNICAL.findall(text)) * _SHARE > text.count(" ") + text.count("\n") + 1

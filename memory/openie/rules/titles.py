@@ -1,0 +1,54 @@
+"""What a title names, without what a site or a format puts around it: "9.2.1. Key-based login", "chmod(2) Manual chmod(2)"."""
+
+import re
+
+_NUMBERED = re.compile(
+    r"(?:(?:chapter|appendix|part|section)\s+[\dIVXA-Z]+[.:]?\s+|\d+(?:\.\d+)*\.\s+|\d+(?:\.\d+)+\s+)(?=\S)", re.I
+)
+_MANUAL = re.compile(r"(\S[^()]{0,80})\(([1-9][a-z]{0,4})\)(?:\s.*)?")
+LISTS = frozenset(
+    {
+        "table of contents",
+        "contents",
+        "navigation",
+        "site navigation",
+        "index",
+        "on this page",
+        "breadcrumb",
+        "list of tables",
+    }
+    | {"list of figures", "see also", "related links", "previous topic", "next topic", "this page", "quick search"}
+)
+"""Headings over what lists things that are elsewhere."""
+_MARKS = "¶§#"
+_DASHES = (" — ", " | ", " :: ", " · ")
+
+
+def plain_title(title: str) -> tuple[str, str]:
+    """The name in one part of a title, and what the title says that it is, or ""."""
+    title = title.strip().strip(_MARKS).strip()
+    name, kind = title, ""
+    for dash in _DASHES:
+        first, found, rest = name.partition(dash)
+        if found and first.strip() and len(first.split()) <= 8:
+            name = first.strip()
+            parts = [part.strip() for part in rest.split(dash) if part.strip()]
+            # What follows the last dash names the site; what is between says what it is.
+            kind = kind or (parts[0] if dash == " — " and (len(parts) > 1 or not _is_site(parts[0])) else "")
+    if numbered := _NUMBERED.match(name):
+        name = name[numbered.end() :].strip() or name
+    manual = _MANUAL.fullmatch(name)
+    if manual and (name.rstrip().endswith(f"{manual[1]}({manual[2]})") or name == f"{manual[1]}({manual[2]})"):
+        name = manual[1].lower() if manual[1].isupper() else manual[1]
+    return name, kind
+
+
+def is_contents(title: str) -> bool:
+    """Whether a passage's last heading says that it lists what is elsewhere: its phrases would tie everything to everything."""
+    return plain_title(title.rpartition(" › ")[2])[0].lower() in LISTS
+
+
+def _is_site(part: str) -> bool:
+    return any(
+        word in part.lower().split() for word in ("documentation", "manual", "docs", "wiki", "wikipedia", "reference")
+    )
