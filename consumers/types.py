@@ -46,6 +46,8 @@ class FileChanged:
     """The path as the system gave it: names need not be UTF-8."""
     source: str
     fingerprint: Fingerprint
+    scanned: bool = field(default=False, compare=False)
+    """Found by a scan that found many differences: it may wait, unlike a file that was saved just now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class FileMoved:
     path: bytes
     source: str
     fingerprint: Fingerprint
+    scanned: bool = field(default=False, compare=False)
+    """As of `FileChanged`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ class FileRefused:
     """True: worth another try later (`failed`); false: as configured (`skipped`)."""
     code: FailureCode
     fingerprint: Fingerprint | None = None
+    scanned: bool = field(default=False, compare=False)
+    """As of `FileChanged`."""
 
 
 FileEvent = FileChanged | FileMoved | FileRemoved | FileRefused

@@ -1,10 +1,16 @@
 """Completing a batch: what the store does not hold yet is encoded, and nothing else."""
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memory.types import Encoder, Matrix
 from store.store import Store
 from store.types import Batch, Triple
+
+Vectors = dict[str, NDArray[np.float32]]
 
 
 def triple_text(triple: Triple) -> str:
@@ -13,18 +19,63 @@ def triple_text(triple: Triple) -> str:
     return f"('{subject}', '{predicate}', '{object_}')"
 
 
-def with_vectors(store: Store, encoder: Encoder, batch: Batch) -> Batch:
-    """`batch` with the vectors that committing it needs, all of a kind in one call: texts of equal length go together."""
+@dataclass(slots=True)
+class EncodedAhead:
+    """Vectors that were made before the batch that needs them is completed, by text."""
+
+    rough: Vectors = field(default_factory=dict)
+    exact: Vectors = field(default_factory=dict)
+
+    def encode_slice(self, encoder: Encoder, rough: Sequence[str], exact: Sequence[str]) -> None:
+        self.rough |= _encoded(encoder.encode_roughly, rough)
+        self.exact |= _encoded(encoder.encode, exact)
+
+
+def missing_texts(store: Store, batch: Batch) -> tuple[list[str], list[str]]:
+    """What is to be encoded for the batch, shortest first: roughly (passages and triples), and exactly (phrases)."""
     missing = store.missing(batch)
     contents = [*(passage.full for passage in missing.passages), *map(triple_text, missing.triples)]
-    if not contents and not missing.phrases:
+    return sorted(set(contents), key=len), sorted(set(missing.phrases), key=len)
+
+
+def slices(texts: Sequence[str], chars: int) -> Iterator[list[str]]:
+    """Runs of texts of at most so many characters together, at least one text each."""
+    run: list[str] = []
+    size = 0
+    for text in texts:
+        if run and size + len(text) > chars:
+            yield run
+            run, size = [], 0
+        run.append(text)
+        size += len(text)
+    if run:
+        yield run
+
+
+def with_vectors(store: Store, encoder: Encoder, batch: Batch, ahead: EncodedAhead | None = None) -> Batch:
+    """`batch` with the vectors that committing it needs, all of a kind in one call: texts of equal length go together.
+
+    What is in `ahead` is not encoded again.
+    """
+    ahead = ahead or EncodedAhead()
+    missing = store.missing(batch)
+    if not (missing.passages or missing.triples or missing.phrases):
         return batch
-    rough: Matrix = encoder.encode_roughly(contents)
-    exact: Matrix = encoder.encode(missing.phrases)
+    contents = [*(passage.full for passage in missing.passages), *map(triple_text, missing.triples)]
+    ahead.encode_slice(
+        encoder,
+        [text for text in dict.fromkeys(contents) if text not in ahead.rough],
+        [text for text in missing.phrases if text not in ahead.exact],
+    )
     passages = len(missing.passages)
+    rough = [ahead.rough[text] for text in contents]
     return replace(
         batch,
         passage_vectors=dict(zip((passage.id for passage in missing.passages), rough[:passages], strict=True)),
-        phrase_vectors=dict(zip(missing.phrases, exact, strict=True)),
+        phrase_vectors={phrase: ahead.exact[phrase] for phrase in missing.phrases},
         triple_vectors=dict(zip(missing.triples, rough[passages:], strict=True)),
     )
+
+
+def _encoded(encode: Callable[[Sequence[str]], Matrix], texts: Sequence[str]) -> Vectors:
+    return dict(zip(texts, encode(texts), strict=True)) if texts else {}

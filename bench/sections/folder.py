@@ -28,6 +28,11 @@ BETWEEN_S = 0.1
 """The daemon rests this long between two changes."""
 PATIENCE_S = 30.0
 BULK_PATIENCE_S = 3_600.0
+BESIDE_SAVES = 40
+"""Saves, and as many documents handed in, beside a first index."""
+BESIDE_PATIENCE_S = 45.0
+BESIDE_LOST = 2
+"""After so many that took longer than that, no more are tried."""
 SAMPLE_S = 0.25
 QUERY_EVERY_S = 0.5
 MIB = 1 << 20
@@ -69,6 +74,7 @@ def run(results: dict[str, Any]) -> str:
     try:
         parts = [_starts(folder / "start", results), _changes(folder / "changes", results)]
         if CORPUS.exists():
+            parts.append(_beside_first_index(folder / "beside", results))
             parts.append(_bulk(folder, results))
         else:
             parts.append(
@@ -181,6 +187,54 @@ def _until(daemon: Daemon, number: int, uri: str, version: str | None) -> float:
             return took
         if took > PATIENCE_S:
             raise AssertionError(f"after {took:.0f} s a query does not answer with {uri} as it is now")
+
+
+# Beside a first index.
+
+
+def _beside_first_index(home: Path, results: dict[str, Any]) -> str:
+    """Saves and handed-in documents while a corpus waits to be indexed; what is not found in time counts as that time."""
+    daemon = _daemon(home)
+    _as_files(daemon, json.loads(CORPUS.read_text("utf-8")))
+    took: dict[str, list[float]] = {"saved": [], "added": []}
+    pending: list[int] = []
+    try:
+        daemon.start()
+        while daemon.status()["passages"] < SAVES:  # the bulk is under way
+            time.sleep(BETWEEN_S)
+        for number in range(2 * BESIDE_SAVES):
+            kind = ("saved", "added")[number % 2]
+            if sum(value >= BESIDE_PATIENCE_S for value in took[kind]) < BESIDE_LOST:
+                took[kind].append(_found_beside(daemon, number, kind))
+                pending.append(daemon.status()["pending"])
+            time.sleep(BETWEEN_S)
+    finally:
+        daemon.close()
+        shutil.rmtree(daemon.home, ignore_errors=True)
+    results["beside_first_index"] = {kind: _percentiles(values) for kind, values in took.items()} | {"pending": pending}
+    rows = [
+        (f"{kind} → found", *(f"{_percentiles(values)[key]:.2f}" for key in ("p50", "p95", "max")), str(len(values)))
+        for kind, values in took.items()
+    ]
+    return _table(
+        (f"beside a first index, {min(pending)}–{max(pending)} pending", "p50 s", "p95 s", "max s", "n"), rows
+    )
+
+
+def _found_beside(daemon: Daemon, number: int, kind: str) -> float:
+    text = _text(number, "first")
+    began = time.perf_counter()
+    if kind == "saved":
+        uri = daemon.write(f"bench/{number}.md", text)
+    else:
+        uri = f"added:beside-{number}"
+        daemon.add({"id": uri.removeprefix("added:"), "text": text})
+    query = text.split("\n\n")[1].split(".")[0]
+    while (seconds := time.perf_counter() - began) < BESIDE_PATIENCE_S:
+        if any(passage["document"] == uri for passage in daemon.query(query, mode=None, k=10)):
+            return time.perf_counter() - began
+        time.sleep(SAMPLE_S / 10)
+    return seconds
 
 
 # Many at once.

@@ -20,6 +20,8 @@ class WaitingPath:
     """The stamp of the file when it was last seen. The file has settled if it still has that stamp."""
     content: bool
     """Its content was written, so equal size and mtime do not prove that it is unchanged."""
+    scanned: bool = False
+    """Only a scan that found many differences has named it: no event did."""
 
 
 class DebounceQueue:
@@ -39,16 +41,26 @@ class DebounceQueue:
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._waiting)
 
-    def put(self, path: bytes, now: float, due: float, *, stamp: Stamp | None = None, content: bool = False) -> None:
+    def put(
+        self,
+        path: bytes,
+        now: float,
+        due: float,
+        *,
+        stamp: Stamp | None = None,
+        content: bool = False,
+        scanned: bool = False,
+    ) -> None:
         waiting = self._drop(path)
         if waiting is None:
-            self._add(path, WaitingPath(now, due, stamp, content))
+            self._add(path, WaitingPath(now, due, stamp, content, scanned))
         else:
-            self._add(path, WaitingPath(waiting.since, due, stamp, content or waiting.content))
+            content, scanned = content or waiting.content, scanned and waiting.scanned
+            self._add(path, WaitingPath(waiting.since, due, stamp, content, scanned))
 
     def put_back(self, path: bytes, waiting: WaitingPath, due: float, stamp: Stamp | None) -> None:
         """Queues again a path that was popped and has not settled yet."""
-        self._add(path, WaitingPath(waiting.since, due, stamp, waiting.content))
+        self._add(path, WaitingPath(waiting.since, due, stamp, waiting.content, waiting.scanned))
 
     def has_stamp(self, stamp: Stamp) -> bool:
         """Whether a waiting path was last seen with this stamp."""

@@ -32,6 +32,8 @@ class FileEventEmitter:
         self.resolved: list[bytes] = []
         """Paths that were looked at since the owner emptied this list. A path may be waiting again all the same."""
         self.scan_number = 0
+        self.scanned = False
+        """Whether what is emitted now was found by a scan that found many differences."""
         self._root = root.rstrip(b"/") + b"/"
         self._source = source
         self._emit = emit
@@ -54,12 +56,12 @@ class FileEventEmitter:
                 self._touched(uri, fingerprint)
             committed = entry.committed
         elif entry is None and (old := self._moved_from(fingerprint)) is not None:
-            self._emit(FileMoved(file_uri(old), uri, path, self._source, fingerprint))
+            self._emit(FileMoved(file_uri(old), uri, path, self._source, fingerprint, self.scanned))
             self.ledger.pop(old)
             self.pending_removals.discard(old)
             self.resolved.append(old)
         else:
-            self._emit(FileChanged(uri, path, self._source, fingerprint))
+            self._emit(FileChanged(uri, path, self._source, fingerprint, self.scanned))
         self.ledger.put(path, Entry(fingerprint, committed=committed, racy=racy, scan=self.scan_number))
 
     def refused(self, path: bytes, found: FileStatus, stat: os.stat_result | None = None) -> None:
@@ -71,7 +73,9 @@ class FileEventEmitter:
         stat = stat or found.stat
         # Without a digest: what was never read must be looked at again after a restart, whatever its size and mtime.
         fingerprint = Fingerprint(stat.st_size, stat.st_mtime_ns, stat.st_ino) if stat else None
-        self._emit(FileRefused(file_uri(path), self._source, found.reason, found.failed, found.code, fingerprint))
+        self._emit(
+            FileRefused(file_uri(path), self._source, found.reason, found.failed, found.code, fingerprint, self.scanned)
+        )
         self.ledger.put(path, Entry(fingerprint or Fingerprint(0, 0, 0), refused=found.reason, scan=self.scan_number))
 
     def removed(self, path: bytes) -> None:

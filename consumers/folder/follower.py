@@ -26,6 +26,11 @@ REMOVAL_EXTENSION_S = 1.0
 """How much longer it may take, each time, while a file that looks the same has not been read yet."""
 
 
+SCAN_MANY_FILES = 16
+"""A scan that finds more differences is a first index or a return after long: its files may wait for what is saved now.
+One that finds fewer found what was saved just now, as a poll does."""
+
+
 class Follower:
     """The state of one followed tree. No file makes it raise. `emit` may block, `watch_directory` may raise."""
 
@@ -131,7 +136,7 @@ class Follower:
         self.links_need_rescan = False
         self._walker.forget_all()
         self._hard_links.forget()
-        return self._compare(self.root, top)
+        return self._compare(self.root, top, scanning=True)
 
     def check_drives(self) -> None:
         """Compares the drives that were absent and are back: no event says that they are."""
@@ -148,10 +153,12 @@ class Follower:
         if due is None:
             return False
         self.reading = True
+        self._events.scanned = due[1].scanned
         try:
             self._settle(*due, now)
         finally:
             self.reading = False
+            self._events.scanned = False
         return True
 
     def _settle(self, path: bytes, waiting: WaitingPath, now: float) -> None:
@@ -190,7 +197,7 @@ class Follower:
 
     # Helpers.
 
-    def _compare(self, top: bytes, first: FileStatus) -> FileStatus | None:
+    def _compare(self, top: bytes, first: FileStatus, *, scanning: bool = False) -> FileStatus | None:
         """Finds where the tree at `top` and the ledger differ, and queues those paths."""
         self._events.scan_number += 1
         differing: list[tuple[bytes, FileStatus]] = []
@@ -209,10 +216,18 @@ class Follower:
                 differing.append((path, found))
             self._watch_target(path, found)
         missing = self.drives.on_present_drives(path for path in self.ledger.below(top) if self._is_missing(path))
-        self._queue_differences(differing, missing)
+        self._queue_differences(differing, missing, scanning and self._are_many(differing))
         return None
 
-    def _queue_differences(self, differing: list[tuple[bytes, FileStatus]], missing: list[bytes]) -> None:
+    def _are_many(self, differing: list[tuple[bytes, FileStatus]]) -> bool:
+        """Whether more than a few are new or look different; others are only looked at again, as they are too young."""
+        entries = ((self.ledger.get(path), found) for path, found in differing)
+        new = sum(entry is None or entry.fingerprint.stamp != found.stamp for entry, found in entries)
+        return new > SCAN_MANY_FILES
+
+    def _queue_differences(
+        self, differing: list[tuple[bytes, FileStatus]], missing: list[bytes], scanned: bool
+    ) -> None:
         now = time.monotonic()
         stamps = {entry.fingerprint.stamp for path in missing if (entry := self.ledger.get(path)) is not None}
         wait = REMOVAL_GRACE_S
@@ -222,7 +237,9 @@ class Follower:
                 self._events.removed(path)  # was refused, and is a followed directory now
         for path, found in differing:
             if found.kind == "refused":  # at once: only the walk knows why a directory or a link is refused
+                self._events.scanned = scanned
                 self._events.refused(path, found)
+                self._events.scanned = False
                 continue
             if path in self.debounce:
                 continue
@@ -230,7 +247,7 @@ class Follower:
             settled = stamp in stamps or (not self.polling and self._is_quiet(found))
             if not settled:
                 wait = self._settle_s + REMOVAL_GRACE_S
-            self.debounce.put(path, now, now if settled else now + self._settle_s, stamp=stamp)
+            self.debounce.put(path, now, now if settled else now + self._settle_s, stamp=stamp, scanned=scanned)
         for path in missing:
             self._put_off_removal(path, now + wait)
 

@@ -53,8 +53,10 @@ class Gauges:
                 self._sized_at = time.monotonic()
 
     def _queues(self) -> None:
-        inbox, ready = self._pipeline.inbox.capacity, self._pipeline.committer.queue.capacity
-        queues = {"inbox": ((inbox.items, inbox.bytes), inbox.most), "ready": ((ready.items, ready.bytes), ready.most)}
+        inbox, room = self._pipeline.inbox.capacity, self._pipeline.committer.queue.room.values()
+        ready = sum(lane.items for lane in room), sum(lane.bytes for lane in room)
+        most = sum(lane.most[0] for lane in room), sum(lane.most[1] for lane in room)
+        queues = {"inbox": ((inbox.items, inbox.bytes), inbox.most), "ready": (ready, most)}
         for source in self._sources:
             if (usage := source.usage()) is not None:
                 queues[f"{source.kind} {source.name}"] = (

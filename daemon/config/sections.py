@@ -258,6 +258,6 @@ class Daemon(Section):
     inbox_bytes: Bytes = 256 * MiB
     """The same in bytes, which are kept on disk and in memory until they are indexed."""
     queue_passages: Annotated[int, Field(ge=1, le=1_000_000)] = 768
-    """Passages that may be read and not committed; beyond, reading waits."""
+    """Passages that may be read and not committed; beyond, reading waits. As many again of what goes first."""
     queue_bytes: Bytes = 64 * MiB
     """The same in bytes of their text."""

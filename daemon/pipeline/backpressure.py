@@ -32,10 +32,10 @@ class Capacity:
         """Whether neither limit is reached."""
         return self.items < self.most[0] and self.bytes < self.most[1]
 
-    def fits(self, items: int, bytes: int) -> bool:
-        """Whether there is room for that much more. What is larger than the limit fits when nothing else is there, so that
-        nobody waits for ever."""
-        within = self.items + items <= self.most[0] and self.bytes + bytes <= self.most[1]
+    def fits(self, items: int, bytes: int, share: float = 1.0) -> bool:
+        """Whether there is room for that much more, within a share of the limits. What is larger fits when nothing else is
+        there, so that nobody waits for ever."""
+        within = self.items + items <= self.most[0] * share and self.bytes + bytes <= self.most[1] * share
         return within or not self.items
 
     def take(self, items: int, bytes: int) -> None:

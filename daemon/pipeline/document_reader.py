@@ -17,7 +17,7 @@ from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, ParsedDocument, Passage
 from daemon.pipeline.store_documents import failed_document, to_store_document
-from daemon.pipeline.work import AddedDocument, DeliveredDocument, DocumentChange, RemoveDocument, Task, Work
+from daemon.pipeline.work import AddedDocument, DeliveredDocument, DocumentChange, RemoveDocument, Task, Urgency, Work
 from daemon.workers.pool import WorkerPool
 from store.types import Document, PassageText
 
@@ -75,6 +75,7 @@ class DocumentReader:
                 follow_symlinks=folder.follow_symlinks,
                 root=folder.root,
                 checked_inode=task.fingerprint.inode,
+                fresh=work.urgency is Urgency.FRESH,
             )
             async with aclosing(stream) as items:
                 async for change in self._outcomes(work, items, task.fingerprint, None, root=folder.root):
@@ -110,7 +111,8 @@ class DocumentReader:
             async for change in self._uploaded(work, task, value):
                 yield change
         else:
-            stream = self._pool.parse_json(task.text, task.uri, self._settings, default_id="")
+            fresh = work.urgency is Urgency.FRESH
+            stream = self._pool.parse_json(task.text, task.uri, self._settings, default_id="", fresh=fresh)
             async with aclosing(stream) as items:
                 async for read in items:
                     yield _outcome(work, [replace(read, uri=task.uri)], task.text)
@@ -130,7 +132,9 @@ class DocumentReader:
             file.write(content)
             file.flush()
             name = os.fsencode(str(value.get("filename", "")))
-            stream = self._pool.parse(os.fsencode(file.name), task.uri, self._settings, name=name)
+            stream = self._pool.parse(
+                os.fsencode(file.name), task.uri, self._settings, name=name, fresh=work.urgency is Urgency.FRESH
+            )
             async with aclosing(stream) as items:
                 async for change in self._outcomes(work, items, None, task.text, value.get("title")):
                     yield change

@@ -8,7 +8,7 @@ from consumers.types import FileChanged, FileEvent, FileMoved, FileRemoved, Fing
 from daemon.pipeline.commit.batching import DocumentsByFile, file_ending
 from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.intake import Intake
-from daemon.pipeline.work import Change, DocumentChange
+from daemon.pipeline.work import Change, DocumentChange, Urgency
 from store.store import Store
 from store.types import Batch, State
 
@@ -47,18 +47,19 @@ class FileEvents:
         self._touched[uri] = fingerprint.to_json()
 
     def take(self, event: FileEvent) -> None:
+        urgency = Urgency.BULK if not isinstance(event, FileRemoved) and event.scanned else Urgency.FRESH
         if not isinstance(event, FileMoved):
-            self._intake.put(event.uri, event, event.source)
+            self._intake.put(event.uri, event, event.source, urgency=urgency)
         elif self._is_plain_move(event):
-            work = self._intake.put(event.uri, event, event.source)
+            work = self._intake.put(event.uri, event, event.source, urgency=urgency)
             if self._intake.take(work) is not None:
                 # Nothing has to be read, and a new file under the old name must come after it.
                 self._commits.put_now(DocumentChange(work, positions={event.uri: event.fingerprint.to_json()}))
         else:
             # It is read under the new name; passages that are known are not extracted again all the same.
-            self._intake.put(event.old_uri, FileRemoved(event.old_uri, event.source), event.source)
+            self._intake.put(event.old_uri, FileRemoved(event.old_uri, event.source), event.source, urgency=urgency)
             changed = FileChanged(event.uri, event.path, event.source, event.fingerprint)
-            self._intake.put(event.uri, changed, event.source)
+            self._intake.put(event.uri, changed, event.source, urgency=urgency)
 
     def _is_plain_move(self, event: FileMoved) -> bool:
         """Whether the file's documents are what reading it under its new name would give, and nothing comes between."""

@@ -10,7 +10,10 @@ from daemon.observe.redaction import system_error
 from daemon.pipeline.backpressure import Capacity, QueueLimits
 from daemon.pipeline.inbox_files import InboxFiles
 from daemon.pipeline.intake import STOPPING, Intake
-from daemon.pipeline.work import ADDED, AddedDocument, Work
+from daemon.pipeline.work import ADDED, AddedDocument, Urgency, Work
+
+IMPORT_SHARE = 0.5
+"""Of the room, what those may fill who wait for it: an import leaves the rest to who would be refused."""
 
 QUEUE_SLICE_DOCUMENTS = 500
 """Documents that are queued, some milliseconds' work, before the event loop is free for others."""
@@ -65,7 +68,7 @@ class Inbox:
         weight = _weight(documents)
         if not wait:
             self.refuse_too_many(*weight)
-        while not self.capacity.fits(*weight):
+        while not self.capacity.fits(*weight, share=IMPORT_SHARE if wait else 1.0):
             if self._intake.stopping:
                 raise NotReady(STOPPING)
             if not wait:
@@ -123,7 +126,9 @@ class Inbox:
 
     def _queue(self, ticket: str, documents: Sequence[AddedDocument]) -> None:
         for document in documents:
-            self._intake.put(document.uri, document, ADDED, tickets=[ticket])
+            # What `import` brings is whole. A request of many documents is a burst, which the intake sees.
+            urgency = Urgency.BULK if document.whole else Urgency.FRESH
+            self._intake.put(document.uri, document, ADDED, tickets=[ticket], urgency=urgency)
 
 
 def _weight(documents: Sequence[AddedDocument]) -> tuple[int, int]:

@@ -2,18 +2,19 @@
 
 import asyncio
 import contextlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 from daemon.errors import NotReady
 from daemon.pipeline.acknowledgement import Acknowledgement
-from daemon.pipeline.work import Task, Work, container_uri
+from daemon.pipeline.lanes import Lanes
+from daemon.pipeline.work import Task, Urgency, Work, container_uri
 
 STOPPING = "hippod is stopping; ask again when it is back"
 
 
 class Intake:
-    """A queue on the event loop. Nothing is started for a key while earlier work for it is under way.
+    """A queue on the event loop. Nothing is started for a key while earlier work for it is under way. `daemon.pipeline.lanes`
+    says in which order work for different keys is taken.
 
     A line of a file has a key of its own, so that work for it replaces no other work. Lines are worked on beside each other,
     and before what waits for their file; never beside the file itself, whose reading gives its lines anew.
@@ -27,7 +28,8 @@ class Intake:
         self._on_put = on_put
         self.stopping = False
         """Whether hippod stops: nothing that comes in now will be done."""
-        self._waiting: OrderedDict[str, Work] = OrderedDict()
+        self._waiting: dict[str, Work] = {}
+        self._lanes = Lanes()
         self._active: dict[str, Work] = {}
         self._lines: dict[str, int] = {}
         """How much work for its lines is not done, by file."""
@@ -43,13 +45,17 @@ class Intake:
         attempts: int = 0,
         tickets: Iterable[str] = (),
         acknowledgements: Iterable[Acknowledgement] = (),
+        urgency: Urgency = Urgency.FRESH,
     ) -> Work:
         """Adds work for `key`, in place of what waits for it. On the event loop only."""
         self._seq += 1
         earlier = self._waiting.pop(key, None)
         work = Work(key, task, earlier.seq if earlier else self._seq, source, attempts)
+        work.urgency = urgency
         work.tickets, work.acknowledgements = list(tickets), list(acknowledgements)
         if earlier is not None:
+            self._lanes.remove(earlier)
+            work.urgency = min(urgency, earlier.urgency)
             # Its lists go on growing: copies would make as many changes of one key cost their square.
             earlier.tickets.extend(work.tickets)
             earlier.acknowledgements.extend(work.acknowledgements)
@@ -61,6 +67,9 @@ class Intake:
         else:
             self._count_line(key, 1)
         self._waiting[key] = work
+        self._lanes.put(work)
+        if (active := self._active.get(key)) is not None:
+            active.urgency = min(active.urgency, work.urgency)
         self._open.add(work.seq)
         self._notify()
         self._on_put(key)
@@ -74,14 +83,15 @@ class Intake:
                 if not waiter.done():
                     waiter.set_exception(NotReady(STOPPING))
 
-    def take(self, wanted: Work | None = None) -> Work | None:
+    def take(self, wanted: Work | None = None, fresh_only: bool = False) -> Work | None:
         """The next work (or `wanted`) whose key is free, now under way; None when there is none."""
-        for key, work in self._waiting.items() if wanted is None else [(wanted.key, wanted)]:
-            if self._free(key):
-                del self._waiting[key]
-                self._active[key] = work
-                return work
-        return None
+        work = self._lanes.next(self._free, fresh_only) if wanted is None else wanted
+        if work is None or not self._free(work.key):
+            return None
+        self._lanes.remove(work)
+        del self._waiting[work.key]
+        self._active[work.key] = work
+        return work
 
     def is_superseded(self, work: Work) -> bool:
         """Whether later work for the same key waits."""

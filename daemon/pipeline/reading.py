@@ -15,6 +15,9 @@ from daemon.workers.pool import WorkerFailed
 from store.store import Store
 from store.types import Batch, Extraction
 
+EXTRACT_SLICE_PASSAGES = 16
+"""Passages that an extractor gets at a time: what is fresh waits no longer for one than these take."""
+
 log = structlog.get_logger()
 
 
@@ -38,10 +41,11 @@ class ReadingLoop:
         self._commits = commits
         self._finish = finish
 
-    async def run(self) -> None:
-        """Reads until cancelled."""
+    async def run(self, fresh_only: bool = False) -> None:
+        """Reads until cancelled. `fresh_only`: no bulk, so that what is fresh finds somebody who is not at a long document,
+        and does not wait for room in the bulk lane of the queue."""
         while True:
-            work = self._intake.take()
+            work = self._intake.take(fresh_only=fresh_only)
             if work is None:
                 await self._intake.changed()
                 continue
@@ -72,5 +76,9 @@ class ReadingLoop:
         )
         if not unread:
             return {}
-        with timed("extract"):
-            return {found.passage: found for found in await self._extractor.extract(unread)}
+        found: dict[str, Extraction] = {}
+        for start in range(0, len(unread), EXTRACT_SLICE_PASSAGES):
+            part = unread[start : start + EXTRACT_SLICE_PASSAGES]
+            with timed("extract"):
+                found |= {each.passage: each for each in await self._extractor.extract(part)}
+        return found

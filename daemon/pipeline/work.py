@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any
 
 from consumers.types import FileEvent, ParsedDocument
@@ -45,6 +46,15 @@ class DeliveredDocument:
 Task = FileEvent | AddedDocument | RemoveDocument | DeliveredDocument
 
 
+class Urgency(IntEnum):
+    """Which work goes first; known where it comes in."""
+
+    FRESH = 0
+    """A file that was saved just now, a document that was handed in, a message, a removal that somebody asked for."""
+    BULK = 1
+    """Found by a scan, imported, or of a burst (`daemon.pipeline.lanes`)."""
+
+
 def container_uri(uri: str) -> str:
     """The URI whose reading yields the document: the file for a line of it, otherwise the document itself.
 
@@ -62,6 +72,8 @@ class Work:
     seq: int
     source: str
     attempts: int = 0
+    urgency: Urgency = Urgency.FRESH
+    """Rises while the work is under way where later work for the same key is more urgent, as that waits for this."""
     seen: set[str] = field(default_factory=set)
     """URIs of the documents that reading it gave so far."""
     tickets: list[str] = field(default_factory=list)

@@ -40,8 +40,8 @@ class WorkerFailed(Exception):
 
 
 class WorkerPool:
-    """At most `size` children that parse and `size` that extract, each bound to `memory_bytes` of address space and
-    `timeout_s` seconds a document.
+    """At most `size` children that parse, one more for what is fresh, and `size` that extract, each bound to `memory_bytes`
+    of address space and `timeout_s` seconds a document.
 
     Extraction has places of its own: whoever reads a long document holds a parser while its first passages are extracted.
     `recycle_after` requests, or `recycle_rss_bytes` of resident memory, and a child is replaced by a fresh one.
@@ -66,6 +66,8 @@ class WorkerPool:
         self.recycle_rss_bytes = recycle_rss_bytes
         self.follow_symlinks = follow_symlinks
         self._parsing = asyncio.Semaphore(size)
+        self._parsing_fresh = asyncio.Semaphore(1)
+        """For what is fresh while all other parsers are busy."""
         self._extracting = asyncio.Semaphore(size)
         self._idle: list[Child] = []
         self._all: set[Child] = set()
@@ -102,12 +104,14 @@ class WorkerPool:
         name: bytes | None = None,
         root: bytes | None = None,
         checked_inode: int | None = None,
+        fresh: bool = False,
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         """The documents of a file as they are ready, and last the summary of what was read, if it could be opened.
 
         `path` is absolute. A child that is lost gives one document with an error, under the file's URI, after those that
         were ready; no summary follows it. A consumer that may stop early wraps this in `contextlib.aclosing`. `root` and
-        `checked_inode` keep what is opened within a folder, see `consumers.openat`.
+        `checked_inode` keep what is opened within a folder, see `consumers.openat`. `fresh`: long documents that are being
+        parsed are not waited for.
         """
         request = {
             "op": "parse",
@@ -120,7 +124,7 @@ class WorkerPool:
             "root": None if root is None else os.fsdecode(root),
             "checked_inode": checked_inode,
         }
-        async with aclosing(self._documents(request, uri)) as items:
+        async with aclosing(self._documents(request, uri, fresh)) as items:
             async for item in items:
                 yield item
 
@@ -132,6 +136,7 @@ class WorkerPool:
         *,
         default_id: str | None = None,
         form: Literal["document", "lines", "corpus"] = "document",
+        fresh: bool = False,
     ) -> AsyncGenerator[ParsedDocument, None]:
         """The documents of a JSON text: one, one a line, or those of a HippoRAG corpus. URIs are `base_uri` + id."""
         request = {
@@ -142,7 +147,7 @@ class WorkerPool:
             "default_id": default_id,
             "form": form,
         }
-        async with aclosing(self._documents(request, base_uri + (default_id or "unnamed"))) as items:
+        async with aclosing(self._documents(request, base_uri + (default_id or "unnamed"), fresh)) as items:
             async for item in items:
                 if isinstance(item, ParsedDocument):
                     yield item
@@ -160,7 +165,7 @@ class WorkerPool:
         documents: list[ParsedDocument] = []
         counts: list[int] = []
         try:
-            async with aclosing(self._decoded(request)) as items:
+            async with aclosing(self._decoded(request, fresh=True)) as items:
                 async for item in items:
                     if isinstance(item, ParsedDocument):
                         documents.append(item)
@@ -192,9 +197,11 @@ class WorkerPool:
             raise WorkerFailed(f"extraction of {len(passages)} passages {error}", error.code) from error
         return found
 
-    async def _documents(self, request: Message, uri: str) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
+    async def _documents(
+        self, request: Message, uri: str, fresh: bool
+    ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         try:
-            async with aclosing(self._decoded(request)) as items:
+            async with aclosing(self._decoded(request, fresh)) as items:
                 async for item in items:
                     if not isinstance(item, list):
                         yield item
@@ -204,9 +211,11 @@ class WorkerPool:
             title = os.fsencode(uri).rsplit(b"/", 1)[-1].decode("utf-8", "replace")
             yield ParsedDocument(uri, title, error=f"parsing it {error}", code=error.code)
 
-    async def _decoded(self, request: Message) -> AsyncGenerator[ParsedDocument | ParseSummary | list[int], None]:
+    async def _decoded(
+        self, request: Message, fresh: bool
+    ) -> AsyncGenerator[ParsedDocument | ParseSummary | list[int], None]:
         """An answer's documents, a file's summary, or how many documents each Kafka message gave. Raises ChildLost."""
-        async with aclosing(self._messages(request)) as messages:
+        async with aclosing(self._messages(request, fresh)) as messages:
             whole: Message = {}
             async for message in messages:
                 if "more" in message:  # a long document's passages come in parts
@@ -221,9 +230,11 @@ class WorkerPool:
                 if "counts" in message:
                     yield list(message["counts"])
 
-    async def _messages(self, request: Message) -> AsyncGenerator[Message, None]:
+    async def _messages(self, request: Message, fresh: bool = False) -> AsyncGenerator[Message, None]:
         """The messages of one answer but its last. The clock runs only while a message is awaited."""
         places = self._extracting if request["op"] == "extract" else self._parsing
+        if fresh and places.locked():
+            places = self._parsing_fresh
         async with self._child(places) as child:
             await child.send(request, self.timeout_s)
             while True:

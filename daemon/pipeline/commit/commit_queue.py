@@ -1,38 +1,63 @@
-"""Changes that are read and wait to be committed, in order."""
+"""Changes that are read and wait to be committed: what is fresh first, steps of one key in their order."""
 
 import asyncio
-from collections import deque
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
 
 from daemon.pipeline.backpressure import Capacity, QueueLimits
-from daemon.pipeline.work import Change, ExtractionsFound
+from daemon.pipeline.work import Change, ExtractionsFound, Urgency
 
 BATCH_MAX_CHANGES = 512
 
+FRESH_MAX_PASSAGES = 32
+"""A larger change is long: encoding it takes about a second, for which other fresh changes do not wait."""
+
+
+class Rank(IntEnum):
+    """In which order changes are committed."""
+
+    FRESH = 0
+    LONG = 1
+    """Fresh, and longer than `FRESH_MAX_PASSAGES`: ahead of bulk, and interrupted as bulk is."""
+    BULK = 2
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    change: Change
+    room: Urgency
+    """The lane that it takes room of."""
+
 
 class CommitQueue:
-    """On the event loop. `put` waits while too much is here."""
+    """On the event loop. `put` waits while too much of the same urgency is here: each has all the room of the limits."""
 
     def __init__(self, limits: QueueLimits) -> None:
-        self._changes: deque[Change] = deque()
-        self.capacity = Capacity(limits.queue_passages, limits.queue_bytes)
+        self._entries: list[_Entry] = []
+        """In the order in which they came."""
+        self.room = {urgency: Capacity(limits.queue_passages, limits.queue_bytes) for urgency in Urgency}
         """What waits: passages, and bytes of their text. Beyond it, reading waits."""
+        self._batches = 0
         self._filled = asyncio.Event()
         self._has_room = asyncio.Event()
         self._has_room.set()
 
     def __len__(self) -> int:
-        return len(self._changes)
+        return len(self._entries)
 
     async def put(self, change: Change) -> None:
-        while not self.capacity.free:
+        while not self.room[_urgency(change)].free:
             self._has_room.clear()
             await self._has_room.wait()
         self.put_now(change)
 
     def put_now(self, change: Change) -> None:
         """Without waiting for room: for what must keep its place before anything that comes later."""
-        self._changes.append(change)
-        self.capacity.take(change.size, change.bytes)
+        room = _urgency(change)
+        self._entries.append(_Entry(change, room))
+        self.room[room].take(change.size, change.bytes)
         self._filled.set()
 
     async def wait_until_filled(self) -> None:
@@ -41,22 +66,85 @@ class CommitQueue:
         self._filled.clear()
 
     def next_batch(self, max_passages: int) -> list[Change]:
-        """The longest run of changes that fits a batch and in which no key comes twice: steps of one key stay apart."""
-        taken: list[Change] = []
-        keys: set[str] = set()
+        """Changes that fit a batch and in which no key comes twice: steps of one key stay apart, and in their order.
+
+        What is fresh makes batches of its own, every second one where something else waits too; of the others, long changes
+        and bulk go first in turns.
+        """
+        ranked = list(self._ranked())
+        self._batches += 1
+        fresh = [each for each in ranked if each[0] is Rank.FRESH]
+        others = [each for each in ranked if each[0] is not Rank.FRESH]
+        if fresh and (not others or self._batches % 2):
+            return self._take(fresh, max_passages)
+        if self._batches % 4 == 0:
+            others.sort(key=lambda each: (-each[0], each[1:3]))
+        return self._take(others, max_passages)
+
+    def next_fresh_batch(self, max_passages: int, under_way: Iterable[Change]) -> list[Change]:
+        """What is fresh, to be committed before `under_way`: nothing of a key that these change."""
+        keys = {key for change in under_way for key in _keys(change)}
+        return self._take([each for each in self._ranked() if each[0] is Rank.FRESH], max_passages, keys)
+
+    def _ranked(self) -> "Iterator[tuple[Rank, int, int, _Entry]]":
+        """What may be taken now, in order: by rank, in turns between sources, then as it came.
+
+        Of a key only the first change. It has the rank of the most urgent one behind it.
+        """
+        ranks: dict[str, Rank] = {}
+        first: dict[str, int] = {}
+        for number, entry in enumerate(self._entries):
+            rank = _rank(entry.change)
+            for key in _keys(entry.change):
+                ranks[key] = min(ranks.get(key, Rank.BULK), rank)
+                first.setdefault(key, number)
+        turns: Counter[tuple[Rank, str]] = Counter()
+        ranked = []
+        for number, entry in enumerate(self._entries):
+            keys = _keys(entry.change)
+            if all(first[key] == number for key in keys):
+                rank = min([_rank(entry.change), *(ranks[key] for key in keys)])
+                turn = rank, _source(entry.change)
+                turns[turn] += 1
+                ranked.append((rank, turns[turn], number, entry))
+        ranked.sort(key=lambda each: each[:3])
+        return iter(ranked)
+
+    def _take(
+        self, ranked: "Iterable[tuple[Rank, int, int, _Entry]]", max_passages: int, keys: Iterable[str] = ()
+    ) -> list[Change]:
+        taken: list[_Entry] = []
+        touched = set(keys)
         size = 0
-        while self._changes and len(taken) < BATCH_MAX_CHANGES:
-            change = self._changes[0]
-            touched = _keys(change)
-            if taken and (size + change.size > max_passages or touched & keys):
+        for _, _, _, entry in ranked:
+            change = entry.change
+            if taken and (size + change.size > max_passages or len(taken) == BATCH_MAX_CHANGES):
                 break
-            keys |= touched
-            size += change.size
-            self._changes.popleft()
-            self.capacity.release(change.size, change.bytes)
-            taken.append(change)
+            if touched.isdisjoint(_keys(change)):
+                touched |= _keys(change)
+                size += change.size
+                taken.append(entry)
+        gone = set(map(id, taken))
+        self._entries = [entry for entry in self._entries if id(entry) not in gone]
+        for entry in taken:
+            self.room[entry.room].release(entry.change.size, entry.change.bytes)
         self._has_room.set()
-        return taken
+        return [entry.change for entry in taken]
+
+
+def _urgency(change: Change) -> Urgency:
+    """What a model found in passages that are committed already may wait."""
+    return Urgency.BULK if isinstance(change, ExtractionsFound) else change.work.urgency
+
+
+def _rank(change: Change) -> Rank:
+    if _urgency(change) is Urgency.BULK:
+        return Rank.BULK
+    return Rank.FRESH if change.size <= FRESH_MAX_PASSAGES else Rank.LONG
+
+
+def _source(change: Change) -> str:
+    return "" if isinstance(change, ExtractionsFound) else change.work.source
 
 
 def _keys(change: Change) -> set[str]:

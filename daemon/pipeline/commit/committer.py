@@ -1,4 +1,7 @@
-"""Completes batches and commits them: one step of the store after the other."""
+"""Completes batches and commits them: one step of the store after the other.
+
+Encoding is the long part. A batch that is not fresh is encoded in slices, between which what is fresh is committed.
+"""
 
 import asyncio
 import time
@@ -19,7 +22,7 @@ from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.failures import failed_extraction
 from daemon.pipeline.work import Change, ExtractionsFound
 from daemon.workers.pool import WorkerFailed
-from memory.batch_encoding import with_vectors
+from memory.batch_encoding import EncodedAhead, missing_texts, slices, with_vectors
 from memory.types import Encoder
 from store.errors import IncompleteBatch
 from store.store import CommitResult, Store
@@ -32,6 +35,13 @@ QUICK_BATCH_MAX_PASSAGES = 384
 QUICK_BATCH_S = 0.5
 """Where full batches take less time than this (vectors that cost little), they may grow to that many passages: a commit's
 own cost, mostly of syncing files, is then shared by more."""
+
+ENCODE_SLICE_S = 0.25
+ENCODE_SLICE_CHARS = (4_096, 262_144)
+"""A slice has so many characters at least and at most; in between as many as take about `ENCODE_SLICE_S`."""
+
+UNSLICED_PASSAGES = 8
+"""A batch of no more is encoded at once."""
 
 MAX_COMPLETIONS = 5
 """How often a batch is completed before its documents are thought to be at fault: each purge can undo one completion."""
@@ -63,6 +73,9 @@ class Committer:
         self.queue = CommitQueue(limits)
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._max_passages = BATCH_MAX_PASSAGES
+        self._slice_chars = ENCODE_SLICE_CHARS[0]
+        self._interrupted = False
+        """Whether something fresh was committed in the midst of the batch under way."""
         self.busy_since: float | None = None
         """When the batch under way began (monotonic), None between batches."""
         self.step: tuple[str, int] | None = None
@@ -81,22 +94,27 @@ class Committer:
             while self.queue:
                 changes = self.queue.next_batch(self._max_passages)
                 began = self.busy_since = time.monotonic()
+                self._interrupted = False
                 try:
                     await self._commit(changes)
                 finally:
                     self.busy_since = None
-                quick = time.monotonic() - began < QUICK_BATCH_S
+                quick = not self._interrupted and time.monotonic() - began < QUICK_BATCH_S
                 self._max_passages = (
                     min(self._max_passages * 2, QUICK_BATCH_MAX_PASSAGES) if quick else BATCH_MAX_PASSAGES
                 )
 
-    async def _commit(self, changes: list[Change]) -> None:
+    async def _commit(self, changes: list[Change], fresh: bool = False) -> None:
+        """`fresh`: nothing is committed in the midst of it."""
+        ahead = EncodedAhead()
         completions = 0
         errors = RepeatedErrors()
         began = time.monotonic()
         while True:
             try:
-                batch, committed = await self._complete_and_commit(changes)
+                if not fresh and sum(change.size for change in changes) > UNSLICED_PASSAGES:
+                    await self._encode_ahead(changes, ahead)
+                batch, committed = await self._complete_and_commit(changes, ahead)
                 break
             except IncompleteBatch as error:
                 # A purge took what the store had said it holds: the batch is completed again, as if it came only now.
@@ -124,14 +142,45 @@ class Committer:
             if isinstance(change, ExtractionsFound):
                 change.done()
 
-    async def _complete_and_commit(self, changes: list[Change]) -> tuple[Batch, CommitResult]:
+    async def _encode_ahead(self, changes: list[Change], ahead: EncodedAhead) -> None:
+        """Encodes what the batch needs, and commits what is fresh after each slice.
+
+        The batch is made again afterwards, as those commits may change what it has to hold.
+        """
+        loop = asyncio.get_running_loop()
+        rough, exact = await loop.run_in_executor(self.writer, missing_texts, self._store, self._make_batch(changes))
+        left = [
+            [text for text in rough if text not in ahead.rough],
+            [text for text in exact if text not in ahead.exact],
+        ]
+        while left[0] or left[1]:
+            kind = 0 if left[0] else 1
+            part = next(slices(left[kind], self._slice_chars))
+            left[kind] = left[kind][len(part) :]
+            if not left[0] and not left[1]:
+                return  # the last slice is encoded with the batch
+            began = time.monotonic()
+            with timed("encode"), self._step("encode"):
+                parts = (part, []) if kind == 0 else ([], part)
+                await loop.run_in_executor(self.writer, ahead.encode_slice, self._encoder, *parts)
+            self._adapt_slice(time.monotonic() - began)
+            if interrupting := self.queue.next_fresh_batch(BATCH_MAX_PASSAGES, changes):
+                self._interrupted = True
+                await self._commit(interrupting, fresh=True)
+
+    def _adapt_slice(self, took_s: float) -> None:
+        factor = min(max(ENCODE_SLICE_S / max(took_s, 1e-3), 0.5), 2.0)
+        least, most = ENCODE_SLICE_CHARS
+        self._slice_chars = min(max(int(self._slice_chars * factor), least), most)
+
+    async def _complete_and_commit(self, changes: list[Change], ahead: EncodedAhead) -> tuple[Batch, CommitResult]:
         loop = asyncio.get_running_loop()
         batch = self._make_batch(changes)
         # Removing or replacing a document can leave a passage to another one that never had it extracted.
         if unread := self._store.unextracted(batch):
             batch = replace(batch, extractions=(*batch.extractions, *await self._extract(unread)))
         with timed("encode"), self._step("encode"):
-            batch = await loop.run_in_executor(self.writer, with_vectors, self._store, self._encoder, batch)
+            batch = await loop.run_in_executor(self.writer, with_vectors, self._store, self._encoder, batch, ahead)
         with timed("commit"), self._step("commit"):
             committed = await _finish_even_if_cancelled(loop.run_in_executor(self.writer, self._store.commit, batch))
         return batch, committed

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from consumers.folder.follower import SCAN_MANY_FILES
 from consumers.types import FileChanged, FileMoved, FileRefused, FileRemoved
 from tests.consumers.folder.support import Folder, digest, until, uri
 
@@ -25,6 +26,18 @@ def test_a_scan_at_start_tells_of_every_file(folder: Folder) -> None:
     assert folder.state().state == ("polling" if folder.polling else "watching")
     assert folder.state().files == 2
     assert folder.state().last_scan_at is not None
+
+
+def test_only_what_a_scan_finds_many_of_is_told_as_scanned(folder: Folder) -> None:
+    for number in range(SCAN_MANY_FILES + 1):
+        (folder.root / f"{number}.txt").write_bytes(b"%d" % number)
+    daemon = folder.scanned()
+    assert len(daemon.events) == SCAN_MANY_FILES + 1
+    assert all(isinstance(event, FileChanged) and event.scanned for event in daemon.events)
+    daemon.forget_events()
+    (folder.root / "new.txt").write_bytes(b"hello")
+    folder.settled()
+    assert [isinstance(event, FileChanged) and event.scanned for event in daemon.events] == [False]
 
 
 def test_a_new_file_is_told_once(folder: Folder) -> None:

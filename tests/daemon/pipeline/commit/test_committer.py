@@ -12,7 +12,7 @@ from daemon.pipeline.commit import committer as committing
 from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
 from daemon.pipeline.commit.committer import Committer
 from daemon.pipeline.commit.trouble import MAX_SAME_ERRORS
-from daemon.pipeline.work import AddedDocument, DocumentChange, ExtractionsFound, Work
+from daemon.pipeline.work import AddedDocument, DocumentChange, ExtractionsFound, Urgency, Work
 from memory.encoder import make_encoder
 from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from store.errors import IncompleteBatch
@@ -283,3 +283,64 @@ def test_an_extraction_that_is_never_encoded_costs_its_passage_alone(tmp_path, h
         assert "phrase 1" in failure.error
         assert [document.state for document in store.documents()] == [State.INDEXED] * 3
     assert [entry.get("passage") for entry in logged if entry["event"] == "passage_spoils_commit"] == [ids[1]]
+
+
+class Announcing:
+    """An encoder that calls `meanwhile` while it encodes for the second time."""
+
+    def __init__(self, encoder, meanwhile):
+        self.identity = encoder.identity
+        self.encoder, self.meanwhile, self.calls, self.texts = encoder, meanwhile, 0, []
+
+    def encode(self, texts):
+        self.calls += 1
+        self.texts += texts
+        if self.calls == 2:
+            self.meanwhile()
+        return self.encoder.encode(texts)
+
+    encode_roughly = encode
+
+
+def test_what_is_fresh_is_committed_in_the_midst_of_a_long_batch_of_bulk(tmp_path, monkeypatch):
+    monkeypatch.setattr(committing, "ENCODE_SLICE_CHARS", (1_000, 1_000))
+
+    async def scenario():
+        loop = asyncio.get_running_loop()
+        committed = []
+        encoder = Announcing(
+            make_encoder("hash", "", 64, "cpu"),
+            lambda: loop.call_soon_threadsafe(committer.queue.put_now, outcome(1)),
+        )
+        with Store(tmp_path, encoder.identity) as store:
+            documents_by_file = DocumentsByFile([])
+            committer = Committer(
+                store,
+                encoder,
+                NothingFound(),
+                lambda found: make_batch(store, documents_by_file, found),
+                lambda found, *_: committed.append([each.work.key for each in found]),
+            )
+            texts = [
+                PassageText(passage_id("T", text), "T", text) for text in (f"sentence {n} " * 20 for n in range(50))
+            ]
+            work = Work("added:2", AddedDocument("added:2", "{}"), 2, "added", urgency=Urgency.BULK)
+            refs = tuple(PassageRef(text.id) for text in texts)
+            long = DocumentChange(work, [Document(work.key, "added", passages=refs)], {text.id: text for text in texts})
+            committer.queue.put_now(long)
+            running = asyncio.create_task(committer.run())
+            async with asyncio.timeout(60):
+                while len(committed) < 2:
+                    assert not running.done(), running.exception()
+                    await asyncio.sleep(0.01)
+            running.cancel()
+            assert {document.uri: len(document.passages) for document in store.documents()} == {
+                "added:1": 1,
+                long.work.key: 50,
+            }
+        assert encoder.calls > 3
+        assert len(encoder.texts) == len(set(encoder.texts)), "nothing is encoded twice"
+        return committed, long.work.key
+
+    committed, key = asyncio.run(scenario())
+    assert committed == [["added:1"], [key]]

@@ -1,0 +1,169 @@
+"""Which work is taken first: what is fresh before bulk, in turns between sources, and one key's work in its order."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consumers.types import FileRemoved
+from daemon.pipeline.intake import Intake
+from daemon.pipeline.lanes import FRESH_IN_A_ROW, FRESH_PER_SOURCE
+from daemon.pipeline.work import Urgency, Work
+
+DRIVE, OTHER = "/drive", "/other"
+
+
+def put(intake: Intake, name: str, urgency: Urgency = Urgency.FRESH, source: str = DRIVE) -> Work:
+    uri = f"file://{source}/{name}"
+    return intake.put(uri, FileRemoved(uri, source), source, urgency=urgency)
+
+
+def taken(intake: Intake, count: int | None = None, fresh_only: bool = False) -> list[Work]:
+    """The next so many pieces of work, each done before the next is taken; all without a count."""
+    out: list[Work] = []
+    while (count is None or len(out) < count) and (work := intake.take(fresh_only=fresh_only)) is not None:
+        intake.done(work)
+        out.append(work)
+    return out
+
+
+def names(works: Sequence[Work]) -> list[str]:
+    return [work.key.rpartition("/")[2] for work in works]
+
+
+def test_a_saved_file_goes_before_all_that_a_scan_has_found() -> None:
+    intake = Intake()
+    for number in range(2_500):
+        put(intake, f"scan/{number}", Urgency.BULK)
+    put(intake, "saved")
+    assert names(taken(intake, 2)) == ["saved", "0"]
+
+
+def test_a_file_that_a_scan_has_found_and_that_is_saved_then_is_fresh() -> None:
+    intake = Intake()
+    for number in range(10):
+        put(intake, f"scan/{number}", Urgency.BULK)
+    put(intake, "scan/7")
+    assert names(taken(intake, 2)) == ["7", "0"]
+    put(intake, "scan/8", Urgency.FRESH)
+    put(intake, "scan/8", Urgency.BULK)
+    assert names(taken(intake, 1)) == ["8"], "what was fresh stays so when a scan finds it"
+
+
+def test_a_single_save_goes_before_a_checkout_of_the_same_folder() -> None:
+    intake = Intake()
+    for number in range(250):
+        put(intake, f"checkout/{number % 5}/{number}")
+    put(intake, "notes/mine")
+    for number in range(250, 500):
+        put(intake, f"checkout/{number % 5}/{number}")
+    first = names(taken(intake, FRESH_PER_SOURCE))
+    assert "mine" in first
+    assert len(taken(intake)) == 501 - FRESH_PER_SOURCE
+
+
+def test_sources_take_turns_among_what_is_fresh() -> None:
+    intake = Intake()
+    for number in range(FRESH_PER_SOURCE):
+        put(intake, f"a/{number}")
+    put(intake, "b/0", source=OTHER)
+    assert names(taken(intake, 3)) == ["0", "0", "1"]
+
+
+def test_a_burst_does_not_wait_for_a_whole_first_index() -> None:
+    intake = Intake()
+    for number in range(500):
+        put(intake, f"scan/{number}", Urgency.BULK)
+    for number in range(100):
+        put(intake, f"checkout/c{number}")
+    first = names(taken(intake, 200))
+    assert sum(name.startswith("c") for name in first) > 90
+
+
+def test_bulk_has_its_share_however_much_is_fresh() -> None:
+    intake = Intake()
+    for number in range(50):
+        put(intake, f"scan/{number}", Urgency.BULK)
+    bulk = 0
+    for number in range(400):
+        put(intake, f"{number}/fresh")
+        bulk += taken(intake, 1)[0].urgency is Urgency.BULK
+    assert bulk == 400 // (FRESH_IN_A_ROW + 1)
+
+
+def test_whoever_takes_only_what_is_fresh_leaves_bulk_to_others() -> None:
+    intake = Intake()
+    put(intake, "scan/0", Urgency.BULK)
+    assert taken(intake, fresh_only=True) == []
+    put(intake, "saved")
+    assert names(taken(intake, fresh_only=True)) == ["saved"]
+
+
+def test_bulk_under_way_is_as_urgent_as_what_waits_for_it() -> None:
+    intake = Intake()
+    work = put(intake, "scan/0", Urgency.BULK)
+    assert intake.take() is work
+    put(intake, "scan/0")
+    assert work.urgency is Urgency.FRESH
+    assert intake.take() is None, "the later change waits for the earlier"
+
+
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("put"), st.integers(0, 60), st.sampled_from((DRIVE, OTHER, "third")), st.sampled_from(list(Urgency))
+        ),
+        st.tuples(st.sampled_from(("take", "take fresh", "done"))),
+    ),
+    max_size=300,
+)
+
+
+@given(OPERATIONS)
+def test_nothing_is_lost_and_one_keys_work_keeps_its_order(operations: list[tuple[object, ...]]) -> None:
+    intake = Intake()
+    active: list[Work] = []
+    waiting: dict[str, Work] = {}
+    fresh_in_a_row = 0
+    for operation, *rest in operations:
+        if operation == "put":
+            number, source, urgency = rest
+            assert isinstance(number, int)
+            assert isinstance(source, str)
+            assert isinstance(urgency, Urgency)
+            work = put(intake, f"{number % 7}/{number}", urgency, source)
+            waiting[work.key] = work
+            fresh = [each for each in waiting.values() if each.urgency is Urgency.FRESH]
+            assert sum(each.source == source for each in fresh) <= FRESH_PER_SOURCE
+        elif operation == "done":
+            if active:
+                intake.done(active.pop(0))
+        else:
+            under_way = {each.key for each in active}
+            free = [each for each in waiting.values() if each.key not in under_way]
+            took = intake.take(fresh_only=operation == "take fresh")
+            if took is None:
+                assert not [each for each in free if operation == "take" or each.urgency is Urgency.FRESH]
+                continue
+            assert took in free, "the latest of its key, and nothing of the key is under way"
+            assert took.urgency is Urgency.FRESH or operation == "take"
+            if took.urgency is Urgency.BULK and any(each.urgency is Urgency.FRESH for each in free):
+                assert fresh_in_a_row >= FRESH_IN_A_ROW, "bulk before its turn"
+            fresh_in_a_row = fresh_in_a_row + 1 if took.urgency is Urgency.FRESH else 0
+            active.append(took)
+            del waiting[took.key]
+    for work in active:
+        intake.done(work)
+    assert {work.key for work in taken(intake)} == set(waiting)
+    assert len(intake) == 0
+
+
+@pytest.mark.parametrize("noisy", [3, 300])
+def test_a_save_waits_for_a_bounded_number_of_others(noisy: int) -> None:
+    intake = Intake()
+    for number in range(noisy):
+        for source in ("a", "b", "c"):
+            put(intake, f"{number}/file", source=source)
+    put(intake, "notes/mine", source=DRIVE)
+    assert "mine" in names(taken(intake, 5)), "one turn of each other source, and one of bulk"
