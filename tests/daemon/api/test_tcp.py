@@ -21,8 +21,8 @@ from daemon.api.middleware import tcp_auth
 from daemon.api.middleware.tcp_auth import host_name
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.config_types.machine_checks import read_token
-from daemon.contract.problem import Problem, ProblemType
-from daemon.contract.routes import Route
+from daemon.contract.http.problem import Problem, ProblemType
+from daemon.contract.http.routes import Route
 from daemon.mcp.http import McpApp
 from daemon.observe import logs
 from tests.daemon.api.harness import PATIENCE_S, Served, read_all, served, until
