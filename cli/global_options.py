@@ -35,11 +35,11 @@ class Invocation:
         """To be used in a `with`. Says on stderr, once, why it waits for a daemon that is starting or busy."""
         from cli.client.http import Client  # httpx is loaded only by commands that ask the daemon
 
-        told: set[str] = set()
+        printed: set[str] = set()
 
         def on_wait(message: str) -> None:
-            if message not in told:
-                told.add(message)
+            if message not in printed:
+                printed.add(message)
                 print_note(f"{message} Waiting.")
 
         return Client(self.address(), on_wait)

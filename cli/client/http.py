@@ -72,8 +72,8 @@ class Client:
 
         A daemon that is starting or busy is asked again for `patience_s` (`None`: for ever).
         """
-        given = body is None or isinstance(body, bytes) or callable(body)
-        content = body if given else json.dumps(body).encode()
+        is_content = body is None or isinstance(body, bytes) or callable(body)
+        content = body if is_content else json.dumps(body).encode()
         retries = Retries(patience_s)
         while True:
             try:

@@ -74,5 +74,5 @@ def restore(invocation: Invocation, directory: Path, config: Path | None) -> Non
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - hippod itself
     if done.returncode:
         raise CommandError(done.stderr.strip().removeprefix("hippod: ") or "hippod --restore failed.", Exit.FAILED)
-    said = done.stdout.strip()
-    invocation.emit({"restored": str(directory.absolute()), "message": said}, lambda: [text(said)])
+    message = done.stdout.strip()
+    invocation.emit({"restored": str(directory.absolute()), "message": message}, lambda: [text(message)])

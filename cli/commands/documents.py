@@ -123,8 +123,8 @@ def _draw_trace(invocation: Invocation, trace: Path, out: Path) -> None:
     except OSError as error:
         raise CommandError(f"{out} cannot be written: {error.strerror or error}.") from None
     written = out.absolute().as_uri()
-    said = {"written": written, "steps": len(answer.steps), "bytes": len(document.encode())}
-    invocation.emit(said, lambda: [text(f"{count(len(answer.steps), 'step')} drawn: ", (written, "cyan"))])
+    summary = {"written": written, "steps": len(answer.steps), "bytes": len(document.encode())}
+    invocation.emit(summary, lambda: [text(f"{count(len(answer.steps), 'step')} drawn: ", (written, "cyan"))])
 
 
 @click.command()

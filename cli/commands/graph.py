@@ -76,16 +76,16 @@ def graph(
         raise CommandError("the memory holds nothing that the question leads to.", hint=neighbourhood.note)
     with progress("drawing"):
         written = _write_file(neighbourhood, page, picture, exchanged)
-    told = {
+    summary = {
         "nodes": len(neighbourhood.nodes),
         "edges": len(neighbourhood.edges),
         "commit": neighbourhood.commit,
         "files": written,
     }
-    said = (
+    sentence = (
         f"{count(len(neighbourhood.nodes), 'node')}, {count(len(neighbourhood.edges), 'edge')}, in {', '.join(written)}"
     )
-    invocation.emit(told, lambda: [line(said)], wrap=False)
+    invocation.emit(summary, lambda: [line(sentence)], wrap=False)
 
 
 def _write_file(

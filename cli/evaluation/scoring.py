@@ -86,15 +86,15 @@ def evaluate_answers(questions: Sequence[EvalQuestion], ask: Callable[[str], Ask
     answerer, failure = None, None
     for question in known:
         try:
-            said = ask(question.text)
+            answer = ask(question.text)
         except CommandError as error:
             if error.code is not Exit.FAILED or error.problem is None:
                 raise
             scores.append(_failed_question(question, error))
             failure = error
             continue
-        answerer = said.answerer
-        scores.append(_score_question(question, said))
+        answerer = answer.answerer
+        scores.append(_score_question(question, answer))
     if answerer is None:
         assert failure is not None
         raise failure
@@ -115,18 +115,18 @@ def evaluate_answers(questions: Sequence[EvalQuestion], ask: Callable[[str], Ask
     )
 
 
-def _score_question(question: EvalQuestion, said: AskResponse) -> QuestionScore:
+def _score_question(question: EvalQuestion, answer: AskResponse) -> QuestionScore:
     return QuestionScore(
         question=question.text,
-        short=said.short,
-        em=exact(said.short, question.answers),
-        f1=round(f1(said.short, question.answers), 6),
-        prompt_tokens=said.tokens.prompt,
-        completion_tokens=said.tokens.completion,
-        calls=said.calls,
-        took_ms=said.took_ms,
-        entities_a_point=said.entities_a_point,
-        note=said.note,
+        short=answer.short,
+        em=exact(answer.short, question.answers),
+        f1=round(f1(answer.short, question.answers), 6),
+        prompt_tokens=answer.tokens.prompt,
+        completion_tokens=answer.tokens.completion,
+        calls=answer.calls,
+        took_ms=answer.took_ms,
+        entities_a_point=answer.entities_a_point,
+        note=answer.note,
     )
 
 

@@ -66,13 +66,13 @@ class Chat:
         import openai
 
         while True:
-            options, asked = self._options(messages, schema, json_mode, max_tokens)
+            options, answer_tokens = self._options(messages, schema, json_mode, max_tokens)
             try:
                 async with asyncio.timeout(self._settings.timeout_s):
                     raw: Any = await self._openai.chat.completions.with_raw_response.create(**options)
                 return _reply(raw.parse(), rate_limit_of(raw.headers))
             except (openai.OpenAIError, TimeoutError, *PROTOCOL_ERRORS) as error:
-                reduce = partial(self._answer_lengths.reduce, _chars(messages), max_tokens, asked)
+                reduce = partial(self._answer_lengths.reduce, _chars(messages), max_tokens, answer_tokens)
                 self._failures.raise_unless_repeatable(error, reduce)
 
     async def stream(
@@ -82,14 +82,14 @@ class Chat:
         import openai
 
         while True:
-            options, asked = self._options(messages, schema, json_mode, max_tokens)
+            options, answer_tokens = self._options(messages, schema, json_mode, max_tokens)
             if "stream_options" not in self._capabilities.dropped:
                 options["stream_options"] = {"include_usage": True}
             try:
                 pieces: Any = await self._openai.chat.completions.create(stream=True, **options)
                 break
             except (openai.OpenAIError, *PROTOCOL_ERRORS) as error:
-                reduce = partial(self._answer_lengths.reduce, _chars(messages), max_tokens, asked)
+                reduce = partial(self._answer_lengths.reduce, _chars(messages), max_tokens, answer_tokens)
                 self._failures.raise_unless_repeatable(error, reduce)
         reply, finished = Reply(""), False
         try:
@@ -118,9 +118,9 @@ class Chat:
         self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> tuple[dict[str, Any], int]:
         """The request, and how many tokens of answer it asks for."""
-        asked = self._answer_lengths.tokens_to_ask(_chars(messages), max_tokens)
-        options = self._capabilities.options(schema, json_mode, self._settings.temperature, asked)
-        return {"model": self._settings.model, "messages": list(messages), **options}, asked
+        answer_tokens = self._answer_lengths.tokens_to_ask(_chars(messages), max_tokens)
+        options = self._capabilities.options(schema, json_mode, self._settings.temperature, answer_tokens)
+        return {"model": self._settings.model, "messages": list(messages), **options}, answer_tokens
 
 
 def _chars(messages: Sequence[ChatMessage]) -> int:

@@ -17,14 +17,14 @@ class AnswerLengths:
     _refused: dict[int, int] = field(default_factory=dict)
     """The shortest prompt beside which so many tokens of answer were refused."""
 
-    def tokens_to_ask(self, prompt: int, wanted: int) -> int:
-        """The tokens to ask for, where `wanted` are."""
-        refused = self._refused.get(wanted)
-        return wanted if refused is None or prompt < refused else min(wanted, REDUCED_MAX_TOKENS)
+    def tokens_to_ask(self, prompt_chars: int, wanted_tokens: int) -> int:
+        """The tokens to ask for, where the caller wants `wanted_tokens`."""
+        refused = self._refused.get(wanted_tokens)
+        return wanted_tokens if refused is None or prompt_chars < refused else min(wanted_tokens, REDUCED_MAX_TOKENS)
 
-    def reduce(self, prompt: int, wanted: int, asked: int) -> bool:
-        """Takes note that `asked` tokens were refused as too long; whether it is worth asking for fewer."""
-        if asked <= REDUCED_MAX_TOKENS:
+    def reduce(self, prompt_chars: int, wanted_tokens: int, asked_tokens: int) -> bool:
+        """Records that `asked_tokens` were refused as too long. Returns whether asking for fewer is worth a try."""
+        if asked_tokens <= REDUCED_MAX_TOKENS:
             return False
-        self._refused[wanted] = min(prompt, self._refused.get(wanted, prompt))
+        self._refused[wanted_tokens] = min(prompt_chars, self._refused.get(wanted_tokens, prompt_chars))
         return True

@@ -53,8 +53,8 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
     for line in match[1].splitlines():
         stripped = line.strip()
         if stripped.startswith("- ") and key:
-            held = found.get(key)
-            found[key] = [*held, _scalar(stripped[2:])] if isinstance(held, list) else [_scalar(stripped[2:])]
+            earlier = found.get(key)
+            found[key] = [*earlier, _scalar(stripped[2:])] if isinstance(earlier, list) else [_scalar(stripped[2:])]
         elif line[:1].strip() and not stripped.startswith("#") and (pair := _PAIR.match(stripped)):
             key = pair[1]
             value = (pair[2] or "").strip()
