@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Every version is pinned here; torch comes first so that no looser requirement pulls a GPU build.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: install install-test run test pictures bench audit lint deb clean
+.PHONY: install install-test run check test bench audit lint deb clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -44,10 +44,13 @@ lint: install-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# What one runs before each commit: under a minute. tests/process_guard.py holds that these tests start nothing.
+check: lint
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m 'not (slow or process or daemon or broker or browser or systemd)'
+
 test: install-test lint
-# Three processes on two cores: much of the suite waits for daemons. A test that fails because two others took the
-# processor is run again, and counted as rerun in the last line.
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder --reruns 2
+# Three processes on two cores: much of the suite waits for daemons.
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder
 
 bench: install-test
 	$(BIN)/python -m bench

@@ -27,10 +27,10 @@ INBOX = "inbox"
 """A folder in the store's that the store itself never reads (`daemon.pipeline.inbox`)."""
 
 WAITING = "inbox.backup"
-"""Links to what the inbox held between the two commits: a document leaves it as soon as it is committed."""
+"""Links to the files of the inbox between the two commits: a document leaves the inbox as soon as it is committed."""
 
 RESTORING = "restoring"
-"""A file that stands in a store while a restore is under way: whoever finds it finds half a store."""
+"""A file that is in a store while a restore is under way: with it, the store is incomplete."""
 
 
 @dataclass(frozen=True, slots=True)

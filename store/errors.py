@@ -22,11 +22,11 @@ class NewerFormat(StoreError):
 
 
 class OlderFormat(StoreError):
-    """The store was written by a hippod so old that this one has no way from it."""
+    """The store was written by a hippod so old that this one cannot migrate it."""
 
 
 class IncompleteBatch(StoreError):
-    """A batch lacks a text or a vector, perhaps because a purge took it since the store was asked: complete it again."""
+    """A batch lacks a text or a vector; a purge may have taken it since the store was asked. Complete the batch again."""
 
 
 class StoreDamaged(StoreError):

@@ -137,10 +137,6 @@ class StoreReader:
             table = self._tables.read("extractions", COSTS, last.versions["extractions"])
         return add_costs(last.purged_costs, costs_of(table))
 
-    def has_passage(self, id: str) -> bool:
-        """Whether the passage's text and vector are stored, living or not."""
-        return id in self._index.passage_rows
-
     def unextracted(self, batch: Batch) -> list[PassageText]:
         """The passages that an extractor has to read before `batch` is complete."""
         self._protect(batch)

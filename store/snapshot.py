@@ -50,7 +50,7 @@ class Snapshot:
         self._triple_counts = index.triple_counts.view()
         self._crowded = index.crowding.rows.view()
         self.crowded_phrases = index.crowding.n
-        """How many phrases are crowded (`store.crowding`); not known of an earlier commit's."""
+        """How many phrases are crowded (`store.index.crowding`); not known of an earlier commit's."""
         self.relation: MatrixView = index.relation.view(index.shape("relation"))
         """Phrase x phrase, symmetric: the number of (passage, triple) pairs that link the two."""
         self.synonym: MatrixView = index.synonym.view(index.shape("synonym"))
@@ -170,5 +170,5 @@ def column_entries(view: MatrixView, columns: NDArray[Any]) -> tuple[NDArray[Any
     if not len(cols):
         return cols, rows
     starts = np.flatnonzero(np.concatenate([[True], (cols[1:] != cols[:-1]) | (rows[1:] != rows[:-1])]))
-    kept = np.add.reduceat(values, starts) != 0
-    return cols[starts][kept], rows[starts][kept]
+    nonzero = np.add.reduceat(values, starts) != 0
+    return cols[starts][nonzero], rows[starts][nonzero]

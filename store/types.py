@@ -172,7 +172,7 @@ class SynonymRule:
 
 @dataclass(frozen=True, slots=True)
 class GrowthPoint:
-    """What the memory held as of one commit: counts of what lives. `time` is in Unix seconds."""
+    """How large the memory was as of one commit: counts of what lives. `time` is in Unix seconds."""
 
     commit: int
     time: float

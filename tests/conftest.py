@@ -1,8 +1,14 @@
-"""In what order the suite runs: some processes take whole modules, and the longest must not begin last."""
+"""In what order the suite runs, what a test may start, and which test may run again.
+
+Some processes take whole modules, so the longest must not begin last.
+"""
 
 import signal
+from collections.abc import Generator
 
 import pytest
+
+from tests.process_guard import MARKERS, processes_allowed
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the suite in the background has it ignore Ctrl-C, and with it every program that a test starts and
@@ -27,7 +33,26 @@ LONGEST = (
 """Modules that take twenty seconds and more, in the order in which they begin."""
 
 
+RERUNS = 2
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    with processes_allowed(frozenset(MARKERS) & {mark.name for mark in item.iter_markers()}):
+        return (yield)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if again := item.get_closest_marker("may_rerun"):
+            [_reason] = again.args
+            item.add_marker(pytest.mark.flaky(reruns=RERUNS))
+
     def place(item: pytest.Item) -> int:
         path = item.path.as_posix()
         return next((n for n, module in enumerate(LONGEST) if path.endswith(f"tests/{module}")), len(LONGEST))

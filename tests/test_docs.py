@@ -35,7 +35,9 @@ def missing(text: str) -> list[str]:
     without_blocks = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     found = []
     for quoted in IN_BACKTICKS.findall(without_blocks):
-        found += [path for path in PATH.findall(quoted) if not (ROOT / path.rstrip("./")).exists()]
+        # NAME stands for what the reader chooses.
+        paths = [path for path in PATH.findall(quoted) if "NAME" not in path]
+        found += [path for path in paths if not (ROOT / path.rstrip("./")).exists()]
         name = quoted.partition("(")[0]  # a call counts as its function
         if DOTTED.fullmatch(name) and not _is_setting(name) and not _exists(name):
             found.append(name)

@@ -17,7 +17,7 @@ from typing import Any
 from bench.support.growth_store import commit, open_store
 from bench.support.hostile_vectors import in_letters
 from bench.support.process_memory import peak_mib
-from daemon.contract.routes import document_path
+from daemon.contract.http.routes import document_path
 from store.passage_id import passage_id
 from store.types import Document, PassageRef, PassageText
 from tests.e2e.real_hippod import Daemon
@@ -129,6 +129,7 @@ def _steps(daemon: Daemon, hubs: bool, count: int) -> dict[str, Callable[[], obj
     return steps | {
         "query, fused, 1,000 passages": query("fused", k=1000),
         "query, fused, explained": query("fused", explain=True),
+        "query, fused, 1,000 explained": query("fused", explain=True, k=1000),
         "neighbourhood of the hub": lambda: daemon.ask("POST", "/v1/graph", json={"phrase": hub, "nodes": 200}),
         "neighbourhood of a query": lambda: daemon.ask("POST", "/v1/graph", json={"query": hub, "nodes": 200}),
         "show the hub": show(hub),

@@ -10,8 +10,8 @@ from cli.errors import CommandError
 from cli.output import print_lines, width
 from cli.text import terminal_safe
 from daemon.contract.ask import AskProgress, AskResponse
-from daemon.contract.client import EventStream
-from daemon.contract.routes import EVENT_STREAM, Route
+from daemon.contract.http.client import EventStream
+from daemon.contract.http.routes import EVENT_STREAM, Route
 
 
 def stream_answer(client: Client, body: Any, timeout_s: float) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from cli.client.address import Address
 from cli.errors import CommandError, Exit
-from daemon.contract.client import (
+from daemon.contract.http.client import (
     ANSWER_TIMEOUT_S,
     CONNECT_TIMEOUT_S,
     RETRY_PATIENCE_S,
@@ -22,8 +22,8 @@ from daemon.contract.client import (
     problem_sentence,
     problem_type,
 )
-from daemon.contract.problem import ProblemType
-from daemon.contract.routes import JSON, PROBLEM_JSON
+from daemon.contract.http.problem import ProblemType
+from daemon.contract.http.routes import JSON, PROBLEM_JSON
 
 _CODES = {ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED, ProblemType.TIMED_OUT: Exit.TIMED_OUT}
 

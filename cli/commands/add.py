@@ -11,7 +11,7 @@ from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import Progress, print_json, print_lines, print_note, progress
 from cli.text import count
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.contract.transfer import ImportResponse
 
 ADD_TIMEOUT_S = 600.0

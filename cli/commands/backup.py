@@ -10,7 +10,7 @@ from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
 from cli.text import count, size
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.contract.transfer import BackupResponse, VerifyResponse
 
 MAINTENANCE_TIMEOUT_S = 3600.0

@@ -12,7 +12,7 @@ from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note, width
 from cli.text import count
 from daemon.contract.documents import DocumentEntry, DocumentState
-from daemon.contract.routes import Route, document_path
+from daemon.contract.http.routes import Route, document_path
 
 if TYPE_CHECKING:
     from rich.text import Text

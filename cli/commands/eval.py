@@ -11,9 +11,9 @@ from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
 from cli.retrieval_options import mode_option, settings_option
 from daemon.contract.ask import Answerer, AskResponse
+from daemon.contract.http.routes import Route
 from daemon.contract.query import K_MAX, QueryResponse, RankedPassage
 from daemon.contract.retrieval import MODES
-from daemon.contract.routes import Route
 
 SHOWN_PASSAGES_LIMIT = 10_000
 """Passages of one document that are looked at."""
@@ -145,7 +145,7 @@ def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[s
     from cli.evaluation.questions import read_questions
     from cli.evaluation.scoring import evaluate_retrieval
     from cli.render.continual import continual_lines
-    from daemon.contract.routes import document_path
+    from daemon.contract.http.routes import document_path
     from daemon.contract.show import ShowDocument
 
     asked = read_questions(path)

@@ -14,8 +14,8 @@ from cli.output import progress
 from cli.retrieval_options import mode_option
 from cli.text import count
 from daemon.contract.graph import NODES_MAX
+from daemon.contract.http.routes import Route
 from daemon.contract.query import K_MAX, QUERY_CHARS_MAX
-from daemon.contract.routes import Route
 
 if TYPE_CHECKING:
     from daemon.contract.graph import GraphResponse

@@ -16,9 +16,9 @@ from cli.output import print_lines, width
 from cli.retrieval_options import mode_option, settings_option
 from daemon.contract.ask import STEPS_MAX, AskResponse, Investigation
 from daemon.contract.base import TIMEOUT_MAX_S
+from daemon.contract.http.routes import Route
 from daemon.contract.query import K_MAX, QUERY_CHARS_MAX, QueryResponse
 from daemon.contract.retrieval import Filter
-from daemon.contract.routes import Route
 from daemon.contract.sessions import SESSION_PATTERN
 
 ASK_TIMEOUT_S = 900.0

@@ -13,7 +13,7 @@ from cli.errors import CommandError, Exit
 from cli.text import count, duration, one_line, size, truncate
 from daemon.contract.documents import DocumentList, DocumentState
 from daemon.contract.finding import ASK_ROOT, Finding, guarded
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.contract.status import BAD_SOURCE_STATES, OTHER_ENCODER, DaemonState, SourceStatus, Status
 
 

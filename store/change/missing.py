@@ -24,7 +24,7 @@ def unextracted(index: LiveIndex, batch: Batch) -> list[PassageText]:
     done = {extraction.passage for extraction in batch.extractions}
     out: list[PassageText] = []
     for passage, holders in holders_after(index, batch).items():
-        if not holders or passage in done or any(given is not None for given in holders.values()):
+        if not holders or passage in done or any(triples is not None for triples in holders.values()):
             continue
         row = index.passage_rows.get(passage)
         if row is None:

@@ -27,7 +27,7 @@ def recover_index(
 ) -> tuple[LiveIndex, int]:
     """The index of what the tables hold now, and the commit of the checkpoint.
 
-    `times` says when each commit was made, `horizon` is the earliest that is kept. Raises Unusable where there is no
+    `times` says when each commit was made, `horizon` is the earliest that is kept. Raises CheckpointUnusable where there is no
     checkpoint to start from.
     """
     place = newest(folder)

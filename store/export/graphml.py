@@ -1,8 +1,8 @@
-"""The graph for other programs: as GraphML, which igraph, networkx and Gephi read, and as an `igraph.Graph` in this process.
+"""The graph for other programs: as GraphML, which igraph, networkx and Gephi read.
 
 Nodes are the passages, then the phrases; edges the context, relation and synonym edges, in the order of
-`store.export.json_lines`. A
-node has `kind`, `text` and `title`, an edge `type` and `weight`, and a passage's `name` is its id, a phrase's its text.
+`store.export.json_lines`. A node has `kind`, `text` and `title`, an edge `type` and `weight`. A passage's `name` is its id, a
+phrase's its text.
 igraph's other formats are no use for it: its pickles run code when they are opened, NCOL and LGL hold no texts and no kinds,
 GML no control characters and no line ends. Packed, GraphML is as small as any.
 """
@@ -10,7 +10,6 @@ GML no control characters and no line ends. Packed, GraphML is as small as any.
 import re
 import zlib
 from collections.abc import Iterator
-from typing import Any
 from xml.sax.saxutils import escape
 
 from store.export.canonical_order import EDGE_TYPES, CanonicalOrder
@@ -69,32 +68,6 @@ def gzipped(chunks: Iterator[bytes]) -> Iterator[bytes]:
         if part := packer.compress(chunk):
             yield part
     yield packer.flush()
-
-
-def to_igraph(snapshot: Snapshot) -> Any:
-    """The same graph as an `igraph.Graph`. O(everything), some 1 GB a million edges: for analysis, not for answers."""
-    import igraph  # loaded where it is needed
-
-    ordered = CanonicalOrder(snapshot)
-    passages = [snapshot.passage(row) for row in ordered.passages.tolist()]
-    phrases = [snapshot.phrase(row) for row in ordered.phrases.tolist()]
-    edges: list[tuple[int, int]] = []
-    types: list[str] = []
-    weights: list[float] = []
-    for kind in EDGE_TYPES:
-        sources, targets, found = ordered.edges(kind)
-        first = 0 if kind == "context" else len(passages)
-        edges += zip((sources + first).tolist(), (targets + len(passages)).tolist(), strict=True)
-        types += [kind] * len(found)
-        weights += found.tolist()
-    vertices = {
-        "name": [*(passage.id for passage in passages), *phrases],
-        "kind": ["passage"] * len(passages) + ["phrase"] * len(phrases),
-        "title": [*(passage.title for passage in passages), *("" for _ in phrases)],
-        "text": [*(passage.text for passage in passages), *phrases],
-    }
-    count = len(passages) + len(phrases)
-    return igraph.Graph(n=count, edges=edges, vertex_attrs=vertices, edge_attrs={"type": types, "weight": weights})
 
 
 def _node(number: int, name: str, kind: str, title: str, text: str) -> str:

@@ -27,7 +27,7 @@ Entries = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
 MIN_WEIGHT = 1e-9
 """Less is no edge: what rounding leaves of weights that were added and taken away again."""
 CACHED_BASES = 4
-"""Joined bases that are kept: those of the present memory for two ways of walking, and the ones before a fold."""
+"""Joined bases in the cache: those of the present memory for two sets of weights, and the two before a fold."""
 
 
 @dataclass(frozen=True, slots=True)

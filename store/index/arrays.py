@@ -35,9 +35,9 @@ class GrowableArray(Generic[Scalar]):
         end = self.n + len(added)
         if end > len(self._data):
             # Views keep the old buffer alive; they are never written through.
-            grown = np.empty((max(end, 2 * len(self._data)), *self._data.shape[1:]), self._data.dtype)
-            grown[: self.n] = self._data[: self.n]
-            self._data = grown
+            longer = np.empty((max(end, 2 * len(self._data)), *self._data.shape[1:]), self._data.dtype)
+            longer[: self.n] = self._data[: self.n]
+            self._data = longer
         self._data[self.n : end] = added
         self.n = end
 
@@ -53,9 +53,9 @@ class GrowableArray(Generic[Scalar]):
 
     def frozen(self) -> "GrowableArray[Scalar]":
         """The array as it is now, which does not grow along; nothing is copied, and nothing may be appended."""
-        still = GrowableArray(self._data.dtype.type, self._width)
-        still._data, still.n = self._data[: self.n], self.n
-        return still
+        frozen = GrowableArray(self._data.dtype.type, self._width)
+        frozen._data, frozen.n = self._data[: self.n], self.n
+        return frozen
 
 
 class CountsView:
@@ -223,9 +223,9 @@ class Vectors:
 
     def frozen(self) -> "Vectors":
         """The vectors as they are now, which do not grow along; nothing is copied, and nothing may be appended."""
-        still = Vectors(self.dim)
-        still._blocks, still._known = list(self._blocks), self._known.frozen()
-        return still
+        frozen = Vectors(self.dim)
+        frozen._blocks, frozen._known = list(self._blocks), self._known.frozen()
+        return frozen
 
     def view(self) -> VectorsView:
         return VectorsView(tuple(self._blocks), self._known.view(), self.dim)

@@ -84,10 +84,10 @@ class Postings:
         length = sum(counted.values())
         self._lengths.extend([length])
         for term, count in counted.items():
-            held = self._later.get(term)
-            if held is None:
-                held = self._later[term] = array("i")
-            held.extend((row, count))
+            entries = self._later.get(term)
+            if entries is None:
+                entries = self._later[term] = array("i")
+            entries.extend((row, count))
         return length
 
     def to_arrays(self, n: int) -> PostingsArrays:
@@ -95,15 +95,15 @@ class Postings:
         names = list(dict.fromkeys([*self._places, *self._later.copy()]))
         found = [self._of(term) for term in names]
         found = [(rows[rows < n], counts[rows < n]) for rows, counts in found]
-        kept = [i for i, (rows, _) in enumerate(found) if len(rows)]
-        starts = np.zeros(len(kept) + 1, np.int64)
-        np.cumsum([len(found[i][0]) for i in kept], out=starts[1:])
+        present = [i for i, (rows, _) in enumerate(found) if len(rows)]
+        starts = np.zeros(len(present) + 1, np.int64)
+        np.cumsum([len(found[i][0]) for i in present], out=starts[1:])
         nothing = [np.empty(0, np.int32)]
         return PostingsArrays(
-            [names[i] for i in kept],
+            [names[i] for i in present],
             starts,
-            np.concatenate([found[i][0] for i in kept] or nothing),
-            np.concatenate([found[i][1] for i in kept] or nothing),
+            np.concatenate([found[i][0] for i in present] or nothing),
+            np.concatenate([found[i][1] for i in present] or nothing),
             self._lengths.view()[:n],
         )
 
@@ -139,8 +139,8 @@ class Postings:
             rows, counts = self._of(term)
             inside = rows < n
             rows, counts = rows[inside], counts[inside]
-            held = alive[rows]
-            rows, counts = rows[held], counts[held]
+            living_rows = alive[rows]
+            rows, counts = rows[living_rows], counts[living_rows]
             out[rows] += repeats * _idf(living, len(rows)) * counts * (K1 + 1) / (counts + norms[rows])
         return out.astype(np.float32)
 
@@ -160,10 +160,10 @@ class Postings:
         return out
 
     def _of(self, term: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        held = self._later.get(term)
+        entries = self._later.get(term)
         # The writer goes on meanwhile. A copy as bytes is one step for the interpreter; numpy, given the array itself, would
         # let other threads run while it reads, and an array that is being read cannot grow.
-        pairs = np.frombuffer(held.tobytes() if held is not None else b"", np.int32)
+        pairs = np.frombuffer(entries.tobytes() if entries is not None else b"", np.int32)
         found, counts = pairs[: len(pairs) // 2 * 2].reshape(-1, 2).T
         place = self._places.get(term)
         if place is None or self._saved is None:

@@ -26,7 +26,6 @@ class MatrixView:
         self.shape = shape
         self._log = (rows, cols, values)
         self._delta: Any = None
-        self._sums: Values | None = None
         self._lock = Lock()
 
     @property
@@ -49,22 +48,6 @@ class MatrixView:
         y[:rows] += self.base @ x[:cols]
         return y
 
-    def rmatvec(self, x: Values) -> Values:
-        """A.T @ x; x has shape (rows,), the result (columns,)."""
-        rows, cols = self.base.shape
-        if not self.log_length and self.base.shape == self.shape:
-            whole: Values = self.base.T @ x
-            return whole
-        y: Values = self.delta.T @ x
-        y[:cols] += self.base.T @ x[:rows]
-        return y
-
-    def row_sums(self) -> Values:
-        """Sum of each row, shape (rows,)."""
-        if self._sums is None:
-            self._sums = self.matvec(np.ones(self.shape[1]))
-        return self._sums
-
     def row(self, index: int) -> tuple[Rows, Values]:
         """Columns and values of one row's entries that are not zero, by column."""
         _, cols, values = self.entries(np.array([index]))
@@ -83,17 +66,17 @@ class MatrixView:
         keys = found_rows.astype(np.int64) * max(self.shape[1], 1) + found_cols
         unique, inverse = np.unique(keys, return_inverse=True)
         sums = np.bincount(inverse, weights=found_values, minlength=len(unique))
-        kept = sums != 0
-        unique = unique[kept]
+        nonzero = sums != 0
+        unique = unique[nonzero]
         width = max(self.shape[1], 1)
-        return (unique // width).astype(np.int32), (unique % width).astype(np.int32), sums[kept]
+        return (unique // width).astype(np.int32), (unique % width).astype(np.int32), sums[nonzero]
 
     def merged(self) -> Any:
         """The whole matrix as one CSR of shape `shape`, without explicit zeros. O(everything): for folding and export."""
         base = sparse.csr_array(self.base, copy=False)
         if base.shape != self.shape:
-            grown = np.concatenate([base.indptr, np.full(self.shape[0] - base.shape[0], base.indptr[-1])])
-            base = sparse.csr_array((base.data, base.indices, grown.astype(base.indptr.dtype)), shape=self.shape)
+            indptr = np.concatenate([base.indptr, np.full(self.shape[0] - base.shape[0], base.indptr[-1])])
+            base = sparse.csr_array((base.data, base.indices, indptr.astype(base.indptr.dtype)), shape=self.shape)
         whole = sparse.csr_array(base + self.delta)
         whole.eliminate_zeros()
         whole.sort_indices()

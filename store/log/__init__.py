@@ -1,1 +1,1 @@
-"""What makes a commit one atomic step: the commit log, the plan of a change, migrations and locks."""
+"""What makes a commit one atomic step: the commit log, migrations and locks."""

@@ -1,1 +1,1 @@
-"""Upkeep beside commits: compaction, retention, verification, backups, rebuilds."""
+"""Upkeep beside commits: compaction, retention, folding, rebuilds, the recall of synonyms."""

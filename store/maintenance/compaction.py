@@ -107,8 +107,8 @@ class Compactor:
             with self._write_lock.hold("prune"):
                 self._tables.refresh(name)
                 listing, versions = self._tables.fragments.listing(name), self._log.last.versions
-            kept = {versions[name]} if name in versions else set()
-            self._tables.prune(name, kept, listing, min_age.total_seconds())
+            needed = {versions[name]} if name in versions else set()
+            self._tables.prune(name, needed, listing, min_age.total_seconds())
 
     def compact(self, least: int, min_age: timedelta) -> None:
         """Merges fragments, rewrites tables that have `least` or more even then, and drops versions older than `min_age`."""

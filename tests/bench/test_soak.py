@@ -7,6 +7,8 @@ import pytest
 from bench.sections.soak import CLIENTS, Drive, Soak, clients, look
 from tests.e2e.real_hippod import Daemon, until
 
+pytestmark = pytest.mark.daemon
+
 CHANGES, QUERIES, FILES = 200, 400, 40
 THREADS_MORE = CHANGES // 2
 """Pools still fill up, by as many threads as the machine has use for: what leaks one a change or a query comes to more."""

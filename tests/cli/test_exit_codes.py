@@ -14,6 +14,7 @@ from tests.cli.sample_answers import LIST, QUERY, STATUS
 from tests.cli.scripted_daemon import Reply, Scripted, Shell, problem
 
 
+@pytest.mark.process
 def test_3_when_there_is_no_socket(hippoctl: Shell, tmp_path: Path) -> None:
     ended = hippoctl("--socket", "absent.sock", "status")
     assert (ended.code, ended.out) == (3, "")
@@ -21,6 +22,7 @@ def test_3_when_there_is_no_socket(hippoctl: Shell, tmp_path: Path) -> None:
     assert "Start it with `hippod`" in ended.err
 
 
+@pytest.mark.process
 def test_3_when_nobody_listens_on_the_socket(hippoctl: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX) as left_over:
         monkeypatch.chdir(tmp_path)
@@ -29,6 +31,7 @@ def test_3_when_nobody_listens_on_the_socket(hippoctl: Shell, tmp_path: Path, mo
     assert (ended.code, "nobody listens" in ended.err) == (3, True)
 
 
+@pytest.mark.process
 def test_3_when_the_daemon_goes_away_in_the_middle(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = Reply(pieces=[b'{"state":', ConnectionError()])
     ended = hippoctl("status")
@@ -69,6 +72,7 @@ def test_2_for_wrong_usage(
     assert scripted.asked == []
 
 
+@pytest.mark.process
 def test_4_with_the_daemons_hint_when_it_is_not_configured(hippoctl: Shell, scripted: Scripted) -> None:
     hint = 'No LLM is configured: set "base_url" and "model" in section [llm] and restart.'
     scripted.answers["POST /v1/ask"] = problem("not-configured", 409, hint)
@@ -76,18 +80,21 @@ def test_4_with_the_daemons_hint_when_it_is_not_configured(hippoctl: Shell, scri
     assert (ended.code, ended.err) == (4, f"hippoctl: {hint}\n")
 
 
+@pytest.mark.process
 def test_5_when_waiting_takes_too_long(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["POST /v1/wait"] = problem("timed-out", 409, "2 documents are still pending after 1 s.")
     assert hippoctl("wait", "--timeout", "60").code == 5
     assert 0 < scripted.asked[0].body["timeout_s"] <= 60
 
 
+@pytest.mark.process
 def test_5_when_the_daemon_does_not_get_ready_in_time(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["POST /v1/wait"] = problem("not-ready", 503, "hippod is starting.", retry_after_s=1)
     ended = hippoctl("wait", "--timeout", "1")
     assert (ended.code, "hippod is starting" in ended.err) == (5, True)
 
 
+@pytest.mark.process
 def test_1_with_one_sentence_for_what_the_daemon_refuses(hippoctl: Shell, scripted: Scripted) -> None:
     errors = [{"field": "k", "message": "is too large", "allowed": ["1", "1000"]}]
     scripted.answers["POST /v1/query"] = problem("invalid", 422, "The request is not valid.", errors=errors)
@@ -96,6 +103,7 @@ def test_1_with_one_sentence_for_what_the_daemon_refuses(hippoctl: Shell, script
     assert ended.err == "hippoctl: The request is not valid: k: is too large (allowed: 1, 1000).\n"
 
 
+@pytest.mark.process
 def test_1_when_something_else_answers(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = Reply(b"<html>hello</html>")
     assert "does not speak hippod's language" in hippoctl("status").err
@@ -104,6 +112,7 @@ def test_1_when_something_else_answers(hippoctl: Shell, scripted: Scripted) -> N
     assert (ended.code, "is not understood: commit" in ended.err) == (1, True)
 
 
+@pytest.mark.process
 def test_a_failure_with_json_is_one_document_too(hippoctl: Shell, scripted: Scripted) -> None:
     refused = problem("not-configured", 409, "No LLM is configured.")
     scripted.answers["POST /v1/ask"] = refused
@@ -112,6 +121,7 @@ def test_a_failure_with_json_is_one_document_too(hippoctl: Shell, scripted: Scri
     assert "psychic" in hippoctl("query", "who?", "--mode", "psychic", "--json").json["detail"]
 
 
+@pytest.mark.process
 def test_what_fails_after_the_answer_adds_no_second_document(hippoctl: Shell, scripted: Scripted) -> None:
     stopped = {
         "extractor": "m",
@@ -128,6 +138,7 @@ def test_what_fails_after_the_answer_adds_no_second_document(hippoctl: Shell, sc
     assert "reading stopped: no room" in ended.err
 
 
+@pytest.mark.process
 def test_restore_runs_hippod_and_nothing_that_lies_in_this_folder(hippoctl: Shell, tmp_path: Path) -> None:
     (tmp_path / "structlog.py").write_text("raise SystemExit('somebody else wrote this')")
     (tmp_path / "empty").mkdir()
@@ -138,6 +149,7 @@ def test_restore_runs_hippod_and_nothing_that_lies_in_this_folder(hippoctl: Shel
     assert "empty" in ended.err
 
 
+@pytest.mark.process
 def test_a_daemon_that_starts_is_waited_for(hippoctl: Shell, scripted: Scripted) -> None:
     starting = [problem("not-ready", 503, "hippod is starting.", retry_after_s=0.1)] * 2
     scripted.answers["POST /v1/query"] = lambda _: starting.pop() if starting else QUERY
@@ -146,6 +158,7 @@ def test_a_daemon_that_starts_is_waited_for(hippoctl: Shell, scripted: Scripted)
     assert ended.err.count("hippod is starting. Waiting.") == 1
 
 
+@pytest.mark.process
 def test_an_interrupt_leaves_130_and_no_traceback(hippoctl: Shell, scripted: Scripted) -> None:
     release = threading.Event()
     scripted.answers["POST /v1/wait"] = lambda _: (release.wait(30), STATUS)[1]
@@ -159,6 +172,7 @@ def test_an_interrupt_leaves_130_and_no_traceback(hippoctl: Shell, scripted: Scr
     assert (process.returncode, out, err) == (130, b"", b"")
 
 
+@pytest.mark.process
 def test_a_closed_pipe_is_quiet(hippoctl: Shell, scripted: Scripted) -> None:
     many = [entry | {"uri": f"file:///{'x' * 100}/{number}"} for number in range(5_000) for entry in LIST["documents"]]
     scripted.answers["GET /v1/documents"] = {"documents": many}

@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.process
+
 HEAVY = {"torch", "numpy", "scipy", "lancedb", "pyarrow", "fastapi", "starlette", "uvicorn", "sentence_transformers"}
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from tests.cli.scripted_daemon import Shell
 
+pytestmark = pytest.mark.daemon
+
 CONFIG = """
 [store]
 path = "store"

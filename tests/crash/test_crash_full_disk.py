@@ -7,7 +7,10 @@ import pytest
 
 from tests.e2e.real_hippod import Daemon, until
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+pytestmark = [
+    pytest.mark.daemon,
+    pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root"),
+]
 
 
 @pytest.fixture

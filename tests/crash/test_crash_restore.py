@@ -4,8 +4,11 @@ import gzip
 import json
 
 import igraph
+import pytest
 
 from tests.e2e.real_hippod import Daemon, hippod
+
+pytestmark = pytest.mark.daemon
 
 
 def read_graph(daemon, folder):

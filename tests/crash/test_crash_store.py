@@ -1,6 +1,10 @@
 """A process that is killed at any moment loses nothing that it acknowledged, and leaves nothing half done."""
 
+import pytest
+
 from tests.crash.crashing import Crashes
+
+pytestmark = pytest.mark.process
 
 CRASHES = 20
 

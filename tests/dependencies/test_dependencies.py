@@ -45,6 +45,7 @@ BAD = [
 SKIPPED = [{"name": "a", "skip_reason": "not found"}]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("code", "said", "error", "expected", "told"),
     [
@@ -63,10 +64,12 @@ def test_the_answer_of_the_service_decides(code: int, said: str, error: str, exp
     assert told in " ".join(sentences)
 
 
+@pytest.mark.process
 def test_without_pip_audit_nothing_is_known(tmp_path: Path) -> None:
     assert audit.known_of_all_pins([str(tmp_path / "pip-audit")])[0] == audit.NOBODY_KNOWS
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
@@ -91,10 +94,12 @@ def test_the_extra_s_pins_hold_all_that_hippod_needs() -> None:
     assert needed - set(audit.pins(audit.VLLM_PINS)) == set()
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_declared() -> None:
     assert list(audit.undeclared()) == []
 
 
+@pytest.mark.slow
 def test_an_import_that_came_with_something_else_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     declared = audit.direct()
     monkeypatch.setattr(audit, "direct", lambda: declared | {"starlette": "test", "pytest": "vllm"} | {"pillow": "x"})

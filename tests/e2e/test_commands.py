@@ -10,6 +10,8 @@ import pytest
 
 from tests.e2e.real_hippod import ROOT, Daemon, clean_environment, texts, until
 
+pytestmark = pytest.mark.daemon
+
 DONE, FAILED, USAGE, NO_DAEMON, NOT_CONFIGURED, TIMED_OUT = range(6)
 
 STATUS = {

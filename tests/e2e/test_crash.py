@@ -4,9 +4,12 @@ import time
 
 import lancedb
 import psutil
+import pytest
 
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import Daemon, texts, until
+
+pytestmark = pytest.mark.daemon
 
 MANY = 400
 

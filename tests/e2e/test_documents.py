@@ -3,9 +3,13 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.consumers.parsing.samples import flowed, pdf
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import Daemon, Json, texts, until
+
+pytestmark = pytest.mark.daemon
 
 LINES = 300
 

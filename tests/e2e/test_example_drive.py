@@ -10,6 +10,8 @@ import pytest
 from cli.main import hippoctl
 from tests.e2e.real_hippod import ROOT, Daemon, until
 
+pytestmark = pytest.mark.daemon
+
 EXAMPLES = ROOT / "examples"
 README = ROOT / "README.md"
 

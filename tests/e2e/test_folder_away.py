@@ -5,8 +5,12 @@ A drive that goes away takes nothing out of the memory, and what waited to be re
 
 import shutil
 
+import pytest
+
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import Daemon, until, write_config
+
+pytestmark = pytest.mark.daemon
 
 FILES = 20
 LONG = "".join(

@@ -3,8 +3,12 @@
 import os
 import shutil
 
+import pytest
+
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import Daemon, Json, texts, until
+
+pytestmark = pytest.mark.daemon
 
 
 def holding(daemon: Daemon, words: str, mode: str = "bm25") -> list[Json]:

@@ -1,9 +1,13 @@
 """Two hundred files that no parser should have to see cost themselves and nothing else."""
 
+import pytest
+
 from consumers.folder import file_uri
 from tests.e2e.conftest import Hippo
 from tests.e2e.hostile_files import Hostile, write_hostile
 from tests.e2e.real_hippod import Json, until
+
+pytestmark = pytest.mark.daemon
 
 GOOD = "The good file {} tells of Rosamund Teal."
 

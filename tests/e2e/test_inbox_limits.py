@@ -13,6 +13,8 @@ import pytest
 
 from tests.e2e.real_hippod import Daemon, until
 
+pytestmark = pytest.mark.daemon
+
 DOCUMENTS, BYTES = 50, 20_000
 
 

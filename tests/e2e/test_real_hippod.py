@@ -6,6 +6,8 @@ import pytest
 
 from tests.e2e.real_hippod import Daemon, event_names
 
+pytestmark = pytest.mark.daemon
+
 
 def test_an_event_that_hippod_does_not_log_is_not_asked_for(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)

@@ -10,6 +10,8 @@ import pytest
 from daemon.contract.retrieval import Mode
 from tests.e2e.real_hippod import Daemon
 
+pytestmark = pytest.mark.daemon
+
 FACTS = [
     ("Heron gauge", "Casimir Dorn built the Heron gauge in Tollmin.", [["Heron gauge", "built by", "Casimir Dorn"]]),
     ("Casimir Dorn", "Casimir Dorn was trained by Ludo Pasternek.", [["Casimir Dorn", "trained by", "Ludo Pasternek"]]),

@@ -22,6 +22,8 @@ import pytest
 from daemon.runtime.limits import RESERVED_FILES
 from tests.e2e.real_hippod import NO_PRIVILEGE, PATIENCE_S, Daemon, clean_environment, until, write_config
 
+pytestmark = pytest.mark.daemon
+
 CANARY = "Quetzalnebel"
 """In files that no folder holds."""
 NOBODY = 61_234

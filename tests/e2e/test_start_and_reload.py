@@ -13,6 +13,8 @@ import pytest
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import hippod, until, write_config
 
+pytestmark = pytest.mark.daemon
+
 CLEAN, BAD_CONFIG, NO_STORE = 0, 2, 3
 
 

@@ -49,17 +49,20 @@ def test_every_format_is_there() -> None:
     assert {path.suffix for path in files()} == FORMATS
 
 
+@pytest.mark.slow
 def test_every_file_is_read_without_an_error() -> None:
     read = {path.name: [d.error for d in documents(path)] for path in files()}
     assert all(errors and not any(errors) for errors in read.values()), read
 
 
+@pytest.mark.slow
 def test_there_are_at_least_forty_documents_and_no_two_the_same() -> None:
     texts = [tuple(p.text for p in d.passages) for path in files() for d in documents(path)]
     assert len(texts) >= 40
     assert max(Counter(texts).values()) == 1
 
 
+@pytest.mark.slow
 def test_documents_are_short_but_for_one_report_of_several_pages() -> None:
     sizes = {f"{p.relative_to(DRIVE).as_posix()} {d.uri}": words(d) for p in files() for d in documents(p)}
     long = [name for name, size in sizes.items() if size > 250]
@@ -88,6 +91,7 @@ def test_lines_and_json_documents_have_the_contracts_fields() -> None:
     assert len({document["id"] for document in found}) == len(found)
 
 
+@pytest.mark.slow
 def test_built_files_are_what_their_sources_say(builder: ModuleType, tmp_path: Path) -> None:
     made = builder.build(tmp_path)
     assert {path.suffix for path in made} == set(builder.WRITERS)

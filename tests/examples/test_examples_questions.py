@@ -56,6 +56,7 @@ def test_ids_and_questions_are_unique() -> None:
     assert len({question["question"] for question in QUESTIONS}) == len(QUESTIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["id"])
 def test_supporting_documents_exist_and_are_as_many_as_the_hops(question: dict[str, Any]) -> None:
     assert set(question) == {"id", "question", "answer", "documents", "hops"}

@@ -9,6 +9,8 @@ import pytest
 from tests.e2e.real_hippod import ROOT, clean_environment
 from tests.fuzz.running import Fuzzed, fuzz
 
+pytestmark = pytest.mark.process
+
 INPUTS = 2_000
 
 

@@ -203,7 +203,10 @@ class Life:
         for text in again:
             self.versions[text] = self.versions.get(text, 0) + 1
         stored = [
-            (title, text) for text in again for title in ("T", "") if self.store.has_passage(passage_id(title, text))
+            (title, text)
+            for text in again
+            for title in ("T", "")
+            if self.store.passage(passage_id(title, text)) is not None
         ]
         return documents, gone, complete(self.store, documents, gone, self.extract, stored, vector)
 

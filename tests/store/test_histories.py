@@ -11,6 +11,7 @@ from tests.store import histories
 WORLDS = 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_hundred_histories_with_purges_starts_and_faults(seed):
     steps = histories.script(seed, WORLDS)
@@ -23,6 +24,7 @@ def test_a_script_is_a_function_of_its_seed():
     assert histories.script(5, 20) != histories.script(6, 20)
 
 
+@pytest.mark.slow
 def test_a_memory_that_remembers_what_was_purged_is_found_and_the_script_becomes_short(monkeypatch):
     forget = LiveIndex.forget
 

@@ -95,7 +95,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def read_again(self, text):
         """By another extractor, which finds something else."""
         self.versions[text] = self.versions.get(text, 0) + 1
-        stored = [(title, text) for title in ("T", "") if self.store.has_passage(passage_id(title, text))]
+        stored = [(title, text) for title in ("T", "") if self.store.passage(passage_id(title, text)) is not None]
         if stored:
             self.commit({}, [], stored)
 
@@ -181,9 +181,9 @@ def fold_often(monkeypatch):
     monkeypatch.setattr(store.lance.tables.Tables, "sync", lambda tables, names: None)
 
 
-TestMemory = MemoryMachine.TestCase
+TestMemory = pytest.mark.slow(MemoryMachine.TestCase)
 TestMemory.settings = settings(
-    max_examples=int(os.environ.get("HIPPOD_EXAMPLES", "500")),
+    max_examples=int(os.environ.get("HIPPOD_EXAMPLES", "250")),
     stateful_step_count=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -147,6 +147,7 @@ def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
     assert store.horizon == looked
 
 
+@pytest.mark.slow
 def test_the_log_does_not_grow_for_ever(tmp_path):
     """A year of commits is no year's rows to read at the next start; where the sources stand is known all the same."""
     with open_store(tmp_path) as store:
@@ -228,6 +229,7 @@ def test_a_snapshot_stays_what_it_was(store):
     assert list(export_lines(before)) == lines
 
 
+@pytest.mark.process
 def test_a_second_process_is_refused_and_told_who_has_the_store(store):
     code = (
         "import sys; from pathlib import Path; from store.errors import StoreLocked\n"
@@ -279,6 +281,7 @@ def test_an_incomplete_batch_changes_nothing(store):
     add(store, {"b": [("T", "text 3", None)]})
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 def test_a_full_disk_undoes_the_commit_and_the_store_goes_on(tmp_path):
     mount = tmp_path / "small"

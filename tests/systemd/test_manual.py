@@ -16,6 +16,8 @@ from daemon.config import Config
 from daemon.config.messages import field_at
 from daemon.main import main as hippod
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "systemd" / "package"
 ROOMS = ("consumers", "memory", "store", "daemon", "cli")

@@ -111,6 +111,7 @@ def test_a_python_that_is_not_the_distribution_s_is_refused(deb: ModuleType, tmp
         deb.distribution_python(tmp_path / "python3")
 
 
+@pytest.mark.process
 def test_units_pages_completions_and_configuration_are_where_they_are_looked_for(tree: Path) -> None:
     for name in ("hippod.service", "hippod.socket", "hippod@.service", "hippod@.socket"):
         assert (tree / "usr/lib/systemd/system" / name).read_bytes() == (ROOT / "systemd" / name).read_bytes()
@@ -158,6 +159,7 @@ def broken(pages: Iterable[Path], root: Path) -> list[str]:
     return found
 
 
+@pytest.mark.process
 def test_every_link_of_the_documentation_leads_somewhere_in_the_checkout_and_in_the_package(tree: Path) -> None:
     shipped = tree / "usr/share/doc/hippod"
     pages = sorted(path.relative_to(shipped) for path in shipped.rglob("*.md"))
@@ -168,6 +170,7 @@ def test_every_link_of_the_documentation_leads_somewhere_in_the_checkout_and_in_
     assert broken((shipped / page for page in pages), tree) == []
 
 
+@pytest.mark.process
 def test_what_the_scripts_and_the_pages_name_in_the_documentation_is_there(tree: Path) -> None:
     texts = [*(ROOT / "systemd/package/scripts").iterdir(), ROOT / "docs/operations.md", ROOT / "systemd/hippod.toml"]
     named = {
@@ -178,6 +181,7 @@ def test_what_the_scripts_and_the_pages_name_in_the_documentation_is_there(tree:
         assert (tree / name.lstrip("/")).exists(), name
 
 
+@pytest.mark.process
 @needs_dpkg
 def test_the_package_s_fields_owners_modes_and_sums(
     deb: ModuleType, staged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,8 @@ import signal
 import threading
 from typing import Any
 
+import pytest
+
 from tests.e2e.real_hippod import until, write_config
 from tests.memory.llm.model_server import Call, ModelServer
 from tests.systemd.conftest import Manage
@@ -13,6 +15,7 @@ from tests.systemd.service_manager import ask_raw, read_all
 QUERY = json.dumps({"query": "Who owns the brig?", "mode": "bm25", "k": 1})
 
 
+@pytest.mark.daemon
 def test_ready_comes_once_a_query_is_answered_and_a_stop_is_told(manage: Manage) -> None:
     daemon = manage(watchdog_s=60.0).launch().until_ready()
     # At the very moment of READY, without another try.
@@ -42,6 +45,7 @@ def test_ready_comes_once_a_query_is_answered_and_a_stop_is_told(manage: Manage)
     assert not daemon.socket.exists()
 
 
+@pytest.mark.process
 def test_a_query_that_comes_before_the_start_is_answered_and_the_socket_is_left_alone(manage: Manage) -> None:
     daemon = manage(activated=True)
     daemon.socket.chmod(0o666)
@@ -77,6 +81,7 @@ def test_a_query_that_comes_before_the_start_is_answered_and_the_socket_is_left_
     assert daemon.socket.stat().st_mode == before.st_mode
 
 
+@pytest.mark.daemon
 def test_a_stop_at_the_very_beginning_is_clean_and_a_refusal_is_told(manage: Manage) -> None:
     daemon = manage().launch()
     # The lock is taken before the libraries are loaded.
@@ -92,6 +97,7 @@ def test_a_stop_at_the_very_beginning_is_clean_and_a_refusal_is_told(manage: Man
     assert daemon.manager.status().startswith("not started: ")
 
 
+@pytest.mark.daemon
 def test_neither_ready_nor_an_answer_comes_while_the_encoder_is_held_up(manage: Manage) -> None:
     release = threading.Event()
 

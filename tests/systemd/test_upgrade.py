@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 SYSTEMD = Path(__file__).parents[2] / "systemd"
 SCRIPTS = SYSTEMD / "package" / "scripts"
 PLACES = ("/run/", "/var/lib/", "/etc/hippod", "/opt/hippod")

@@ -14,6 +14,8 @@ from tests.memory.llm.model_server import Call, Hang, ModelServer, obedient
 from tests.systemd.conftest import Manage
 from tests.systemd.service_manager import Managed
 
+pytestmark = pytest.mark.daemon
+
 WATCHDOG_S = 1.0
 LATE_S = 10.0
 """How late a starved machine may be with what an interval of the configuration promises: far less than a test's patience."""

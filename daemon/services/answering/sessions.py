@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from daemon.contract.base import utc_time
-from daemon.contract.problem import FieldError
+from daemon.contract.http.problem import FieldError
 from daemon.contract.sessions import RemoveSessionsResponse, SessionEntry, SessionList, SessionQuestion
 from daemon.errors import Invalid
 from memory.answering.working_memory.records.points import WorkingMemory

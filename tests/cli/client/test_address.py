@@ -7,7 +7,8 @@ import pytest
 from cli.client import address
 from cli.client.address import find_socket
 from cli.errors import CommandError, Exit
-from daemon.config import load_config, paths
+from daemon.config import load_config
+from daemon.config_types import paths
 
 
 def config(path: Path, socket: str) -> Path:

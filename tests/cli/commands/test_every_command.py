@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import hippoctl as group
-from daemon.contract.routes import document_path
+from daemon.contract.http.routes import document_path
 from tests.cli.sample_answers import ADDED, ASK, EVENTS, IMPORTED, LIST, QUERY, REMOVED, RETRIED, SHOW, STATUS, URI
 from tests.cli.scripted_daemon import Reply, Scripted, Shell
 
@@ -43,6 +43,7 @@ def test_the_commands_are_those_of_the_contract_and_a_few_more() -> None:
     assert wanted.split() == COMMANDS
 
 
+@pytest.mark.process
 def test_every_command_has_help_that_ends_well(hippoctl: Shell) -> None:
     assert "Exit codes: 0 done" in hippoctl("--help").out
     for name in ("add", "query", "watch"):
@@ -60,6 +61,7 @@ def test_help_says_what_a_command_does_and_names_json(name: str) -> None:
     assert "--json" in {option for parameter in command.params for option in parameter.opts}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
@@ -88,6 +90,7 @@ def test_json_is_what_the_daemon_answered_before_and_after_the_command(
     assert before.out.count("\n") == 1
 
 
+@pytest.mark.process
 def test_json_of_what_the_client_makes_itself(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
     answer_everything(scripted)
     (tmp_path / "questions.json").write_text(json.dumps(QUESTIONS))
@@ -106,6 +109,7 @@ def test_json_of_what_the_client_makes_itself(hippoctl: Shell, scripted: Scripte
     assert all(set(check) == {"name", "status", "detail", "hint"} for check in checks)
 
 
+@pytest.mark.process
 def test_watch_prints_one_json_document_a_line(hippoctl: Shell, scripted: Scripted) -> None:
     answer_everything(scripted)
     ended = hippoctl("watch", "--json")
@@ -113,6 +117,7 @@ def test_watch_prints_one_json_document_a_line(hippoctl: Shell, scripted: Script
     assert (ended.code, "has stopped" in ended.err) == (3, True)
 
 
+@pytest.mark.process
 def test_watch_prints_lines_for_people(hippoctl: Shell, scripted: Scripted) -> None:
     answer_everything(scripted)
     first, second = hippoctl("watch").out.splitlines()
@@ -120,12 +125,14 @@ def test_watch_prints_lines_for_people(hippoctl: Shell, scripted: Scripted) -> N
     assert second.endswith("commit    commit=43")
 
 
+@pytest.mark.process
 def test_what_a_newer_daemon_adds_is_passed_on(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = STATUS | {"moons": 2}
     assert hippoctl("--json", "status").json["moons"] == 2
     assert hippoctl("status").code == 0
 
 
+@pytest.mark.process
 def test_json_survives_text_that_is_not_ascii_in_any_locale(hippoctl: Shell, scripted: Scripted) -> None:
     answer_everything(scripted)
     ended = hippoctl("--json", "show", URI, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
@@ -133,6 +140,7 @@ def test_json_survives_text_that_is_not_ascii_in_any_locale(hippoctl: Shell, scr
     assert ended.json == SHOW
 
 
+@pytest.mark.process
 def test_ls_reads_every_page_into_one_document(hippoctl: Shell, scripted: Scripted) -> None:
     first, second = LIST["documents"]
     pages = {"": {"documents": [first], "next": "file:///drive/cut.pdf"}}
@@ -147,6 +155,7 @@ def test_ls_reads_every_page_into_one_document(hippoctl: Shell, scripted: Script
     assert scripted.asked[-1].query.startswith("prefix=file%3A%2F%2F%2Fdrive%2Fa%2F&")
 
 
+@pytest.mark.process
 def test_options_reach_the_daemon_and_nothing_else_does(hippoctl: Shell, scripted: Scripted) -> None:
     answer_everything(scripted)
     hippoctl("query", "who", "built", "it?", "--mode", "dense", "--filter", "none", "--as-of", "2026-03-01T12:00:00Z")
@@ -165,6 +174,7 @@ def test_options_reach_the_daemon_and_nothing_else_does(hippoctl: Shell, scripte
     assert scripted.asked[4].body == {"question": "why?", "k": 5, "max_calls": 9, "timeout_s": 30.0} | told
 
 
+@pytest.mark.process
 def test_a_path_is_understood_where_a_uri_is_wanted(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
     answer_everything(scripted)
     hippoctl("rm", "/drive/a #1.md", "./b.md", "added:3")
@@ -172,6 +182,7 @@ def test_a_path_is_understood_where_a_uri_is_wanted(hippoctl: Shell, scripted: S
     assert scripted.asked[0].body == {"uris": uris}
 
 
+@pytest.mark.process
 def test_any_key_can_be_shown(hippoctl: Shell, scripted: Scripted) -> None:
     key = '["a/b", "is #1", "ü%"]'
     scripted.answers[f"GET {document_path(key)}"] = SHOW

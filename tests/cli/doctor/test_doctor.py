@@ -16,6 +16,8 @@ from memory.encoder.hashing import HashEncoder
 from tests.cli.sample_answers import LIST, STATUS
 from tests.cli.scripted_daemon import Here, Scripted, Shell, problem
 
+pytestmark = pytest.mark.daemon
+
 
 def by_name(ended: object) -> dict[str, dict[str, str]]:
     return {check["name"]: check for check in ended.json["checks"]}  # type: ignore[attr-defined]

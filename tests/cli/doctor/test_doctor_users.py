@@ -34,6 +34,7 @@ def shut(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.process
 def test_a_store_that_this_user_cannot_see_is_a_warning(
     hippoctl: Shell, scripted: Scripted, tmp_path: Path, shut: Path
 ) -> None:
@@ -53,6 +54,7 @@ def test_a_store_that_this_user_cannot_see_is_a_warning(
     assert ended.code == 0, checks
 
 
+@pytest.mark.process
 def test_a_folder_or_token_that_this_user_may_not_read_is_a_warning(
     hippoctl: Shell, scripted: Scripted, tmp_path: Path, shut: Path
 ) -> None:
@@ -68,12 +70,14 @@ def test_a_folder_or_token_that_this_user_may_not_read_is_a_warning(
     assert as_another(hippoctl, "--json", "doctor").code == 2
 
 
+@pytest.mark.process
 def test_a_socket_in_a_directory_that_is_shut(hippoctl: Shell, shut: Path) -> None:
     ended = as_another(hippoctl, "--json", "--socket", str(shut / "s"), "doctor")
     found = by_name(ended)["socket"]
     assert (ended.code, "sudo hippoctl doctor" in found["hint"]) == (3, True)
 
 
+@pytest.mark.daemon
 def test_a_folder_of_a_user_that_there_is_not(here: Here, scripted: Scripted, tmp_path: Path) -> None:
     scripted.answers["GET /v1/status"] = WELL
     (tmp_path / "config.toml").write_text('[[folder]]\npath = "~no-such-user/notes"\n')
@@ -82,6 +86,7 @@ def test_a_folder_of_a_user_that_there_is_not(here: Here, scripted: Scripted, tm
     assert checks["daemon"]["status"] == "ok"
 
 
+@pytest.mark.daemon
 @pytest.mark.parametrize("error", [OSError(5, "Input/output error"), PermissionError(13, "Permission denied", "/x")])
 def test_an_inspection_that_fails_itself_ends_no_other_check(
     here: Here, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, error: OSError

@@ -12,7 +12,7 @@ from cli.errors import CommandError
 from cli.evaluation.continual import first_questions, segments
 from cli.evaluation.questions import EvalQuestion
 from daemon.contract.documents import DocumentEntry, DocumentState
-from daemon.contract.routes import document_path
+from daemon.contract.http.routes import document_path
 from tests.cli.sample_answers import answer, passage, plain
 from tests.cli.scripted_daemon import Scripted, Shell
 
@@ -78,6 +78,7 @@ def test_only_questions_with_all_their_gold_in_the_first_segment_are_asked() -> 
         first_questions([both], documents, cut[0], look)
 
 
+@pytest.mark.process
 def test_the_memory_as_of_each_segments_end_is_asked(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
     documents = [entry(0, 0), entry(1, 1), entry(2, 2)]
 
@@ -115,6 +116,7 @@ def test_the_memory_as_of_each_segments_end_is_asked(hippoctl: Shell, scripted: 
     assert last.startswith("1 question of 2, answered by the first segment")
 
 
+@pytest.mark.process
 def test_it_measures_one_mode(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
     (tmp_path / "q.json").write_text("[]")
     ended = hippoctl("eval", "q.json", "--continual", "3", "--compare", "dense,bm25")

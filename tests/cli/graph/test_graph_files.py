@@ -17,6 +17,8 @@ from PIL import Image
 
 from tests.e2e.real_hippod import PATIENCE_S, Daemon, Ran, clean_environment
 
+pytestmark = pytest.mark.daemon
+
 QUESTION = "Who trained the builder of the Heron gauge?"
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \u202eright to left\u202c {{ 7 * 7 }} \x1b[31m"
 

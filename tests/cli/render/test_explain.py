@@ -19,6 +19,8 @@ from tests.cli.render.test_output import CONTROL, HOSTILE
 from tests.cli.sample_answers import QUERY, answer, passage, plain
 from tests.cli.scripted_daemon import Scripted, Shell
 
+pytestmark = pytest.mark.process
+
 
 def reason(text: str = "emil strand", title: str = "Minutes") -> PassageExplanation:
     minutes = PassageReference(id="2" * 32, title=title, document="file:///drive/minutes.md")

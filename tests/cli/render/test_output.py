@@ -12,6 +12,8 @@ import pytest
 from tests.cli.sample_answers import ASK, LIST, QUERY, SHOW, STATUS, URI, answer, passage
 from tests.cli.scripted_daemon import Scripted, Shell
 
+pytestmark = pytest.mark.process
+
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m[bold red]rain[/bold red] \u202egnitide\u2066 :smile: \U000e0041\r\b\x00"
 
@@ -131,7 +133,7 @@ def test_ls_is_a_table_whose_uris_are_whole(hippoctl: Shell, scripted: Scripted)
 
 
 def test_show_is_a_card_with_neighbours_and_how_many_there_are(hippoctl: Shell, scripted: Scripted) -> None:
-    from daemon.contract.routes import document_path
+    from daemon.contract.http.routes import document_path
 
     scripted.answers[f"GET {document_path(URI)}"] = SHOW
     out = hippoctl("show", URI).out

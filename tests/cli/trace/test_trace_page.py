@@ -18,6 +18,8 @@ from tests.daemon.page.browsing import browsing
 from tests.daemon.services.answering.conftest import Asking
 from tests.memory.answering.working_memory.scripted_model import playing
 
+pytestmark = pytest.mark.browser
+
 HOSTILE = (
     "</script><script>document.title='taken'</script><img src=http://127.0.0.1:9/x onerror=\"document.title='taken'\">"
 )
@@ -58,6 +60,7 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
+@pytest.mark.daemon
 @pytest.mark.parametrize("kind", ["deep", "iterative"])
 def test_a_page_is_drawn_without_a_network_and_runs_nothing_that_a_text_brings(
     answers: dict[str, Any], here: Here, browser: Browser, tmp_path: Path, kind: str

@@ -15,6 +15,8 @@ from tests.daemon.other_sites import HEADERS_OF_OTHER_SITES
 from tests.daemon.page.browsing import COOKIE
 from tests.e2e.real_hippod import PATIENCE_S, Daemon, clean_environment
 
+pytestmark = pytest.mark.daemon
+
 
 @dataclass(frozen=True, slots=True)
 class Ui:
@@ -105,6 +107,7 @@ def test_no_other_site_can_use_it(ui: Ui) -> None:
         assert ui.opened.get(ui.base + "/v1/status", headers={"Host": host}).status_code == 421, host
 
 
+@pytest.mark.browser
 def test_the_page_works_through_it(browser: Browser, daemon: Daemon) -> None:
     process, url = begin(daemon)
     context = browser.new_context()
@@ -143,6 +146,7 @@ def test_without_a_daemon_it_says_so(daemon: Daemon) -> None:
     assert "no hippod answers" in done.stderr
 
 
+@pytest.mark.browser
 def test_the_login_form_opens_the_page(browser: Browser, base: str) -> None:
     from tests.daemon.page.browsing import TOKEN
 

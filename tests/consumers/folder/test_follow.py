@@ -177,6 +177,7 @@ def test_many_changes_of_one_file_become_few_events(folder: Folder) -> None:
     assert len(daemon.events) < 50
 
 
+@pytest.mark.slow
 def test_thousands_of_files_that_change_at_once_are_told(folder: Folder) -> None:
     folder.scanned()
     for directory in range(20):

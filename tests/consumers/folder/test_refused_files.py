@@ -4,6 +4,8 @@ import os
 import socket
 import subprocess
 
+import pytest
+
 from consumers.types import FileRefused
 from tests.consumers.folder.support import Folder, digest, until, uri
 
@@ -47,6 +49,7 @@ def test_fifos_and_sockets_are_skipped_and_never_opened(folder: Folder) -> None:
     assert not any(event.failed for event in daemon.refused.values())
 
 
+@pytest.mark.process
 def test_a_file_without_read_permission_fails_and_is_read_once_it_may_be(unprivileged: Folder) -> None:
     path = unprivileged.root / "secret"
     path.write_bytes(b"x")
@@ -60,6 +63,7 @@ def test_a_file_without_read_permission_fails_and_is_read_once_it_may_be(unprivi
     assert daemon.digests == {uri(path): digest(b"x")}
 
 
+@pytest.mark.process
 def test_a_permission_given_while_the_daemon_was_down_is_noticed(unprivileged: Folder) -> None:
     path = unprivileged.root / "secret"
     path.write_bytes(b"x")
@@ -71,6 +75,7 @@ def test_a_permission_given_while_the_daemon_was_down_is_noticed(unprivileged: F
     assert unprivileged.restart().digests == {uri(path): digest(b"x")}
 
 
+@pytest.mark.process
 def test_a_directory_that_cannot_be_listed_fails_and_keeps_what_is_known_below(unprivileged: Folder) -> None:
     directory = unprivileged.root / "dir"
     (directory / "sub").mkdir(parents=True)
@@ -90,6 +95,7 @@ def test_a_directory_that_cannot_be_listed_fails_and_keeps_what_is_known_below(u
     unprivileged.settled()
 
 
+@pytest.mark.process
 def test_a_path_longer_than_the_system_allows_is_refused_with_the_reason(folder: Folder) -> None:
     (folder.root / "short").write_bytes(b"x")
     handle = os.open(folder.root, os.O_RDONLY)

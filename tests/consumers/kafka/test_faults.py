@@ -16,6 +16,12 @@ from tests.consumers.kafka.message_stream import Stream, publish
 from tests.consumers.kafka.refusing_broker import Refusing
 from tests.e2e.real_hippod import until
 
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.daemon,
+    pytest.mark.may_rerun("members of a group and lost brokers are told apart by timers of seconds"),
+]
+
 KILLS = 5
 MESSAGES = 1_200
 PARTITIONS = 8

@@ -10,6 +10,12 @@ from tests.consumers.kafka.cluster import Cluster, dead
 from tests.consumers.kafka.following import article, built_at_once, error_of, following, positions, shown, source
 from tests.e2e.real_hippod import hippod, until, write_config
 
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.daemon,
+    pytest.mark.may_rerun("members of a group and lost brokers are told apart by timers of seconds"),
+]
+
 
 @pytest.fixture(scope="module")
 def cluster():

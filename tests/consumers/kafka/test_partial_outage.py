@@ -74,6 +74,7 @@ def followed(brokers: str, *topics: str, start: Any = "earliest", **options: Any
         source.stop()
 
 
+@pytest.mark.broker
 @mock_only
 def test_a_partition_without_a_leader_keeps_none_of_the_others_waiting(cluster):
     topic = cluster.topic(3)
@@ -99,6 +100,7 @@ def test_a_partition_without_a_leader_keeps_none_of_the_others_waiting(cluster):
         assert source.rebalances == 1
 
 
+@pytest.mark.broker
 @mock_only
 def test_a_partition_that_has_its_first_leader_late_still_begins_at_its_end(cluster):
     topic = cluster.topic(2)
@@ -113,6 +115,7 @@ def test_a_partition_that_has_its_first_leader_late_still_begins_at_its_end(clus
         until(lambda: source.placed() == {0: 2, 1: 2}, "it is placed")
 
 
+@pytest.mark.broker
 @mock_only
 def test_a_broker_that_is_away_stops_its_own_partitions_only():
     with Cluster(3) as cluster:
@@ -140,6 +143,8 @@ def test_a_broker_that_is_away_stops_its_own_partitions_only():
             assert source.rebalances == 1
 
 
+@pytest.mark.broker
+@pytest.mark.daemon
 @mock_only
 def test_waiting_ends_while_a_partition_has_no_leader(cluster, tmp_path):
     topic = cluster.topic(2)

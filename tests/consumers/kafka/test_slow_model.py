@@ -9,6 +9,8 @@ from tests.consumers.kafka.following import following, positions, source
 from tests.e2e.real_hippod import texts, until
 from tests.memory.llm.model_server import Hang, ModelServer, obedient
 
+pytestmark = [pytest.mark.broker, pytest.mark.daemon]
+
 POLL_MS = 4_000
 
 

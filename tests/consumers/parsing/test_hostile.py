@@ -192,6 +192,7 @@ def test_strange_markdown_gives_one_document(tmp_path: Path, text: str) -> None:
     assert isinstance(document, ParsedDocument)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mail",
     [

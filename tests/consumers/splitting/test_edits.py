@@ -84,6 +84,7 @@ def test_one_edit_in_200_pages_makes_at_most_three_passages_anew(
     assert len(new_ones(before, texts(edited(paragraphs, edit, place, seed)))) <= 3
 
 
+@pytest.mark.slow
 @given(
     shape=st.integers(0, 10_000), longest=st.integers(1, 14), edit=EDITS, place=PLACES, seed=st.integers(0, 1_000_000)
 )
@@ -93,6 +94,7 @@ def test_the_same_holds_for_texts_of_every_grain(shape: int, longest: int, edit:
     assert len(new_ones(texts(paragraphs), texts(edited(paragraphs, edit, place, seed)))) <= 3
 
 
+@pytest.mark.slow
 def test_a_word_changed_in_one_endless_paragraph_makes_at_most_three_passages_anew() -> None:
     text = " ".join(book(5, 60)).split()
     before = [p.text for p in split_text(" ".join(text), "", S)]

@@ -141,6 +141,7 @@ def test_sentences_end_where_a_reader_would_say(text: str, expected: list[str]) 
     assert sentences(text) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("unit", ["a", ".", "!?", "你", "word ", "\n", "a.\n", "#"], ids=repr)
 def test_millions_of_repeated_characters_take_linear_time(unit: str) -> None:

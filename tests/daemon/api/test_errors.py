@@ -7,8 +7,8 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.contract.problem import Problem, ProblemType
-from daemon.contract.routes import PROBLEM_JSON, Route
+from daemon.contract.http.problem import Problem, ProblemType
+from daemon.contract.http.routes import PROBLEM_JSON, Route
 from tests.daemon.api.harness import SECRET, Served, read_all, served
 
 
@@ -185,6 +185,7 @@ def test_an_export_that_fails_at_once_is_a_problem(api: Served) -> None:
         api.memory.export_chunks = 2
 
 
+@pytest.mark.slow
 def test_an_export_that_fails_later_is_seen_to_be_cut_short(api: Served) -> None:
     api.memory.export_chunks = 1
     try:

@@ -11,7 +11,7 @@ import pytest
 
 from daemon.api.event_hub import EventHub
 from daemon.api.settings import ApiLimits
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.contract.status import Event
 from tests.daemon.api.harness import PATIENCE_S, served, until
 

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from daemon.contract.problem import Problem, ProblemType
-from daemon.contract.routes import Route
+from daemon.contract.http.problem import Problem, ProblemType
+from daemon.contract.http.routes import Route
 from tests.daemon.api.harness import Served, served, until
 
 

@@ -21,8 +21,8 @@ from daemon.api.middleware import tcp_auth
 from daemon.api.middleware.tcp_auth import host_name
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.config_types.machine_checks import read_token
-from daemon.contract.problem import Problem, ProblemType
-from daemon.contract.routes import Route
+from daemon.contract.http.problem import Problem, ProblemType
+from daemon.contract.http.routes import Route
 from daemon.mcp.http import McpApp
 from daemon.observe import logs
 from tests.daemon.api.harness import PATIENCE_S, Served, read_all, served, until
@@ -57,6 +57,7 @@ def test_the_token_lets_in(api: Served) -> None:
     assert get(api).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [Route.STATUS, Route.HEALTH, Route.METRICS, Route.OPENAPI, "/v1/nothing"])
 @pytest.mark.parametrize("token", [None, "", "wrong", TOKEN[:-1], TOKEN + "x"])
 def test_without_the_token_nothing_is_served(api: Served, token: str | None, path: str) -> None:
@@ -252,6 +253,7 @@ def test_settings_keep_tcp_off_unless_told() -> None:
     assert ApiSettings(Path("s")).tcp is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("headers", HEADERS_OF_OTHER_SITES)
 @pytest.mark.parametrize("path", [Route.STATUS, "/mcp"])
 def test_a_page_of_another_site_is_refused_even_with_the_token(

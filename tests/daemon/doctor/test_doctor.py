@@ -372,6 +372,7 @@ def test_a_broker_that_cannot_be_reached(configured: Configured) -> None:
 # Through the door.
 
 
+@pytest.mark.daemon
 def test_hippod_prints_what_it_finds_and_permissions_apply(tmp_path: Path) -> None:
     drive_ = tmp_path / "drive"
     drive_.mkdir()
@@ -431,6 +432,7 @@ def shut(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.daemon
 @pytest.mark.parametrize("below", ["", "store", "store/not/yet"])
 def test_a_store_that_another_user_keeps_to_himself_is_no_fault(tmp_path: Path, shut: Path, below: str) -> None:
     found = inspected_by_another(tmp_path, store={"path": str(shut / below)})
@@ -441,12 +443,14 @@ def test_a_store_that_another_user_keeps_to_himself_is_no_fault(tmp_path: Path, 
     assert {"fail"} & {each.status for each in found.values()} == set()
 
 
+@pytest.mark.daemon
 def test_a_link_to_what_another_user_keeps_to_himself(tmp_path: Path, shut: Path) -> None:
     (tmp_path / "link").symlink_to(shut / "store")
     found = inspected_by_another(tmp_path, store={"path": str(tmp_path / "link")})
     assert found["store directory"].detail == f"{tmp_path / 'link'} cannot be seen by this user"
 
 
+@pytest.mark.daemon
 def test_tables_that_another_user_keeps_to_himself_are_not_taken_for_damaged(tmp_path: Path, shut: Path) -> None:
     shut.chmod(0o755)
     for place in (shut / "store", *(shut / "store").iterdir()):
@@ -463,6 +467,7 @@ def test_tables_that_another_user_keeps_to_himself_are_not_taken_for_damaged(tmp
         assert f"process {os.getpid()} has it open" in finding.detail
 
 
+@pytest.mark.daemon
 def test_a_model_that_another_user_keeps_to_himself(tmp_path: Path, shut: Path) -> None:
     section = {"backend": "sentence-transformers", "model": str(shut / "model")}
     found = inspected_by_another(tmp_path, store={"path": str(tmp_path / "store")}, encoder=section)

@@ -18,6 +18,7 @@ def test_python_and_clock() -> None:
     assert "before the last commit" in clock(0.0, time.time(), "the last commit").detail
 
 
+@pytest.mark.daemon
 @pytest.mark.parametrize("error", [OSError(5, "Input/output error"), PermissionError(13, "Permission denied", "/x")])
 def test_a_check_that_fails_itself_ends_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError

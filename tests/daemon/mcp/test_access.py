@@ -18,6 +18,8 @@ from daemon.mcp.tools import TOOLS
 from tests.daemon.mcp.sdk_client import CONNECTIONS, TOKEN, command, talk, url, with_tcp
 from tests.e2e.real_hippod import ROOT, Daemon, clean_environment, write_config
 
+pytestmark = pytest.mark.daemon
+
 OFFER = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": CLIENT}

@@ -9,6 +9,8 @@ from mcp.shared.exceptions import MCPError
 from tests.daemon.mcp.sdk_client import CONNECTIONS, Connection, talk
 from tests.e2e.real_hippod import Daemon
 
+pytestmark = pytest.mark.daemon
+
 READING = ["search", "ask", "show", "status"]
 WRITING = ["add", "forget"]
 STDIO = CONNECTIONS[0]

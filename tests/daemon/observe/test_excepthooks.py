@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.real_hippod import clean_environment, write_config
 
 ROOT = Path(__file__).parents[3]
@@ -58,6 +60,7 @@ def hippod(home: Path, *arguments: str, journal: bool = False) -> tuple[int, str
     return done.returncode, (home / "stderr").read_text()
 
 
+@pytest.mark.process
 def test_what_nobody_caught_is_an_event_with_kind_and_place_and_without_its_message(tmp_path: Path) -> None:
     config = write_config(
         tmp_path / "hippod.toml", {"store": {"path": str(tmp_path / "store")}, "api": {"socket": str(tmp_path / "s")}}
@@ -77,6 +80,7 @@ def test_what_nobody_caught_is_an_event_with_kind_and_place_and_without_its_mess
     assert CANARY not in said
 
 
+@pytest.mark.daemon
 def test_why_it_does_not_start_is_found_among_the_journals_errors(tmp_path: Path) -> None:
     config = write_config(tmp_path / "bad.toml", {"graph": {"synonym_max": 0}, "store": {"pth": "x"}})
     for journal in (True, False):

@@ -16,6 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.e2e.real_hippod import Daemon, until
 from tests.memory.llm.model_server import Call, ModelServer, Status, Text, obedient
 
+pytestmark = pytest.mark.daemon
+
 ROOT = Path(__file__).parents[3]
 GRAFANA = ROOT / "examples" / "grafana"
 CANARY = "Zirkonvogel"

@@ -12,6 +12,8 @@ from tests.daemon.page.browsing import Watched, opened
 from tests.daemon.page.conftest import BROKEN, ring
 from tests.e2e.real_hippod import Daemon
 
+pytestmark = [pytest.mark.browser, pytest.mark.daemon]
+
 QUESTION = "Where did the leader of Project Tern grow up"
 
 

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 ROUND = """
 import ctypes
 import numpy as np

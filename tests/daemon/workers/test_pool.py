@@ -21,6 +21,8 @@ from daemon.workers.child_process import ChildLost
 from daemon.workers.pool import PoolClosed, WorkerPool
 from tests.consumers.parsing.samples import docx, epub, flowed, pdf
 
+pytestmark = pytest.mark.process
+
 S = SplitSettings()
 MIB = 1 << 20
 ROOT = Path(__file__).parents[3]

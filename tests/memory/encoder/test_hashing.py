@@ -36,6 +36,7 @@ def test_vectors_are_those_of_every_other_machine() -> None:
     assert digest_of_sample() == DIGEST
 
 
+@pytest.mark.process
 def test_vectors_do_not_depend_on_pythons_hash_seed() -> None:
     code = "from tests.memory.encoder.test_hashing import digest_of_sample; print(digest_of_sample())"
     for seed in ("1", "2"):

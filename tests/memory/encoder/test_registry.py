@@ -34,6 +34,7 @@ def from_folder(folder: Path) -> SentenceTransformerEncoder:
     return made
 
 
+@pytest.mark.slow
 def test_a_folder_with_a_model_is_loaded_by_the_library(folder: Path, from_folder: SentenceTransformerEncoder) -> None:
     assert from_folder.identity.name == str(folder)
     assert from_folder.identity.dim == 384

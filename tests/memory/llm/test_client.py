@@ -11,6 +11,8 @@ import pytest
 from tests.e2e.real_hippod import PATIENCE_S, Daemon, clean_environment, until
 from tests.memory.llm.model_server import Dies, Hang, Pauses, Status, Text, obedient
 
+pytestmark = pytest.mark.daemon
+
 FACTS = {
     "Tolm": [["Tolm Harbour", "was designed by", "Ada Kerr"], ["Tolm Harbour", "lies on", "Orrey"]],
     "Kerr": [["Ada Kerr", "was born in", "Sorrel"], ["Ada Kerr", "built", "Skellan Light"]],

@@ -12,6 +12,8 @@ from tests.memory.encoder.test_openai import embedding
 from tests.memory.llm.model_server import Call, Status
 from tests.systemd.service_manager import Managed
 
+pytestmark = pytest.mark.daemon
+
 CANARY = "Zirkonvogel"
 TEXT = f"{CANARY} was built by Sabine Rell."
 

@@ -11,6 +11,7 @@ RECORDED = Path(__file__).parents[4] / "shared" / "data" / "musique" / "openie.j
 EVERY = 13
 FLAWED = 12
 pytestmark = [
+    pytest.mark.daemon,
     pytest.mark.shared,
     pytest.mark.skipif(not RECORDED.exists(), reason="needs ../shared/data"),
 ]

@@ -2,8 +2,12 @@
 
 import json
 
+import pytest
+
 from tests.e2e.real_hippod import hippod, until
 from tests.memory.llm.model_server import Status, obedient
+
+pytestmark = pytest.mark.daemon
 
 KEY = "sk-Wx7Qz9Lm3Tn5Vb8Rd2Kp4Hs6Jf1Gc0Ya"
 

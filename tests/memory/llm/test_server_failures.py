@@ -3,8 +3,12 @@
 import json
 import threading
 
+import pytest
+
 from tests.e2e.real_hippod import texts, until
 from tests.memory.llm.model_server import Call, Drop, Hang, ModelServer, Raw, Status, Text, obedient
+
+pytestmark = pytest.mark.daemon
 
 GOOD = [["alpha one", "links to", "beta two"]]
 QUICK = {"max_retries": 3, "timeout_s": 1.0}

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[3]
 HEAVY = ("torch", "sentence_transformers", "transformers", "openai", "httpx", "vllm", "lancedb", "pyarrow", "numpy")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("module", ["memory.openie.registry", "memory.encoder.registry"])
 def test_a_registry_imports_nothing_heavy(module: str) -> None:
     script = f"import sys, {module}; print([name for name in {HEAVY!r} if name in sys.modules])"

@@ -73,6 +73,7 @@ def _warm() -> Iterator[None]:
 
 
 # Lines of more than 20,000 characters are read as prose whatever is in them, so the two sizes stand on one side of that.
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10_000, 20_500])
 @pytest.mark.parametrize("unit", _UNITS.values(), ids=_UNITS.keys())
 def test_the_work_grows_no_faster_than_the_text(unit: str, size: int) -> None:
@@ -81,6 +82,7 @@ def test_the_work_grows_no_faster_than_the_text(unit: str, size: int) -> None:
     assert _calls(text[:longer]) < 1.25 * (longer / size) * _calls(text[:size]) + 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", _UNITS.values(), ids=_UNITS.keys())
 def test_a_megabyte_costs_no_more_than_what_is_read_of_it(unit: str) -> None:
     read = unit * (MAX_CHARS // len(unit) + 1)

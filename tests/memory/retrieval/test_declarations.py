@@ -54,6 +54,7 @@ def test_every_file_of_the_modes_is_registered() -> None:
     assert DEFAULT_MODE in MODES
 
 
+@pytest.mark.process
 def test_clients_load_the_declarations_without_numpy_and_the_store() -> None:
     code = """
 import importlib, json, pkgutil, sys
@@ -132,6 +133,7 @@ def completions(*words: str) -> list[str]:
     return [f"{word} {said}" for word, said in zip(out[1::3], out[2::3], strict=True)]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("command", ["query", "eval", "graph"])
 def test_the_shell_completes_modes_and_says_what_they_do(command: str) -> None:
     assert completions(command, "--mode", "hippo") == [
@@ -139,6 +141,7 @@ def test_the_shell_completes_modes_and_says_what_they_do(command: str) -> None:
     ]
 
 
+@pytest.mark.process
 def test_the_shell_completes_settings_and_says_what_they_mean() -> None:
     told = completions("query", "--set", "passage_")
     expected = [each for each in SETTINGS.values() if each.name.startswith("passage_")]

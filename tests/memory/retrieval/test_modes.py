@@ -58,6 +58,7 @@ def ask(memory: Store, query: str, mode: str, k: int = 100, **settings) -> Retri
     return retrieve(memory.snapshot(), ENCODER, query, mode, k, RetrievalSettings(**settings))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", QUERY_TEXTS.values(), ids=QUERY_TEXTS)
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode_answers_every_query(memory, mode: str, query: str) -> None:

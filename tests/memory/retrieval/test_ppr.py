@@ -67,6 +67,7 @@ def cases(draw: st.DrawFn) -> tuple[csr_matrix, Vector, float]:
     return graph(nodes, edges), reset, draw(st.sampled_from([0.1, 0.5, 0.85]))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(cases())
 def test_equals_igraphs_prpack(case: tuple[csr_matrix, Vector, float]) -> None:

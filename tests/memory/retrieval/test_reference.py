@@ -86,6 +86,7 @@ def check(snapshot, expected, query, mode, settings=None):
 QUERIES = ["Where is Tollmin?", "ember", "Who made the Heron of Ines Quade near Widow Shaft", "cedar dune cedar", "zzz"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_every_mode_after_adds_edits_removals_folds_and_a_restart(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -121,6 +122,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS, ids=range(len(SETTINGS)))
 def test_every_setting_has_its_effect_in_every_mode(tmp_path: Path, settings: Settings) -> None:
     chance = random.Random(7)

@@ -69,6 +69,7 @@ def test_what_comes_after_such_a_start_is_as_after_any_other(saved):
         assert oracle.same(lines(store), oracle.export(held, extract)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["data", "indices", "ids", "vectors", "terms", "manifest"])
 @pytest.mark.parametrize("how", ["cut", "missing", "changed"])
 def test_a_damaged_snapshot_is_not_used_and_the_log_says_so(saved, kind, how):

@@ -7,9 +7,10 @@ import igraph
 import networkx
 import pytest
 
-from store.export.graphml import graphml_lines, gzipped, to_igraph
+from store.export.graphml import graphml_lines, gzipped
 from store.export.json_lines import export_lines
 from store.passage_id import passage_id
+from tests.store.export.igraph_graph import to_igraph
 from tests.store.small_store import complete, open_store
 
 ODD = 'text 1 <b> & "quoted"\ttab\nline\r\nreturn \x00\x0b\x1f\ufffe\u202e 東京 \U0001f600 ]]>'

@@ -36,6 +36,7 @@ def expected(snapshot: Snapshot, weights: EdgeWeights) -> np.ndarray:
     return whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fold_least", [5, 40, 100_000])
 def test_every_edge_has_its_weight_after_any_changes(
     tmp_path: Path, fold_least: int, monkeypatch: pytest.MonkeyPatch

@@ -58,7 +58,7 @@ def test_passages_are_taken_in_while_others_are_being_scored():
             asker.join()
     assert faults == []
     assert len(set(read)) > 10, "it was hardly ever read meanwhile"
-    saved = postings.saved(PASSAGES)
+    saved = postings.to_arrays(PASSAGES)
     assert saved.starts[-1] == len(saved.rows) == 2 * PASSAGES - 1
     place = saved.terms.index("harbour")
     assert saved.rows[saved.starts[place] : saved.starts[place + 1]].tolist() == list(range(PASSAGES))

@@ -99,6 +99,7 @@ def edges(memory):
     return {(line["source"], line["target"]): line["weight"] for line in lines if line.get("type") == "synonym"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("through_bands", [False, True])
 @settings(max_examples=6, deadline=None, phases=(Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32 - 1))
@@ -148,7 +149,7 @@ def test_a_store_with_edges_of_crowded_phrases_loses_them_as_it_is_opened(tmp_pa
         assert verify(memory).problems == []
         assert {(a, b) for a, b in before} == {
             (line["source"], line["target"])
-            for line in map(json.loads, export_lines(memory.at(commit)))
+            for line in map(json.loads, export_lines(memory.snapshot_at(commit)))
             if line.get("type") == "synonym"
         }
     with open_store(tmp_path) as memory:
@@ -171,6 +172,7 @@ SEARCH_MB = 300
 """What the search for synonyms may take at most beside the store, whatever the vectors are (docs/architecture.md)."""
 
 
+@pytest.mark.process
 @pytest.mark.timeout(900)
 def test_fifty_thousand_hostile_vectors_take_no_more_memory_than_any_others(tmp_path):
     peaks = {}
@@ -214,6 +216,8 @@ print((_status("VmHWM") - before) >> 10)
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "heard"), [("cone", "unheard"), ("groups", "heard"), ("cones", "heard")])
 def test_a_search_in_which_thousands_are_near_holds_a_piece_at_a_time(kind, heard):
     """At worst: among the sets of which as many are near as can be without being crowded, where every phrase hears of every

@@ -77,6 +77,7 @@ def forgetful(monkeypatch):
     monkeypatch.setattr(store.index.lsh, "flips", lambda _: 0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forgetful")
 def test_which_pairs_are_found_depends_on_the_two_vectors_alone():
     """Not on how they are looked for, nor on which of them came first, nor on the others: were it so, nor would the edges."""
@@ -173,6 +174,7 @@ def filled(folder, vectors, order, size):
         return list(export_lines(memory.snapshot()))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forgetful")
 def test_order_does_not_matter_where_the_way_of_looking_changes(tmp_path, monkeypatch):
     """The first phrases are compared with all, later ones by sketches: the edges are the same whichever came first."""

@@ -8,6 +8,7 @@ import pytest
 from store.lance.import_shim import CLIENT, lancedb
 
 
+@pytest.mark.process
 def test_clients_of_a_catalogue_are_not_loaded_and_say_so() -> None:
     """They cost every start a third of its time."""
     told = subprocess.run(

@@ -31,6 +31,7 @@ def gone(path):
     path.unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["_versions", "data", "_transactions"])
 @pytest.mark.parametrize("tear", [empty, zeros, half, gone])
 @pytest.mark.parametrize("reached", [1, 3, len(TABLES)])

@@ -90,6 +90,7 @@ Store(folder, encoder_of_store(folder))
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "where",
     ["migrations._split_extractor", "migrations._add_code", "commits.CommitLog.append"],

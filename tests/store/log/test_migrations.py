@@ -23,6 +23,7 @@ def test_there_is_a_store_of_every_format() -> None:
     assert sorted(migrations.STEPS) == list(range(1, FORMAT))
 
 
+@pytest.mark.daemon
 @pytest.mark.parametrize("archive", RELEASED, ids=lambda path: path.name.partition(".")[0])
 def test_a_released_store_opens_and_is_what_it_was(archive: Path, tmp_path: Path) -> None:
     with tarfile.open(archive) as gzipped:

@@ -106,6 +106,7 @@ def test_a_passage_that_comes_back_after_a_purge_is_read_again_at_a_start_from_a
 SLICES = 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, SLICES + 1))
 def test_documents_come_back_beside_a_purge(folder, monkeypatch, number):
     """Before each of its slices: with passages, readings, triples and phrases that are about to go, or have just gone."""
@@ -126,6 +127,7 @@ def test_documents_come_back_beside_a_purge(folder, monkeypatch, number):
         check(store, documents)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, SLICES + 1))
 def test_what_the_store_says_it_knows_beside_a_purge_is_there_at_the_commit(folder, monkeypatch, number):
     """A batch that is completed before one slice and committed two slices on: encoding and reading take that long."""
@@ -140,6 +142,7 @@ def test_what_the_store_says_it_knows_beside_a_purge_is_there_at_the_commit(fold
         check(store, LEFT | back)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, SLICES + 1))
 def test_a_purge_that_ends_before_any_of_its_steps_leaves_a_whole_store(folder, monkeypatch, number):
     def ends(store):
@@ -159,6 +162,7 @@ def test_a_purge_that_ends_before_any_of_its_steps_leaves_a_whole_store(folder, 
         check(store, documents)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, SLICES + 1))
 def test_the_power_goes_in_a_slice(folder, monkeypatch, number):
     """Its rows are deleted by then, and no commit says so."""
@@ -184,6 +188,7 @@ def test_the_power_goes_in_a_slice(folder, monkeypatch, number):
         check(store, LEFT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, SLICES + 1))
 def test_a_commit_that_fails_beside_a_purge_brings_nothing_back(folder, monkeypatch, number):
     def fails(store):
@@ -205,6 +210,7 @@ def no_space(*_):
     raise OSError("No space left on device")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(SLICES + 1))
 def test_a_purge_gives_way_to_a_memory_loaded_anew(folder, monkeypatch, number):
     """Its rows are those of the memory before."""

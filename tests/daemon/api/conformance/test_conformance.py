@@ -7,6 +7,8 @@ import pytest
 from tests.daemon.api.conformance.schemathesis_run import Report, check, served
 from tests.e2e.real_hippod import Daemon
 
+pytestmark = pytest.mark.daemon
+
 Running = tuple[Daemon, str, list[str]]
 LONG = "/v1/graph"
 """A third of all requests, for a body that is much like a query's: left to `python -m bench api`."""

@@ -16,6 +16,8 @@ from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.answering.working_memory.toy import QUESTION
 from tests.memory.llm.model_server import Drop, Hang, Status, Text
 
+pytestmark = pytest.mark.daemon
+
 WORDS = ("Step 1", "inserted", "Step 2", "local p", "merged of")
 
 

@@ -10,6 +10,8 @@ from tests.e2e.real_hippod import until
 from tests.memory.answering.working_memory.toy import QUESTION
 from tests.memory.llm.model_server import Dies, Drop, Hang, Status, Text, obedient
 
+pytestmark = pytest.mark.daemon
+
 FIRST = "Corl Tower was sold to the Brandel family."
 SECOND = "Ottilie is a daughter of the Brandel family."
 ENOUGH = "Ottilie pays for the flame!"

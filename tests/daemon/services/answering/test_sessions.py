@@ -16,6 +16,8 @@ from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.answering.working_memory.toy import QUESTION
 from tests.memory.llm.model_server import Hang
 
+pytestmark = pytest.mark.daemon
+
 
 def points(answer: dict[str, Any]) -> set[str]:
     return {point["id"] for point in answer["steps"][-1]["after"]["points"]}

@@ -10,6 +10,8 @@ from tests.daemon.services.answering.conftest import Asking, Thoughts
 from tests.memory.answering.working_memory.toy import QUESTION
 from tests.memory.llm.model_server import Raw, Status, Text, obedient
 
+pytestmark = pytest.mark.daemon
+
 ENOUGH = "Ottilie pays for the flame!"
 
 

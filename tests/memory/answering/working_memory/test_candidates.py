@@ -121,6 +121,7 @@ def cosine(a: str, b: str) -> float:
     return float(np.dot(oracle.vector(a).astype(float), oracle.vector(b).astype(float)))
 
 
+@pytest.mark.slow
 def test_the_candidates_are_the_sets_of_the_formulas(graphs: list[Graph]) -> None:
     local = 0
     for at, graph in enumerate(graphs):

@@ -104,6 +104,7 @@ def test_points_that_cannot_be_evolved_stay_and_are_answered_from(deep, said) ->
     assert answer.written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
 def test_points_that_cannot_be_merged_stay_apart(deep, said) -> None:
     answer = deep(failing("merge", said))
@@ -113,6 +114,7 @@ def test_points_that_cannot_be_merged_stay_apart(deep, said) -> None:
     assert answer.written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
 def test_an_answer_that_cannot_be_written_is_told_by_the_points(deep, said) -> None:
     answer = deep(failing("answer", said))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from consumers.folder.file_status import SwappedError, read_fingerprint
+from consumers.folder.tree.file_status import SwappedError, read_fingerprint
 from tests.consumers.folder.support import Folder, digest, until, uri
 
 

@@ -10,6 +10,8 @@ import pytest
 from consumers.types import FileChanged, FileRemoved
 from tests.consumers.folder.support import Folder, until, uri
 
+pytestmark = pytest.mark.process
+
 
 def test_an_unmounted_drive_keeps_its_files(folder: Folder) -> None:
     def mounted(*command: str) -> bool:

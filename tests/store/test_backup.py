@@ -73,6 +73,7 @@ SPOILS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", SPOILS)
 def test_verify_tells_of_what_an_export_does_not_show(store, told):
     expected = lines(store)
@@ -173,6 +174,7 @@ def test_an_interrupted_restore_is_not_taken_for_a_store(store):
         open_store(store.folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("folder", ["data", "_versions"])
 @pytest.mark.parametrize("how", ["cut", "missing"])
