@@ -10,7 +10,7 @@ _TECHNICAL = re.compile(
 _SHARE = 25
 """Words to one mark of code, from which on a passage is no longer technical."""
 _MANUAL_TITLE = re.compile(
-    r"\S\([1-9][a-z]{0,4}\)|(?:^|› )(?:chapter \d|appendix [A-Z\d]|[A-Z\d]+(?:\.\d+)+\.? |\d+\. \D)|"
+    r"\S\([1-9][a-z]{0,4}\)|(?:^|› )[A-Z\d]+(?:\.\d+)+\.? |"
     r"\b(?:documentation|reference|manual|handbook|howto|how-to|faq|tutorial|cookbook|user guide)\b",
     re.IGNORECASE,
 )

@@ -117,3 +117,9 @@ def test_rows_are_about_their_first_column() -> None:
 def test_words_that_a_line_end_cut_are_one() -> None:
     found = _triples(MANUAL, "The walk handler reads the inode ta\u2010\n       ble.")
     assert ("walk handler", "reads", "inode table") in found
+
+
+def test_a_report_with_numbered_chapters_is_no_manual() -> None:
+    found = _triples("The flood › 3. Damage", "The flood reached Tollmin. Odile Brandt led the commission.")
+    assert ("odile brandt", "led", "commission") in found
+    assert "mentions" in {predicate for _, predicate, _ in found}
