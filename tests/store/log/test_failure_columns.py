@@ -11,6 +11,7 @@ import pytest
 
 from store.export.json_lines import export_lines
 from store.lance.import_shim import lancedb
+from store.lance.schema import FORMAT
 from store.log.log_summary import encoder_of_store
 from store.store import Store
 from store.types import ExtractionOutcome, ExtractionState, State
@@ -65,7 +66,7 @@ def check_migrated(folder: Path) -> None:
         store.compact()
         before = store.extraction_states()
     with opened(folder) as store:  # from the checkpoint
-        assert store.found_format == 2
+        assert store.found_format == FORMAT
         assert store.extraction_states() == before
         assert list(export_lines(store.snapshot())) == expected["export"]
 
