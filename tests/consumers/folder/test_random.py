@@ -79,6 +79,7 @@ def _try(folder: Folder, step: tuple[object, ...]) -> None:
         _apply(folder, step)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("polling", [False, True])
 @settings(max_examples=60, deadline=None, phases=(Phase.generate,), suppress_health_check=[HealthCheck.too_slow])
 @given(steps=st.lists(step, min_size=1, max_size=25))

@@ -242,6 +242,7 @@ def test_docx_titles_come_from_its_properties(read: Any) -> None:
     assert read("a.docx", docx([("", "Words here.")], title="Stated Title")).title == "Stated Title"
 
 
+@pytest.mark.slow
 def test_pptx_slides_tables_and_notes(read: Any) -> None:
     from pptx import Presentation
     from pptx.util import Inches

@@ -111,6 +111,7 @@ def test_what_is_damaged_fails(refused: Refused, name: str, data: bytes, reason:
     assert not document.skipped and reason in (document.error or "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("megabytes", "reason"), [(40, "as zip bombs do"), (300, "unpacks to")])
 def test_a_zip_bomb_is_detected_before_it_is_unpacked(refused: Refused, megabytes: int, reason: str) -> None:
     document = refused("bomb.docx", bomb(megabytes))

@@ -95,6 +95,7 @@ def test_a_new_token_counts_without_a_restart(api: Served, token_file: Path) -> 
     assert get(api, TOKEN).status_code == 401
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["two words", "semi;colon", "x" * 5_000, "absent: nobody has written it"])
 def test_a_new_token_that_the_start_would_refuse_lets_nobody_in(
     api: Served, token_file: Path, tmp_path: Path, content: str
@@ -206,6 +207,7 @@ def test_the_unix_socket_needs_no_token_and_no_host(api: Served) -> None:
     assert api.client.get(Route.STATUS, headers={"Host": "anything"}).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_page_of_another_origin_gets_no_permission(api: Served) -> None:
     assert api.server.tcp_address is not None
     url = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.QUERY}"

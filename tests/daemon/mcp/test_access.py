@@ -105,6 +105,7 @@ def test_what_is_no_message_does_not_end_standard_input(memory: Daemon) -> None:
     assert answers[1]["result"]["tools"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
 def test_without_the_token_nothing_is_learned(memory: Daemon, method: str) -> None:
     for headers in ({}, {"authorization": "Bearer wrong"}, {"mcp-session-id": "0" * 32}):

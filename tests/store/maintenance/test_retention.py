@@ -242,6 +242,7 @@ def test_a_purge_gives_way_to_a_memory_loaded_anew(folder, monkeypatch, number):
         check(store, documents | {"d2": OLD["d2"]})
 
 
+@pytest.mark.slow
 def test_numbers_of_purged_rows_are_not_given_again_while_a_snapshot_knows_them(tmp_path, monkeypatch):
     """Not by a memory that a fault had loaded anew either."""
     with open_store(tmp_path) as store:

@@ -89,6 +89,7 @@ def outcome(number, broken=False):
     return DocumentChange(work, [document], {} if broken else {text.id: text})
 
 
+@pytest.mark.slow
 def test_a_document_that_spoils_its_batch_fails_alone_and_the_others_are_committed(tmp_path):
     async def scenario():
         encoder = make_encoder("hash", "", 64, "cpu")

@@ -93,6 +93,7 @@ def test_trying_again_does_not_take_the_answers_call(ask, model: ModelServer, ca
     assert answer.stopped == ("calls" if calls == 4 else "model")
 
 
+@pytest.mark.slow
 def test_the_budget_of_tokens_ends_the_steps_and_shortens_the_answer(ask, model: ModelServer) -> None:
     whole = ask(QUESTION, playing()).tokens
     used = whole.prompt + whole.completion
