@@ -19,6 +19,7 @@ from typing import Any
 SECTIONS = (
     "folder",
     "retrieval",
+    "extractor_eval",
     "growth",
     "crashes",
     "histories",

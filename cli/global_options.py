@@ -35,11 +35,11 @@ class Invocation:
         """To be used in a `with`. Says on stderr, once, why it waits for a daemon that is starting or busy."""
         from cli.client.http import Client  # httpx is loaded only by commands that ask the daemon
 
-        told: set[str] = set()
+        printed: set[str] = set()
 
         def on_wait(message: str) -> None:
-            if message not in told:
-                told.add(message)
+            if message not in printed:
+                printed.add(message)
                 print_note(f"{message} Waiting.")
 
         return Client(self.address(), on_wait)
@@ -48,7 +48,7 @@ class Invocation:
         """The answer: `document` with --json, else the `lines` made of it."""
         if self.json:
             print_json(document)
-            self.stdout_taken = True  # what fails after this is told on standard error alone: one JSON document
+            self.stdout_taken = True  # what fails after this goes to standard error alone: one JSON document
         else:
             print_lines(lines(), wrap=wrap)
 

@@ -84,7 +84,7 @@ def _run(arguments: Sequence[str], invocation: Invocation) -> int:
     try:
         if "_HIPPOCTL_COMPLETE" in os.environ:
             hippoctl.main(list(arguments), prog_name="hippoctl", obj=invocation)
-        # Not `main` otherwise: it has its own ways with interrupts and closed pipes.
+        # Not `main` otherwise: click handles interrupts and closed pipes itself there.
         with hippoctl.make_context("hippoctl", list(arguments), obj=invocation) as context:
             hippoctl.invoke(context)
     except click.exceptions.Exit as end:

@@ -90,10 +90,10 @@ def location_text(location: dict[str, object], title: str = "") -> str:
     for key, value in location.items():
         if value in (None, "", [], {}):
             continue
-        said = one_line(" › ".join(map(str, value)) if isinstance(value, list) else str(value))
-        if key == "heading" and one_line(title).endswith(said):
+        place = one_line(" › ".join(map(str, value)) if isinstance(value, list) else str(value))
+        if key == "heading" and one_line(title).endswith(place):
             continue
-        parts.append(f"“{said}”" if key == "heading" else f"{one_line(key)} {said}")
+        parts.append(f"“{place}”" if key == "heading" else f"{one_line(key)} {place}")
     return ", ".join(sorted(parts, key=_place_order))
 
 

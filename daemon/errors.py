@@ -7,7 +7,7 @@ A status of 500 and above says that hippod, or a server that it needs, is in tro
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from daemon.contract.problem import FieldError, Problem, ProblemType
+from daemon.contract.http.problem import FieldError, Problem, ProblemType
 
 
 class RequestError(Exception):

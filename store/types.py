@@ -76,7 +76,7 @@ class PassageText:
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
-class ExtractionStatus(StrEnum):
+class ExtractionOutcome(StrEnum):
     """What became of reading one passage."""
 
     DONE = "done"
@@ -91,18 +91,18 @@ class ExtractionState:
     """Who read a passage and what became of it: an extraction without what was found."""
 
     extractor: str
-    status: ExtractionStatus = ExtractionStatus.DONE
+    status: ExtractionOutcome = ExtractionOutcome.DONE
     attempts: int = 0
     error: str | None = None
 
     @property
     def label(self) -> str:
         """The extractor's name as people see it."""
-        return f"fallback:{self.extractor}" if self.status is ExtractionStatus.STAND_IN else self.extractor
+        return f"fallback:{self.extractor}" if self.status is ExtractionOutcome.STAND_IN else self.extractor
 
 
 @lru_cache(maxsize=64)
-def _shared_state(extractor: str, status: ExtractionStatus) -> ExtractionState:
+def _shared_state(extractor: str, status: ExtractionOutcome) -> ExtractionState:
     """One object for the many passages that one extractor has read."""
     return ExtractionState(extractor, status)
 
@@ -118,7 +118,7 @@ class Extraction:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     took_ms: float = 0.0
-    status: ExtractionStatus = ExtractionStatus.DONE
+    status: ExtractionOutcome = ExtractionOutcome.DONE
     attempts: int = 0
     """How often the extractor has failed on the passage, 0 where it has read it."""
     error: str | None = None
@@ -130,9 +130,9 @@ class Extraction:
 
 
 def extraction_state(extractor: str, status: str, attempts: int, error: str | None) -> ExtractionState:
-    if status == ExtractionStatus.FAILED:
-        return ExtractionState(extractor, ExtractionStatus.FAILED, attempts, error)
-    return _shared_state(extractor, ExtractionStatus(status))
+    if status == ExtractionOutcome.FAILED:
+        return ExtractionState(extractor, ExtractionOutcome.FAILED, attempts, error)
+    return _shared_state(extractor, ExtractionOutcome(status))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 from bench.support.growth_store import commit, open_store
 from bench.support.hostile_vectors import in_letters
 from bench.support.process_memory import peak_mib
-from daemon.contract.routes import document_path
+from daemon.contract.http.routes import document_path
 from store.passage_id import passage_id
 from store.types import Document, PassageRef, PassageText
 from tests.e2e.real_hippod import Daemon

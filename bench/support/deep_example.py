@@ -169,7 +169,7 @@ def main() -> None:
         answer = asyncio.run(ask(snapshot, server.url))
     print(f"\n{answer.text}\n")
     for cited in answer.citations:
-        print(f"  [{cited.rank}] {cited.title}, vouching for {', '.join(cited.points) or 'no point'}")
+        print(f"  [{cited.rank}] {cited.title}, supporting {', '.join(cited.points) or 'no point'}")
     print(
         f"\n{answer.requests} model calls, {answer.tokens.prompt} + {answer.tokens.completion} tokens by the script's count, "
         f"{answer.own_seconds * 1000:.0f} ms of hippod's own time; {answer.trace.memory.entities_a_point:.1f} entities a point"

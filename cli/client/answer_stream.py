@@ -10,8 +10,8 @@ from cli.errors import CommandError
 from cli.output import print_lines, width
 from cli.text import terminal_safe
 from daemon.contract.ask import AskProgress, AskResponse
-from daemon.contract.client import EventStream
-from daemon.contract.routes import EVENT_STREAM, Route
+from daemon.contract.http.client import EventStream
+from daemon.contract.http.routes import EVENT_STREAM, Route
 
 
 def stream_answer(client: Client, body: Any, timeout_s: float) -> dict[str, Any]:
@@ -40,11 +40,11 @@ def _print_step(data: Any) -> None:
     from daemon.contract.steps import parse_step_event
 
     try:
-        told = parse_step_event(data)
+        event = parse_step_event(data)
     except ValidationError as error:
         raise incompatible_answer(error) from None
-    if told is not None:
-        print_lines(step_event_lines(told, width()))
+    if event is not None:
+        print_lines(step_event_lines(event, width()))
 
 
 def _print_new_text(before: str, now: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from cli.client.http import RequestRefused
 from cli.document_files import ReadyDocument, RejectedDocument
-from daemon.contract.problem import ProblemType
+from daemon.contract.http.problem import ProblemType
 
 BATCH_COUNT = 1_000
 BATCH_BYTES = 4 * 1024 * 1024
@@ -23,13 +23,13 @@ def batches(
 ) -> Iterator[list[ReadyDocument]]:
     """The pieces in order, in lists of at most `count` and `size` bytes."""
     batch: list[ReadyDocument] = []
-    held = 0
+    batch_bytes = 0
     for piece in pieces:
-        if batch and (len(batch) == count or held + len(piece.body) > size):
+        if batch and (len(batch) == count or batch_bytes + len(piece.body) > size):
             yield batch
-            batch, held = [], 0
+            batch, batch_bytes = [], 0
         batch.append(piece)
-        held += len(piece.body) + 1
+        batch_bytes += len(piece.body) + 1
     if batch:
         yield batch
 
@@ -62,6 +62,6 @@ def _refused_documents(refused: RequestRefused, length: int) -> dict[int, str]:
     for error in errors if isinstance(errors, list) else []:
         match = _DOCUMENT_INDEX.search(str(error.get("field", ""))) if isinstance(error, dict) else None
         if match and int(match[1]) < length:
-            said = f"{str(error['field'])[match.end() :].lstrip('.]')}: {error.get('message', refused.message)}"
-            wrong.setdefault(int(match[1]), said.lstrip(": "))
+            message = f"{str(error['field'])[match.end() :].lstrip('.]')}: {error.get('message', refused.message)}"
+            wrong.setdefault(int(match[1]), message.lstrip(": "))
     return wrong

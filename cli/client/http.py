@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from cli.client.address import Address
 from cli.errors import CommandError, Exit
-from daemon.contract.client import (
+from daemon.contract.http.client import (
     ANSWER_TIMEOUT_S,
     CONNECT_TIMEOUT_S,
     RETRY_PATIENCE_S,
@@ -22,8 +22,8 @@ from daemon.contract.client import (
     problem_sentence,
     problem_type,
 )
-from daemon.contract.problem import ProblemType
-from daemon.contract.routes import JSON, PROBLEM_JSON
+from daemon.contract.http.problem import ProblemType
+from daemon.contract.http.routes import JSON, PROBLEM_JSON
 
 _CODES = {ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED, ProblemType.TIMED_OUT: Exit.TIMED_OUT}
 
@@ -40,7 +40,7 @@ class RequestRefused(CommandError):
 
 
 class Client:
-    """Speaks to the daemon at `address`. `on_wait` is told why a request is being made again."""
+    """Speaks to the daemon at `address`. `on_wait` is called with the reason why a request is made again."""
 
     def __init__(self, address: Address, on_wait: Callable[[str], None] = lambda _: None) -> None:
         self.address = address
@@ -72,8 +72,8 @@ class Client:
 
         A daemon that is starting or busy is asked again for `patience_s` (`None`: for ever).
         """
-        given = body is None or isinstance(body, bytes) or callable(body)
-        content = body if given else json.dumps(body).encode()
+        is_content = body is None or isinstance(body, bytes) or callable(body)
+        content = body if is_content else json.dumps(body).encode()
         retries = Retries(patience_s)
         while True:
             try:

@@ -11,7 +11,7 @@ from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import Progress, print_json, print_lines, print_note, progress
 from cli.text import count
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.contract.transfer import ImportResponse
 
 ADD_TIMEOUT_S = 600.0
@@ -108,6 +108,8 @@ def import_(invocation: Invocation, file: Path) -> None:
         return
     from cli.render.lines import text
 
-    taken = parse_answer(ImportResponse, answer)
-    skipped = f"; {count(taken.skipped, 'malformed triple')} skipped" if taken.skipped else ""
-    print_lines([text(f"{count(taken.passages, 'passage')} and {count(taken.triples, 'triple')} imported{skipped}")])
+    imported = parse_answer(ImportResponse, answer)
+    skipped = f"; {count(imported.skipped, 'malformed triple')} skipped" if imported.skipped else ""
+    print_lines(
+        [text(f"{count(imported.passages, 'passage')} and {count(imported.triples, 'triple')} imported{skipped}")]
+    )

@@ -10,7 +10,7 @@ from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
 from cli.text import count, size
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.contract.transfer import BackupResponse, VerifyResponse
 
 MAINTENANCE_TIMEOUT_S = 3600.0
@@ -74,5 +74,5 @@ def restore(invocation: Invocation, directory: Path, config: Path | None) -> Non
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - hippod itself
     if done.returncode:
         raise CommandError(done.stderr.strip().removeprefix("hippod: ") or "hippod --restore failed.", Exit.FAILED)
-    said = done.stdout.strip()
-    invocation.emit({"restored": str(directory.absolute()), "message": said}, lambda: [text(said)])
+    message = done.stdout.strip()
+    invocation.emit({"restored": str(directory.absolute()), "message": message}, lambda: [text(message)])

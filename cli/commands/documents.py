@@ -12,7 +12,7 @@ from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note, width
 from cli.text import count
 from daemon.contract.documents import DocumentEntry, DocumentState
-from daemon.contract.routes import Route, document_path
+from daemon.contract.http.routes import Route, document_path
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -123,8 +123,8 @@ def _draw_trace(invocation: Invocation, trace: Path, out: Path) -> None:
     except OSError as error:
         raise CommandError(f"{out} cannot be written: {error.strerror or error}.") from None
     written = out.absolute().as_uri()
-    said = {"written": written, "steps": len(answer.steps), "bytes": len(document.encode())}
-    invocation.emit(said, lambda: [text(f"{count(len(answer.steps), 'step')} drawn: ", (written, "cyan"))])
+    summary = {"written": written, "steps": len(answer.steps), "bytes": len(document.encode())}
+    invocation.emit(summary, lambda: [text(f"{count(len(answer.steps), 'step')} drawn: ", (written, "cyan"))])
 
 
 @click.command()

@@ -11,9 +11,9 @@ from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
 from cli.retrieval_options import mode_option, settings_option
 from daemon.contract.ask import Answerer, AskResponse
+from daemon.contract.http.routes import Route
 from daemon.contract.query import K_MAX, QueryResponse, RankedPassage
 from daemon.contract.retrieval import MODES
-from daemon.contract.routes import Route
 
 SHOWN_PASSAGES_LIMIT = 10_000
 """Passages of one document that are looked at."""
@@ -98,10 +98,10 @@ def evaluate(
     from cli.evaluation.scoring import evaluate_answers, evaluate_retrieval
     from cli.render.evaluation import evaluation_lines
 
-    asked = read_questions(questions)
+    loaded_questions = read_questions(questions)
     chosen: list[str | None] = [*modes] if modes else [mode]
     rounds = len(chosen) + (len(chosen) > 1) + answers
-    with invocation.client() as client, progress("evaluating", len(asked) * rounds) as shown:
+    with invocation.client() as client, progress("evaluating", len(loaded_questions) * rounds) as shown:
 
         def ask(text: str, mode: str | None) -> QueryResponse:
             body: dict[str, Any] = {"query": text, "k": max(ks)} | ({"mode": mode} if mode else {})
@@ -112,23 +112,23 @@ def evaluate(
 
         def reply(text: str) -> AskResponse:
             body = {"question": text, **how}
-            said = parse_answer(AskResponse, client.call("POST", Route.ASK, body, timeout_s=answer_timeout_s(steps)))
+            answer = parse_answer(AskResponse, client.call("POST", Route.ASK, body, timeout_s=answer_timeout_s(steps)))
             shown.advance()
-            return said
+            return answer
 
-        results = evaluate_retrieval(asked, ks, ask, chosen)
+        results = evaluate_retrieval(loaded_questions, ks, ask, chosen)
         if answers:
-            results = [results[0].model_copy(update={"answers": evaluate_answers(asked, reply)})]
+            results = [results[0].model_copy(update={"answers": evaluate_answers(loaded_questions, reply)})]
     documents = [result.model_dump(mode="json") for result in results]
-    whole = {"n": len(asked), "modes": documents} if modes else documents[0]
+    whole = {"n": len(loaded_questions), "modes": documents} if modes else documents[0]
     invocation.emit(whole, lambda: evaluation_lines(results), wrap=False)
 
 
 def _settings_text(answerer: str | None, steps: dict[str, Any]) -> dict[str, Any]:
     """How each question is asked, as fields of the request."""
     if answerer is None:
-        if given := [name for name, value in steps.items() if value]:
-            raise click.UsageError(f"--{given[0].replace('_', '-')} is for --answerer deep or iterative.")
+        if unused := [name for name, value in steps.items() if value]:
+            raise click.UsageError(f"--{unused[0].replace('_', '-')} is for --answerer deep or iterative.")
         return {}
     chosen = {**steps, "deep": answerer == Answerer.DEEP}
     if answerer == Answerer.SINGLE and chosen["steps"] is not None:
@@ -145,10 +145,10 @@ def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[s
     from cli.evaluation.questions import read_questions
     from cli.evaluation.scoring import evaluate_retrieval
     from cli.render.continual import continual_lines
-    from daemon.contract.routes import document_path
+    from daemon.contract.http.routes import document_path
     from daemon.contract.show import ShowDocument
 
-    asked = read_questions(path)
+    loaded_questions = read_questions(path)
     with invocation.client() as client, progress("evaluating") as shown:
 
         def look(uri: str) -> list[RankedPassage]:
@@ -166,7 +166,7 @@ def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[s
 
         documents = all_documents(client)
         parts = segments(documents, count)
-        questions = first_questions(asked, documents, parts[0], look)
+        questions = first_questions(loaded_questions, documents, parts[0], look)
         measured = []
         for segment in parts:
             fixed = {"k": max(ks), "as_of": segment.as_of, **chosen}
@@ -185,4 +185,4 @@ def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[s
         for segment, result in measured
     ]
     whole = measured[-1][1].model_dump(mode="json") | {"segments": rows}
-    invocation.emit(whole, lambda: continual_lines(measured, len(asked)), wrap=False)
+    invocation.emit(whole, lambda: continual_lines(measured, len(loaded_questions)), wrap=False)

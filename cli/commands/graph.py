@@ -14,8 +14,8 @@ from cli.output import progress
 from cli.retrieval_options import mode_option
 from cli.text import count
 from daemon.contract.graph import NODES_MAX
+from daemon.contract.http.routes import Route
 from daemon.contract.query import K_MAX, QUERY_CHARS_MAX
-from daemon.contract.routes import Route
 
 if TYPE_CHECKING:
     from daemon.contract.graph import GraphResponse
@@ -76,16 +76,16 @@ def graph(
         raise CommandError("the memory holds nothing that the question leads to.", hint=neighbourhood.note)
     with progress("drawing"):
         written = _write_file(neighbourhood, page, picture, exchanged)
-    told = {
+    summary = {
         "nodes": len(neighbourhood.nodes),
         "edges": len(neighbourhood.edges),
         "commit": neighbourhood.commit,
         "files": written,
     }
-    said = (
+    sentence = (
         f"{count(len(neighbourhood.nodes), 'node')}, {count(len(neighbourhood.edges), 'edge')}, in {', '.join(written)}"
     )
-    invocation.emit(told, lambda: [line(said)], wrap=False)
+    invocation.emit(summary, lambda: [line(sentence)], wrap=False)
 
 
 def _write_file(

@@ -51,11 +51,11 @@ async def serve(socket: str, *, write: bool) -> None:
 
 def configured(address: Address) -> bool:
     """`[mcp] write`, as the daemon reads it; false where no configuration says so."""
-    said = os.environ.get(CONFIG_VARIABLE)
-    if said is not None:
-        if said.strip().lower() not in ("true", "false"):
-            raise CommandError(f"${CONFIG_VARIABLE} is {said!r}; allowed are true and false.")
-        return said.strip().lower() == "true"
+    value_in_environment = os.environ.get(CONFIG_VARIABLE)
+    if value_in_environment is not None:
+        if value_in_environment.strip().lower() not in ("true", "false"):
+            raise CommandError(f"${CONFIG_VARIABLE} is {value_in_environment!r}; allowed are true and false.")
+        return value_in_environment.strip().lower() == "true"
     value = table(read_config(address.config), "mcp").get("write", False) if address.config is not None else False
     if not isinstance(value, bool):
         raise CommandError(f"[mcp] write in {address.config} is {value!r}; allowed are true and false.")

@@ -16,9 +16,9 @@ from cli.output import print_lines, width
 from cli.retrieval_options import mode_option, settings_option
 from daemon.contract.ask import STEPS_MAX, AskResponse, Investigation
 from daemon.contract.base import TIMEOUT_MAX_S
+from daemon.contract.http.routes import Route
 from daemon.contract.query import K_MAX, QUERY_CHARS_MAX, QueryResponse
 from daemon.contract.retrieval import Filter
-from daemon.contract.routes import Route
 from daemon.contract.sessions import SESSION_PATTERN
 
 ASK_TIMEOUT_S = 900.0
@@ -134,11 +134,11 @@ def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
     """The options of `step_options` as fields of the request. UsageError for one that would have no effect."""
     deep, steps = chosen["deep"], chosen["steps"]
     names = {"only": "--only", "no_update": "--no-update", "no_merge": "--no-merge", "session": "--session"}
-    if not deep and (given := [flag for name, flag in names.items() if chosen.get(name)]):
-        raise click.UsageError(f"{given[0]} is for --deep.")
+    if not deep and (unused := [flag for name, flag in names.items() if chosen.get(name)]):
+        raise click.UsageError(f"{unused[0]} is for --deep.")
     budgets = {"max_calls": "--max-calls", "max_tokens": "--max-tokens", "timeout": "--timeout"}
-    if not deep and steps is None and (given := [flag for name, flag in budgets.items() if chosen[name] is not None]):
-        raise click.UsageError(f"{given[0]} is for questions of several steps: --deep, or --steps N.")
+    if not deep and steps is None and (unused := [flag for name, flag in budgets.items() if chosen[name] is not None]):
+        raise click.UsageError(f"{unused[0]} is for questions of several steps: --deep, or --steps N.")
     fields = {
         "deep": deep or None,
         "steps": steps,
@@ -160,8 +160,8 @@ def answer_timeout_s(chosen: dict[str, Any]) -> float:
 
 def _session(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
     if name is not None and not re.fullmatch(SESSION_PATTERN, name):
-        said = "letters, digits, underscores, dots and dashes; not first a dot or dash, and 60 at most"
-        raise click.BadParameter(f"{name!r} is no name; take {said}", context, parameter)
+        rule = "letters, digits, underscores, dots and dashes; not first a dot or dash, and 60 at most"
+        raise click.BadParameter(f"{name!r} is no name; take {rule}", context, parameter)
     return name
 
 

@@ -8,7 +8,7 @@ import click
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note, progress
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.contract.status import ExtractionResponse
 
 EXTRACTION_POLL_INTERVAL_S = 0.5
@@ -59,7 +59,7 @@ def _wait_until_read(client: Any, first: ExtractionResponse, answer: Any) -> Any
     """Asks until nothing waits; says so where reading itself waits."""
     from cli.client.http import parse_answer
 
-    told = None
+    printed_reason = None
     with progress("reading", first.waiting or None) as shown:
         left = first.waiting
         while True:
@@ -67,9 +67,9 @@ def _wait_until_read(client: Any, first: ExtractionResponse, answer: Any) -> Any
             if now.waiting < left:
                 shown.advance(left - now.waiting)
                 left = now.waiting
-            if now.waiting_for != told and now.waiting_for is not None:
+            if now.waiting_for != printed_reason and now.waiting_for is not None:
                 print_note(f"waiting: {now.waiting_for}")
-            told = now.waiting_for
+            printed_reason = now.waiting_for
             if not now.waiting or (first.running and not now.running):
                 return answer
             time.sleep(EXTRACTION_POLL_INTERVAL_S)

@@ -14,8 +14,8 @@ from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import Progress, print_json, print_lines, print_note, progress
 from daemon.contract.base import TIMEOUT_MAX_S
-from daemon.contract.client import EventStream
-from daemon.contract.routes import EVENT_STREAM, Route
+from daemon.contract.http.client import EventStream
+from daemon.contract.http.routes import EVENT_STREAM, Route
 from daemon.contract.status import Event, Status
 
 PROGRESS_POLL_INTERVAL_S = 0.5

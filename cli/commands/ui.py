@@ -8,7 +8,7 @@ import click
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_json, print_note
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 
 
 @click.command()

@@ -13,7 +13,7 @@ from cli.errors import CommandError, Exit
 from cli.text import count, duration, one_line, size, truncate
 from daemon.contract.documents import DocumentList, DocumentState
 from daemon.contract.finding import ASK_ROOT, Finding, guarded
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.contract.status import BAD_SOURCE_STATES, OTHER_ENCODER, DaemonState, SourceStatus, Status
 
 
@@ -23,12 +23,12 @@ def daemon(address: Address, connect: Callable[[], Client]) -> Iterator[Finding]
         if found.status == "fail":
             return
     try:
-        yield from guarded("daemon", lambda: told(connect), passing=CommandError)
+        yield from guarded("daemon", lambda: daemon_findings(connect), passing=CommandError)
     except CommandError as failure:
         yield Finding("daemon", "fail", failure.message, failure.hint or "", failure.code)
 
 
-def told(connect: Callable[[], Client]) -> Iterator[Finding]:
+def daemon_findings(connect: Callable[[], Client]) -> Iterator[Finding]:
     """What the daemon says of itself."""
     with connect() as client:
         status = parse_answer(Status, client.call("GET", Route.STATUS, timeout_s=10, patience_s=0))
@@ -83,29 +83,29 @@ def _stale(path: str) -> bool:
 
 
 def answering(status: Status) -> Finding:
-    said = f"{status.state.value}, commit {status.commit}, up {duration(status.uptime_s)}, {size(status.rss_bytes)}"
+    detail = f"{status.state.value}, commit {status.commit}, up {duration(status.uptime_s)}, {size(status.rss_bytes)}"
     if status.state is DaemonState.READY:
-        return Finding("daemon", "ok", said)
-    return Finding("daemon", "warn", said, "wait until it is ready")
+        return Finding("daemon", "ok", detail)
+    return Finding("daemon", "warn", detail, "wait until it is ready")
 
 
 def encoder(status: Status) -> Finding:
-    said = f"{status.encoder}; openie {status.openie}"
+    detail = f"{status.encoder}; openie {status.openie}"
     if status.encoder.startswith("hash"):
         hint = 'set [encoder] backend = "sentence-transformers" to find by meaning'
-        return Finding("encoder", "warn", f"{said}: finds words, not meaning", hint)
-    return Finding("encoder", "ok", said)
+        return Finding("encoder", "warn", f"{detail}: finds words, not meaning", hint)
+    return Finding("encoder", "ok", detail)
 
 
 def languages(status: Status) -> Iterator[Finding]:
     """Whether the encoder can tell apart what was read."""
     found = status.indistinct_phrases
     if found is not None and found.is_serious(status.phrases):
-        said = (
+        detail = (
             f"{status.encoder} cannot tell apart {found.unknown + found.crowded:,} of {count(status.phrases, 'phrase')}: of "
             f"{found.unknown:,} it knows nothing, {found.crowded:,} have nearly one vector"
         )
-        yield Finding("languages", "warn", said, OTHER_ENCODER)
+        yield Finding("languages", "warn", detail, OTHER_ENCODER)
 
 
 def extraction(status: Status) -> Iterator[Finding]:
@@ -113,22 +113,24 @@ def extraction(status: Status) -> Iterator[Finding]:
     found = status.extraction
     if found is None:
         return
-    said = f"{count(found.waiting, 'passage')} waiting, {found.failed:,} failed"
+    detail = f"{count(found.waiting, 'passage')} waiting, {found.failed:,} failed"
     if found.waiting_for:
         hint = "start the model's server, or check [llm] base_url, model and key; passages go on waiting"
-        yield Finding("model", "warn", f"{said}: {one_line(found.waiting_for)}", hint)
+        yield Finding("model", "warn", f"{detail}: {one_line(found.waiting_for)}", hint)
     elif found.failed:
-        yield Finding("model", "warn", said, "`hippoctl ls --state failed` says why, `hippoctl retry` tries them again")
+        yield Finding(
+            "model", "warn", detail, "`hippoctl ls --state failed` says why, `hippoctl retry` tries them again"
+        )
     else:
-        yield Finding("model", "ok", said)
+        yield Finding("model", "ok", detail)
 
 
 def source(each: SourceStatus) -> Finding:
     name = f"{each.kind} {one_line(each.name)}"
     lag = "" if each.lag is None else ", up to date" if each.lag == 0 else f", {count(each.lag, 'change')} to read"
     extra = each.model_extra or {}
-    said = next((one_line(str(extra[key])) for key in ("error", "detail", "note") if extra.get(key)), "")
-    why = f": {said}" if said else ""
+    detail = next((one_line(str(extra[key])) for key in ("error", "detail", "note") if extra.get(key)), "")
+    why = f": {detail}" if detail else ""
     if each.state in BAD_SOURCE_STATES or extra.get("error"):
         hint = "make it readable and reachable for hippod; its log says more"
         if each.kind == "folder" and each.state in ("missing", "error") and os.access(each.name, os.R_OK | os.X_OK):
@@ -138,19 +140,19 @@ def source(each: SourceStatus) -> Finding:
             )
         return Finding(name, "fail", f"{each.state}{lag}{why}", hint)
     # A source that works and has something to say has fallen back to something.
-    return Finding(name, "warn" if said else "ok", f"{each.state}{lag}{why}")
+    return Finding(name, "warn" if detail else "ok", f"{each.state}{lag}{why}")
 
 
 def documents(client: Client, status: Status) -> Finding:
     """Failed documents, the first with its reason."""
-    said = f"{count(status.documents, 'document')}, {status.pending:,} pending"
+    detail = f"{count(status.documents, 'document')}, {status.pending:,} pending"
     if not status.failed:
-        return Finding("documents", "ok", f"{said}, none failed")
+        return Finding("documents", "ok", f"{detail}, none failed")
     listed = client.call("GET", Route.DOCUMENTS, params={"state": DocumentState.FAILED.value, "limit": 1})
     first = next(iter(parse_answer(DocumentList, listed).documents), None)
     example = f", such as {truncate(first.uri, 200)}: {truncate(first.error or 'no reason', 200)}" if first else ""
     hint = "`hippoctl ls --state failed` lists them, `hippoctl retry` tries them again"
-    return Finding("documents", "warn", f"{said}, {status.failed:,} failed{example}", hint)
+    return Finding("documents", "warn", f"{detail}, {status.failed:,} failed{example}", hint)
 
 
 def _group(path: Path) -> str:

@@ -23,18 +23,18 @@ def inspection(file: Path | None, hippod: str | None) -> Iterator[Finding]:
         yield Finding("inspection", "warn", "nothing was inspected: there is no hippod beside hippoctl", hint)
         return
     command = [hippod, *([] if file is None else ["--config", str(file)]), "--inspect"]
-    said = "it cannot be run"
+    detail = "it cannot be run"
     try:
         done = subprocess.run(  # noqa: S603 - the program installed beside this one, no shell
             command, capture_output=True, timeout=INSPECT_TIMEOUT_S, check=False
         )
-        said = one_line(done.stderr.decode("utf-8", "replace")) or "it says nothing"
+        detail = one_line(done.stderr.decode("utf-8", "replace")) or "it says nothing"
         found = [_finding(each) for each in json.loads(done.stdout)["findings"]]
     except subprocess.TimeoutExpired:
         hint = "something it looked at hangs: a drive, or a server; run `hippod --inspect` to see how far it comes"
         yield Finding("inspection", "fail", f"not finished within {INSPECT_TIMEOUT_S:g} s", hint)
     except (OSError, ValueError, KeyError, TypeError):
-        yield Finding("inspection", "fail", truncate(said, 400), "install hippod anew")
+        yield Finding("inspection", "fail", truncate(detail, 400), "install hippod anew")
     else:
         yield from found
 

@@ -23,8 +23,8 @@ def f1(answer: str, known: Sequence[str]) -> float:
     return max((_f1(words(answer), words(each)) for each in known), default=0.0)
 
 
-def _f1(given: list[str], gold: list[str]) -> float:
-    if not given or not gold:
-        return float(given == gold)
-    same = sum((Counter(given) & Counter(gold)).values())
-    return 2 * same / (len(given) + len(gold))
+def _f1(predicted: list[str], gold: list[str]) -> float:
+    if not predicted or not gold:
+        return float(predicted == gold)
+    same = sum((Counter(predicted) & Counter(gold)).values())
+    return 2 * same / (len(predicted) + len(gold))

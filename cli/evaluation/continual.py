@@ -37,15 +37,15 @@ def segments(documents: Sequence[DocumentEntry], count: int) -> list[Segment]:
         )
     whole = sum(passages for _, _, passages in steps)
     found: list[Segment] = []
-    held_documents = held = 0
+    documents_so_far = passages_so_far = 0
     for at, (_, entries, passages) in enumerate(steps):
-        held_documents, held = held_documents + entries, held + passages
+        documents_so_far, passages_so_far = documents_so_far + entries, passages_so_far + passages
         left, missing = len(steps) - at - 1, count - len(found) - 1
         # A segment ends where its share is reached, and at the latest where each step left has to be one of its own.
-        if missing and (held * count >= whole * (len(found) + 1) or left == missing):
+        if missing and (passages_so_far * count >= whole * (len(found) + 1) or left == missing):
             before_next = steps[at + 1][0] - timedelta(microseconds=1)
-            found.append(Segment(len(found) + 1, held_documents, held, before_next.isoformat()))
-    return [*found, Segment(count, held_documents, held, None)]
+            found.append(Segment(len(found) + 1, documents_so_far, passages_so_far, before_next.isoformat()))
+    return [*found, Segment(count, documents_so_far, passages_so_far, None)]
 
 
 def _steps(documents: Sequence[DocumentEntry]) -> list[tuple[datetime, int, int]]:

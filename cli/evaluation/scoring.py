@@ -47,7 +47,7 @@ class _Tally:
         )
 
     def _filter(self) -> FilterStatistics | None:
-        """None where nothing was filtered, nor was to be."""
+        """None where the filter removed no triple and never failed."""
         offered, kept = (sum(part) for part in zip(*self.linked, strict=True)) if self.linked else (0, 0)
         if offered == kept and not self.unfiltered:
             return None
@@ -76,8 +76,8 @@ def evaluate_retrieval(
 def evaluate_answers(questions: Sequence[EvalQuestion], ask: Callable[[str], AskResponse]) -> AnswerScores:
     """Exact match and token F1 of the short answers, over the questions whose answers are known, and what they took.
 
-    A question that the daemon cannot answer (the model fails) counts as 0, and is told; where none is answered the last
-    reason is raised.
+    A question that the daemon cannot answer (the model fails) counts as 0, and is listed with the reason; where none is
+    answered the last reason is raised.
     """
     known = [question for question in questions if question.answers]
     if not known:
@@ -86,15 +86,15 @@ def evaluate_answers(questions: Sequence[EvalQuestion], ask: Callable[[str], Ask
     answerer, failure = None, None
     for question in known:
         try:
-            said = ask(question.text)
+            answer = ask(question.text)
         except CommandError as error:
             if error.code is not Exit.FAILED or error.problem is None:
                 raise
             scores.append(_failed_question(question, error))
             failure = error
             continue
-        answerer = said.answerer
-        scores.append(_score_question(question, said))
+        answerer = answer.answerer
+        scores.append(_score_question(question, answer))
     if answerer is None:
         assert failure is not None
         raise failure
@@ -115,18 +115,18 @@ def evaluate_answers(questions: Sequence[EvalQuestion], ask: Callable[[str], Ask
     )
 
 
-def _score_question(question: EvalQuestion, said: AskResponse) -> QuestionScore:
+def _score_question(question: EvalQuestion, answer: AskResponse) -> QuestionScore:
     return QuestionScore(
         question=question.text,
-        short=said.short,
-        em=exact(said.short, question.answers),
-        f1=round(f1(said.short, question.answers), 6),
-        prompt_tokens=said.tokens.prompt,
-        completion_tokens=said.tokens.completion,
-        calls=said.calls,
-        took_ms=said.took_ms,
-        entities_a_point=said.entities_a_point,
-        note=said.note,
+        short=answer.short,
+        em=exact(answer.short, question.answers),
+        f1=round(f1(answer.short, question.answers), 6),
+        prompt_tokens=answer.tokens.prompt,
+        completion_tokens=answer.tokens.completion,
+        calls=answer.calls,
+        took_ms=answer.took_ms,
+        entities_a_point=answer.entities_a_point,
+        note=answer.note,
     )
 
 

@@ -115,8 +115,8 @@ def _plot(neighbourhood: GraphResponse, positions: list[Coordinates]) -> "figure
 
 def _tip(*lines: str) -> str:
     """A tooltip no wider than a column of text; what Bokeh puts into it is escaped."""
-    said = "".join(f"<div>{line}</div>" for line in lines)
-    return f'<div style="max-width: 24em; overflow-wrap: anywhere; white-space: normal">{said}</div>'
+    rows = "".join(f"<div>{line}</div>" for line in lines)
+    return f'<div style="max-width: 24em; overflow-wrap: anywhere; white-space: normal">{rows}</div>'
 
 
 def _lines(

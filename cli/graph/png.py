@@ -66,7 +66,7 @@ def _legend(draw: ImageDraw.ImageDraw, neighbourhood: GraphResponse) -> None:
         fill=TEXT_COLOUR,
     )
     y += 44 * SUPERSAMPLING
-    for colour, said, square in (
+    for colour, label, square in (
         (NODE_COLOURS["passage"], "passage", True),
         (NODE_COLOURS["phrase"], "phrase", False),
         *((colour, kind, None) for kind, colour in EDGE_COLOURS.items()),
@@ -83,7 +83,7 @@ def _legend(draw: ImageDraw.ImageDraw, neighbourhood: GraphResponse) -> None:
             draw.rectangle(box, fill=colour)
         else:
             draw.ellipse(box, fill=colour)
-        draw.text((x + 26 * SUPERSAMPLING, y + 8 * SUPERSAMPLING), said, font=font, fill=TEXT_COLOUR, anchor="lm")
+        draw.text((x + 26 * SUPERSAMPLING, y + 8 * SUPERSAMPLING), label, font=font, fill=TEXT_COLOUR, anchor="lm")
         y += 26 * SUPERSAMPLING
 
 

@@ -10,7 +10,7 @@ from cli.text import count
 from daemon.contract.evaluation import EvalResponse
 
 
-def continual_lines(measured: Sequence[tuple[Segment, EvalResponse]], asked: int) -> list[Text]:
+def continual_lines(measured: Sequence[tuple[Segment, EvalResponse]], questions: int) -> list[Text]:
     """Recall and the share of questions with every gold passage, after each segment."""
     ks = list(measured[0][1].recall)
     heads = ["segment", "documents", "passages", *(f"recall@{k}" for k in ks), *(f"all@{k}" for k in ks)]
@@ -19,5 +19,7 @@ def continual_lines(measured: Sequence[tuple[Segment, EvalResponse]], asked: int
         shares = [*(result.recall[k] for k in ks), *(result.all[k] for k in ks)]
         sizes = [f"{segment.number}", f"{segment.documents:,}", f"{segment.passages:,}"]
         rows.append([*map(text, sizes), *(text(f"{share:.4f}") for share in shares)])
-    said = f"{count(measured[0][1].n, 'question')} of {asked}, answered by the first segment · {measured[0][1].mode}"
-    return [*align(rows, right=range(len(heads))), text((said, DIM))]
+    heading = (
+        f"{count(measured[0][1].n, 'question')} of {questions}, answered by the first segment · {measured[0][1].mode}"
+    )
+    return [*align(rows, right=range(len(heads))), text((heading, DIM))]

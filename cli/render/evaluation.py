@@ -22,9 +22,12 @@ def evaluation_lines(results: Sequence[EvalResponse]) -> list[Text]:
         )
     lines = [*align(rows, right=range(1, len(heads))), text((count(results[0].n, "question"), DIM))]
     for result in results:
-        if (kept := result.filter) is not None:
-            said = f"{kept.kept:.0%} of the triples kept, {kept.emptied:,} queries left without, {kept.unfiltered:,} unfiltered"
-            lines.append(text(("recognition memory ", DIM), result.mode or "", (f": {said}", DIM)))
+        if (statistics := result.filter) is not None:
+            summary = (
+                f"{statistics.kept:.0%} of the triples kept, {statistics.emptied:,} queries left without, "
+                f"{statistics.unfiltered:,} unfiltered"
+            )
+            lines.append(text(("recognition memory ", DIM), result.mode or "", (f": {summary}", DIM)))
         if (scores := result.answers) is not None:
             lines += answer_score_lines(scores)
     return lines

@@ -64,10 +64,10 @@ def _step(step: PathStep, first: bool) -> Text:
         return name
     match step.edge:
         case "relation":
-            said = step.triples[0].predicate if step.triples else "related"
-            vouching = dict.fromkeys(one_line(each.title) for triple in step.triples for each in triple.passages)
-            by = f" ({', '.join(list(vouching)[:2])})" if any(vouching) else ""
-            arrow = text((" — ", DIM), (one_line(said), "italic"), (f"{by} → ", DIM))
+            predicate = step.triples[0].predicate if step.triples else "related"
+            titles = dict.fromkeys(one_line(each.title) for triple in step.triples for each in triple.passages)
+            by = f" ({', '.join(list(titles)[:2])})" if any(titles) else ""
+            arrow = text((" — ", DIM), (one_line(predicate), "italic"), (f"{by} → ", DIM))
         case "synonym":
             arrow = text((f" ≈ {step.weight or 0:.2f} ≈ ", DIM))
         case _:

@@ -8,13 +8,13 @@ from daemon.contract.status import ExtractionResponse
 
 
 def extraction_lines(answer: ExtractionResponse, requeued: int) -> list[Text]:
-    said = f"{count(requeued, 'passage')} to read, {answer.waiting:,} waiting, {answer.failed:,} failed"
+    summary = f"{count(requeued, 'passage')} to read, {answer.waiting:,} waiting, {answer.failed:,} failed"
     heads = [text((head, HEADING)) for head in ("extractor", "extractions", "prompt tokens", "completion tokens")]
     rows = [
         [text(each.extractor), *(text(f"{n:,}") for n in (each.passages, each.prompt_tokens, each.completion_tokens))]
         for each in answer.spent
     ]
-    lines = [text((answer.extractor, HEADING), f": {said}")]
+    lines = [text((answer.extractor, HEADING), f": {summary}")]
     if answer.waiting_for:
         lines.append(text(("waits for ", DIM), answer.waiting_for))
     return [*lines, *(align([heads, *rows], right=range(1, 4), indent=2) if rows else [])]

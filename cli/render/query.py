@@ -36,8 +36,8 @@ def query_lines(answer: QueryResponse, width: int) -> list[Text]:
     return lines
 
 
-def _passage(passage: RankedPassage, asked: str, width: int) -> list[Text]:
-    words = query_words(asked)
+def _passage(passage: RankedPassage, query: str, width: int) -> list[Text]:
+    words = query_words(query)
     title = one_line(passage.title) or "(no title)"
     head = text((f"{passage.rank:>2}", HEADING), f"  {passage.score:.4f}  ", (title, HEADING))
     where = [uri(passage.document), location_text(passage.location, title)]

@@ -29,10 +29,10 @@ def status_lines(answer: Status) -> list[Text]:
     if answer.trouble is not None:
         rows.append([text(("trouble", "red")), text((one_line(answer.trouble), "red"))])
     if (reading := answer.extraction) is not None:
-        said = f"{reading.waiting:,} passages waiting" + (f", {reading.failed:,} failed" if reading.failed else "")
+        counts = f"{reading.waiting:,} passages waiting" + (f", {reading.failed:,} failed" if reading.failed else "")
         since = f", since {reading.since.astimezone():%Y-%m-%d %H:%M:%S}" if reading.since else ""
         why = f" for {one_line(reading.waiting_for)}{since}" if reading.waiting_for else ""
-        rows.append([text(("extraction", DIM)), text(said, (why, "yellow"))])
+        rows.append([text(("extraction", DIM)), text(counts, (why, "yellow"))])
     head = text(
         ("hippod", HEADING), " is ", state(answer.state.value),
         (f" · commit {answer.commit} · up {duration(answer.uptime_s)} · {size(answer.rss_bytes)}", DIM),

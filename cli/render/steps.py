@@ -82,13 +82,13 @@ def _concern(concern: Concern, width: int) -> list[Text]:
 
 
 def _found(inquiry: Inquiry, width: int) -> list[Text]:
-    asked = text(("→ ", "cyan"), (one_line(inquiry.concern.subquery), "italic"))
+    subquery = text(("→ ", "cyan"), (one_line(inquiry.concern.subquery), "italic"))
     phrases = [each.phrase for each in inquiry.entities]
     sizes = (
         f"{len(phrases):,} of {count(inquiry.candidates, 'phrase')}, {count(len(inquiry.triples), 'triple')}, "
         f"{count(len(inquiry.passages), 'passage')}"
     )
-    lines = [*indent(asked, 4, width), text("    ", (sizes, DIM))]
+    lines = [*indent(subquery, 4, width), text("    ", (sizes, DIM))]
     for what, names in (("", phrases), ("in ", [each.title or each.id[:8] for each in inquiry.passages])):
         if names:
             lines += indent(text((what, DIM), _listing(names, len(names))), 6, width)

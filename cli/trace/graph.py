@@ -1,6 +1,6 @@
 """The graph of a trace: memory points and their entities after each step, or queries and the passages they found.
 
-Places are worked out once over everything that ever stood in the memory, so that nothing moves from one step to the next.
+Positions are computed once, over everything that was ever in the memory, so that nothing moves from one step to the next.
 """
 
 import random
@@ -57,8 +57,8 @@ def _memory(title: str, points: Sequence[MemoryPoint], fresh: Iterable[str]) -> 
             if entity not in row_of:
                 row_of[entity] = len(nodes)
                 kind = ABSENT if entity in absent else ENTITY
-                said = "named by the model, not in the graph" if kind == ABSENT else "phrase of the graph"
-                nodes.append(Node(kind, entity, entity, said))
+                tooltip = "named by the model, not in the graph" if kind == ABSENT else "phrase of the graph"
+                nodes.append(Node(kind, entity, entity, tooltip))
             edges.append((at, row_of[entity]))
     return StepGraph(title, tuple(nodes), tuple(edges))
 

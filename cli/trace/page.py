@@ -80,11 +80,11 @@ def trace_page(answer: AskResponse) -> str:
             steps = [DeepStep.model_validate(step) for step in answer.steps]
             earlier = PointMemory.model_validate(answer.earlier or {})
             graphs = working_memory_graphs(earlier, steps)
-            told = "".join(_deep(step) for step in steps) + _points(steps[-1].after, _titles(steps, answer))
+            steps_html = "".join(_deep(step) for step in steps) + _points(steps[-1].after, _titles(steps, answer))
         else:
             rounds = [IterativeStep.model_validate(step) for step in answer.steps]
             graphs = retrieval_graphs(rounds)
-            told = "".join(_iterative(step) for step in rounds)
+            steps_html = "".join(_iterative(step) for step in rounds)
     except ValidationError as error:
         raise incompatible_answer(error) from None
     library, script, place = _drawing(graphs)
@@ -93,7 +93,7 @@ def trace_page(answer: AskResponse) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">'
         f"<title>{escape(answer.question)}</title><style>{_STYLE}</style>\n{library}</head><body>\n"
         f"{_head(answer)}<h2>{'Memory' if deep else 'Passages'} step by step</h2>{place}"
-        f"{_legend(deep)}<h2>Steps</h2>{told}{_sources(answer)}\n{script}</body></html>\n"
+        f"{_legend(deep)}<h2>Steps</h2>{steps_html}{_sources(answer)}\n{script}</body></html>\n"
     )
 
 
@@ -118,13 +118,13 @@ def _head(answer: AskResponse) -> str:
 
 
 def _legend(deep: bool) -> str:
-    said = (
+    explanation = (
         "Squares are points, discs their entities (hollow: named by the model, not in the graph)."
         if deep
         else "Squares are queries, discs the passages that they found."
     )
     more = "What a step made or changed has a dark rim. Drag to move, scroll to zoom, point to read."
-    return f'<p class="small">{said} {more}</p>'
+    return f'<p class="small">{explanation} {more}</p>'
 
 
 def _items(items: Sequence[str]) -> str:
@@ -156,8 +156,8 @@ def _inquiry(inquiry: Inquiry) -> str:
 
 def _change(change: PointChange) -> str:
     of = f" of {', '.join(point.id for point in change.before)}" if change.kind == "merged" else ""
-    said = escape(f"{change.kind}{of}")
-    return f'<span class="kind">{said}</span> <b>{escape(change.point.id)}</b> {escape(change.point.description)}'
+    kind = escape(f"{change.kind}{of}")
+    return f'<span class="kind">{kind}</span> <b>{escape(change.point.id)}</b> {escape(change.point.description)}'
 
 
 def _titles(steps: Sequence[DeepStep], answer: AskResponse) -> Mapping[str, str]:
@@ -167,16 +167,16 @@ def _titles(steps: Sequence[DeepStep], answer: AskResponse) -> Mapping[str, str]
 
 
 def _points(memory: PointMemory, titles: Mapping[str, str]) -> str:
-    def said(point: MemoryPoint) -> str:
+    def point_html(point: MemoryPoint) -> str:
         absent = set(point.absent)
         names = ", ".join(f"{each} (not in the graph)" if each in absent else each for each in point.entities)
-        vouching = ", ".join(titles.get(id) or id for id in point.passages)
+        titles_of_passages = ", ".join(titles.get(id) or id for id in point.passages)
         return (
             f"<b>{escape(point.id)}</b> {escape(point.description)}"
-            f'<br><span class="small">{escape(names)} — {escape(vouching)}</span>'
+            f'<br><span class="small">{escape(names)} — {escape(titles_of_passages)}</span>'
         )
 
-    return f"<h2>Points at the end</h2>{_items([said(point) for point in memory.points]) or '<p>None.</p>'}"
+    return f"<h2>Points at the end</h2>{_items([point_html(point) for point in memory.points]) or '<p>None.</p>'}"
 
 
 def _iterative(step: IterativeStep) -> str:

@@ -17,9 +17,9 @@ import httpx
 
 from cli.client.address import Address
 from cli.ui.one_time_link import OneTimeLink
-from daemon.contract.client import ANSWER_TIMEOUT_S, CONNECT_TIMEOUT_S
-from daemon.contract.routes import Route
-from daemon.contract.same_origin import cookie_value, same_origin
+from daemon.contract.http.client import ANSWER_TIMEOUT_S, CONNECT_TIMEOUT_S
+from daemon.contract.http.routes import Route
+from daemon.contract.http.same_origin import cookie_value, same_origin
 
 LOOPBACK = "127.0.0.1"
 OPEN_PATH = "/open"

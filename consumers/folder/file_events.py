@@ -4,11 +4,11 @@ import os
 import time
 from collections.abc import Callable
 
-from consumers.folder.file_status import FileStatus
 from consumers.folder.file_uri import file_uri
 from consumers.folder.ledger import Entry, Ledger
 from consumers.folder.pending_removals import PendingRemovals
-from consumers.folder.walk import Walker
+from consumers.folder.tree.file_status import FileStatus
+from consumers.folder.tree.walk import Walker
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint
 
 COARSEST_MTIME_NS = 2_000_000_000

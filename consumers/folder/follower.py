@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from consumers.failures import FailureCode
 from consumers.folder.debounce import MAX_UNSETTLED_S, DebounceQueue, WaitingPath
 from consumers.folder.file_events import FileEventEmitter
-from consumers.folder.file_status import FileStatus, SwappedError, read_fingerprint, refused_status
 from consumers.folder.file_uri import path_of
-from consumers.folder.globs import GlobRules
-from consumers.folder.hardlinks import LINKED_ELSEWHERE, HardLinks
 from consumers.folder.ledger import Entry
 from consumers.folder.settings import FolderSettings
-from consumers.folder.walk import Inode, Walker
+from consumers.folder.tree.file_status import FileStatus, SwappedError, read_fingerprint, refused_status
+from consumers.folder.tree.globs import GlobRules
+from consumers.folder.tree.hardlinks import LINKED_ELSEWHERE, HardLinks
+from consumers.folder.tree.walk import Inode, Walker
 from consumers.types import FileEvent, Fingerprint
 
 REMOVAL_GRACE_S = 0.1

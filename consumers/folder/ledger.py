@@ -6,7 +6,7 @@ import os.path
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from consumers.folder.file_status import FileStatus
+from consumers.folder.tree.file_status import FileStatus
 from consumers.types import Fingerprint
 
 

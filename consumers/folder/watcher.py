@@ -13,9 +13,9 @@ from consumers.folder.file_uri import path_of
 from consumers.folder.follower import Follower
 from consumers.folder.inotify_events import FileHint, apply_event
 from consumers.folder.inotify_watches import Watches, WatchEvent, WatchLimitError
-from consumers.folder.root import check_root
 from consumers.folder.settings import FolderSettings, FolderState, StateName
-from consumers.folder.walk import Inode
+from consumers.folder.tree.root import check_root
+from consumers.folder.tree.walk import Inode
 from consumers.types import FileEvent, Fingerprint
 
 FOLDER_RETRY_DELAY_S = 1.0

@@ -1,4 +1,4 @@
-"""What a file may cost before it is put aside, and the two ways in which one is."""
+"""Bounds on what a file may cost, and the errors with which a file is put aside."""
 
 from dataclasses import dataclass
 

@@ -24,12 +24,12 @@ class WorkTimer:
         """`work`, its time counted; what it calls itself of the same kind counts once."""
 
         @wraps(work)
-        def measured(*given: P.args, **named: P.kwargs) -> T:
+        def measured(*args: P.args, **kwargs: P.kwargs) -> T:
             if self._inside:
-                return work(*given, **named)
+                return work(*args, **kwargs)
             self._inside, began = True, perf_counter()
             try:
-                return work(*given, **named)
+                return work(*args, **kwargs)
             finally:
                 self._inside = False
                 self.seconds += perf_counter() - began

@@ -36,9 +36,9 @@ def assign_triples(passages: Sequence[Passage], triples: Sequence[Triple]) -> tu
         words = [_words(f"{passage.title}\n{passage.text}") for passage in passages]
         for triple in triples:
             ends = [_words(triple[0]), _words(triple[2])]
-            scores = [sum(len(end & held) / len(end) for end in ends if end) for held in words]
+            scores = [sum(len(end & passage_words) / len(end) for end in ends if end) for passage_words in words]
             placed[scores.index(max(scores))].append(triple)
-    return tuple(replace(passage, triples=tuple(given)) for passage, given in zip(passages, placed, strict=True))
+    return tuple(replace(passage, triples=tuple(assigned)) for passage, assigned in zip(passages, placed, strict=True))
 
 
 def _words(text: str) -> frozenset[str]:

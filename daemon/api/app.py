@@ -15,7 +15,7 @@ from daemon.api.context import ApiContext
 from daemon.api.middleware.request_boundary import internal_error
 from daemon.api.routes import documents, extraction, graph, questions, sessions, status, transfer
 from daemon.api.validation import validation_problem
-from daemon.contract.routes import Route as Paths
+from daemon.contract.http.routes import Route as Paths
 from daemon.errors import BadRequest, MethodNotAllowed, NotFound, RequestError
 
 AddRoutes = Callable[[FastAPI, ApiContext], None]

@@ -15,9 +15,9 @@ from daemon.contract.ask import AskProgress, AskRequest
 from daemon.contract.documents import AddRequest, RemoveRequest, RetryRequest
 from daemon.contract.evaluation import EvalResponse
 from daemon.contract.graph import GraphRequest
-from daemon.contract.problem import FieldError, Problem
+from daemon.contract.http.problem import FieldError, Problem
+from daemon.contract.http.routes import JSON, NDJSON, PROBLEM_JSON, Route
 from daemon.contract.query import QueryRequest
-from daemon.contract.routes import JSON, NDJSON, PROBLEM_JSON, Route
 from daemon.contract.sessions import RemoveSessionsRequest
 from daemon.contract.status import Event, WaitRequest
 from daemon.contract.transfer import BackupRequest

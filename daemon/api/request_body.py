@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from daemon.api.settings import MIB, ApiLimits
-from daemon.contract.problem import FieldError
+from daemon.contract.http.problem import FieldError
 from daemon.errors import BadRequest, Busy, Invalid, TooLarge, TooSlow, UnsupportedMediaType
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from daemon.contract.routes import JSON, PROBLEM_JSON
+from daemon.contract.http.routes import JSON, PROBLEM_JSON
 from daemon.errors import RequestError
 from daemon.observe import metrics
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import StringConstraints
 
 from daemon.contract.base import Request, Response
-from daemon.contract.routes import GRAPHML, GZIP, NDJSON
+from daemon.contract.http.routes import GRAPHML, GZIP, NDJSON
 
 ABSOLUTE_PATH = r"^/[^\x00]*$"
 

@@ -9,7 +9,7 @@ import anyio
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from daemon.contract.client import (
+from daemon.contract.http.client import (
     ANSWER_TIMEOUT_S,
     CONNECT_TIMEOUT_S,
     EventStream,
@@ -19,7 +19,7 @@ from daemon.contract.client import (
     problem_sentence,
     problem_type,
 )
-from daemon.contract.routes import EVENT_STREAM, JSON, PROBLEM_JSON
+from daemon.contract.http.routes import EVENT_STREAM, JSON, PROBLEM_JSON
 
 Answer = TypeVar("Answer")
 

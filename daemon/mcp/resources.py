@@ -17,8 +17,8 @@ from mcp_types import (
 )
 
 from daemon.contract.documents import DocumentEntry, DocumentList, DocumentState
-from daemon.contract.problem import ProblemType
-from daemon.contract.routes import Route, document_path
+from daemon.contract.http.problem import ProblemType
+from daemon.contract.http.routes import Route, document_path
 from daemon.contract.show import ShowDocument, ShowPassage
 from daemon.mcp.daemon_client import CallError, DaemonClient, parse_answer
 from daemon.mcp.tool_handlers import SHOW_RESPONSE

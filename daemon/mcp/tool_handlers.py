@@ -10,9 +10,9 @@ from pydantic import TypeAdapter
 
 from daemon.contract.ask import AskResponse
 from daemon.contract.documents import AddResponse, DocumentEntry, DocumentState, RemoveResponse
-from daemon.contract.problem import ProblemType
+from daemon.contract.http.problem import ProblemType
+from daemon.contract.http.routes import Route, document_path
 from daemon.contract.query import QueryResponse
-from daemon.contract.routes import Route, document_path
 from daemon.contract.show import ShowDocument, ShowPassage, ShowPhrase, ShowResponse, ShowTriple
 from daemon.contract.status import Status
 from daemon.mcp import tool_arguments

@@ -8,7 +8,7 @@ from daemon.contract.documents import DocumentEntry
 
 
 class Answered(Response):
-    """An answer without the record of its steps. `citations`: the passages that vouch for it; `found` is false where the
+    """An answer without the record of its steps. `citations`: the passages that support it; `found` is false where the
     memory does not hold the answer; `steps`: how many were made; `note`: what a user should know about it."""
 
     question: str

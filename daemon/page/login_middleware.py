@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon.api.middleware.peers import mark_unauthenticated
 from daemon.api.middleware.tcp_auth import refuse_other_origins
-from daemon.contract.same_origin import cookie_value
+from daemon.contract.http.same_origin import cookie_value
 from daemon.errors import TooLarge, Unauthorised
 from daemon.page import login_page
 from daemon.page.login_sessions import SESSION_LIFETIME_S, LoginSessions

@@ -17,7 +17,7 @@ from daemon.contract.documents import (
     RemoveResponse,
     RetryResponse,
 )
-from daemon.contract.problem import FieldError
+from daemon.contract.http.problem import FieldError
 from daemon.contract.show import ShowResponse
 from daemon.errors import Invalid
 from daemon.pipeline.extraction.queue import ExtractionQueue

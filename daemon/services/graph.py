@@ -31,19 +31,21 @@ class GraphService:
         if request.query is not None:
             context = QueryContext(snapshot, terms.encoder, request.query, terms.settings, terms.recognition, request.k)
         if context is not None and request.phrase is None and request.passage is None:
-            return self._told(request, terms, query_neighbourhood(context, terms.mode, request.nodes))
+            return self._graph_response(request, terms, query_neighbourhood(context, terms.mode, request.nodes))
         centre = _centre(snapshot, request)
         if centre is None:
             return None
-        return self._told(request, terms, node_neighbourhood(context, terms.mode, snapshot, centre, request.nodes))
+        return self._graph_response(
+            request, terms, node_neighbourhood(context, terms.mode, snapshot, centre, request.nodes)
+        )
 
-    def _told(self, request: GraphRequest, terms: QueryTerms, found: Neighbourhood) -> GraphResponse:
+    def _graph_response(self, request: GraphRequest, terms: QueryTerms, found: Neighbourhood) -> GraphResponse:
         snapshot = terms.snapshot
         ids = [_id(snapshot, node) for node in found.nodes.tolist()]
         ranks = {snapshot.n_phrases + hit.row: rank for rank, hit in enumerate(found.hits, 1)}
         edges = found.edges
         ends = zip(edges.sources.tolist(), edges.targets.tolist(), strict=True)
-        said = zip(ends, edges.kinds.tolist(), edges.weights.tolist(), edges.triples, strict=True)
+        rows = zip(ends, edges.kinds.tolist(), edges.weights.tolist(), edges.triples, strict=True)
         return GraphResponse(
             query=request.query,
             mode=terms.mode if request.query is not None else None,
@@ -59,7 +61,7 @@ class GraphService:
                     weight=weight,
                     triples=[TripleText(subject=s, predicate=p, object=o) for s, p, o in triples],
                 )
-                for (source, target), kind, weight, triples in said
+                for (source, target), kind, weight, triples in rows
             ],
             edges_between=edges.edges_between,
             seeds=[SeedPhrase(phrase=seed.phrase, weight=seed.weight) for seed in found.seeds],

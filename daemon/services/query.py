@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from daemon.contract.graph import GraphRequest
-from daemon.contract.problem import FieldError
+from daemon.contract.http.problem import FieldError
 from daemon.contract.query import Explanation, QueryRequest, QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
 from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from daemon.contract.problem import FieldError
+from daemon.contract.http.problem import FieldError
 from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
 from daemon.errors import Conflict, Invalid
 from daemon.pipeline.pipeline import Pipeline

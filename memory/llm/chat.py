@@ -1,4 +1,4 @@
-"""One chat completion over OpenAI's own client: what is sent, and what of the answer is used."""
+"""One chat completion over OpenAI's own client: the request that is sent, and the parts of the answer that are used."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -39,14 +39,14 @@ class Reply:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     rate_limit: RateLimit | None = None
-    """What the server's headers said about how much more it takes."""
+    """How many more calls the server takes, from its headers."""
 
 
 class Chat:
     """One server and model. Each call is one request, repeated at once only without an option that the server refused."""
 
     def __init__(self, settings: ModelSettings, capabilities: ServerCapabilities) -> None:
-        import openai  # half a second of imports, which only those with a model have to wait for
+        import openai  # half a second of imports, needed only where a model is configured
 
         self._settings = settings
         self._capabilities = capabilities
@@ -66,13 +66,13 @@ class Chat:
         import openai
 
         while True:
-            options, asked = self._options(messages, schema, json_mode, max_tokens)
+            options, answer_tokens = self._options(messages, schema, json_mode, max_tokens)
             try:
                 async with asyncio.timeout(self._settings.timeout_s):
                     raw: Any = await self._openai.chat.completions.with_raw_response.create(**options)
                 return _reply(raw.parse(), rate_limit_of(raw.headers))
             except (openai.OpenAIError, TimeoutError, *PROTOCOL_ERRORS) as error:
-                reduce = partial(self._answer_lengths.reduce, _chars(messages), max_tokens, asked)
+                reduce = partial(self._answer_lengths.reduce, _chars(messages), max_tokens, answer_tokens)
                 self._failures.raise_unless_repeatable(error, reduce)
 
     async def stream(
@@ -82,14 +82,14 @@ class Chat:
         import openai
 
         while True:
-            options, asked = self._options(messages, schema, json_mode, max_tokens)
+            options, answer_tokens = self._options(messages, schema, json_mode, max_tokens)
             if "stream_options" not in self._capabilities.dropped:
                 options["stream_options"] = {"include_usage": True}
             try:
                 pieces: Any = await self._openai.chat.completions.create(stream=True, **options)
                 break
             except (openai.OpenAIError, *PROTOCOL_ERRORS) as error:
-                reduce = partial(self._answer_lengths.reduce, _chars(messages), max_tokens, asked)
+                reduce = partial(self._answer_lengths.reduce, _chars(messages), max_tokens, answer_tokens)
                 self._failures.raise_unless_repeatable(error, reduce)
         reply, finished = Reply(""), False
         try:
@@ -118,9 +118,9 @@ class Chat:
         self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> tuple[dict[str, Any], int]:
         """The request, and how many tokens of answer it asks for."""
-        asked = self._answer_lengths.tokens_to_ask(_chars(messages), max_tokens)
-        options = self._capabilities.options(schema, json_mode, self._settings.temperature, asked)
-        return {"model": self._settings.model, "messages": list(messages), **options}, asked
+        answer_tokens = self._answer_lengths.tokens_to_ask(_chars(messages), max_tokens)
+        options = self._capabilities.options(schema, json_mode, self._settings.temperature, answer_tokens)
+        return {"model": self._settings.model, "messages": list(messages), **options}, answer_tokens
 
 
 def _chars(messages: Sequence[ChatMessage]) -> int:

@@ -39,7 +39,7 @@ class TransientError(ModelError):
 
 
 class Failures:
-    """The failures of one server, told without its key."""
+    """What failed requests to one server mean. No message names its key."""
 
     def __init__(self, base_url: str, key: str | None, timeout_s: float, capabilities: ServerCapabilities) -> None:
         self._host = base_url.split("://", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1]
@@ -57,11 +57,11 @@ class Failures:
 
         if isinstance(error, openai.APITimeoutError | TimeoutError):
             raise self._transient("timeout", f"no answer within {self._timeout_s:g} s") from None
-        said, kind = f" ({_cause(error)})", f" ({_cause_without_content(error)})"
+        cause, kind = f" ({_cause(error)})", f" ({_cause_without_content(error)})"
         if isinstance(error, openai.APIConnectionError):
-            raise self._transient("connection", "cannot be reached", said, kind) from None
+            raise self._transient("connection", "cannot be reached", cause, kind) from None
         if not isinstance(error, openai.APIStatusError):
-            raise self._transient("protocol", "did not answer in the protocol", said, kind) from None
+            raise self._transient("protocol", "did not answer in the protocol", cause, kind) from None
         self._raise_for_status(error, reduce)
 
     def _raise_for_status(self, error: "openai.APIStatusError", reduce: Callable[[], bool]) -> None:
@@ -90,10 +90,10 @@ class Failures:
         return TransientError("connection", self._message("the answer broke off"))
 
     def _transient(
-        self, outcome: str, what: str, said: str = "", instead: str = "", after: float | None = None
+        self, outcome: str, what: str, cause: str = "", loggable_cause: str = "", after: float | None = None
     ) -> TransientError:
-        """`said` is the server's own text, for the message alone; `instead` takes its place in the log."""
-        return TransientError(outcome, self._message(what + said), after, self._message(what + instead))
+        """`cause` is the server's own text, for the message alone; `loggable_cause` takes its place in the log."""
+        return TransientError(outcome, self._message(what + cause), after, self._message(what + loggable_cause))
 
     def _message(self, what: str) -> str:
         """One line without the key."""

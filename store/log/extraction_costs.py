@@ -3,7 +3,7 @@
 from typing import Any
 
 from store.log.commits import ExtractionCosts
-from store.types import ExtractionStatus, extraction_state
+from store.types import ExtractionOutcome, extraction_state
 
 COSTS = ("extractor", "status", "prompt_tokens", "completion_tokens")
 """The columns of `extractions` that it takes."""
@@ -24,7 +24,7 @@ def costs_of(extractions: Any) -> ExtractionCosts:
             row["completion_tokens_sum"] or 0,
         )
         for row in sums.to_pylist()
-        if row["status"] != ExtractionStatus.FAILED
+        if row["status"] != ExtractionOutcome.FAILED
     }
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from store.lance.tables import Tables
-from store.types import ExtractionStatus
+from store.types import ExtractionOutcome
 
 Step = Callable[[Tables], None]
 """Changes the tables of one format into those of the next. It may raise what Lance raises; the step is undone then."""
@@ -52,12 +52,12 @@ def _with(tables: Tables, name: str, *columns: tuple[str, pa.DataType]) -> pa.Sc
 def _split_extractor(batch: pa.RecordBatch) -> Mapping[str, object]:
     names, statuses, attempts, errors = [], [], [], []
     for written in batch["extractor"].to_pylist():
-        name, status, tried, error = written, ExtractionStatus.DONE, 0, None
+        name, status, tried, error = written, ExtractionOutcome.DONE, 0, None
         if written.startswith(STAND_IN_PREFIX):
-            name, status = written.removeprefix(STAND_IN_PREFIX), ExtractionStatus.STAND_IN
+            name, status = written.removeprefix(STAND_IN_PREFIX), ExtractionOutcome.STAND_IN
         elif written.startswith(FAILED_PREFIX):
             count, _, error = written.removeprefix(FAILED_PREFIX).partition(":")
-            name, status, tried = "", ExtractionStatus.FAILED, int(count) if count.isdigit() else 1
+            name, status, tried = "", ExtractionOutcome.FAILED, int(count) if count.isdigit() else 1
         names.append(name)
         statuses.append(status.value)
         attempts.append(tried)

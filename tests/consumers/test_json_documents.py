@@ -159,6 +159,7 @@ JSON_VALUES = st.recursive(
 KEYS = ["id", "title", "text", "url", "published_at", "triples", "deleted", "other"]
 
 
+@pytest.mark.slow
 @given(st.one_of(JSON_VALUES, st.dictionaries(st.sampled_from(KEYS), JSON_VALUES | st.text(), max_size=8)))
 @settings(max_examples=300, deadline=None)
 def test_any_json_value_gives_a_document_that_can_be_sent_on(value: object) -> None:

@@ -45,10 +45,10 @@ def test_every_mode_of_the_contract_answers_and_explains_itself(lab: Daemon, mod
         shares = [seed["share"] for seed in reason["seeds"]]
         assert reason["own_share"] + reason["other_share"] + sum(shares) == pytest.approx(1.0)
         assert reason["path"]["steps"][-1]["id"] == reason["id"]
-        vouching = [
+        supporting = [
             passage for step in reason["path"]["steps"] for t in step.get("triples", []) for passage in t["passages"]
         ]
-        assert all(passage["document"].startswith("added:") for passage in vouching)
+        assert all(passage["document"].startswith("added:") for passage in supporting)
     plain = lab.ctl_json("query", QUESTION, "--mode", mode, "-k", "2")
     assert plain["passages"] == answer["passages"]
     assert "explain" not in plain

@@ -103,6 +103,7 @@ def test_built_files_are_what_their_sources_say(builder: ModuleType, tmp_path: P
         assert (new.title, new.passages) == (committed.title, committed.passages), path
 
 
+@pytest.mark.slow
 def test_building_twice_gives_the_same_bytes(builder: ModuleType, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for path in builder.build(first):

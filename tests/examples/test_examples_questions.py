@@ -65,6 +65,7 @@ def test_supporting_documents_exist_and_are_as_many_as_the_hops(question: dict[s
     assert question["question"].endswith("?") and question["answer"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", MULTI, ids=lambda question: question["id"])
 def test_the_last_document_never_names_what_the_question_names(question: dict[str, Any]) -> None:
     first, *_, last = (texts()[document] for document in question["documents"])

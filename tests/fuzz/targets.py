@@ -20,9 +20,9 @@ from consumers.types import ParsedDocument
 from daemon.config.load import ConfigError, load_config
 from daemon.config.model import Config
 from daemon.config.render import render
-from daemon.contract.problem import Problem
+from daemon.contract.http.problem import Problem
+from daemon.contract.http.routes import PROBLEM_JSON
 from daemon.contract.query import QueryResponse
-from daemon.contract.routes import PROBLEM_JSON
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
 from memory.openie.rules.extractor import RulesExtractor
 from store.types import PassageText

@@ -319,6 +319,7 @@ def test_export_lines_are_json_whatever_the_text(store):
     assert all(json.loads(line)["kind"] for line in export_lines(store.snapshot()))
 
 
+@pytest.mark.slow
 def test_a_fault_in_taking_a_commit_over_spoils_nothing(tmp_path, monkeypatch):
     """The tables hold the commit by then: half of it in the memory would answer wrongly for ever."""
     documents = {"a": [("T", "text 1", None), ("T", "text 3", None)], "b": [("T", "text 2", None)]}

@@ -53,8 +53,8 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
     for line in match[1].splitlines():
         stripped = line.strip()
         if stripped.startswith("- ") and key:
-            held = found.get(key)
-            found[key] = [*held, _scalar(stripped[2:])] if isinstance(held, list) else [_scalar(stripped[2:])]
+            earlier = found.get(key)
+            found[key] = [*earlier, _scalar(stripped[2:])] if isinstance(earlier, list) else [_scalar(stripped[2:])]
         elif line[:1].strip() and not stripped.startswith("#") and (pair := _PAIR.match(stripped)):
             key = pair[1]
             value = (pair[2] or "").strip()
@@ -75,7 +75,7 @@ def _scalar(value: str) -> str:
 
 
 class _MarkdownWalk:
-    """One pass over the flat token list; lists, quotes and tables are told apart by what is open."""
+    """One pass over the flat token list; lists, quotes and tables are distinguished by which elements are open."""
 
     def __init__(self, outline: Outline, above: int) -> None:
         self.outline = outline

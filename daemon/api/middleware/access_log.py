@@ -7,7 +7,7 @@ import structlog
 from starlette.types import Scope
 
 from daemon.api.middleware.peers import Peer
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.observe import metrics
 
 log = structlog.get_logger(__name__)

@@ -11,7 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from daemon.api import responses
 from daemon.api.middleware.peers import connection_peer, is_unauthenticated
 from daemon.api.settings import ApiLimits
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.errors import BadRequest, Busy, RequestError
 from daemon.observe import metrics
 

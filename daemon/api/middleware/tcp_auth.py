@@ -22,7 +22,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.config_types.machine_checks import read_token
-from daemon.contract.same_origin import same_origin
+from daemon.contract.http.same_origin import same_origin
 from daemon.errors import Forbidden, Unauthorised, WrongHost
 from daemon.observe.logs import mask
 
@@ -139,7 +139,7 @@ class TcpAuthMiddleware:
 
 
 def refuse_other_origins(scope: Scope, *, by_cookie: bool) -> None:
-    """Forbidden where another site's page sent the request, see `daemon.contract.same_origin`."""
+    """Forbidden where another site's page sent the request, see `daemon.contract.http.same_origin`."""
     if not same_origin(scope["method"], Headers(scope=scope).items(), by_cookie=by_cookie):
         raise Forbidden(
             "Another site's page sent this; hippod answers no site but its own. Type or paste its address instead of "

@@ -23,8 +23,8 @@ from daemon.contract.documents import (
     RetryRequest,
     RetryResponse,
 )
-from daemon.contract.problem import FieldError
-from daemon.contract.routes import JSON, NDJSON, Route
+from daemon.contract.http.problem import FieldError
+from daemon.contract.http.routes import JSON, NDJSON, Route
 from daemon.contract.show import ShowRequest, ShowResponse
 from daemon.errors import BadRequest, Invalid, NotFound
 

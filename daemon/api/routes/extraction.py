@@ -6,7 +6,7 @@ from starlette.responses import Response
 from daemon.api import responses
 from daemon.api.context import ApiContext
 from daemon.api.openapi import problems
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.contract.status import ExtractionResponse
 
 

@@ -9,7 +9,7 @@ from daemon.api.context import ApiContext
 from daemon.api.openapi import json_body, problems
 from daemon.api.validation import read_model
 from daemon.contract.graph import GraphRequest, GraphResponse
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.errors import NotFound
 
 

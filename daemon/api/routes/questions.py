@@ -17,8 +17,8 @@ from daemon.api.ports import AskPort
 from daemon.api.streaming import LimitedStream, sse_message
 from daemon.api.validation import read_model
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.http.routes import EVENT_STREAM, Route
 from daemon.contract.query import QueryRequest, QueryResponse
-from daemon.contract.routes import EVENT_STREAM, Route
 from daemon.contract.steps import StepEvent
 from daemon.errors import NotConfigured, RequestError
 

@@ -8,7 +8,7 @@ from daemon.api import responses
 from daemon.api.context import ApiContext
 from daemon.api.openapi import json_body, problems
 from daemon.api.validation import read_model
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.contract.sessions import RemoveSessionsRequest, RemoveSessionsResponse, SessionList
 
 

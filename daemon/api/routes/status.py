@@ -14,7 +14,7 @@ from daemon.api.middleware.disconnect import cancel_on_disconnect
 from daemon.api.openapi import json_body, problems, text_response
 from daemon.api.streaming import LimitedStream, event_messages
 from daemon.api.validation import read_model
-from daemon.contract.routes import EVENT_STREAM, Route
+from daemon.contract.http.routes import EVENT_STREAM, Route
 from daemon.contract.status import DaemonState, Health, Status, WaitRequest
 from daemon.errors import RequestError
 from daemon.observe import metrics

@@ -18,7 +18,7 @@ from daemon.api.ports import TransferPort
 from daemon.api.request_body import body_chunks, body_media_type
 from daemon.api.streaming import LimitedStream
 from daemon.api.validation import read_model, read_query_string
-from daemon.contract.routes import JSON, NDJSON, Route
+from daemon.contract.http.routes import JSON, NDJSON, Route
 from daemon.contract.transfer import (
     BackupRequest,
     BackupResponse,

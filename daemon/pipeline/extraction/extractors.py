@@ -6,7 +6,7 @@ from typing import Protocol
 
 from daemon.workers.pool import WorkerPool
 from memory.openie.registry import WorkerBackend
-from store.types import Extraction, ExtractionStatus, PassageText
+from store.types import Extraction, ExtractionOutcome, PassageText
 
 
 class PassageExtractor(Protocol):
@@ -59,4 +59,4 @@ class DeferredExtractor:
         if self._stand_in is None:
             return []
         found = await self._stand_in.extract(passages)
-        return [replace(each, status=ExtractionStatus.STAND_IN) for each in found]
+        return [replace(each, status=ExtractionOutcome.STAND_IN) for each in found]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from daemon.pipeline.store_documents import RETRY_DELAYS_S
 from store.store import Store
-from store.types import Extraction, ExtractionState, ExtractionStatus
+from store.types import Extraction, ExtractionOutcome, ExtractionState
 
 SWEEP_FAILURES = 1024
 """Failures are searched for deleted passages once there are this many, and then each time that their number has doubled."""
@@ -29,12 +29,12 @@ def failed_now(attempts: int, reason: str) -> PassageFailure:
 
 
 def is_failed(state: ExtractionState | None) -> bool:
-    return state is not None and state.status is ExtractionStatus.FAILED
+    return state is not None and state.status is ExtractionOutcome.FAILED
 
 
 def awaits_extractor(state: ExtractionState | None) -> bool:
     """Whether the configured extractor is still to read the passage without being asked for it."""
-    return state is None or state.status is ExtractionStatus.STAND_IN
+    return state is None or state.status is ExtractionOutcome.STAND_IN
 
 
 def failed_extraction(store: Store, passage: str, extractor: str, attempts: int, reason: str) -> Extraction | None:
@@ -49,7 +49,7 @@ def failed_extraction(store: Store, passage: str, extractor: str, attempts: int,
         passage,
         extractor,
         triples=store.extracted_triples(passage),
-        status=ExtractionStatus.FAILED,
+        status=ExtractionOutcome.FAILED,
         attempts=attempts,
         error=reason,
     )

@@ -24,7 +24,7 @@ from daemon.pipeline.extraction.model_outage import ModelOutage, Outage
 from daemon.workers.pool import WorkerFailed
 from memory.llm.errors import ModelDown, ModelError
 from store.store import Store
-from store.types import Extraction, ExtractionState, ExtractionStatus, PassageText
+from store.types import Extraction, ExtractionOutcome, ExtractionState, PassageText
 
 COMMIT_BATCH_PASSAGES = 96
 COMMIT_GATHER_S = 0.2
@@ -106,7 +106,7 @@ class ExtractionQueue:
 
     def _is_done(self, state: ExtractionState | None) -> bool:
         """Whether the present extractor has read the passage."""
-        return state is not None and state.status is ExtractionStatus.DONE and state.extractor == self.name
+        return state is not None and state.status is ExtractionOutcome.DONE and state.extractor == self.name
 
     def _is_needed(self, id: str) -> bool:
         return bool(self._store.documents_with_passage(id)) and not self._is_done(self._store.extraction_state(id))
@@ -267,7 +267,7 @@ class ExtractionQueue:
                 await asyncio.sleep(COMMIT_GATHER_S)
             batch = dict(list(self._found.items())[: 4 * COMMIT_BATCH_PASSAGES])
             await commit_extractions(batch)
-            done = [id for id, found in batch.items() if found.status is ExtractionStatus.DONE]
+            done = [id for id, found in batch.items() if found.status is ExtractionOutcome.DONE]
             for id in done:
                 self._failed.take_from_store(id)  # where what was found in it could not be committed
             self._journal.committed(done)

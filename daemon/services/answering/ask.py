@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
-from daemon.contract.problem import FieldError
+from daemon.contract.http.problem import FieldError
 from daemon.contract.steps import StepEvent
 from daemon.errors import Invalid
 from daemon.services.answering.deep_answers import DeepAnswers

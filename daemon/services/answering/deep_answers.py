@@ -74,30 +74,32 @@ class DeepAnswers:
     ) -> AskResponse:
         began = time.perf_counter()
         session = await asyncio.to_thread(self._sessions.load, name) if name is not None else None
-        asked = _Question(
+        question = _Question(
             request,
             await self._queries.in_thread(self._store.document_snapshot),
             memory_from_json(session.memory) if session is not None else None,
             session,
         )
-        answer = await self._ask(asked, lambda event: report(_progress(event)))
+        answer = await self._ask(question, lambda event: report(_progress(event)))
         unsaved = await self._save_session(name, answer, session) if name is not None else None
         seconds = time.perf_counter() - began
-        return await self._queries.in_thread(lambda: _response(asked, answer, name, seconds, unsaved))
+        return await self._queries.in_thread(lambda: _response(question, answer, name, seconds, unsaved))
 
     async def _save_session(self, name: str, answer: DeepAnswer, before: Session | None) -> str | None:
         """Why the session could not be saved, None where it was. The answer is given in either case."""
         memory = memory_to_json(answer.trace.memory)
-        said = answer.short or answer.text
+        short_answer = answer.short or answer.text
         trace = answer.trace
         try:
-            await asyncio.to_thread(self._sessions.save, name, memory, trace.commit, trace.question, said, before)
+            await asyncio.to_thread(
+                self._sessions.save, name, memory, trace.commit, trace.question, short_answer, before
+            )
         except OSError as error:
             return f"session {name} could not be kept ({error.strerror or error}) and is as it was before this question"
         return None
 
-    async def _ask(self, asked: _Question, tell: Callable[[DeepEvent], None]) -> DeepAnswer:
-        request = asked.request
+    async def _ask(self, question: _Question, report: Callable[[DeepEvent], None]) -> DeepAnswer:
+        request = question.request
         settings = DeepSettings(
             steps=steps_of(request),
             only=None if request.only is None else request.only.value,
@@ -109,12 +111,12 @@ class DeepAnswers:
         try:
             return await ask_deep(
                 request.question,
-                asked.pinned.snapshot,
+                question.pinned.snapshot,
                 self._queries.encoder,
                 self._client,
                 settings,
-                asked.earlier,
-                tell,
+                question.earlier,
+                report,
                 self._queries.in_thread,
             )
         except BadAnswer as error:
@@ -132,12 +134,12 @@ def _progress(event: DeepEvent) -> StepEvent | AskProgress:
 
 
 def _response(
-    asked: _Question, answer: DeepAnswer, name: str | None, seconds: float, unsaved: str | None
+    question: _Question, answer: DeepAnswer, name: str | None, seconds: float, unsaved: str | None
 ) -> AskResponse:
-    pinned, request = asked.pinned, asked.request
+    pinned, request = question.pinned, question.request
     trace = trace_to_json(answer.trace)
-    continued = _ask_session(asked, answer, name)
-    notes = [_lost_points_note(continued, asked.session.dropped if asked.session else 0), answer.note, unsaved]
+    continued = _ask_session(question, answer, name)
+    notes = [_lost_points_note(continued, question.session.dropped if question.session else 0), answer.note, unsaved]
     return AskResponse(
         question=request.question,
         answer=answer.text,
@@ -167,17 +169,17 @@ def _response(
     )
 
 
-def _ask_session(asked: _Question, answer: DeepAnswer, name: str | None) -> AskSession | None:
+def _ask_session(question: _Question, answer: DeepAnswer, name: str | None) -> AskSession | None:
     """What the session brought, and which of its points the present commit does not support any more."""
     if name is None:
         return None
-    before, dropped = asked.earlier or WorkingMemory(), asked.session.dropped if asked.session else 0
+    before, dropped = question.earlier or WorkingMemory(), question.session.dropped if question.session else 0
     supported = {point.id: set(point.passages) for point in answer.trace.earlier.points}
     weakened = sum(bool(set(point.passages) - supported[point.id]) for point in before.points if point.id in supported)
     return AskSession(
         name=name,
-        commit=asked.session.commit if asked.session else None,
-        questions=len(asked.session.questions) if asked.session else 0,
+        commit=question.session.commit if question.session else None,
+        questions=len(question.session.questions) if question.session else 0,
         points=len(before.points) + dropped,
         forgotten=len(before.points) - len(supported) + dropped,
         weakened=weakened,
@@ -188,11 +190,11 @@ def _lost_points_note(session: AskSession | None, dropped: int) -> str | None:
     """What the answer's own note does not say of the session's points."""
     if session is None or not (dropped or session.weakened):
         return None
-    said = []
+    losses = []
     if dropped:
-        said.append(f"{dropped} were dropped when the last passage that checked_inode for them went")
+        losses.append(f"{dropped} were dropped when the last passage that supported them was removed")
     if session.weakened:
-        said.append(f"{session.weakened} lost some of their passages")
+        losses.append(f"{session.weakened} lost some of their passages")
     return f"of {session.points} points that session {session.name} had at commit {session.commit}, " + " and ".join(
-        said
+        losses
     )

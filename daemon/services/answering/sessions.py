@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from daemon.contract.base import utc_time
-from daemon.contract.problem import FieldError
+from daemon.contract.http.problem import FieldError
 from daemon.contract.sessions import RemoveSessionsResponse, SessionEntry, SessionList, SessionQuestion
 from daemon.errors import Invalid
 from memory.answering.working_memory.records.points import WorkingMemory
@@ -111,7 +111,7 @@ class SessionService:
         )
 
     def sweep(self) -> None:
-        """Removes what has expired, and from the others the points for which no passage vouches any more: what a deleted
+        """Removes what has expired, and from the others the points that no passage supports any more: what a deleted
         document said must not live on in a session. Never raises for one session's trouble."""
         for name in self._sessions.names():
             with self._writing:

@@ -43,9 +43,23 @@ _MALFORMED_END = frozenset(
 )
 _PREPOSITIONS = word_set("in of at from near on for to with by as than under over about through between into within")
 _ORDERS = word_set("see note add use return returns")
-_JOINS = word_set("what and or but which who whose if when while because whether")
+_JOINS = word_set("what why then and or but which who whose if when while because whether")
 LONGEST = 7
 """Words of a phrase that is no name."""
+
+
+@lru_cache(1 << 14)
+def is_malformed(phrase: str) -> bool:
+    """Whether a phrase begins or ends as no noun phrase does ("then west", "second path is")."""
+    if is_number(phrase):
+        return False
+    words, lexicon = phrase.split(), tagger().lexicon
+    first, last = lexicon.get(words[0]), lexicon.get(words[-1])
+    return (
+        last in _MALFORMED_END
+        or first in ("IN", "CC", "MD", "TO", "PRP")
+        or (len(words) == 1 and words[0] in _INDEFINITE)
+    )
 
 
 @lru_cache(1 << 14)
@@ -55,7 +69,7 @@ def is_vague(phrase: str) -> bool:
     if words[0] in _INDEFINITE or len(words) > LONGEST:
         return True
     lexicon = tagger().lexicon
-    if lexicon.get(words[-1]) in _MALFORMED_END or lexicon.get(words[0]) in ("IN", "CC", "MD", "TO", "PRP", "RB"):
+    if is_malformed(phrase) or lexicon.get(words[0]) == "RB":
         return True
     if words[-1] in _EMPTY or words[0] in _EMPTY:
         return True
@@ -70,6 +84,7 @@ _OUTRIGHT = 5
 """Words of such a predicate."""
 _MARKS = word_set("not never no hardly rarely reportedly possibly also only")
 _BE = word_set("is are was were")
+_CONDITIONS = word_set("when whenever where once until whether")
 _WHERE = word_set("in on at with as by")
 _PLURAL = word_set("are were have do")
 _SINGULAR = word_set("is was has does")
@@ -98,22 +113,27 @@ def says(value: str) -> bool:
     )
 
 
-def is_relation(predicate: str) -> bool:
-    """Whether a predicate can be one relation: neither an order ("see"), nor a preposition alone, nor two clauses in one."""
+def is_relation(predicate: str, of_names: bool = False) -> bool:
+    """Whether a predicate can be one relation: neither an order ("see"), nor two clauses in one. Between names (`of_names`) a
+    preposition is one too."""
     words = predicate.split()
-    return not (words[0] in _ORDERS or words[0] in _PREPOSITIONS or any(word in _JOINS for word in words[1:]))
+    if words[0] in _ORDERS:
+        return False
+    return of_names or not (words[0] in _PREPOSITIONS or any(word in _JOINS for word in words[1:]))
 
 
 def states_outright(subject: str, predicate: str) -> bool:
     """Whether a predicate is a finite verb with little beside it that agrees with its subject: safe in a technical sentence."""
     words = predicate.split()
-    if len(words) > _OUTRIGHT or "that" in words:
+    if len(words) > _OUTRIGHT or "that" in words or sum(word in _BE for word in words) > 1:
         return False
     lexicon = tagger().lexicon
     head = subject.rpartition(" ")[2]
     plural = lexicon.get(head) == "NNS" or (
         head not in lexicon and head.endswith("s") and not head.endswith(("ss", "us", "is"))
     )
+    if words[0] in _CONDITIONS:
+        return False
     first = next((word for word in words if word not in _MARKS), "")
     tag = lexicon.get(first, "")
     if first in _BE and words[-1] in _WHERE and lexicon.get(words[-2], "NN")[:2] == "NN":

@@ -11,7 +11,7 @@ _HEADING = re.compile(r"#{1,6}\s+")
 _RULE = re.compile(r"[-=_*|:+ ]{3,}$")
 _MARKS = re.compile(r"\*\*|__|`(?!`)|~~|<[^<>\n]{1,200}>")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\n]{0,500}\)")
-_LABEL = re.compile(r"\s*[A-Z][A-Z_0-9]{2,30}(?: {2,}|\t\s*)(?=[A-Za-z])")
+_LABEL = re.compile(r"\s*(?:[A-Z][A-Z_0-9]{2,30}(?: {2,}|\t\s*)(?=[A-Za-z])|E[A-Z0-9]{3,10} (?=[A-Za-z]))")
 """What a list of definitions has before its text: "EPERM    The file is closed"."""
 _SHORT = 60
 """Characters; a line shorter than this that ends without punctuation was not broken by wrapping."""

@@ -7,10 +7,10 @@ _TECHNICAL = re.compile(
     r"\w\(\)|\w\(\d\w?\)|\w_\w|(?<!\w)--?[a-z]|::|<(?![^<>\s]*@)(?!https?:)|[{}\\=]|(?<!\w)[~.]?/\w+/|>>>|\b0x[0-9a-f]|\w\.\w+\(|[a-z_-]\.[a-z]{1,4}\b(?=[\s,;)])|"
     r"¶|\b[A-Z]+_[A-Z]|[\w]\.[a-z_]+\.[a-z]"
 )
-_SHARE = 40
+_SHARE = 25
 """Words to one mark of code, from which on a passage is no longer technical."""
 _MANUAL_TITLE = re.compile(
-    r"\S\([1-9][a-z]{0,4}\)|(?:^|› )(?:chapter \d|appendix [A-Z\d]|[A-Z\d]+(?:\.\d+)+\.? |\d+\. \D)|"
+    r"\S\([1-9][a-z]{0,4}\)|(?:^|› )[A-Z\d]+(?:\.\d+)+\.? |"
     r"\b(?:documentation|reference|manual|handbook|howto|how-to|faq|tutorial|cookbook|user guide)\b",
     re.IGNORECASE,
 )

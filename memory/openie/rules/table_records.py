@@ -12,6 +12,7 @@ _NAMING = word_set(
     "name title id person instrument item product project place site company organisation organization employee member "
     "customer author book film country city species part model device event course station"
 )
+_TELLING = frozenset({"description", "purpose", "meaning"})
 _MAX_VALUE = 10
 """Words; a longer value is prose and is read as such."""
 
@@ -31,7 +32,7 @@ def read_record(fields: Sequence[tuple[str, str]], found: TripleCollector, of_fi
         if named and named.count(" ") < _MAX_VALUE and not named.isdigit():
             subject, rest = named, rest[1:]
             found.add_name(subject)
-            if first_key and keys & _NAMING:
+            if first_key and keys & _NAMING and not found.technical:
                 found.add_triple(coref.title, first_key, subject)
     if found.technical and (not of_first or subject == coref.title or not says(subject)):
         # "key: value" is as likely a setting or code as a fact about the title.
@@ -45,7 +46,7 @@ def read_record(fields: Sequence[tuple[str, str]], found: TripleCollector, of_fi
             phrase = normalise_phrase(part)
             if phrase and any(char.isupper() for char in part):
                 found.add_name(phrase)
-            if not found.technical or (key and says(phrase) and says(normalise_phrase(key))):
+            if not found.technical or (says(phrase) and (says(column := normalise_phrase(key)) or column in _TELLING)):
                 found.add_triple(subject, key or "has", phrase)
 
 

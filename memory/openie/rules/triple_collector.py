@@ -1,13 +1,12 @@
 """The triples and names of one passage, as they are found."""
 
 from memory.openie.rules.coreference import Coreference
-from memory.openie.rules.informative import is_number, is_relation, is_short_for, is_vague, states_outright
+from memory.openie.rules.informative import is_malformed, is_relation, is_short_for, is_vague, states_outright
 from memory.phrases import normalise_phrase
 from store.types import Triple
 
 _MAX_PREDICATE, _MAX_PHRASE = 10, 14
 """Words. ReVerb (Fader et al. 2011, section 3.1) found longer relations to be over-specified."""
-_PLACED = frozenset({"in", "of", "at", "from", "near"})
 _MAX_CHARS = 400
 """Of subject and object together."""
 
@@ -79,25 +78,24 @@ class TripleCollector:
         return " " in subject or subject[0].isdigit() or subject in self.names or subject == self.coref.title
 
     def _says_something(self, triple: Triple) -> bool:
-        """Whether the statement can be met again: between names, or between phrases that stand beside one another in it."""
+        """Whether the statement can be met again: about a name, or between phrases that stand beside one another in it."""
         subject, predicate, object_ = triple
-        title, names = self.coref.title, self.names
-        named = [end for end in (subject, object_) if end == title or end in names]
-        if predicate in _PLACED:
-            return len(named) == 2 and not self.technical and not any(char.isdigit() for char in subject + object_)
+        unnamed = [end for end in (subject, object_) if end != self.coref.title and end not in self.names]
         near = self._near.get(triple)
-        if not is_relation(predicate) or (near is False and not named):
-            return False
         if self.technical:
-            if predicate == "also known as":
-                return is_short_for(object_, subject) or is_short_for(subject, object_)
-            vague = any(is_vague(end) for end in (subject, object_) if end != title)
-            return bool(near) and not vague and states_outright(subject, predicate)
-        if len(named) == 2 or (subject in named and is_number(object_)):
-            return True
-        if near is False or (near is None and not named):
+            return self._is_outright(triple, near)
+        if len(unnamed) < 2:
+            return is_relation(predicate, of_names=True) and not any(map(is_malformed, unnamed))
+        return is_relation(predicate, of_names=near is None) and not any(map(is_malformed, unnamed))
+
+    def _is_outright(self, triple: Triple, near: bool | None) -> bool:
+        """Whether a technical sentence says it in so many words, of something that has a name of its own."""
+        subject, predicate, object_ = triple
+        if predicate == "also known as":
+            return is_short_for(object_, subject) or is_short_for(subject, object_)
+        if not near or not is_relation(predicate) or not states_outright(subject, predicate):
             return False
-        return not any(is_vague(end) for end in (subject, object_) if end not in named)
+        return not any(is_vague(end) for end in (subject, object_) if end != self.coref.title)
 
     def drop_vague_triples(self, before: int) -> None:
         """Of the triples since the first `before`, drop (S, is, daughter) beside (S, is daughter of, X).

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from store.lance.schema.vectors import Columns
-from store.types import Extraction, ExtractionState, ExtractionStatus, Triple, extraction_state
+from store.types import Extraction, ExtractionOutcome, ExtractionState, Triple, extraction_state
 
 _STRINGS = pa.list_(pa.string())
 SCHEMA = pa.schema(
@@ -52,7 +52,7 @@ def from_row(row: Mapping[str, Any]) -> Extraction:
         row["prompt_tokens"],
         row["completion_tokens"],
         row["took_ms"],
-        ExtractionStatus(row["status"]),
+        ExtractionOutcome(row["status"]),
         row["attempts"],
         row["error"],
     )

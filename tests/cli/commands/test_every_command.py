@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import hippoctl as group
-from daemon.contract.routes import document_path
+from daemon.contract.http.routes import document_path
 from tests.cli.sample_answers import ADDED, ASK, EVENTS, IMPORTED, LIST, QUERY, REMOVED, RETRIED, SHOW, STATUS, URI
 from tests.cli.scripted_daemon import Reply, Scripted, Shell
 

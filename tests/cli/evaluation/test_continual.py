@@ -12,7 +12,7 @@ from cli.errors import CommandError
 from cli.evaluation.continual import first_questions, segments
 from cli.evaluation.questions import EvalQuestion
 from daemon.contract.documents import DocumentEntry, DocumentState
-from daemon.contract.routes import document_path
+from daemon.contract.http.routes import document_path
 from tests.cli.sample_answers import answer, passage, plain
 from tests.cli.scripted_daemon import Scripted, Shell
 

@@ -133,7 +133,7 @@ def test_ls_is_a_table_whose_uris_are_whole(hippoctl: Shell, scripted: Scripted)
 
 
 def test_show_is_a_card_with_neighbours_and_how_many_there_are(hippoctl: Shell, scripted: Scripted) -> None:
-    from daemon.contract.routes import document_path
+    from daemon.contract.http.routes import document_path
 
     scripted.answers[f"GET {document_path(URI)}"] = SHOW
     out = hippoctl("show", URI).out

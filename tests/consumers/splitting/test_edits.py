@@ -75,6 +75,7 @@ def test_a_book_of_200_pages_has_passages_of_a_useful_size(long_book: tuple[list
     assert sum(size < S.min_tokens for size in sizes) <= len(sizes) / 100
 
 
+@pytest.mark.slow
 @given(edit=EDITS, place=PLACES, seed=st.integers(0, 1_000_000))
 @settings(max_examples=25, deadline=None, derandomize=True)
 def test_one_edit_in_200_pages_makes_at_most_three_passages_anew(
@@ -103,6 +104,7 @@ def test_a_word_changed_in_one_endless_paragraph_makes_at_most_three_passages_an
         assert len(new_ones(before, [p.text for p in split_text(" ".join(changed), "", S)])) <= 3
 
 
+@pytest.mark.slow
 def test_a_row_changed_in_a_long_table_makes_at_most_three_passages_anew() -> None:
     rows = [f"station: S{n}; reading: {n * 37 % 101}; seen by: {_WORDS[n % 700]}" for n in range(5000)]
 

@@ -7,8 +7,8 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.contract.problem import Problem, ProblemType
-from daemon.contract.routes import PROBLEM_JSON, Route
+from daemon.contract.http.problem import Problem, ProblemType
+from daemon.contract.http.routes import PROBLEM_JSON, Route
 from tests.daemon.api.harness import SECRET, Served, read_all, served
 
 
@@ -195,6 +195,7 @@ def test_an_export_that_fails_later_is_seen_to_be_cut_short(api: Served) -> None
         api.memory.export_chunks = 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nbad header\r\n\r\n", b"GET /" + b"a" * 200_000])
 def test_what_is_not_http_gets_a_problem_and_the_door(api: Served, sent: bytes) -> None:
     with api.connect() as plain:

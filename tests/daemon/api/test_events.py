@@ -11,7 +11,7 @@ import pytest
 
 from daemon.api.event_hub import EventHub
 from daemon.api.settings import ApiLimits
-from daemon.contract.routes import Route
+from daemon.contract.http.routes import Route
 from daemon.contract.status import Event
 from tests.daemon.api.harness import PATIENCE_S, served, until
 
@@ -77,7 +77,7 @@ def status_of_events(client: httpx.Client) -> int:
         return answer.status_code
 
 
-def test_a_reader_that_does_not_read_is_told_how_many_it_lost_and_holds_nobody_up() -> None:
+def test_a_reader_that_does_not_read_learns_how_many_it_lost_and_delays_nobody() -> None:
     hub = EventHub(capacity=100)
     published = 3_000
     with served(hub=hub) as api, api.connect() as plain:

@@ -21,8 +21,8 @@ from daemon.api.middleware import tcp_auth
 from daemon.api.middleware.tcp_auth import host_name
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.config_types.machine_checks import read_token
-from daemon.contract.problem import Problem, ProblemType
-from daemon.contract.routes import Route
+from daemon.contract.http.problem import Problem, ProblemType
+from daemon.contract.http.routes import Route
 from daemon.mcp.http import McpApp
 from daemon.observe import logs
 from tests.daemon.api.harness import PATIENCE_S, Served, read_all, served, until
@@ -95,6 +95,7 @@ def test_a_new_token_counts_without_a_restart(api: Served, token_file: Path) -> 
     assert get(api, TOKEN).status_code == 401
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["two words", "semi;colon", "x" * 5_000, "absent: nobody has written it"])
 def test_a_new_token_that_the_start_would_refuse_lets_nobody_in(
     api: Served, token_file: Path, tmp_path: Path, content: str
@@ -206,6 +207,7 @@ def test_the_unix_socket_needs_no_token_and_no_host(api: Served) -> None:
     assert api.client.get(Route.STATUS, headers={"Host": "anything"}).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_page_of_another_origin_gets_no_permission(api: Served) -> None:
     assert api.server.tcp_address is not None
     url = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.QUERY}"
@@ -249,7 +251,7 @@ def test_a_host_header_is_read_without_its_port(header: str, name: str) -> None:
     assert host_name(header) == name
 
 
-def test_settings_keep_tcp_off_unless_told() -> None:
+def test_tcp_is_off_unless_configured() -> None:
     assert ApiSettings(Path("s")).tcp is None
 
 

@@ -338,6 +338,7 @@ VALUES = st.recursive(
 KEYS = sorted({key for field in Config.model_fields.values() for key in getattr(field.annotation, "model_fields", ())})
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.dictionaries(

@@ -15,14 +15,14 @@ from pydantic import TypeAdapter, ValidationError
 from daemon import contract
 from daemon.contract.base import utc_time
 from daemon.contract.documents import DocumentEntry, DocumentState
+from daemon.contract.http.routes import Route, document_path
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.retrieval import Mode
-from daemon.contract.routes import Route, document_path
 from daemon.contract.show import ShowPhrase, ShowResponse
 from daemon.contract.status import Event, Status
 from store.types import State
 
-MODULES = [import_module(each.name) for each in pkgutil.iter_modules(contract.__path__, "daemon.contract.")]
+MODULES = [import_module(each.name) for each in pkgutil.walk_packages(contract.__path__, "daemon.contract.")]
 NAMES = {
     "Status": "state commit pending failed documents passages phrases triples edges encoder openie sources uptime_s rss_bytes",
     "Edges": "relation context synonym",

@@ -55,7 +55,7 @@ def piped(words: list[str], sent: str, environment: dict[str, str]) -> dict[Any,
     return answers
 
 
-def test_hippoctl_mcp_only_reads_unless_it_is_told_otherwise(memory: Daemon) -> None:
+def test_hippoctl_mcp_is_read_only_unless_configured_otherwise(memory: Daemon) -> None:
     talk(memory, CONNECTIONS[0], refused)
     assert "added:note-001" in memory.documents()
 
@@ -105,6 +105,7 @@ def test_what_is_no_message_does_not_end_standard_input(memory: Daemon) -> None:
     assert answers[1]["result"]["tools"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
 def test_without_the_token_nothing_is_learned(memory: Daemon, method: str) -> None:
     for headers in ({}, {"authorization": "Bearer wrong"}, {"mcp-session-id": "0" * 32}):

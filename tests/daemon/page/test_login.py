@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from daemon.api.settings import ApiLimits
-from daemon.contract.problem import Problem, ProblemType
-from daemon.contract.routes import Route
+from daemon.contract.http.problem import Problem, ProblemType
+from daemon.contract.http.routes import Route
 from daemon.page.login_sessions import SESSION_LIFETIME_S, SESSIONS_MAX, LoginSessions
 from tests.daemon.api.harness import PATIENCE_S, Served, read_all, read_one, served, until
 from tests.daemon.other_sites import HEADERS_OF_OTHER_SITES
@@ -54,6 +54,7 @@ def log_in(browser: httpx.Client, token: str = TOKEN, **headers: str) -> httpx.R
     return browser.post("/page/login", data={"token": token}, headers=all_headers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*PATHS, Route.STATUS, Route.EVENTS, Route.DOCUMENTS, "/page/nothing", "/nothing"])
 def test_without_the_token_nothing_is_learned(browser: httpx.Client, path: str) -> None:
     answer = browser.get(path, headers={"Accept": "*/*"})
@@ -155,6 +156,7 @@ def test_half_sent_login_forms_on_every_connection_keep_nobody_out_who_has_the_t
             assert read_one(browser).startswith(b"HTTP/1.1 303 ")
 
 
+@pytest.mark.slow
 def test_whoever_was_let_in_keeps_the_place_while_strangers_have_one(crowded: Served) -> None:
     with contextlib.ExitStack() as stack:
         known = stack.enter_context(connect(crowded))
@@ -168,6 +170,7 @@ def test_whoever_was_let_in_keeps_the_place_while_strangers_have_one(crowded: Se
         assert read_one(known).startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.slow
 def test_strangers_who_do_not_read_their_refusals_keep_nobody_out_either(crowded: Served) -> None:
     """They ask again and again for the page until so much of it lies unread that the daemon stops reading, too."""
     with contextlib.ExitStack() as stack:
@@ -189,6 +192,7 @@ def test_strangers_who_do_not_read_their_refusals_keep_nobody_out_either(crowded
         until(let_in, "one of them makes room")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("headers", HEADERS_OF_OTHER_SITES)
 def test_another_site_cannot_use_the_session_nor_log_in(browser: httpx.Client, headers: dict[str, str]) -> None:
     log_in(browser)
@@ -200,6 +204,7 @@ def test_another_site_cannot_use_the_session_nor_log_in(browser: httpx.Client, h
     assert browser.get(Route.STATUS).status_code == 200, "the session is as it was"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("headers", HEADERS_OF_OTHER_SITES)
 def test_another_site_is_not_even_shown_the_login_form(browser: httpx.Client, headers: dict[str, str]) -> None:
     assert browser.get("/", headers=headers).status_code == 403

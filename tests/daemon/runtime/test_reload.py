@@ -93,7 +93,7 @@ def test_a_reload_that_fails_whatever_the_reason_is_not_the_last(monkeypatch: py
 
     async def run() -> None:
         requested = asyncio.Event()
-        notifier = SimpleNamespace(reloading=lambda: None, ready=lambda standing: served.append(standing))
+        notifier = SimpleNamespace(reloading=lambda: None, ready=lambda status: served.append(status))
         task = asyncio.create_task(serve_reloads(requested, Failing(), None, None, notifier, lambda: "ready"))  # type: ignore[arg-type]
         for _ in range(2):
             requested.set()

@@ -110,6 +110,7 @@ def test_vectors_are_those_of_sentence_transformers(encoder: Encoder) -> None:
     assert cosines(encoder.encode(TEXTS + long), expected).min() >= 0.999999
 
 
+@pytest.mark.slow
 def test_a_text_of_which_the_tokeniser_knows_nothing_has_the_zero_vector(encoder: Encoder) -> None:
     among = [*UNKNOWN, *TEXTS, *PARTLY_KNOWN]
     for vectors in (
@@ -160,6 +161,7 @@ def test_a_vector_does_not_depend_on_the_texts_beside_it(encoder: Encoder) -> No
         np.testing.assert_allclose(found[: len(TEXTS)], alone, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_vector_does_not_depend_on_the_batch_size(encoder: Encoder) -> None:
     one_by_one = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 1, "cpu")
     np.testing.assert_allclose(one_by_one.encode(TEXTS), encoder.encode(TEXTS), atol=1e-6)
@@ -241,6 +243,7 @@ def test_the_identity_is_known_before_loading(encoder: Encoder) -> None:
     assert identity_before_loading("sentence-transformers", "sentence-transformers/all-MiniLM-L6-v2") == expected
 
 
+@pytest.mark.slow
 def test_on_a_processor_without_onednn_the_vectors_are_the_same(
     encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def test_a_folder_with_a_model_is_loaded_by_the_library(folder: Path, from_folde
     np.testing.assert_allclose(from_folder.encode(TEXTS), own, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_library_models_vector_does_not_depend_on_its_neighbours(from_folder: SentenceTransformerEncoder) -> None:
     alone = np.stack([from_folder.encode([text])[0] for text in TEXTS])
     np.testing.assert_allclose(from_folder.encode(TEXTS), alone, atol=1e-6)
@@ -82,6 +83,7 @@ def test_no_texts(from_folder: SentenceTransformerEncoder) -> None:
     assert from_folder.encode([]).shape == (0, 384)
 
 
+@pytest.mark.slow
 def test_a_library_model_is_used_by_threads_at_once(from_folder: SentenceTransformerEncoder) -> None:
     expected = from_folder.encode_query("the question")
     indexing = threading.Thread(target=from_folder.encode, args=([f"text {i} of many" for i in range(60)],))

@@ -158,6 +158,7 @@ def test_the_paths_are_those_of_the_explanations(store: Store, mode: str) -> Non
     assert explained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", WALKS)
 @pytest.mark.parametrize("least", [1, 3, 17])
 def test_a_search_among_few_nodes_finds_the_same_paths(

@@ -6,6 +6,8 @@ vLLM needs a card; what runs here in its place is the extractor by rules, which 
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.services import extraction
@@ -70,6 +72,7 @@ async def fill(folder: Path, read: list[str], most: int, useless: str = "nothing
         return answer, store.snapshot().living_triples
 
 
+@pytest.mark.slow
 def test_everything_that_waits_is_read_in_bulk_and_an_interrupted_backfill_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(extraction, "BULK_BATCH_PASSAGES", 8)
     read: list[str] = []

@@ -41,7 +41,7 @@ def in_turn(first):
 
 def test_a_server_that_fails_in_every_way_loses_no_passage_and_every_outcome_is_counted(serve, hippo):
     good = json.dumps({"triples": GOOD})
-    ways = {
+    outcomes = {
         "connection": Drop(),
         "timeout": Hang(),
         "5xx": Status(500),
@@ -58,15 +58,15 @@ def test_a_server_that_fails_in_every_way_loses_no_passage_and_every_outcome_is_
         "prose": Text(f"Here you are: {good} I hope that this helps."),
         "language": {"triples": [["Ada Lovelace", "родилась в", "Лондон"]]},
     }
-    server = serve(in_turn({f"Doc {n}": said for n, said in enumerate(ways.values())}))
+    server = serve(in_turn({f"Doc {n}": said for n, said in enumerate(outcomes.values())}))
     daemon = hippo(server, llm=QUICK).start()
-    uris = daemon.add(*[document(n) for n in range(len(ways))])
+    uris = daemon.add(*[document(n) for n in range(len(outcomes))])
     status = daemon.wait()
-    assert (status["documents"], status["failed"], status["pending"]) == (len(ways), 0, 0)
+    assert (status["documents"], status["failed"], status["pending"]) == (len(outcomes), 0, 0)
     assert "extraction" not in status
 
     def triples(name: str) -> list[list[str]]:
-        passage = daemon.ask("GET", f"/v1/documents/{uris[list(ways).index(name)]}")["passages"][0]["id"]
+        passage = daemon.ask("GET", f"/v1/documents/{uris[list(outcomes).index(name)]}")["passages"][0]["id"]
         shown = daemon.ask("GET", f"/v1/documents/{passage}")["triples"]
         return [[t["subject"], t["predicate"], t["object"]] for t in shown]
 
@@ -74,7 +74,7 @@ def test_a_server_that_fails_in_every_way_loses_no_passage_and_every_outcome_is_
     assert triples("language") == [["ada lovelace", "родилась в", "лондон"]]
     everything = {line["subject"] for line in texts(daemon.export(), "triple")}
     assert sum(subject.startswith("subject ") for subject in everything) == 400
-    for name in set(ways) - {"empty", "language", "ten thousand"}:
+    for name in set(outcomes) - {"empty", "language", "ten thousand"}:
         assert triples(name) == GOOD, name
 
     for outcome in ("connection", "timeout", "5xx", "429", "protocol", "no JSON", "wrong schema", "bomb", "repaired"):
@@ -85,14 +85,14 @@ def test_a_server_that_fails_in_every_way_loses_no_passage_and_every_outcome_is_
 
     # What was of use was asked for once, what was not once more.
     useless = {"no JSON", "wrong schema", "bomb"}
-    for number, name in enumerate(ways):
+    for number, name in enumerate(outcomes):
         paid = sum(
             n
             for (purpose, at), n in server.answered.items()
             if purpose == "triples" and at.startswith(f"Doc {number}\n")
         )
         assert paid == (2 if name in useless else 1), name
-    assert sum(n for (purpose, _), n in server.answered.items() if purpose == "entities") == len(ways)
+    assert sum(n for (purpose, _), n in server.answered.items() if purpose == "entities") == len(outcomes)
 
 
 def test_a_server_without_structured_output_is_asked_in_another_way_from_then_on(serve, hippo):
@@ -197,7 +197,7 @@ def test_the_rules_stand_in_until_the_model_has_read_a_passage(hippo):
         assert set(server.answered.values()) == {1}
 
 
-def test_where_the_model_cannot_handle_a_passage_the_rules_go_on_standing_in_and_a_restart_asks_nothing(serve, hippo):
+def test_where_the_model_cannot_handle_a_passage_the_rules_triples_stay_in_use_and_a_restart_asks_nothing(serve, hippo):
     server = serve(lambda call: Status(400) if "Skellan" in call.passage else obedient(call))
     daemon = hippo(server, llm={"max_retries": 1}, openie={"fallback": "rules"}).start()
     daemon.add({"id": "1", "title": "Cave", "text": "Ada Kerr built Skellan Light. Ada Kerr was born in Tolm."})

@@ -106,6 +106,7 @@ def test_a_file_read_in_pieces_is_what_it_is_when_read_whole(
         assert texts(path) == [doc["passage"].partition("\n")[2] for doc in PASSAGES]  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read_bytes", [1, 2, 5, 11, 1 << 16])
 def test_what_is_wrong_is_said_as_when_the_file_is_read_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_bytes: int

@@ -89,6 +89,7 @@ def test_a_megabyte_costs_no_more_than_what_is_read_of_it(unit: str) -> None:
     assert _calls(unit * (1_000_000 // len(unit))) < 1.2 * _calls(read) + 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", _UNITS.values(), ids=_UNITS.keys())
 @pytest.mark.parametrize("as_title", [False, True], ids=["text", "title"])
 def test_output_is_bounded(unit: str, as_title: bool) -> None:

@@ -101,6 +101,7 @@ def test_a_walk_goes_from_the_question_over_a_shared_phrase_to_the_other_passage
     assert {hit.title for hit in found.hits} == {"Heron", "Casimir Dorn"}
 
 
+@pytest.mark.slow
 def test_k_is_how_many_there_are_at_most(several: Store) -> None:
     for mode in MODES:
         whole = [hit.id for hit in ask(several, "tea", mode).hits]
@@ -164,6 +165,7 @@ def test_equal_scores_are_in_order_of_passage_id(tmp_path: Path) -> None:
             assert len(ids) == len(twins)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "names"),
     [

@@ -76,6 +76,7 @@ def test_equals_igraphs_prpack(case: tuple[csr_matrix, Vector, float]) -> None:
     assert np.abs(ranks - by_igraph(matrix, reset, damping)).max() <= 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(cases(), st.sampled_from([1e-2, 1e-5, 1e-9, MIN_TOLERANCE]))
 def test_the_error_stays_within_the_tolerance(case: tuple[csr_matrix, Vector, float], tolerance: float) -> None:

@@ -103,6 +103,7 @@ def test_words_link_triples_that_lead_on_to_what_they_are_about(memories, mode: 
     assert {hit.title for hit in answer.hits} == {"软件包", "开发者"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_a_known_query_to_a_memory_of_which_nothing_is_known_goes_by_words(memories, tmp_path: Path, mode: str) -> None:
     passages = [("Debra", "名字 Debra Ian 来自。", [("名字", "来自", "debra")]), ("二", "没有。", [])]

@@ -142,6 +142,7 @@ def test_one_snapshot_is_kept_and_only_what_changed_is_written_again(saved):
         assert list(folder.glob("snapshot*")) == [newest(folder)]
 
 
+@pytest.mark.slow
 def test_a_purge_leaves_a_snapshot_that_can_be_used(saved):
     folder, expected, _ = saved
     with open_store(folder) as store:

@@ -50,6 +50,7 @@ def sketched(vectors, sort_first):
     return index
 
 
+@pytest.mark.slow
 def test_nearly_every_pair_is_found_and_its_cosine_is_exact():
     vectors = held(clustered(60_000, 96, 0.48))
     queries = np.random.default_rng(1).choice(vectors.n, 1_500, replace=False)
@@ -59,6 +60,7 @@ def test_nearly_every_pair_is_found_and_its_cosine_is_exact():
     assert len(found) >= 0.9995 * len(true)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", [0.45, 0.55, 0.7, 0.9, 0.97])
 def test_nearly_every_pair_is_found_at_other_thresholds(threshold):
     vectors = held(clustered(6_000, 64, (1 / threshold - 1) ** 0.5))

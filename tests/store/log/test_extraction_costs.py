@@ -24,6 +24,7 @@ def purge(store):
     assert store.purge(timedelta(0)) > 0
 
 
+@pytest.mark.slow
 def test_what_was_spent_on_purged_readings_stays_spent(tmp_path, monkeypatch):
     monkeypatch.setattr(retention, "PURGE_SLICE_ROWS", 3)
     monkeypatch.setattr(store_store, "TRIM_MIN_ROWS", 1)

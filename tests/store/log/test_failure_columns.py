@@ -11,9 +11,10 @@ import pytest
 
 from store.export.json_lines import export_lines
 from store.lance.import_shim import lancedb
+from store.lance.schema import FORMAT
 from store.log.log_summary import encoder_of_store
 from store.store import Store
-from store.types import ExtractionState, ExtractionStatus, State
+from store.types import ExtractionOutcome, ExtractionState, State
 
 FORMAT_1 = Path(__file__).parent / "released" / "format-1.tar.xz"
 WHY = "the model refuses it: 413: too long"
@@ -52,9 +53,9 @@ def check_migrated(folder: Path) -> None:
         assert store.found_format == 1
         passages = sorted(store.extraction_states())
         states = [store.extraction_state(id) for id in passages]
-        assert states[0] == ExtractionState("", ExtractionStatus.FAILED, 2, WHY)
-        assert states[1] == ExtractionState("rules/1", ExtractionStatus.STAND_IN)
-        assert {state.status for state in states[2:] if state} == {ExtractionStatus.DONE}
+        assert states[0] == ExtractionState("", ExtractionOutcome.FAILED, 2, WHY)
+        assert states[1] == ExtractionState("rules/1", ExtractionOutcome.STAND_IN)
+        assert {state.status for state in states[2:] if state} == {ExtractionOutcome.DONE}
         failed = [document for document in store.documents() if document.state is State.FAILED]
         assert [document.code for document in failed] == ["other"]
         assert all(document.code is None for document in store.documents() if document.state is State.INDEXED)
@@ -65,7 +66,7 @@ def check_migrated(folder: Path) -> None:
         store.compact()
         before = store.extraction_states()
     with opened(folder) as store:  # from the checkpoint
-        assert store.found_format == 2
+        assert store.found_format == FORMAT
         assert store.extraction_states() == before
         assert list(export_lines(store.snapshot())) == expected["export"]
 

@@ -45,6 +45,7 @@ def test_nothing_is_loaded_anew_for_a_few_rows(worn) -> None:
     assert not worn.rebuild_index()
 
 
+@pytest.mark.slow
 def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path: Path) -> None:
     load = store.store.load_fresh
     earlier = worn.snapshot()

@@ -242,6 +242,7 @@ def test_a_purge_gives_way_to_a_memory_loaded_anew(folder, monkeypatch, number):
         check(store, documents | {"d2": OLD["d2"]})
 
 
+@pytest.mark.slow
 def test_numbers_of_purged_rows_are_not_given_again_while_a_snapshot_knows_them(tmp_path, monkeypatch):
     """Not by a memory that a fault had loaded anew either."""
     with open_store(tmp_path) as store:
@@ -264,7 +265,7 @@ def half(index, delta):
     raise BufferError("a fault of ours")
 
 
-def test_who_looks_back_while_a_purge_takes_that_commit_away_is_told(folder, monkeypatch):
+def test_who_looks_back_while_a_purge_takes_that_commit_away_gets_an_error(folder, monkeypatch):
     """What is put together of rows that have gone meanwhile would be another memory."""
     with open_store(folder) as store:
         past = past_commits.load_past_index

@@ -120,8 +120,13 @@ def _verb(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int)
         elif tag == "TO" and i + 1 < n and tags[i + 1] in ("VB", "VBP") and words[i + 1].islower():
             group.append(lower)
         elif tag in ("RB", "RBS", "RBR", "RP") and i + 1 < n and (tags[i + 1] in _VERBS or tags[i + 1] in ("RB", "RP")):
-            if lower in ("not", "n't", "never") and words[i + 1].lower() not in ("only", "just", "merely", "simply"):
-                group.append("not" if lower == "n't" else lower)
+            if lower in ("not", "n't", "n’t", "never") and words[i + 1].lower() not in (
+                "only",
+                "just",
+                "merely",
+                "simply",
+            ):
+                group.append("not" if lower in ("n't", "n’t") else lower)
         elif tag == "RP" and group:
             group.append(lower)
         else:

@@ -23,7 +23,7 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
     for words in sentences:
         before = len(found.triples)
         chunks = chunk_sentence(words, tag(words), found.coref.title_words)
-        clause = ClauseState(found, mark_clauses(chunks, words))
+        clause = ClauseState(found, mark_clauses(chunks, words, found.technical))
         if words[-1] == "?" or asks(words) or supposed(words):
             for c in clause.chunks:
                 if c.kind == NOUN and c.name:
@@ -100,19 +100,16 @@ def _verb(clause: ClauseState, c: Chunk, i: int) -> None:
     _begin(clause, c)
 
 
-def _orders(clause: ClauseState, c: Chunk) -> bool:
-    """Whether a sentence that opens with a verb has no subject: "See the manual", "Returns a list", "Created by Sphinx"."""
-    if clause.chunks[0] is not c:
-        return False
-    return c.tag not in ("VBN", "VBG") or not any(o.kind == VERB and o.tag in FINITE for o in clause.chunks[1:])
-
-
 def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
     """Whether the verb's subject stands right before it: a noun phrase, a relative pronoun, or a verb that shares it."""
     before = next((b for b in reversed(clause.chunks[:i]) if b.kind != ADVERB), None)
     if before is None or not clause.subjects or clause.verb != " ".join(c.words):
         return False
     if before.kind == NOUN:
+        place = clause.chunks.index(before)
+        if place and clause.chunks[place - 1].kind == VERB:
+            # "Setting the flag is privileged": what is so is not the flag.
+            return False
         return before is clause.left and clause.left_phrase == clause.subjects[-1] and c.tag in FINITE | {"VBN"}
     if before.kind == COMMA and clause.left is not None and clause.left.name:
         return clause.left_phrase == clause.subjects[-1]
@@ -121,7 +118,7 @@ def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
 
 def _begin(clause: ClauseState, c: Chunk) -> None:
     if not clause.subjects:
-        clause.subjects = ["" if _orders(clause, c) else clause.coref.resolve_pronoun()]
+        clause.subjects = [clause.coref.resolve_pronoun()]
     if not clause.main[0]:
         clause.main = (clause.subjects, clause.lead)
         if clause.subjects[0]:

@@ -66,7 +66,7 @@ def split_sentences(text: str) -> list[list[str]]:
         if word in _ENDS:
             if i == last or word != "." or _ends(current, words, i):
                 if current:
-                    found.append([*current, "?"] if word in _QUESTIONS else current)
+                    found.append([*current, "?"] if word in _QUESTIONS and not _goes_on(words, i) else current)
                 current = []
             continue
         if not current and word in _CLOSERS and word not in _OPENERS:
@@ -78,6 +78,11 @@ def split_sentences(text: str) -> list[list[str]]:
     if current:
         found.append(current)
     return found
+
+
+def _goes_on(words: list[str], i: int) -> bool:
+    """Whether the question mark at `i` is a title's: "Where's Jack? is a film"."""
+    return i + 1 < len(words) and words[i + 1][0].islower()
 
 
 def _ends(current: list[str], words: list[str], i: int) -> bool:

@@ -18,7 +18,7 @@ from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from store.errors import IncompleteBatch
 from store.passage_id import passage_id
 from store.store import Store
-from store.types import Document, Extraction, ExtractionState, ExtractionStatus, PassageRef, PassageText, State
+from store.types import Document, Extraction, ExtractionOutcome, ExtractionState, PassageRef, PassageText, State
 
 
 class NothingFound:
@@ -89,6 +89,7 @@ def outcome(number, broken=False):
     return DocumentChange(work, [document], {} if broken else {text.id: text})
 
 
+@pytest.mark.slow
 def test_a_document_that_spoils_its_batch_fails_alone_and_the_others_are_committed(tmp_path):
     async def scenario():
         encoder = make_encoder("hash", "", 64, "cpu")
@@ -279,7 +280,7 @@ def test_an_extraction_that_is_never_encoded_costs_its_passage_alone(tmp_path, h
         for id in (ids[0], ids[2]):
             assert store.extraction_state(id) == ExtractionState("model")
         failure = store.extraction_state(ids[1])
-        assert (failure.status, failure.attempts) == (ExtractionStatus.FAILED, 1)
+        assert (failure.status, failure.attempts) == (ExtractionOutcome.FAILED, 1)
         assert "phrase 1" in failure.error
         assert [document.state for document in store.documents()] == [State.INDEXED] * 3
     assert [entry.get("passage") for entry in logged if entry["event"] == "passage_spoils_commit"] == [ids[1]]

@@ -15,14 +15,14 @@ from memory.encoder.hashing import HashEncoder
 from memory.openie.llm.extractor import NamedEntities
 from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, Extraction, ExtractionStatus, PassageRef, PassageText
+from store.types import Batch, Document, Extraction, ExtractionOutcome, PassageRef, PassageText
 
 NAME = "llm/m/1"
 ENCODER = HashEncoder(64)
 GONE = PassageFailure(4, "the model refuses it", None)
 READ = {"extractor": NAME}
-READ_BY_STAND_IN = {"extractor": "rules", "status": ExtractionStatus.STAND_IN}
-FAILED = {"extractor": NAME, "status": ExtractionStatus.FAILED, "attempts": GONE.attempts, "error": GONE.reason}
+READ_BY_STAND_IN = {"extractor": "rules", "status": ExtractionOutcome.STAND_IN}
+FAILED = {"extractor": NAME, "status": ExtractionOutcome.FAILED, "attempts": GONE.attempts, "error": GONE.reason}
 
 Commit = Callable[..., list[str]]
 

@@ -136,6 +136,7 @@ def test_the_candidates_are_the_sets_of_the_formulas(graphs: list[Graph]) -> Non
     assert local > 50
 
 
+@pytest.mark.slow
 def test_what_is_retrieved_is_the_nearest_of_the_candidates_and_belongs_to_them(graphs: list[Graph]) -> None:
     settings = DeepSettings(entities=3, triples=4, passages=2)
     found = 0

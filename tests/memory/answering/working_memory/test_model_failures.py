@@ -78,6 +78,7 @@ def deep(ask, model: ModelServer):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
 def test_a_judge_that_fails_ends_the_steps(deep, said) -> None:
     answer = deep(failing("judge", said))
@@ -87,6 +88,7 @@ def test_a_judge_that_fails_ends_the_steps(deep, said) -> None:
     assert len(answer.trace.memory.points) == 1  # two inserted and merged in the first step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
 def test_without_a_first_point_the_passages_are_answered_from(deep, said) -> None:
     answer = deep(failing("evolve", said))
@@ -96,6 +98,7 @@ def test_without_a_first_point_the_passages_are_answered_from(deep, said) -> Non
     assert "step 1 failed" in (answer.note or "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
 def test_points_that_cannot_be_evolved_stay_and_are_answered_from(deep, said) -> None:
     answer = deep(failing("evolve", said, since=2))
@@ -116,7 +119,7 @@ def test_points_that_cannot_be_merged_stay_apart(deep, said) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
-def test_an_answer_that_cannot_be_written_is_told_by_the_points(deep, said) -> None:
+def test_an_answer_that_cannot_be_written_is_made_of_the_points(deep, said) -> None:
     answer = deep(failing("answer", said))
     assert not answer.written
     assert not answer.found
@@ -127,6 +130,7 @@ def test_an_answer_that_cannot_be_written_is_told_by_the_points(deep, said) -> N
     assert "could not be written" in (answer.note or "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
 def test_with_nothing_to_answer_from_there_is_a_clear_error(ask, said) -> None:
     def script(call: Call, turn: int) -> Any:

@@ -77,6 +77,7 @@ def sound(memory: WorkingMemory) -> None:
     assert all(int(id[1:]) <= memory.made for id in ids)
 
 
+@pytest.mark.slow
 @QUICK
 @given(memories(), materials(), EVOLUTION)
 def test_updates_and_insertions_keep_what_points_promise(memory: WorkingMemory, material: Material, value: Any) -> None:
@@ -103,6 +104,7 @@ def test_updates_and_insertions_keep_what_points_promise(memory: WorkingMemory, 
     assert all(refused.purpose == "evolve" and refused.why for refused in evolution.refused)
 
 
+@pytest.mark.slow
 @QUICK
 @given(memories(), materials(), EVOLUTION)
 def test_a_proposal_is_taken_or_refused(memory: WorkingMemory, material: Material, value: Any) -> None:
@@ -112,6 +114,7 @@ def test_a_proposal_is_taken_or_refused(memory: WorkingMemory, material: Materia
             assert len(alone.changes) == 1 or alone.refused
 
 
+@pytest.mark.slow
 @QUICK
 @given(memories(), materials(), EVOLUTION)
 def test_without_updates_no_point_changes(memory: WorkingMemory, material: Material, value: Any) -> None:

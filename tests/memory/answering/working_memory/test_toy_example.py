@@ -53,7 +53,7 @@ def plays() -> tuple[list[str], object]:
                 ],
                 "inserts": [
                     oath,
-                    {"description": "Nothing vouches for this.", "entities": [1], "names": [], "passages": []},
+                    {"description": "Nothing supports this.", "entities": [1], "names": [], "passages": []},
                     {"description": "This is about nobody.", "entities": [], "names": [], "passages": [1]},
                     {"description": "Tea grows there.", "entities": [], "names": ["Terraces of Sarn"], "passages": [1]},
                 ],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from consumers.folder.mounts import MountedDrives
+from consumers.folder.tree.mounts import MountedDrives
 
 
 @pytest.fixture

@@ -1,14 +1,13 @@
 """Compare OpenIE extractors by what a user feels: recall of supporting passages, in an in-memory HippoRAG 2.
 
 A development harness, apart from the product so that it stays a second opinion: numpy and scipy only, the paper's
-numbers as constants. `python bench/extractor_eval.py --data DIR` with DIR holding corpus.json, questions.json and
+numbers as constants. `python -m bench.support.extractor_recall --data DIR` with DIR holding corpus.json, questions.json and
 openie.json prints one row an extractor, with the bootstrapped difference from dense retrieval.
 """
 
 import argparse
 import json
 import os
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -19,8 +18,6 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from memory.openie.hipporag_file import read_hipporag_file
 from store.passage_id import passage_id

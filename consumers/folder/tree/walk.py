@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterator
 
 from consumers.failures import FailureCode
-from consumers.folder.file_status import FileStatus, file_status, refused_status
-from consumers.folder.globs import GlobRules
-from consumers.folder.mounts import MountedDrives
+from consumers.folder.tree.file_status import FileStatus, file_status, refused_status
+from consumers.folder.tree.globs import GlobRules
+from consumers.folder.tree.mounts import MountedDrives
 
 Inode = tuple[int, int]
 """(device, inode)."""

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.contract.same_origin import cookie_value, same_origin
+from daemon.contract.http.same_origin import cookie_value, same_origin
 from tests.daemon.other_sites import HEADERS_OF_OTHER_SITES, headers_of_own_page
 
 HOST = "127.0.0.1:7411"

@@ -4,7 +4,7 @@
 import os
 from collections.abc import Iterable
 
-from consumers.folder.walk import Inode
+from consumers.folder.tree.walk import Inode
 
 LINKED_ELSEWHERE = (
     "a hard link: not all of its {count} names are followed here; copy the file, or set follow_symlinks = true"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class MountedDrives:
-    """Mount points found in the folder, and which of them lack their drive. `consumers.folder.root` does this for the root.
+    """Mount points found in the folder, and which of them lack their drive. `root.py` does this for the root.
 
     A mount point that is empty and on another device than before lacks its drive. One that holds anything is an ordinary
     directory now.

@@ -6,8 +6,8 @@ import os
 import stat
 from dataclasses import dataclass
 
-from consumers.folder.file_status import FileStatus, refused_status
-from consumers.folder.walk import Inode
+from consumers.folder.tree.file_status import FileStatus, refused_status
+from consumers.folder.tree.walk import Inode
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,103 @@
+"""What the rules read of technical text, against labelled triples, and of MuSiQue, against the recorded ones.
+
+The labelled set is `bench/support/labelled_triples.json`: triples of the rules, drawn at random from all distinct ones of a
+drive of manuals (Debian's reference, handbook and FAQ, Python's documentation, man pages) and judged one by one against the
+sentence that each was read from: "true" (it says so, and it tells something), "bare" (`mentions`, `part of`, or true and empty)
+or "wrong". The sentences are kept, not the pages; each is read again under its title.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from bench.sections.retrieval import SHARED
+from memory.openie.hipporag_file import read_hipporag_file
+from memory.openie.rules.extractor import RulesExtractor
+from memory.phrases import normalise_phrase
+from store.passage_id import passage_id
+from store.types import PassageText, Triple
+
+LABELLED = Path(__file__).resolve().parent.parent / "support" / "labelled_triples.json"
+LABELS = ("true", "bare", "wrong")
+LEAST_TRUE, MOST_WRONG = 0.60, 0.15
+"""Of the sample that was drawn: what technical text is to give at least and at most."""
+LEAST_KEPT = 0.9
+"""Of the triples labelled true, what the rules must still read of their sentences."""
+
+
+def run(results: dict[str, Any]) -> str:
+    """Markdown; all figures in `results`."""
+    parts = [_labelled(results)]
+    if SHARED.exists():
+        parts.append(_recorded(results))
+    else:
+        parts.append("MuSiQue skipped: its files are read from ../shared/data/musique, which is not there.")
+    return "\n\n".join(parts)
+
+
+def read_labelled() -> list[dict[str, Any]]:
+    """Each with `title`, `sentence`, `triple`, `label`."""
+    found: list[dict[str, Any]] = json.loads(LABELLED.read_text(encoding="utf-8"))["triples"]
+    return found
+
+
+def still_read(rows: list[dict[str, Any]]) -> list[bool]:
+    """Whether the rules read each triple from its sentence."""
+    passages = [PassageText(passage_id(row["title"], row["sentence"]), row["title"], row["sentence"]) for row in rows]
+    found = RulesExtractor().extract(passages)
+    return [tuple(row["triple"]) in extraction.triples for row, extraction in zip(rows, found, strict=True)]
+
+
+def _labelled(results: dict[str, Any]) -> str:
+    rows = read_labelled()
+    kept = still_read(rows)
+    drawn = Counter(row["label"] for row in rows)
+    given = Counter(row["label"] for row, each in zip(rows, kept, strict=True) if each)
+    shares = {label: drawn[label] / len(rows) for label in LABELS}
+    results["labelled"] = {"triples": len(rows), "drawn": dict(drawn), "still read": dict(given), "shares": shares}
+    violations = results.setdefault("violations", [])
+    if shares["true"] < LEAST_TRUE or shares["wrong"] > MOST_WRONG:
+        violations.append(f"of the labelled triples {shares['true']:.0%} are true and {shares['wrong']:.0%} wrong")
+    if given["true"] < LEAST_KEPT * drawn["true"]:
+        violations.append(f"of {drawn['true']} triples labelled true the rules read {given['true']}")
+    lines = [f"| {len(rows)} triples of technical text | drawn | share | still read |", "| --- | --- | --- | --- |"]
+    lines += [f"| {label} | {drawn[label]} | {shares[label]:.1%} | {given[label]} |" for label in LABELS]
+    return "\n".join(lines)
+
+
+def _recorded(results: dict[str, Any]) -> str:
+    """Recall and precision against the triples that GPT-3.5 found: whole triples, and pairs of phrases however related."""
+    recorded = list(read_hipporag_file(SHARED / "openie.json"))
+    passages = [PassageText(passage_id(r.title, r.text), r.title, r.text) for r in recorded]
+    ours = [set(each.triples) for each in RulesExtractor().extract(passages)]
+    theirs = [{_normalised(triple) for triple in r.triples} for r in recorded]
+    rows = []
+    for name, part in (("triples", _whole), ("related pairs", _pair), ("phrases", _phrases)):
+        a = [{end for triple in found for end in part(triple)} for found in ours]
+        b = [{end for triple in found for end in part(triple)} for found in theirs]
+        common = sum(len(x & y) for x, y in zip(a, b, strict=True))
+        recall, precision = common / max(sum(map(len, b)), 1), common / max(sum(map(len, a)), 1)
+        results.setdefault("recorded", {})[name] = {"recall": round(recall, 4), "precision": round(precision, 4)}
+        rows.append(f"| {name} | {recall:.4f} | {precision:.4f} |")
+    count = sum(map(len, ours))
+    results["recorded"]["ours"] = count
+    head = f"| MuSiQue, {count:,} triples of the rules against the recorded | recall | precision |"
+    return "\n".join([head, "| --- | --- | --- |", *rows])
+
+
+def _normalised(triple: Triple) -> Triple:
+    subject, predicate, object_ = map(normalise_phrase, triple)
+    return subject, predicate, object_
+
+
+def _whole(triple: Triple) -> list[Any]:
+    return [triple]
+
+
+def _pair(triple: Triple) -> list[Any]:
+    return [frozenset((triple[0], triple[2]))]
+
+
+def _phrases(triple: Triple) -> list[Any]:
+    return [triple[0], triple[2]]

@@ -1,0 +1,125 @@
+"""What the rules read of manuals: what a sentence says outright, and nothing of code, contents and footers."""
+
+import pytest
+
+from bench.sections.extractor_eval import LEAST_KEPT, LEAST_TRUE, MOST_WRONG, read_labelled, still_read
+from memory.openie.rules.extractor import RulesExtractor
+from memory.openie.rules.titles import plain_title
+from store.types import PassageText, Triple
+
+MANUAL = "execve(2) System Calls Manual execve(2)"
+PAGE = "socket — Low-level networking interface — Socket documentation"
+
+
+def _triples(title: str, text: str) -> set[Triple]:
+    return set(RulesExtractor().extract([PassageText("p", title, text)])[0].triples)
+
+
+def test_the_labelled_sample_is_mostly_true_and_still_read() -> None:
+    rows = read_labelled()
+    labels = [row["label"] for row in rows]
+    assert len(rows) >= 200
+    assert labels.count("true") >= LEAST_TRUE * len(rows)
+    assert labels.count("wrong") <= MOST_WRONG * len(rows)
+    kept = [row["label"] for row, each in zip(rows, still_read(rows), strict=True) if each]
+    assert kept.count("true") >= LEAST_KEPT * labels.count("true")
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        (MANUAL, "execve"),
+        ("CREATE TABLE(7) Documentation CREATE TABLE(7)", "create table"),
+        (PAGE, "socket"),
+        ("9.2.1.1. Key-based login", "Key-based login"),
+        ("Chapter 11. Data conversion", "Data conversion"),
+        ("Split the string¶", "Split the string"),
+        ("2001: A Space Odyssey", "2001: A Space Odyssey"),
+        ("USS Donegal (1860)", "USS Donegal (1860)"),
+        ("12 Monkeys", "12 Monkeys"),
+    ],
+)
+def test_a_title_is_the_name_in_it(title: str, name: str) -> None:
+    assert plain_title(title)[0] == name
+
+
+def test_a_page_title_says_what_the_page_is_about() -> None:
+    assert ("socket", "is", "low level networking interface") in _triples(PAGE, "This module is not for everyone.")
+
+
+def test_this_module_is_what_the_title_names() -> None:
+    found = _triples(PAGE, "This module provides access to the BSD socket interface.")
+    assert ("socket", "provides access to", "bsd socket interface") in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ">>> return_value = 2500\n>>> date(10, 000)\n2500",
+        "$ git push origin main\nEverything up-to-date",
+        "def get_name(self):\n    return self.name",
+        "- index\n- modules |\n- next |\n- previous |\n- Python »",
+        "int execve(const char *pathname, char *const argv[]);",
+        "socket.getaddrinfo(host, port, family=0)¶",
+        "5.1. List of network tools . . . . . . . 12",
+        "-v, --verbose    be verbose\n--quiet",
+        "© Copyright 2001-2026, Some Foundation.\nCreated using Sphinx 5.3.0.",
+        "See the manual of Anselm Rook for details.",
+        "SEE ALSO\n    chmod(2), fork(2)",
+    ],
+)
+def test_code_and_navigation_state_nothing(text: str) -> None:
+    assert not _triples(MANUAL, text)
+
+
+def test_contents_tie_nothing_to_everything() -> None:
+    found = _triples("socket — Sockets — Docs › Table of Contents", "- Creating sockets\n- Socket Objects\n- Example")
+    assert "table of contents" not in {end for subject, _, object_ in found for end in (subject, object_)}
+
+
+def test_names_are_not_tied_to_the_title_of_a_manual() -> None:
+    found = _triples(MANUAL, "The kernel of Linux runs on PowerPC, Alpha and Sparc.")
+    assert "mentions" not in {predicate for _, predicate, _ in found}
+
+
+@pytest.mark.parametrize(
+    ("text", "triple"),
+    [
+        ("The walk handler reads the inode table.", ("walk handler", "reads", "inode table")),
+        ("A net mask is an IP address.", ("net mask", "is", "ip address")),
+        ("Symbolic links may cross filesystem boundaries.", ("symbolic links", "may cross", "filesystem boundaries")),
+        ("Uniform Resource Names (URN) are opaque.", ("uniform resource names", "also known as", "urn")),
+    ],
+)
+def test_what_is_said_outright_is_read(text: str, triple: Triple) -> None:
+    assert triple in _triples(MANUAL, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Setting the network mask is a privileged operation.",
+        "Set to true when the host system is an Apple computer.",
+        "The following functions return a character sequence.",
+        "It is a good idea to use the default value.",
+        "If the kernel handler checks the inode table, it sleeps.",
+    ],
+)
+def test_what_is_left_open_is_not_read(text: str) -> None:
+    assert not _triples(MANUAL, text)
+
+
+def test_rows_are_about_their_first_column() -> None:
+    found = _triples("2.1. Tools › List of tools", "package: dpkg-dev; size: 20; description: tools to build packages")
+    assert found == {("dpkg dev", "description", "tools to build packages")}
+
+
+def test_words_that_a_line_end_cut_are_one() -> None:
+    found = _triples(MANUAL, "The walk handler reads the inode ta\u2010\n       ble.")
+    assert ("walk handler", "reads", "inode table") in found
+
+
+def test_a_report_with_numbered_chapters_is_no_manual() -> None:
+    found = _triples("The flood › 3. Damage", "The flood reached Tollmin. Odile Brandt led the Candlemas Commission.")
+    assert ("odile brandt", "led", "candlemas commission") in found
+    assert "mentions" in {predicate for _, predicate, _ in found}
