@@ -80,7 +80,7 @@ class Pipeline:
         """Takes up what the inbox has from before, and goes on."""
         self.inbox.recover()
         self._tasks = [asyncio.create_task(self.reading.run(), name=f"read {n}") for n in range(self._readers)]
-        self._tasks.append(asyncio.create_task(self.reading.run(fresh_only=True), name="read fresh"))
+        self._tasks.append(asyncio.create_task(self.reading.run_fresh(), name="read fresh"))
         self._tasks.append(asyncio.create_task(self.committer.run(), name="commit"))
 
     async def stop(self, timeout_s: float) -> None:

@@ -1,5 +1,6 @@
 """Takes work from the intake, reads it, extracts what can be extracted at once, and hands the changes to the committer."""
 
+import asyncio
 from collections.abc import Callable
 
 import structlog
@@ -40,24 +41,47 @@ class ReadingLoop:
         self._extractor = extractor
         self._commits = commits
         self._finish = finish
+        self._idle = 0
+        self._all_busy = asyncio.Event()
 
-    async def run(self, fresh_only: bool = False) -> None:
-        """Reads until cancelled. `fresh_only`: no bulk, so that what is fresh finds somebody who is not at a long document,
-        and does not wait for room in the bulk lane of the queue."""
+    async def run(self) -> None:
+        """Reads until cancelled."""
+        self._idle += 1
         while True:
-            work = self._intake.take(fresh_only=fresh_only)
+            work = self._intake.take()
             if work is None:
                 await self._intake.changed()
                 continue
+            self._idle -= 1
+            if not self._idle:
+                self._all_busy.set()
             try:
-                await self._read(work)
-            except Exception as error:  # whatever one document does to its parser or to us, the others go on
-                log.error("reading_failed", uri=work.key, error=error, exc_info=not isinstance(error, WorkerFailed))
-                if isinstance(error, WorkerFailed):
-                    failed = failed_change(work, str(error), error.code)
-                else:
-                    failed = failed_change(work, f"internal error: {error!r}; see the log", FailureCode.INTERNAL)
-                await self._commits.put(failed)
+                await self._read_or_fail(work)
+            finally:
+                self._idle += 1
+                self._all_busy.clear()
+
+    async def run_fresh(self) -> None:
+        """Reads what is fresh while all others are busy, until cancelled: so that it waits neither for a long document nor
+        for room in the bulk lane of the queue."""
+        while True:
+            await self._all_busy.wait()
+            work = self._intake.take(fresh_only=True)
+            if work is None:
+                await self._intake.changed()
+                continue
+            await self._read_or_fail(work)
+
+    async def _read_or_fail(self, work: Work) -> None:
+        try:
+            await self._read(work)
+        except Exception as error:  # whatever one document does to its parser or to us, the others go on
+            log.error("reading_failed", uri=work.key, error=error, exc_info=not isinstance(error, WorkerFailed))
+            if isinstance(error, WorkerFailed):
+                failed = failed_change(work, str(error), error.code)
+            else:
+                failed = failed_change(work, f"internal error: {error!r}; see the log", FailureCode.INTERNAL)
+            await self._commits.put(failed)
 
     async def _read(self, work: Work) -> None:
         async for change in self._reader.read(work):
