@@ -1,16 +1,17 @@
 """In which order work that waits is taken: what is fresh before bulk, and in turns between sources.
 
 Of one source at most `FRESH_PER_SOURCE` pieces wait in the fresh lane. Where one more comes, there is a burst (a checkout, a
-request of many documents), and one piece falls to the bulk lane: the oldest of the directory, or of the request, that has
-most there. So a file that is saved beside a burst, or after it, stays fresh.
+request of many documents), and one piece falls to the bulk lane: the oldest of the directory, or of the request, of which
+most waits, in either lane. So a file that is saved beside a burst, or after it, stays fresh.
 """
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from daemon.pipeline.work import Urgency, Work
 
-FRESH_PER_SOURCE = 16
+FRESH_PER_SOURCE = 8
 """Pieces of a source's work that may wait in the fresh lane: some are read and committed within a second."""
 
 FRESH_IN_A_ROW = 7
@@ -18,6 +19,10 @@ FRESH_IN_A_ROW = 7
 
 Turn = tuple[str, bool]
 """Who takes turns in a lane: a source, and apart from what its scans found, its bursts."""
+
+
+Group = tuple[str, str]
+"""The source, and what comes in together: the documents of one request, or the files of one directory."""
 
 
 class Lane:
@@ -48,22 +53,44 @@ class Lane:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a piece of work waits."""
+
+    urgency: Urgency
+    turn: Turn
+    group: Group
+
+    @property
+    def came_fresh(self) -> bool:
+        return self.urgency is Urgency.FRESH or self.turn[1]
+
+
 class Lanes:
     """All work that waits: one piece for each key."""
 
     def __init__(self) -> None:
         self._lanes = {urgency: Lane() for urgency in Urgency}
-        self._places: dict[str, tuple[Urgency, Turn]] = {}
+        self._places: dict[str, _Place] = {}
+        self._groups: Counter[Group] = Counter()
+        """How much of a group waits that came in as fresh, by source and group."""
         self._fresh_in_a_row = 0
 
     def put(self, work: Work) -> None:
         waiting = self._place(work, (work.source, False))
         if work.urgency is Urgency.FRESH and len(waiting) > FRESH_PER_SOURCE:
-            self._demote(_of_largest_group(waiting))
+            most = max(
+                waiting.values(), key=lambda each: self._groups[self._places[each.key].group]
+            )  # of equals, the oldest
+            self._demote(most)
 
     def remove(self, work: Work) -> None:
-        urgency, turn = self._places.pop(work.key)
-        self._lanes[urgency].discard(turn, work.key)
+        place = self._places.pop(work.key)
+        self._lanes[place.urgency].discard(place.turn, work.key)
+        if place.came_fresh:
+            self._groups[place.group] -= 1
+            if not self._groups[place.group]:
+                del self._groups[place.group]
 
     def next(self, free: Callable[[str], bool], fresh_only: bool = False) -> Work | None:
         """The next work whose key is free, which stays here until it is removed. `fresh_only`: never one of bulk."""
@@ -83,16 +110,11 @@ class Lanes:
         self._place(work, (work.source, True))
 
     def _place(self, work: Work, turn: Turn) -> OrderedDict[str, Work]:
-        self._places[work.key] = work.urgency, turn
+        place = self._places[work.key] = _Place(work.urgency, turn, _group(work))
+        if place.came_fresh:
+            self._groups[place.group] += 1
         return self._lanes[work.urgency].put(turn, work)
 
 
-def _of_largest_group(waiting: OrderedDict[str, Work]) -> Work:
-    """The oldest of the group that has most; of groups as large, of the one that came first."""
-    largest = Counter(_group(work) for work in waiting.values()).most_common(1)[0][0]
-    return next(work for work in waiting.values() if _group(work) == largest)
-
-
-def _group(work: Work) -> str:
-    """What comes in together: the documents of one request, or the files of one directory."""
-    return work.tickets[-1] if work.tickets else work.key.rpartition("/")[0]
+def _group(work: Work) -> Group:
+    return work.source, work.tickets[-1] if work.tickets else work.key.rpartition("/")[0]

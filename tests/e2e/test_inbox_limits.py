@@ -28,18 +28,35 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 
 @contextlib.contextmanager
-def parsers_at_rest(daemon: Daemon) -> Iterator[None]:
+def parsers_at_rest(daemon: Daemon) -> Iterator[list[psutil.Process]]:
+    """Suspends the parsers there are; yields them, to be resumed with what is added."""
     daemon.add({"id": "first", "text": "It starts the parser."})
     daemon.wait()
     parsers = daemon.children()
     for parser in parsers:
         parser.suspend()
     try:
-        yield
+        yield parsers
     finally:
         for parser in parsers:
             with contextlib.suppress(psutil.NoSuchProcess):
                 parser.resume()
+
+
+@contextlib.contextmanager
+def readers_at_rest(daemon: Daemon) -> Iterator[None]:
+    """Nobody is left to read: the one reader has a document, and so has the one for what is fresh."""
+    with parsers_at_rest(daemon) as parsers:
+        daemon.add({"id": "before", "text": "The reader has it."})
+        daemon.add({"id": "before too", "text": "The reader of what is fresh has it."})
+        while len(parsers) < 2:
+            more = until(
+                lambda: [child for child in daemon.children() if child not in parsers], "another parser starts"
+            )
+            for parser in more:
+                parser.suspend()
+                parsers.append(parser)
+        yield
 
 
 @pytest.mark.parametrize(
@@ -150,9 +167,7 @@ def fail(daemon: Daemon, id: str) -> None:
 @pytest.mark.parametrize("begun", [True, False], ids=["being read", "waiting"])
 def test_a_retry_leaves_a_correction_that_was_accepted_alone(narrow: Daemon, begun: bool) -> None:
     fail(narrow, "corrected")
-    with parsers_at_rest(narrow):
-        if not begun:
-            narrow.add({"id": "before", "text": "The only reader has it."})
+    with parsers_at_rest(narrow) if begun else readers_at_rest(narrow):
         narrow.add({"id": "corrected", "text": "What it should have been."})
         assert narrow.ctl_json("retry", "added:corrected") == {"requeued": 0}
     narrow.wait()
@@ -164,8 +179,7 @@ def test_a_retry_leaves_a_correction_that_was_accepted_alone(narrow: Daemon, beg
 def test_a_retry_leaves_a_removal_that_waits_alone(narrow: Daemon) -> None:
     fail(narrow, "unwanted")
     with ThreadPoolExecutor(1) as pool:
-        with parsers_at_rest(narrow):
-            narrow.add({"id": "before", "text": "The only reader has it now."})
+        with readers_at_rest(narrow):
             removal = pool.submit(narrow.ask, "DELETE", "/v1/documents", json={"uris": ["added:unwanted"]})
             until(lambda: narrow.documents()["added:unwanted"]["state"] == "pending", "the removal waits")
             assert narrow.ctl_json("retry") == {"requeued": 0}

@@ -51,13 +51,14 @@ def test_a_file_that_a_scan_has_found_and_that_is_saved_then_is_fresh() -> None:
     assert names(taken(intake, 1)) == ["8"], "what was fresh stays so when a scan finds it"
 
 
-def test_a_single_save_goes_before_a_checkout_of_the_same_folder() -> None:
+@pytest.mark.parametrize("directories", [1, 5, 50])
+def test_a_single_save_goes_before_a_checkout_of_the_same_folder(directories: int) -> None:
     intake = Intake()
     for number in range(250):
-        put(intake, f"checkout/{number % 5}/{number}")
+        put(intake, f"checkout/{number % directories}/{number}")
     put(intake, "notes/mine")
     for number in range(250, 500):
-        put(intake, f"checkout/{number % 5}/{number}")
+        put(intake, f"checkout/{number % directories}/{number}")
     first = names(taken(intake, FRESH_PER_SOURCE))
     assert "mine" in first
     assert len(taken(intake)) == 501 - FRESH_PER_SOURCE
