@@ -8,7 +8,9 @@ from store.change.row_numbers import RowNumbers
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.lsh import sketch
-from store.index.synonyms import Rows, Scored, SynonymPlanner, Wanted, linkable, similar, wordings
+from store.index.nearest_pairs import Rows, Scored
+from store.index.synonym_search import Wanted, linkable, similar, wordings
+from store.index.synonyms import SynonymPlanner
 from store.types import SynonymRule
 
 

@@ -17,7 +17,9 @@ from store.index.effective_triples import UpstreamTriples
 from store.index.index_delta import IndexDelta, TripleKey
 from store.index.lsh import SketchIndex
 from store.index.matrix import LiveMatrix
-from store.index.synonyms import EXACT_BELOW, Nearest, SynonymChange, linkable, needed, wordings
+from store.index.nearest_pairs import Nearest, needed
+from store.index.synonym_search import EXACT_BELOW, linkable, wordings
+from store.index.synonyms import SynonymChange
 from store.types import Document, ExtractionState, PassageText, Triple
 
 SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
@@ -62,7 +64,7 @@ class LiveIndex:
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
         self.linkable = GrowableArray(np.bool_)
         self.wordings = GrowableArray(np.int64)
-        """By phrase: `store.index.synonyms.wordings`."""
+        """By phrase: `store.index.synonym_search.wordings`."""
         self.predicates: list[str] = []
         self.triple_ends = GrowableArray(np.int32, 2)
         self.triple_rows: dict[TripleKey, int] = {}

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from store.index.lsh import meet, sketch
-from store.index.synonyms import Nearest, Rows, linkable, similar, wordings
+from store.index.nearest_pairs import Nearest, Rows
+from store.index.synonym_search import linkable, similar, wordings
 from store.snapshot import Snapshot
 from store.types import SynonymRule
 

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 import store.index.crowding
 import store.index.live_index
-import store.index.synonyms
+import store.index.nearest_pairs
+import store.index.synonym_search
 from bench.support.hostile_vectors import in_letters, row_of, vectors
 from store.export.json_lines import export_lines
 from store.index.lsh import meet, sketch
@@ -110,8 +111,8 @@ def test_edges_follow_from_the_phrases_that_live_however_they_came(tmp_path_fact
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(store.index.live_index, "EXACT_BELOW", 0 if through_bands else 10**9)
         # As small as the memory: pieces end within a phrase's candidates, and most of them are cut.
-        patched.setattr(store.index.synonyms, "TILE", (16, 64))
-        patched.setattr(store.index.synonyms, "CUT_PAIRS", 100)
+        patched.setattr(store.index.synonym_search, "TILE", (16, 64))
+        patched.setattr(store.index.nearest_pairs, "CUT_PAIRS", 100)
         folder = tmp_path_factory.mktemp("hostile")
         memory, living, seen_crowded = open_store(folder), set(), set()
         for step in range(6):
@@ -196,7 +197,8 @@ import numpy as np
 from bench.support.hostile_vectors import _status, vectors
 from store.index.arrays import Vectors
 from store.index.lsh import SketchIndex, sort
-from store.index.synonyms import Nearest, Wanted, similar
+from store.index.nearest_pairs import Nearest
+from store.index.synonym_search import Wanted, similar
 count, asked, heard = 50_000, 200, sys.argv[2] == "heard"
 found, index = Vectors(384), SketchIndex()
 found.extend(vectors(sys.argv[1], count))

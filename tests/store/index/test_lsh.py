@@ -11,7 +11,7 @@ from bench.support.hostile_vectors import in_letters
 from store.export.json_lines import export_lines
 from store.index.arrays import Vectors
 from store.index.lsh import SketchIndex, sketch, sort
-from store.index.synonyms import similar
+from store.index.synonym_search import similar
 from store.maintenance.synonym_recall import measure_recall
 from store.passage_id import passage_id
 from store.store import Store
