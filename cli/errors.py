@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Exit(IntEnum):
-    """What the shell is told."""
+    """The exit codes of hippoctl."""
 
     DONE = 0
     FAILED = 1

@@ -48,7 +48,7 @@ class Invocation:
         """The answer: `document` with --json, else the `lines` made of it."""
         if self.json:
             print_json(document)
-            self.stdout_taken = True  # what fails after this is told on standard error alone: one JSON document
+            self.stdout_taken = True  # what fails after this goes to standard error alone: one JSON document
         else:
             print_lines(lines(), wrap=wrap)
 

@@ -26,7 +26,7 @@ _XDG = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STAT
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The socket's path, and who said so. `config` is the configuration in force, where one was found."""
+    """The socket's path, and which setting it comes from. `config` is the configuration in force, where one was found."""
 
     path: Path
     origin: str

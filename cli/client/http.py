@@ -40,7 +40,7 @@ class RequestRefused(CommandError):
 
 
 class Client:
-    """Speaks to the daemon at `address`. `on_wait` is told why a request is being made again."""
+    """Speaks to the daemon at `address`. `on_wait` is called with the reason why a request is made again."""
 
     def __init__(self, address: Address, on_wait: Callable[[str], None] = lambda _: None) -> None:
         self.address = address

@@ -23,12 +23,12 @@ def daemon(address: Address, connect: Callable[[], Client]) -> Iterator[Finding]
         if found.status == "fail":
             return
     try:
-        yield from guarded("daemon", lambda: told(connect), passing=CommandError)
+        yield from guarded("daemon", lambda: daemon_findings(connect), passing=CommandError)
     except CommandError as failure:
         yield Finding("daemon", "fail", failure.message, failure.hint or "", failure.code)
 
 
-def told(connect: Callable[[], Client]) -> Iterator[Finding]:
+def daemon_findings(connect: Callable[[], Client]) -> Iterator[Finding]:
     """What the daemon says of itself."""
     with connect() as client:
         status = parse_answer(Status, client.call("GET", Route.STATUS, timeout_s=10, patience_s=0))

@@ -47,7 +47,7 @@ class _Tally:
         )
 
     def _filter(self) -> FilterStatistics | None:
-        """None where nothing was filtered, nor was to be."""
+        """None where the filter removed no triple and never failed."""
         offered, kept = (sum(part) for part in zip(*self.linked, strict=True)) if self.linked else (0, 0)
         if offered == kept and not self.unfiltered:
             return None
@@ -76,8 +76,8 @@ def evaluate_retrieval(
 def evaluate_answers(questions: Sequence[EvalQuestion], ask: Callable[[str], AskResponse]) -> AnswerScores:
     """Exact match and token F1 of the short answers, over the questions whose answers are known, and what they took.
 
-    A question that the daemon cannot answer (the model fails) counts as 0, and is told; where none is answered the last
-    reason is raised.
+    A question that the daemon cannot answer (the model fails) counts as 0, and is listed with the reason; where none is
+    answered the last reason is raised.
     """
     known = [question for question in questions if question.answers]
     if not known:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NODE_COLOURS = {"phrase": "#3b6ea8", "passage": "#c2702e"}
 EDGE_COLOURS = {"relation": "#5a6673", "synonym": "#3f9265", "context": "#d8cbbb"}
 PATH_COLOUR = "#c1272d"
-"""Colours that are told apart by lightness too; kinds also differ in shape, and edges in dashes."""
+"""Colours that differ in lightness too; kinds also differ in shape, and edges in dashes."""
 MAX_LABELS = 40
 """Nodes that are named, those of most PageRank; more names would cover each other."""
 MAX_LABEL_CHARS = 36

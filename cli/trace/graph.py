@@ -1,6 +1,6 @@
 """The graph of a trace: memory points and their entities after each step, or queries and the passages they found.
 
-Places are worked out once over everything that ever stood in the memory, so that nothing moves from one step to the next.
+Positions are computed once, over everything that was ever in the memory, so that nothing moves from one step to the next.
 """
 
 import random

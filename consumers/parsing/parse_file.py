@@ -1,4 +1,4 @@
-"""From a file to documents: opened safely, told apart, parsed, split. Meant to run in a worker process.
+"""From a file to documents: opened safely, its format detected, parsed, split. Meant to run in a worker process.
 
 A file never makes `parse_file` raise: what cannot be read becomes a document with `error`, and one that is not meant to be
 read a document with `error` and `skipped`. What a limit of the process stops (time, memory) is the worker pool's to report.
@@ -31,7 +31,7 @@ def parse_file(
 ) -> Iterator[ParsedDocument | ParseSummary]:
     """The documents of a file, and last a summary of what was read (none where the file was not opened or is too large).
 
-    `name` stands for the path where the format is told by name, for content kept under another one. `root` and `checked_inode`
+    `name` decides the format in place of the path, for content that is kept under another name. `root` and `checked_inode`
     keep what is opened within a folder, see `consumers.openat`.
     """
     name = path if name is None else name
@@ -55,7 +55,7 @@ def parse_data(
     limits: Limits = DEFAULT_LIMITS,
     modified_at: float | None = None,
 ) -> Iterator[ParsedDocument]:
-    """The documents of a file's content; `name` tells the format where the content does not. `.jsonl` is not among them."""
+    """The documents of a file's content; `name` decides the format where the content does not. `.jsonl` is not among them."""
     try:
         if not data.strip(b"\x00 \t\r\n\x0b\x0c"):
             raise NotADocument(

@@ -1,4 +1,4 @@
-"""Packed formats (DOCX, PPTX, XLSX, EPUB): what is looked at before any of their libraries opens them."""
+"""Packed formats (DOCX, PPTX, XLSX, EPUB): checks before any of their libraries opens them."""
 
 import io
 import zipfile
@@ -10,7 +10,7 @@ _SMALL = 16 << 20
 
 
 def open_package(data: bytes, limits: Limits) -> zipfile.ZipFile:
-    """The archive, known to unpack to a bearable size. `zipfile` reads no more of a member than it declares."""
+    """The archive; its unpacked size is within the limits. `zipfile` reads no more of a member than it declares."""
     try:
         package = zipfile.ZipFile(io.BytesIO(data))
         members = package.infolist()

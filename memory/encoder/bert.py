@@ -22,7 +22,7 @@ Norm = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class BertShape:
-    """What of the model's `config.json` the forward pass needs."""
+    """The parts of the model's `config.json` that the forward pass needs."""
 
     layers: int
     heads: int
@@ -143,7 +143,7 @@ def _rows_are_independent(linear: Linear, width: int) -> bool:
 
 
 def has_bfloat16() -> bool:
-    """Whether the processor multiplies bfloat16, and oneDNN is there to have it do so."""
+    """Whether the processor multiplies bfloat16, and oneDNN is there to use that."""
     onednn = torch.ops.mkldnn
     return bool(torch._C._has_mkldnn and hasattr(onednn, "_linear_pointwise") and onednn._is_mkldnn_bf16_supported())
 

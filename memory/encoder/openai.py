@@ -84,7 +84,7 @@ class OpenAIEncoder:
         return vector
 
     def _request_for_indexing(self, texts: list[str]) -> list[list[float]]:
-        """As `_request`. Raises EncoderRefused where the server fails on these texts and answers another: it is not away."""
+        """As `_request`. Raises EncoderRefused where the server fails on these texts but answers another, so it is running."""
         try:
             return self._request(texts, self._retries)
         except EncoderServerDown as error:
@@ -130,7 +130,7 @@ class OpenAIEncoder:
         return self._sentence(f"{type(error).__name__}: {reason}")
 
     def _loggable_message(self, error: openai.OpenAIError) -> str:
-        """Without the server's words; in full where no connection was made, since nobody had been asked anything."""
+        """Without the server's words; in full where no connection was made, since no text had been sent."""
         cause = error.__cause__
         if isinstance(error, openai.APIStatusError):
             return self._sentence(f"{type(error).__name__}, status {error.status_code}")

@@ -1,4 +1,4 @@
-"""One chat completion over OpenAI's own client: what is sent, and what of the answer is used."""
+"""One chat completion over OpenAI's own client: the request that is sent, and the parts of the answer that are used."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -39,14 +39,14 @@ class Reply:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     rate_limit: RateLimit | None = None
-    """What the server's headers said about how much more it takes."""
+    """How many more calls the server takes, from its headers."""
 
 
 class Chat:
     """One server and model. Each call is one request, repeated at once only without an option that the server refused."""
 
     def __init__(self, settings: ModelSettings, capabilities: ServerCapabilities) -> None:
-        import openai  # half a second of imports, which only those with a model have to wait for
+        import openai  # half a second of imports, needed only where a model is configured
 
         self._settings = settings
         self._capabilities = capabilities

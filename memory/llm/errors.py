@@ -1,4 +1,4 @@
-"""Why a model did not help. Messages are one line and name no key; they may repeat what the server said, so they are for
+"""How a call to a model fails. Messages are one line and name no key; they may repeat what the server said, so they are for
 those who may read the memory. The log gets `loggable`."""
 
 
@@ -10,11 +10,11 @@ class ModelError(Exception):
         super().__init__(message)
         self.loggable = message if loggable is None else loggable
         self.prompt_tokens = self.completion_tokens = 0
-        """What was paid for all the same: of the tries that were answered, as the server counts them, 0 where it does not."""
+        """Tokens of the tries that were answered, which are paid for: as the server counts them, 0 where it does not."""
 
 
 class ModelDown(ModelError):
-    """The server cannot be had at present: unreachable, hanging, overloaded, or it refuses this configuration."""
+    """The server cannot be used now: it is unreachable, hangs, is overloaded, or refuses this configuration."""
 
 
 class ModelRefused(ModelError):
@@ -26,7 +26,7 @@ class ModelRefused(ModelError):
 
 
 class BadAnswer(ModelError):
-    """The model answered, and nothing in it is of use. `kind` is a short fixed word for counting."""
+    """The model answered, and the answer holds nothing usable. `kind` is a short fixed word for counting."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)

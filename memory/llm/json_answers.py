@@ -1,4 +1,4 @@
-"""From a model's text to a JSON value: as it stands, else out of what surrounds it, else repaired by a library."""
+"""Parses a model's text as JSON: as it is, else without the text around it, else repaired by a library."""
 
 import json
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ MAX_DEPTH = 40
 MAX_REPAIRED_CHARS = 16_384
 """Repairing takes time that grows with the square of some broken texts (16 KiB: about a second); the rest is cut off."""
 _THINKING_BEGINS, _THINKING_ENDS = "<think>", "</think>"
-"""What stands around a reasoning model's thinking."""
+"""The marks around a reasoning model's thinking."""
 _JSON_ERRORS = (ValueError, RecursionError)
 """What reading JSON raises for a text that is none, and for one that opens more brackets than the stack is deep."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedJson:
-    """A value, and how it was had: "ok", "surrounded" (prose or a code fence around it) or "repaired"."""
+    """A value, and how it was parsed: "ok", "surrounded" (prose or a code fence around it) or "repaired"."""
 
     value: Any
     how: str
@@ -58,7 +58,7 @@ def parse(text: str) -> ParsedJson:
 
 
 def get_field(value: Any, *names: str) -> Any:
-    """What stands under one of `names` in an object, or in the first of a list's objects that has it; else BadAnswer."""
+    """The value under one of `names` in an object, or in the first of a list's objects that has it; else BadAnswer."""
     for candidate in [value, *(value if isinstance(value, list) else [])]:
         if isinstance(candidate, dict):
             for name in names:
@@ -80,7 +80,7 @@ def whole_number(value: Any) -> int | None:
 
 
 def parse_partial(text: str) -> Any:
-    """What of an unfinished JSON text is certain; `None` where nothing is. For showing an answer while it is written."""
+    """The certain part of an unfinished JSON text; `None` where nothing is. For showing an answer while it is written."""
     text = text.rpartition(_THINKING_ENDS)[2]
     start = text.find("{")
     if (
@@ -97,7 +97,7 @@ def parse_partial(text: str) -> Any:
 
 
 def _opening(text: str) -> int:
-    """Where the first bracket of JSON stands, -1 where there is none."""
+    """The index of the first bracket of JSON, -1 where there is none."""
     return min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
 
 
@@ -118,7 +118,7 @@ def _without_thinking(text: str) -> str:
 
 
 def _depth(text: str) -> int:
-    """How deep brackets stand in each other outside of strings, no more than one beyond `MAX_DEPTH`."""
+    """How deep brackets are nested outside of strings; it stops counting one beyond `MAX_DEPTH`."""
     depth = deepest = 0
     inside = escaped = False
     for char in text:

@@ -1,4 +1,4 @@
-"""How long an answer a server is asked for: its context must hold the prompt and all that the answer is allowed.
+"""How many tokens of answer a server is asked for: its context must hold the prompt and all of them.
 
 Found out by asking and remembered, as in `memory.llm.response_format`. What remains of a context is not worked out from the
 refusal: servers word it each in their own way, and some count a part of the prompt only.
@@ -12,7 +12,7 @@ REDUCED_MAX_TOKENS = 1024
 
 @dataclass(slots=True)
 class AnswerLengths:
-    """What one server has taught. Prompts are compared by their characters."""
+    """What one server's refusals have shown. Prompts are compared by their characters."""
 
     _refused: dict[int, int] = field(default_factory=dict)
     """The shortest prompt beside which so many tokens of answer were refused."""

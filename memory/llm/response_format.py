@@ -1,4 +1,4 @@
-"""How a server is asked for JSON: by schema, else JSON mode, else by words alone; and what else it does not know.
+"""How a server is asked for JSON: by schema, else in JSON mode, else by the prompt alone; and which options it refuses.
 
 Found out by asking and remembered: a server that refuses one way and takes the next is asked that way from then on.
 """
@@ -24,7 +24,7 @@ class JsonSchema:
 
 @dataclass(slots=True)
 class ServerCapabilities:
-    """What one server has taught: the best way to ask it for JSON, whether that way ever worked, and what it refuses."""
+    """What one server has shown: the best way to ask it for JSON, whether that ever worked, and the options that it refuses."""
 
     json_mode: str = BY_SCHEMA
     proven: bool = False

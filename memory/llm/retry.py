@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from memory.llm.failures import TransientError
 
 BAD_ANSWER_RETRIES = 2
-"""How often an answer of no use is asked for again: a model at temperature 0 seldom thinks better of it."""
+"""How often an answer of no use is asked for again: a model at temperature 0 seldom answers differently."""
 MAX_RATE_LIMITED_TRIES = 30
 """How often in a row a call may be refused with 429 before that counts as an outage."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0

@@ -43,7 +43,7 @@ def sections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sections:
     return put
 
 
-def test_a_violation_is_told_under_its_section_kept_and_makes_the_exit_code_1(
+def test_a_violation_is_listed_under_its_section_stored_and_makes_the_exit_code_1(
     sections: Sections, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sections(soak=["memory grew"], page=None, fuzz=[])

@@ -24,7 +24,7 @@ def mount(tmp_path):
     subprocess.run(["umount", "-l", str(place)], check=False)
 
 
-def test_a_full_disk_is_told_of_and_nothing_is_lost(tmp_path, mount):
+def test_a_full_disk_is_reported_and_nothing_is_lost(tmp_path, mount):
     drive = tmp_path / "home" / "drive"
     daemon = Daemon(tmp_path / "home", store={"path": str(mount / "store")})
     (drive / "first.md").write_text("# Marie Curie\n\nMarie Curie was born in Warsaw.\n")

@@ -30,7 +30,7 @@ def test_an_unpinned_a_stale_and_an_unexplained_package_would_be_seen(
     assert [sentence.split(" ")[0] for sentence in audit.unexplained()] == ["structlog", "structlog-of-old"]
 
 
-def test_every_licence_can_be_told() -> None:
+def test_every_licence_is_known() -> None:
     """Two say it in a file only; what that says was read."""
     unknown = {
         name for name, each in audit.installed().items() if name not in audit.OWN and audit.licence(each) == "not said"

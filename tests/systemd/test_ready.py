@@ -16,7 +16,7 @@ QUERY = json.dumps({"query": "Who owns the brig?", "mode": "bm25", "k": 1})
 
 
 @pytest.mark.daemon
-def test_ready_comes_once_a_query_is_answered_and_a_stop_is_told(manage: Manage) -> None:
+def test_ready_comes_once_a_query_is_answered_and_a_stop_is_announced(manage: Manage) -> None:
     daemon = manage(watchdog_s=60.0).launch().until_ready()
     # At the very moment of READY, without another try.
     assert daemon.http.post("/v1/query", content=QUERY, headers={"Content-Type": "application/json"}).status_code == 200
@@ -82,7 +82,7 @@ def test_a_query_that_comes_before_the_start_is_answered_and_the_socket_is_left_
 
 
 @pytest.mark.daemon
-def test_a_stop_at_the_very_beginning_is_clean_and_a_refusal_is_told(manage: Manage) -> None:
+def test_a_stop_at_the_very_beginning_is_clean_and_a_refusal_is_reported(manage: Manage) -> None:
     daemon = manage().launch()
     # The lock is taken before the libraries are loaded.
     daemon.until(lambda: (daemon.store / "lock").exists(), "it has begun")

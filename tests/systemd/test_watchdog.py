@@ -40,7 +40,9 @@ def is_fed_again(daemon: Managed) -> None:
     daemon.until(lambda: daemon.manager.fed_after(hungry), "the watchdog is fed again")
 
 
-def test_a_commit_thread_that_hangs_in_a_write_and_a_socket_that_is_gone_are_not_vouched_for(manage: Manage) -> None:
+def test_a_commit_thread_that_hangs_in_a_write_and_a_socket_that_is_gone_end_the_watchdog_signal(
+    manage: Manage,
+) -> None:
     daemon = manage(watchdog_s=WATCHDOG_S).launch().until_ready()
     daemon.write("one.txt", "Hjalmar Quist owns the brig Castor.")
     daemon.wait()
@@ -73,7 +75,7 @@ def test_a_commit_thread_that_hangs_in_a_write_and_a_socket_that_is_gone_are_not
     assert daemon.stop() == 0
 
 
-def test_an_event_loop_that_hangs_is_not_vouched_for(manage: Manage) -> None:
+def test_an_event_loop_that_hangs_ends_the_watchdog_signal(manage: Manage) -> None:
     daemon = manage(watchdog_s=WATCHDOG_S)
     reader, daemon.stderr = os.pipe()
     try:

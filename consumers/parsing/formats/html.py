@@ -79,7 +79,7 @@ class _HtmlWalk:
         self.item = ""
         self.joint = "\n\n"
         self.lists = 0
-        self.kept = 0  # inside <pre>
+        self.pre_depth = 0
 
     def run(self, root: Element) -> None:
         skip: Element | None = None
@@ -105,7 +105,7 @@ class _HtmlWalk:
         if tag in _BLOCKS:
             self._flush()
             self.lists += tag in ("ul", "ol", "dl")
-            self.kept += tag == "pre"
+            self.pre_depth += tag == "pre"
             if tag in ("li", "dt", "dd"):
                 self.item, self.joint = ("- " if tag == "li" else ""), "\n"
         elif tag == "br":
@@ -118,17 +118,17 @@ class _HtmlWalk:
         if tag in _BLOCKS:
             self._flush()
             self.lists -= tag in ("ul", "ol", "dl")
-            self.kept -= tag == "pre"
+            self.pre_depth -= tag == "pre"
         self._words(node.tail)
 
     def _words(self, text: str | None) -> None:
         if text:
-            self.parts.append(text if self.kept else _collapsed(text))
+            self.parts.append(text if self.pre_depth else _collapsed(text))
 
     def _flush(self) -> None:
         text = clean_text("".join(self.parts)).strip()
         if text:
-            if not self.kept:
+            if not self.pre_depth:
                 text = "\n".join(" ".join(line.split()) for line in text.split("\n"))
             joint = self.joint if self.item or self.lists else "\n\n"
             self.outline.text(self.item + text, joint, line=self.line if self.lines else None, page=self.page)

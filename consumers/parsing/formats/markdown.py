@@ -75,7 +75,7 @@ def _scalar(value: str) -> str:
 
 
 class _MarkdownWalk:
-    """One pass over the flat token list; lists, quotes and tables are told apart by what is open."""
+    """One pass over the flat token list; lists, quotes and tables are distinguished by which elements are open."""
 
     def __init__(self, outline: Outline, above: int) -> None:
         self.outline = outline

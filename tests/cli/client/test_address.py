@@ -66,7 +66,7 @@ def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path, home: dict
 
 
 @pytest.mark.parametrize("place", ["flag", "HIPPOD_SOCKET", "HIPPOD_API__SOCKET", "HIPPOD_CONFIG"])
-def test_a_home_that_nobody_has_is_told(tmp_path: Path, home: dict[str, str], place: str) -> None:
+def test_a_home_that_nobody_has_is_named_in_the_error(tmp_path: Path, home: dict[str, str], place: str) -> None:
     nowhere = "~no-such-user/s"
     flag, environ = (nowhere, home) if place == "flag" else (None, home | {place: nowhere})
     with pytest.raises(CommandError, match="~no-such-user/s") as raised:

@@ -40,7 +40,7 @@ def test_a_daemon_that_is_well(here: Here, scripted: Scripted, tmp_path: Path) -
     assert checks["documents"]["detail"] == "61 documents, 2 pending, none failed"
 
 
-def test_a_source_in_error_and_failed_documents_are_told_with_what_to_do(here: Here, scripted: Scripted) -> None:
+def test_a_source_in_error_and_failed_documents_are_reported_with_what_to_do(here: Here, scripted: Scripted) -> None:
     scripted.answers |= {"GET /v1/status": STATUS, "GET /v1/documents": LIST}
     ended = here("--json", "doctor")
     checks = by_name(ended)
@@ -118,7 +118,7 @@ def test_a_socket_must_be_one_that_this_user_may_write_to(tmp_path: Path, script
 @pytest.mark.parametrize(
     ("encoder", "status"), [(HashEncoder().identity.name, "warn"), ("hash-256", "warn"), ("all-MiniLM-L6-v2", "ok")]
 )
-def test_an_encoder_that_knows_no_meaning_is_told(encoder: str, status: str) -> None:
+def test_an_encoder_that_knows_no_meaning_is_reported(encoder: str, status: str) -> None:
     assert daemons.encoder(Status.model_validate(STATUS | {"encoder": encoder})).status == status
 
 
@@ -137,7 +137,7 @@ def test_a_folder_that_only_hippod_cannot_see_is_hidden_from_it(tmp_path: Path) 
     assert (gone.status, "BindReadOnlyPaths" in gone.hint) == ("fail", False)
 
 
-def test_a_socket_that_nobody_listens_on_is_told(here: Here, scripted: Scripted) -> None:
+def test_a_socket_that_nobody_listens_on_is_reported(here: Here, scripted: Scripted) -> None:
     stale = scripted.socket.with_name("stale")
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(stale))

@@ -119,7 +119,7 @@ def test_a_node_is_expanded_and_an_earlier_memory_is_drawn(memory: Daemon) -> No
         ({"passage": "0" * 32}, 404, "no passage"),
     ],
 )
-def test_what_cannot_be_drawn_is_told(memory: Daemon, body: Any, status: int, said: str) -> None:
+def test_what_cannot_be_drawn_is_an_error_that_says_why(memory: Daemon, body: Any, status: int, said: str) -> None:
     answer = memory.http.post("/v1/graph", json=body)
     assert answer.status_code == status
     assert said in answer.json()["detail"]

@@ -35,7 +35,7 @@ def test_while_the_daemon_is_busy_events_gather_one_a_path(watched: Folder) -> N
         assert events[1].fingerprint.digest == digest(b"49")
 
 
-def test_a_file_that_was_just_saved_is_told_before_a_backlog(watched: Folder) -> None:
+def test_a_file_that_was_just_saved_is_reported_before_a_backlog(watched: Folder) -> None:
     for number in range(100):
         (watched.root / f"backlog {number}").write_bytes(b"%d" % number)
     free = Event()
@@ -99,7 +99,7 @@ def test_a_moved_directory_is_moved_however_slow_the_daemon_is(folder: Folder) -
     assert {type(event) for event in daemon.events} == {FileMoved}
 
 
-def test_a_file_that_is_never_quiet_is_told_all_the_same(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_never_quiet_is_reported_all_the_same(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("consumers.folder.debounce.MAX_UNSETTLED_S", 0.3)
     monkeypatch.setattr("consumers.folder.follower.MAX_UNSETTLED_S", 0.3)
     daemon = folder.scanned(settle_ms=5_000)

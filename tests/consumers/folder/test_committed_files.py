@@ -6,7 +6,7 @@ from consumers.types import FileChanged, FileRemoved
 from tests.consumers.folder.support import Folder, until, uri
 
 
-def test_a_touched_file_is_not_told_again(folder: Folder) -> None:
+def test_a_touched_file_is_not_reported_again(folder: Folder) -> None:
     path = folder.root / "a"
     path.write_bytes(b"content")
     daemon = folder.scanned()
@@ -19,7 +19,7 @@ def test_a_touched_file_is_not_told_again(folder: Folder) -> None:
     assert daemon.positions[uri(path)].mtime_ns == 10**18
 
 
-def test_a_file_that_is_touched_before_it_is_committed_is_told_again(folder: Folder) -> None:
+def test_a_file_that_is_touched_before_it_is_committed_is_reported_again(folder: Folder) -> None:
     """Its position alone, committed with another document, would have it count as read after a restart."""
     path = folder.root / "a"
     path.write_bytes(b"content")
@@ -31,7 +31,7 @@ def test_a_file_that_is_touched_before_it_is_committed_is_told_again(folder: Fol
     assert [event.fingerprint.mtime_ns for event in daemon.kinds(FileChanged)][-1] == 10**18
 
 
-def test_a_file_whose_earlier_content_was_committed_is_told_again_when_touched(folder: Folder) -> None:
+def test_a_file_whose_earlier_content_was_committed_is_reported_again_when_touched(folder: Folder) -> None:
     path = folder.root / "a"
     path.write_bytes(b"content")
     daemon = folder.scanned()
@@ -72,7 +72,7 @@ def test_a_recheck_tells_of_an_unchanged_file_again(folder: Folder) -> None:
     until(lambda: [type(event) for event in daemon.events] == [FileChanged])
 
 
-def test_a_file_that_the_daemon_dropped_is_told_again_by_the_next_scan(folder: Folder) -> None:
+def test_a_file_that_the_daemon_dropped_is_reported_again_by_the_next_scan(folder: Folder) -> None:
     path = folder.root / "a"
     path.write_bytes(b"content")
     daemon = folder.scanned()
@@ -85,7 +85,7 @@ def test_a_file_that_the_daemon_dropped_is_told_again_by_the_next_scan(folder: F
     assert [type(event) for event in daemon.events] == [FileChanged]
 
 
-def test_a_file_that_the_daemon_could_not_read_is_told_again(folder: Folder) -> None:
+def test_a_file_that_the_daemon_could_not_read_is_reported_again(folder: Folder) -> None:
     path = folder.root / "a"
     path.write_bytes(b"content")
     os.utime(path, ns=(10**18, 10**18))

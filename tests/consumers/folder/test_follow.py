@@ -27,7 +27,7 @@ def test_a_scan_at_start_tells_of_every_file(folder: Folder) -> None:
     assert folder.state().last_scan_at is not None
 
 
-def test_a_new_file_is_told_once(folder: Folder) -> None:
+def test_a_new_file_is_reported_once(folder: Folder) -> None:
     daemon = folder.scanned()
     (folder.root / "new.txt").write_bytes(b"hello")
     folder.settled()
@@ -35,7 +35,7 @@ def test_a_new_file_is_told_once(folder: Folder) -> None:
     assert [type(event) for event in daemon.events] == [FileChanged]
 
 
-def test_an_edit_in_place_is_told(folder: Folder) -> None:
+def test_an_edit_in_place_is_reported(folder: Folder) -> None:
     path = folder.root / "a.txt"
     path.write_bytes(b"one")
     daemon = folder.scanned()
@@ -46,7 +46,7 @@ def test_an_edit_in_place_is_told(folder: Folder) -> None:
     assert all(isinstance(event, FileChanged) for event in daemon.events)
 
 
-def test_an_edit_that_keeps_size_and_mtime_is_told_when_the_writer_closes(tmp_path: Path) -> None:
+def test_an_edit_that_keeps_size_and_mtime_is_reported_when_the_writer_closes(tmp_path: Path) -> None:
     folder = Folder(tmp_path, polling=False)
     path = tmp_path / "a.txt"
     path.write_bytes(b"one")
@@ -103,7 +103,7 @@ def test_a_save_as_an_office_program_does_it_is_a_change(folder: Folder) -> None
     assert not daemon.kinds(FileRemoved)
 
 
-def test_a_file_that_is_gone_before_it_settled_is_never_told(folder: Folder) -> None:
+def test_a_file_that_is_gone_before_it_settled_is_never_reported(folder: Folder) -> None:
     daemon = folder.scanned(settle_ms=300)
     path = folder.root / "short-lived"
     with path.open("wb") as file:
@@ -116,7 +116,7 @@ def test_a_file_that_is_gone_before_it_settled_is_never_told(folder: Folder) -> 
     assert {event.uri for event in daemon.events} == {uri(folder.root / "marker")}
 
 
-def test_a_file_that_is_being_written_is_told_when_it_is_complete(folder: Folder) -> None:
+def test_a_file_that_is_being_written_is_reported_when_it_is_complete(folder: Folder) -> None:
     daemon = folder.scanned(settle_ms=1500)
     path = folder.root / "long"
     with path.open("wb") as file:
@@ -129,7 +129,7 @@ def test_a_file_that_is_being_written_is_told_when_it_is_complete(folder: Folder
     assert len(daemon.events) == 1
 
 
-def test_a_file_that_stays_open_is_told_once_it_is_quiet(folder: Folder) -> None:
+def test_a_file_that_stays_open_is_reported_once_it_is_quiet(folder: Folder) -> None:
     folder.scanned()
     with (folder.root / "log").open("wb") as file:
         file.write(b"first line\n")
@@ -178,7 +178,7 @@ def test_many_changes_of_one_file_become_few_events(folder: Folder) -> None:
 
 
 @pytest.mark.slow
-def test_thousands_of_files_that_change_at_once_are_told(folder: Folder) -> None:
+def test_thousands_of_files_that_change_at_once_are_reported(folder: Folder) -> None:
     folder.scanned()
     for directory in range(20):
         (folder.root / f"{directory}").mkdir()

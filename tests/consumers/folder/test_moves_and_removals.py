@@ -66,7 +66,7 @@ def test_out_of_the_tree_is_a_removal_and_back_in_an_add(folder: Folder) -> None
     assert not daemon.kinds(FileMoved)
 
 
-def test_deletions_are_told(folder: Folder) -> None:
+def test_deletions_are_reported(folder: Folder) -> None:
     (folder.root / "dir" / "sub").mkdir(parents=True)
     for name in ("dir/a", "dir/sub/b", "c"):
         (folder.root / name).write_bytes(name.encode())

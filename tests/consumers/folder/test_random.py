@@ -83,7 +83,7 @@ def _try(folder: Folder, step: tuple[object, ...]) -> None:
 @pytest.mark.parametrize("polling", [False, True])
 @settings(max_examples=60, deadline=None, phases=(Phase.generate,), suppress_health_check=[HealthCheck.too_slow])
 @given(steps=st.lists(step, min_size=1, max_size=25))
-def test_what_was_told_is_what_is_there(polling: bool, steps: list[tuple[object, ...]]) -> None:
+def test_the_events_add_up_to_what_is_in_the_folder(polling: bool, steps: list[tuple[object, ...]]) -> None:
     top = Path(tempfile.mkdtemp(prefix="folder-"))
     folder = Folder(top / "root", polling)
     folder.root.mkdir()

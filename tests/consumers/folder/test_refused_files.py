@@ -27,7 +27,7 @@ def test_a_file_above_max_bytes_is_skipped_with_the_reason_until_it_shrinks(fold
     until(lambda: not daemon.refused)
 
 
-def test_a_file_that_a_higher_limit_allows_is_told_after_a_restart(folder: Folder) -> None:
+def test_a_file_that_a_higher_limit_allows_is_reported_after_a_restart(folder: Folder) -> None:
     path = folder.root / "big"
     path.write_bytes(b"x" * 101)
     daemon = folder.scanned(max_bytes=100)

@@ -169,7 +169,7 @@ def test_without_dead_letters_it_is_listed_as_failed_and_can_be_tried_again(clus
         assert daemon.documents()[uri]["state"] == "failed"
 
 
-def test_a_restart_goes_on_where_the_store_stands_and_the_group_is_told(cluster, tmp_path):
+def test_a_restart_continues_at_the_stored_offsets_and_commits_them_to_the_group(cluster, tmp_path):
     topic = cluster.topic(4)
     for number in range(40):
         cluster.send(topic, article(number), key=str(number))

@@ -355,7 +355,7 @@ def test_mail_that_is_only_html_and_a_forwarded_one(read: Any) -> None:
     assert "Outer words." in whole[0][1]
 
 
-def test_a_format_is_told_by_content_where_the_name_is_wrong(read: Any) -> None:
+def test_a_format_is_detected_by_content_where_the_name_is_wrong(read: Any) -> None:
     assert read("a.txt", pdf([[(60, 700, 11, "In a PDF.")]])).metadata["format"] == "pdf"
     assert read("b.bin", docx([("", "In a document.")])).metadata["format"] == "docx"
     assert read("c.docx", epub("B", ["<p>x</p>"])).metadata["format"] == "epub"

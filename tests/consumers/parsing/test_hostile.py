@@ -113,7 +113,7 @@ def test_what_is_damaged_fails(refused: Refused, name: str, data: bytes, reason:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("megabytes", "reason"), [(40, "as zip bombs do"), (300, "unpacks to")])
-def test_a_zip_bomb_is_told_before_it_is_unpacked(refused: Refused, megabytes: int, reason: str) -> None:
+def test_a_zip_bomb_is_detected_before_it_is_unpacked(refused: Refused, megabytes: int, reason: str) -> None:
     document = refused("bomb.docx", bomb(megabytes))
     assert document.skipped and reason in (document.error or "")
 
@@ -286,7 +286,7 @@ def test_names_that_are_no_utf_8_are_read(tmp_path: Path) -> None:
     assert document.title == "bad\ufffd\nname"
 
 
-def test_the_digest_is_that_of_the_bytes_and_a_change_meanwhile_is_told(tmp_path: Path) -> None:
+def test_the_digest_is_that_of_the_bytes_and_a_change_meanwhile_is_reported(tmp_path: Path) -> None:
     from hashlib import blake2b
 
     path = tmp_path / "a.jsonl"

@@ -77,7 +77,7 @@ def status_of_events(client: httpx.Client) -> int:
         return answer.status_code
 
 
-def test_a_reader_that_does_not_read_is_told_how_many_it_lost_and_holds_nobody_up() -> None:
+def test_a_reader_that_does_not_read_learns_how_many_it_lost_and_delays_nobody() -> None:
     hub = EventHub(capacity=100)
     published = 3_000
     with served(hub=hub) as api, api.connect() as plain:

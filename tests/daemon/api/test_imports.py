@@ -60,7 +60,7 @@ def test_who_goes_while_the_import_is_indexed_gives_up_the_slot(api: Served, imp
     assert ImportResponse.model_validate_json(answer.content).triples == 2
 
 
-def test_an_import_under_way_is_told_that_the_daemon_stops(api: Served, importing: Importing) -> None:
+def test_an_import_under_way_learns_that_the_daemon_stops(api: Served, importing: Importing) -> None:
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(api.client.post, Route.IMPORT, content=BODY)
         until(lambda: importing.bodies == [BODY], "the body was read")

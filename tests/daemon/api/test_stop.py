@@ -33,7 +33,7 @@ def reachable(api: Served) -> bool:
     return True
 
 
-def test_a_wait_is_told_that_the_daemon_stops() -> None:
+def test_a_wait_learns_that_the_daemon_stops() -> None:
     with served() as api, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(api.client.post, Route.WAIT)
         until(lambda: api.memory.waits_inside == 1, "the wait is under way")

@@ -251,7 +251,7 @@ def test_a_host_header_is_read_without_its_port(header: str, name: str) -> None:
     assert host_name(header) == name
 
 
-def test_settings_keep_tcp_off_unless_told() -> None:
+def test_tcp_is_off_unless_configured() -> None:
     assert ApiSettings(Path("s")).tcp is None
 
 

@@ -55,7 +55,7 @@ def piped(words: list[str], sent: str, environment: dict[str, str]) -> dict[Any,
     return answers
 
 
-def test_hippoctl_mcp_only_reads_unless_it_is_told_otherwise(memory: Daemon) -> None:
+def test_hippoctl_mcp_is_read_only_unless_configured_otherwise(memory: Daemon) -> None:
     talk(memory, CONNECTIONS[0], refused)
     assert "added:note-001" in memory.documents()
 

@@ -58,7 +58,7 @@ def test_a_deep_question_is_passed_on_and_its_steps_are_progress(scripted: Scrip
     assert heard == [(1, "step began 1"), (2, "so far"), (3, "strange")]
 
 
-def test_a_refusal_while_an_answer_is_written_is_told(scripted: Scripted) -> None:
+def test_a_refusal_while_an_answer_is_written_is_reported(scripted: Scripted) -> None:
     scripted.answers["POST /v1/ask"] = events(
         ("text", '{"text": "so"}'), ("problem", '{"title": "t", "status": 502, "detail": "The model is away."}')
     )

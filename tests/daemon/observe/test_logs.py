@@ -176,7 +176,7 @@ def test_what_our_own_exceptions_repeat_of_a_servers_words_is_left_out(stream):
     assert [line["error"] for line in lines(stream)] == ["the server fails (500)", "it refuses (422)"]
 
 
-def test_an_error_with_unknown_words_is_told_by_kind_place_and_what_the_system_refused(stream):
+def test_an_error_with_unknown_words_is_logged_by_kind_place_and_what_the_system_refused(stream):
     logs.setup("info", stream)
     said = f"lance error: LanceError(IO): No space left on device (os error 28), writing {CONTENT[0]}"
     for kind in (RuntimeError, OSError):  # LanceDB raises either

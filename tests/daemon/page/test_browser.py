@@ -135,7 +135,7 @@ def test_a_failure_says_why_and_is_tried_again(page: Page, daemon: Daemon) -> No
     expect(row).to_contain_text(f"tried {entry['attempts'] + 1} times")
 
 
-def test_growth_is_drawn_and_told(page: Page, daemon: Daemon, base: str) -> None:
+def test_growth_is_drawn_and_described(page: Page, daemon: Daemon, base: str) -> None:
     status = daemon.status()
     expect(page.locator("#growth-note")).to_contain_text(f"{status['passages']} passages")
     points = page.request.get(f"{base}/page/overview").json()["growth"]

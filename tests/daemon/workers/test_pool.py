@@ -91,7 +91,7 @@ def lines(tmp_path: Path) -> Path:
     return path
 
 
-def test_an_unforeseen_fault_is_told_by_kind_and_place_and_not_by_its_message() -> None:
+def test_an_unforeseen_fault_is_reported_by_kind_and_place_and_not_by_its_message() -> None:
     async def work(pool: WorkerPool) -> None:
         with pytest.raises(ChildLost, match=r"ValueError at daemon/workers/child_main\.py:\d+ in answer") as lost:
             async for _ in pool._messages({"op": "Ada met Charles"}):  # the worker's ValueError repeats it

@@ -197,7 +197,7 @@ def test_the_rules_stand_in_until_the_model_has_read_a_passage(hippo):
         assert set(server.answered.values()) == {1}
 
 
-def test_where_the_model_cannot_handle_a_passage_the_rules_go_on_standing_in_and_a_restart_asks_nothing(serve, hippo):
+def test_where_the_model_cannot_handle_a_passage_the_rules_triples_stay_in_use_and_a_restart_asks_nothing(serve, hippo):
     server = serve(lambda call: Status(400) if "Skellan" in call.passage else obedient(call))
     daemon = hippo(server, llm={"max_retries": 1}, openie={"fallback": "rules"}).start()
     daemon.add({"id": "1", "title": "Cave", "text": "Ada Kerr built Skellan Light. Ada Kerr was born in Tolm."})

@@ -265,7 +265,7 @@ def half(index, delta):
     raise BufferError("a fault of ours")
 
 
-def test_who_looks_back_while_a_purge_takes_that_commit_away_is_told(folder, monkeypatch):
+def test_who_looks_back_while_a_purge_takes_that_commit_away_gets_an_error(folder, monkeypatch):
     """What is put together of rows that have gone meanwhile would be another memory."""
     with open_store(folder) as store:
         past = past_commits.load_past_index

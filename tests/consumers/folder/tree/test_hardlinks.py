@@ -62,7 +62,7 @@ def test_linking_the_whole_drive_elsewhere_takes_nothing_out_of_the_memory(folde
     assert daemon.digests == {uri(folder.root / "a"): digest(b"kept")}
 
 
-def test_another_file_that_takes_the_name_after_the_look_is_not_vouched_for(tmp_path: Path) -> None:
+def test_another_file_that_takes_the_name_after_the_check_is_refused(tmp_path: Path) -> None:
     """A hard link to what lies outside comes just between the look at the names and the reading of the digest."""
     (tmp_path / "drive").mkdir()
     note, outside = tmp_path / "drive" / "note.txt", tmp_path / "secret.txt"

@@ -38,7 +38,7 @@ def test_followed_links_lead_to_files_and_directories_outside(folder: Folder) ->
     assert "a symbolic link to nothing" in daemon.refused[uri(folder.root / "link")].reason
 
 
-def test_a_change_is_told_for_every_link_to_the_file(folder: Folder) -> None:
+def test_a_change_is_reported_for_every_link_to_the_file(folder: Folder) -> None:
     target = folder.root.parent / "file"
     target.write_bytes(b"file")
     links = [folder.root / name for name in ("one", "two", "three")]

@@ -169,7 +169,7 @@ def test_what_is_found_is_committed_while_the_journal_cannot_be_written(tmp_path
         assert set(asyncio.run(run(store)).values()) == {NAME}
 
 
-def test_a_part_that_ends_by_itself_is_told_of_and_seen(tmp_path):
+def test_a_part_that_ends_by_itself_is_reported(tmp_path):
     async def run(store: Store) -> list[tuple[str, str, str]]:
         async def commit_extractions(_found):
             raise RuntimeError("a fault of ours")

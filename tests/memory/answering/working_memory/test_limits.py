@@ -209,7 +209,7 @@ def test_a_question_sees_the_commit_that_it_began_with_while_others_are_made(own
     assert "Gone dark" not in found
 
 
-def test_earlier_points_are_kept_as_far_as_the_commit_vouches_for_them(own: Store, model: ModelServer) -> None:
+def test_earlier_points_are_kept_as_far_as_the_commit_supports_them(own: Store, model: ModelServer) -> None:
     def id_of(title: str) -> str:
         return passage_id(title, PASSAGES[title][0])
 

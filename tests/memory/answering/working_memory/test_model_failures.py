@@ -119,7 +119,7 @@ def test_points_that_cannot_be_merged_stay_apart(deep, said) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
-def test_an_answer_that_cannot_be_written_is_told_by_the_points(deep, said) -> None:
+def test_an_answer_that_cannot_be_written_is_made_of_the_points(deep, said) -> None:
     answer = deep(failing("answer", said))
     assert not answer.written
     assert not answer.found
