@@ -1,17 +1,18 @@
 """Synonym edges, kept up as phrases come and go.
 
 Two phrases are a pair when their cosine reaches the threshold (HippoRAG, section 2.2: "synonymy edges"), neither is crowded
-(`store.index.crowding`), and they differ in more than numbers (`store.index.numbers`). A pair is an edge when one of the two
-counts the other among its `cap` nearest, ties going to the smaller text. That depends on which phrases live and on nothing
-else, so any order of arrival ends in the same edges.
+(`store.index.synonyms.crowding`), and they differ in more than numbers (`store.index.synonyms.numbers`). A pair is an edge
+when one of the two counts the other among its `cap` nearest, ties going to the smaller text. That depends on which phrases
+live and on nothing else, so any order of arrival ends in the same edges.
 
 The graph is the only record. A phrase's nearest are the `cap` nearest of its edges: what it counts among its nearest is an
 edge, and an edge that only the other end asks for is farther away than all of them. A phrase with fewer edges than `cap` has
 no other pairs. One with `cap` or more is searched for again when one of its nearest goes, because somebody who was not an
 edge moves up.
 
-Pairs are looked at some at a time, and of each phrase no more than its nearest `cap` stay (`store.index.nearest_pairs`). So a change takes
-memory for `cap` pairs of each phrase that it concerns, however many pairs there are.
+Pairs are looked at some at a time, and of each phrase no more than its nearest `cap` stay
+(`store.index.synonyms.nearest_pairs`). So a change takes memory for `cap` pairs of each phrase that it concerns, however many
+pairs there are.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,8 +21,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.nearest_pairs import NO_PAIRS, Nearest, Rows, Scored, needed
-from store.index.synonym_search import Wanted
+from store.index.synonyms.nearest_pairs import NO_PAIRS, Nearest, Rows, Scored, needed
+from store.index.synonyms.search import Wanted
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The search for pairs of phrases that may be synonyms: all with all, or by `store.index.lsh`, in pieces of bounded memory.
+"""The search for pairs of phrases that may be synonyms: all with all, or by sketches (`lsh`), in pieces of bounded memory.
 
 Cosines are compared as float32 values of float64 dot products, computed pair by pair: the blockwise product that finds
 candidates may differ in its last bits with the shape of the block, the value that decides does not.
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.arrays import VectorsView
-from store.index.lsh import WORDS, Sketches, SketchIndex, flips, meet, sketch
-from store.index.nearest_pairs import Rows, Scored
-from store.index.numbers import is_number, without_numbers
+from store.index.synonyms.lsh import WORDS, Sketches, SketchIndex, flips, meet, sketch
+from store.index.synonyms.nearest_pairs import Rows, Scored
+from store.index.synonyms.numbers import is_number, without_numbers
 
 SLACK = 1e-4
 """By how much a blockwise cosine may fall short of the threshold before the pair is not looked at exactly."""
@@ -29,7 +29,7 @@ TILE = (256, 8192)
 """Queries and candidates compared at a time: 8 MB of cosines, which stay in the processor's cache."""
 
 EXACT_BELOW = 8_192
-"""Phrases up to which each new one is compared with every other: simpler, and about as fast as `store.index.lsh` up to there
+"""Phrases up to which each new one is compared with every other: simpler, and about as fast as sketches (`lsh`) up to there
 (`bench growth`, "crossover"). Both find the same pairs."""
 
 MOST_FLIPS = 2
@@ -75,8 +75,8 @@ def similar(
     through_bands: bool = True,
     wording: Callable[[Rows], Rows] | None = None,
 ) -> Iterator[Scored]:
-    """Pairs (query row, candidate row, cosine) with cosine >= threshold that meet (`store.index.lsh`), without pairs of a row
-    with itself, some at a time; with `by_rule` false those that do not meet too, which takes comparing with all.
+    """Pairs (query row, candidate row, cosine) with cosine >= threshold that meet (`store.index.synonyms.lsh`), some at a time,
+    without pairs of a row with itself; with `by_rule` false those that do not meet too, which takes comparing with all.
 
     `extra` are vectors of rows that follow those in `vectors`, shape (k, dim); `candidates` covers both, shape (n + k,);
     `queries` are row numbers, any of them; `sketches`, where given, are of the rows of `vectors`, and candidates are found by
