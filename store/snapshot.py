@@ -50,7 +50,7 @@ class Snapshot:
         self._triple_counts = index.triple_counts.view()
         self._crowded = index.crowding.rows.view()
         self.crowded_phrases = index.crowding.n
-        """How many phrases are crowded (`store.index.crowding`); not known of an earlier commit's."""
+        """How many phrases are crowded (`store.index.synonyms.crowding`); not known of an earlier commit's."""
         self.relation: MatrixView = index.relation.view(index.shape("relation"))
         """Phrase x phrase, symmetric: the number of (passage, triple) pairs that link the two."""
         self.synonym: MatrixView = index.synonym.view(index.shape("synonym"))

@@ -151,8 +151,8 @@ def crossover(largest: str) -> dict[str, Any]:
     from bench.support.synthetic_documents import World
     from memory.encoder import make_encoder
     from store.index.arrays import Vectors
-    from store.index.lsh import SketchIndex, sort
-    from store.index.synonyms import EXACT_BELOW, similar
+    from store.index.synonyms.lsh import SketchIndex, sort
+    from store.index.synonyms.search import EXACT_BELOW, similar
 
     encoder = make_encoder("hash", "", 64, "cpu")
     world = World(seed=3)

@@ -26,7 +26,7 @@ CONE_COSINE = 0.95
 """Between any two vectors of the cone, about."""
 
 GROUP_PHRASES = 190
-"""Equal vectors that are not yet crowded (`store.index.crowding`)."""
+"""Equal vectors that are not yet crowded (`store.index.synonyms.crowding`)."""
 
 WIDE_CONE_PHRASES, WIDE_CONE_COSINE = 10_000, 0.82
 """The same of a cone that is nearly as wide as a pair of synonyms may be apart."""

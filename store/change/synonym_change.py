@@ -7,8 +7,10 @@ import numpy as np
 from store.change.row_numbers import RowNumbers
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
-from store.index.lsh import sketch
-from store.index.synonyms import Rows, Scored, SynonymPlanner, Wanted, linkable, similar, wordings
+from store.index.synonyms.lsh import sketch
+from store.index.synonyms.nearest_pairs import Rows, Scored
+from store.index.synonyms.planner import SynonymPlanner
+from store.index.synonyms.search import Wanted, linkable, similar, wordings
 from store.types import SynonymRule
 
 

@@ -14,7 +14,7 @@ from store.checkpoint.replay import replay
 from store.index.effective_triples import upstream_triples
 from store.index.live_index import NO_ROWS, LiveIndex
 from store.index.load import TEXTS, append_contents
-from store.index.synonyms import linkable, wordings
+from store.index.synonyms.search import linkable, wordings
 from store.lance import schema
 from store.lance.tables import READ_BATCH_ROWS, Tables
 from store.types import PassageText, SynonymRule

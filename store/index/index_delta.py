@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.crowding import CrowdingChange
 from store.index.effective_triples import UpstreamTriples
-from store.index.synonyms import SynonymChange
+from store.index.synonyms.crowding import CrowdingChange
+from store.index.synonyms.planner import SynonymChange
 from store.types import Document, Extraction, PassageText, Vector
 
 TripleKey = tuple[int, str, int]

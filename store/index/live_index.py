@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from store.index.arrays import Counts, GrowableArray, Vectors
 from store.index.bm25 import Postings
-from store.index.crowding import Crowding
 from store.index.effective_triples import UpstreamTriples
 from store.index.index_delta import IndexDelta, TripleKey
-from store.index.lsh import SketchIndex
 from store.index.matrix import LiveMatrix
-from store.index.synonyms import EXACT_BELOW, Nearest, SynonymChange, linkable, needed, wordings
+from store.index.synonyms.crowding import Crowding
+from store.index.synonyms.lsh import SketchIndex
+from store.index.synonyms.nearest_pairs import Nearest, needed
+from store.index.synonyms.planner import SynonymChange
+from store.index.synonyms.search import EXACT_BELOW, linkable, wordings
 from store.types import Document, ExtractionState, PassageText, Triple
 
 SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
@@ -62,7 +64,7 @@ class LiveIndex:
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
         self.linkable = GrowableArray(np.bool_)
         self.wordings = GrowableArray(np.int64)
-        """By phrase: `store.index.synonyms.wordings`."""
+        """By phrase: `store.index.synonyms.search.wordings`."""
         self.predicates: list[str] = []
         self.triple_ends = GrowableArray(np.int32, 2)
         self.triple_rows: dict[TripleKey, int] = {}
@@ -73,7 +75,7 @@ class LiveIndex:
         self.triple_counts = Counts()
         self.crowding = Crowding()
         self.synonym_needs = GrowableArray(np.float32)
-        """By phrase: the cosine that another needs to be among its nearest (`store.index.synonyms.SynonymPlanner.needs`)."""
+        """By phrase: the cosine that another needs to be among its nearest (`SynonymPlanner.needs`)."""
 
         self.relation = LiveMatrix()
         self.synonym = LiveMatrix()

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from store.index.effective_triples import effective_triples, upstream_triples
 from store.index.live_index import NO_ROWS, LiveIndex
-from store.index.lsh import sort
+from store.index.synonyms.lsh import sort
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples, vectors
 from store.lance.tables import Tables
 

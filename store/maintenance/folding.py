@@ -8,8 +8,8 @@ from typing import Any
 import structlog
 
 from store.index.live_index import LiveIndex
-from store.index.lsh import sort
 from store.index.matrix import LiveMatrix
+from store.index.synonyms.lsh import sort
 from store.log.write_lock import WriteLock
 
 log = structlog.get_logger(__name__)

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from store.index.lsh import meet, sketch
-from store.index.synonyms import Nearest, Rows, linkable, similar, wordings
+from store.index.synonyms.lsh import meet, sketch
+from store.index.synonyms.nearest_pairs import Nearest, Rows
+from store.index.synonyms.search import linkable, similar, wordings
 from store.snapshot import Snapshot
 from store.types import SynonymRule
 
@@ -15,7 +16,7 @@ class RecallMeasurement:
     """Of `phrases` sampled phrases, `pairs` edges should exist and `found` of them do.
 
     `missing` counts the edges that the rule asks for and that are not there: it asks that the two phrases are similar and that
-    their sketches meet (`store.index.lsh`).
+    their sketches meet (`store.index.synonyms.lsh`).
     """
 
     commit: int

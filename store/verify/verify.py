@@ -11,7 +11,7 @@ from store.document_snapshot import DocumentSnapshot
 from store.export.json_lines import export_lines
 from store.index.load import load_index
 from store.index.stored_contents import StoredContents
-from store.index.synonyms import EXACT_BELOW
+from store.index.synonyms.search import EXACT_BELOW
 from store.lance.tables import Tables
 from store.maintenance.synonym_recall import measure_recall
 from store.snapshot import Snapshot

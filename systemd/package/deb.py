@@ -39,6 +39,7 @@ DOCUMENTS = (
     "NOTICE",
     "SECURITY.md",
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "config.toml",
     "docs",
     "examples/grafana",

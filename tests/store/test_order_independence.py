@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import store.index.crowding
+import store.index.synonyms.crowding
 import store.lance.tables
 import store.maintenance.compaction
 import store.maintenance.folding
@@ -173,7 +173,7 @@ def fold_often(monkeypatch):
 
     Nothing is flushed: no power is lost here.
     """
-    monkeypatch.setattr(store.index.crowding, "CELL_PHRASES", 3)
+    monkeypatch.setattr(store.index.synonyms.crowding, "CELL_PHRASES", 3)
     monkeypatch.setattr(oracle, "CELL_PHRASES", 3)
     monkeypatch.setattr(store.maintenance.folding, "FOLD_MIN_ENTRIES", 20)
     monkeypatch.setattr(store.maintenance.compaction, "MERGE_AFTER_COMMITS", 4)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import store.index.live_index as live_index
-import store.index.lsh
+import store.index.synonyms.lsh
 from bench.support.hostile_vectors import in_letters
 from store.export.json_lines import export_lines
 from store.index.arrays import Vectors
-from store.index.lsh import SketchIndex, sketch, sort
-from store.index.synonyms import similar
+from store.index.synonyms.lsh import SketchIndex, sketch, sort
+from store.index.synonyms.search import similar
 from store.maintenance.synonym_recall import measure_recall
 from store.passage_id import passage_id
 from store.store import Store
@@ -76,7 +76,7 @@ def test_nearly_every_pair_is_found_at_other_thresholds(threshold):
 @pytest.fixture
 def forgetful(monkeypatch):
     """Sketches that miss more pairs, so that it would show if it mattered which way a pair was looked for."""
-    monkeypatch.setattr(store.index.lsh, "flips", lambda _: 0)
+    monkeypatch.setattr(store.index.synonyms.lsh, "flips", lambda _: 0)
 
 
 @pytest.mark.slow

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import store.change.synonym_change
 import store.index.live_index
-import store.index.synonyms
+import store.index.synonyms.search
 from store.export.json_lines import export_lines
-from store.index.numbers import is_number, without_numbers
+from store.index.synonyms.numbers import is_number, without_numbers
 from store.maintenance.synonym_recall import measure_recall
 from store.verify.verify import verify
 from tests.store import oracle
@@ -113,4 +113,4 @@ def test_a_store_of_an_earlier_release_loses_such_edges_as_it_is_opened(tmp_path
     ("phrase", "linkable"), [("", False), ("us", False), ("a b", False), ("usa", True), ("1 2 3", False)]
 )
 def test_only_phrases_of_more_than_two_letters_or_digits_may_have_synonyms(phrase: str, linkable: bool) -> None:
-    assert store.index.synonyms.linkable(phrase) is linkable
+    assert store.index.synonyms.search.linkable(phrase) is linkable

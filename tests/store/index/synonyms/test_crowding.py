@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-import store.index.crowding
 import store.index.live_index
-import store.index.synonyms
+import store.index.synonyms.crowding
+import store.index.synonyms.nearest_pairs
+import store.index.synonyms.search
 from bench.support.hostile_vectors import in_letters, row_of, vectors
 from store.export.json_lines import export_lines
-from store.index.lsh import meet, sketch
+from store.index.synonyms.lsh import meet, sketch
 from store.passage_id import passage_id
 from store.store import Store
 from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
@@ -30,7 +31,7 @@ UNIT = np.eye(1, DIM, dtype=np.float32)[0]
 
 @pytest.fixture(autouse=True)
 def crowds_of_a_small_memory(monkeypatch):
-    monkeypatch.setattr(store.index.crowding, "CELL_PHRASES", CELL_PHRASES)
+    monkeypatch.setattr(store.index.synonyms.crowding, "CELL_PHRASES", CELL_PHRASES)
 
 
 def hostile(random, n):
@@ -110,8 +111,8 @@ def test_edges_follow_from_the_phrases_that_live_however_they_came(tmp_path_fact
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(store.index.live_index, "EXACT_BELOW", 0 if through_bands else 10**9)
         # As small as the memory: pieces end within a phrase's candidates, and most of them are cut.
-        patched.setattr(store.index.synonyms, "TILE", (16, 64))
-        patched.setattr(store.index.synonyms, "CUT_PAIRS", 100)
+        patched.setattr(store.index.synonyms.search, "TILE", (16, 64))
+        patched.setattr(store.index.synonyms.nearest_pairs, "CUT_PAIRS", 100)
         folder = tmp_path_factory.mktemp("hostile")
         memory, living, seen_crowded = open_store(folder), set(), set()
         for step in range(6):
@@ -138,11 +139,11 @@ def test_a_store_with_edges_of_crowded_phrases_loses_them_as_it_is_opened(tmp_pa
     """As release 0.1.0 left it, which knew no crowds."""
     found = hostile(np.random.default_rng(3), 240)
     living = set(range(len(found) // 2))
-    monkeypatch.setattr(store.index.crowding, "CELL_PHRASES", 10**9)
+    monkeypatch.setattr(store.index.synonyms.crowding, "CELL_PHRASES", 10**9)
     with open_store(tmp_path) as memory:
         change(memory, found, sorted(living))
         before, commit = edges(memory), memory.snapshot().commit
-    monkeypatch.setattr(store.index.crowding, "CELL_PHRASES", CELL_PHRASES)
+    monkeypatch.setattr(store.index.synonyms.crowding, "CELL_PHRASES", CELL_PHRASES)
     with open_store(tmp_path) as memory:
         assert memory.snapshot().commit == commit + 1
         assert edges(memory) == pytest.approx(expected(found, living)) != before
@@ -195,8 +196,9 @@ from pathlib import Path
 import numpy as np
 from bench.support.hostile_vectors import _status, vectors
 from store.index.arrays import Vectors
-from store.index.lsh import SketchIndex, sort
-from store.index.synonyms import Nearest, Wanted, similar
+from store.index.synonyms.lsh import SketchIndex, sort
+from store.index.synonyms.nearest_pairs import Nearest
+from store.index.synonyms.search import Wanted, similar
 count, asked, heard = 50_000, 200, sys.argv[2] == "heard"
 found, index = Vectors(384), SketchIndex()
 found.extend(vectors(sys.argv[1], count))

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.arrays import Counts
-from store.index.lsh import WORDS, Sketches
+from store.index.synonyms.lsh import WORDS, Sketches
 
 CELL_PHRASES = 200
 """Living phrases in a cell from which on it is full."""

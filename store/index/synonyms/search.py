@@ -1,0 +1,245 @@
+"""The search for pairs of phrases that may be synonyms: all with all, or by sketches (`lsh`), in pieces of bounded memory.
+
+Cosines are compared as float32 values of float64 dot products, computed pair by pair: the blockwise product that finds
+candidates may differ in its last bits with the shape of the block, the value that decides does not.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.arrays import VectorsView
+from store.index.synonyms.lsh import WORDS, Sketches, SketchIndex, flips, meet, sketch
+from store.index.synonyms.nearest_pairs import Rows, Scored
+from store.index.synonyms.numbers import is_number, without_numbers
+
+SLACK = 1e-4
+"""By how much a blockwise cosine may fall short of the threshold before the pair is not looked at exactly."""
+
+COMPARED_PAIRS = 1_024
+"""Candidate pairs that are compared at a time."""
+
+GATHERED_PAIRS = 1 << 18
+"""Candidate pairs that are gathered before they are compared: 4 MB."""
+
+TILE = (256, 8192)
+"""Queries and candidates compared at a time: 8 MB of cosines, which stay in the processor's cache."""
+
+EXACT_BELOW = 8_192
+"""Phrases up to which each new one is compared with every other: simpler, and about as fast as sketches (`lsh`) up to there
+(`bench growth`, "crossover"). Both find the same pairs."""
+
+MOST_FLIPS = 2
+"""With a threshold that needs more, below 0.6, looking through the bands costs more than comparing with all."""
+
+
+def linkable(phrase: str) -> bool:
+    """Phrases of two alphanumeric characters or fewer get no synonym edges (HippoRAG's rule), nor do numbers and dates."""
+    found = 0
+    for character in phrase:
+        found += character.isalnum()
+        if found > 2:
+            return not is_number(phrase)
+    return False
+
+
+def wordings(phrases: Iterable[str]) -> Rows:
+    """For each phrase a number that phrases share which differ in numbers alone: those are no pairs. Holds in one process."""
+    return np.fromiter((hash(without_numbers(phrase)) for phrase in phrases), np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which pairs a search may leave out: those that are among the nearest `cap` of neither end.
+
+    `hears`: by candidate row, the cosine that a pair needs to be among that row's nearest; infinity for a row that does not
+    want to know. What a query needs, the search finds out as it goes.
+    """
+
+    cap: int
+    hears: NDArray[np.float32]
+
+
+def similar(
+    vectors: VectorsView,
+    extra: NDArray[np.float32],
+    candidates: NDArray[np.bool_],
+    queries: NDArray[Any],
+    threshold: float,
+    sketches: SketchIndex | None = None,
+    by_rule: bool = True,
+    wanted: Wanted | None = None,
+    through_bands: bool = True,
+    wording: Callable[[Rows], Rows] | None = None,
+) -> Iterator[Scored]:
+    """Pairs (query row, candidate row, cosine) with cosine >= threshold that meet (`store.index.synonyms.lsh`), some at a time,
+    without pairs of a row with itself; with `by_rule` false those that do not meet too, which takes comparing with all.
+
+    `extra` are vectors of rows that follow those in `vectors`, shape (k, dim); `candidates` covers both, shape (n + k,);
+    `queries` are row numbers, any of them; `sketches`, where given, are of the rows of `vectors`, and candidates are found by
+    them if `through_bands`. Without `wanted` all pairs come. `wording` gives the `wordings` of rows; where
+    two share one, they are no pair.
+    """
+
+    def take(rows: NDArray[Any]) -> NDArray[np.float32]:
+        old = rows < vectors.n
+        out = np.empty((len(rows), vectors.dim), np.float32)
+        out[old] = vectors.rows(rows[old])
+        out[~old] = extra[rows[~old] - vectors.n]
+        return out
+
+    queries = np.asarray(queries, np.int64)
+    through_bands &= by_rule and flips(threshold) <= MOST_FLIPS
+    extra_sketches = sketch(extra) if by_rule else None
+
+    def sketches_of(rows: Rows) -> Sketches:
+        if sketches is None or extra_sketches is None:
+            each, places = np.unique(rows, return_inverse=True)
+            return sketch(take(each))[places]
+        out = np.empty((len(rows), WORDS), np.uint64)
+        old = rows < vectors.n
+        out[old], out[~old] = sketches.view()[rows[old]], extra_sketches[rows[~old] - vectors.n]
+        return out
+
+    comparison = _Comparison(take, sketches_of, candidates, threshold, by_rule, wanted, wording)
+    for a, b in _gathered(_candidates(comparison, vectors, extra, queries, sketches if through_bands else None)):
+        for begin in range(0, len(a), GATHERED_PAIRS):
+            left, right = a[begin : begin + GATHERED_PAIRS], b[begin : begin + GATHERED_PAIRS]
+            scores = comparison.exactly(left, right)
+            kept = np.flatnonzero(scores)
+            if len(kept):
+                yield left[kept], right[kept], scores[kept].astype(np.float64)
+
+
+def _gathered(pieces: Iterable[tuple[Rows, Rows]]) -> Iterator[tuple[Rows, Rows]]:
+    """The same pairs in fewer and larger pieces."""
+    waiting: list[tuple[Rows, Rows]] = []
+    count = 0
+    for piece in pieces:
+        waiting.append(piece)
+        count += len(piece[0])
+        if count >= GATHERED_PAIRS:
+            yield np.concatenate([a for a, _ in waiting]), np.concatenate([b for _, b in waiting])
+            waiting, count = [], 0
+    if count:
+        yield np.concatenate([a for a, _ in waiting]), np.concatenate([b for _, b in waiting])
+
+
+def _candidates(
+    comparison: "_Comparison",
+    vectors: VectorsView,
+    extra: NDArray[np.float32],
+    queries: Rows,
+    sketches: SketchIndex | None,
+) -> Iterator[tuple[Rows, Rows]]:
+    """Pairs that may reach the threshold, by the sketches where those help."""
+    every = vectors.blocks()
+    added = [(vectors.n, extra)]
+    if sketches is None:
+        yield from comparison.blockwise([*every, *added], queries)
+        return
+    yield from comparison.blockwise(added, queries)
+    candidates = comparison.candidates[: vectors.n]
+    for first, end, found in sketches.candidates(comparison.take, queries, candidates, comparison.threshold):
+        if found is None:
+            # So many share a band that comparing with all costs less.
+            yield from comparison.blockwise(every, queries[first:end])
+        else:
+            which, rows = found
+            yield queries[first:end][which], rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """One search: `take` and `sketches` give the vectors and the sketches of rows, the rest is as of `similar`."""
+
+    take: Callable[[NDArray[Any]], NDArray[np.float32]]
+    sketches: Callable[[Rows], Sketches]
+    candidates: NDArray[np.bool_]
+    threshold: float
+    by_rule: bool
+    wanted: Wanted | None
+    wording: Callable[[Rows], Rows] | None
+
+    def exactly(self, a: Rows, b: Rows) -> NDArray[np.float32]:
+        """The cosine of each pair (a[i], b[i]), 0 for those that are no pairs."""
+        scores = np.zeros(len(a), np.float32)
+        for begin in range(0, len(a), COMPARED_PAIRS):
+            part = slice(begin, begin + COMPARED_PAIRS)
+            scores[part] = self._exactly(a[part], b[part])
+        return scores
+
+    def _exactly(self, a: Rows, b: Rows) -> NDArray[np.float32]:
+        x, y = self.take(a), self.take(b)
+        scores = np.zeros(len(a), np.float32)
+        # Most candidates are far from a pair: what decides is worked out for those that are not.
+        maybe = np.flatnonzero((np.einsum("ij,ij->i", x, y) >= self.threshold - SLACK) & (a != b))
+        if len(maybe) < len(a):
+            x, y = x[maybe], y[maybe]
+        exact = np.multiply(x, y, dtype=np.float64).sum(axis=1).astype(np.float32)
+        kept = np.flatnonzero(exact >= np.float32(self.threshold))
+        near = maybe[kept]
+        kept = kept[self._meet(a[near], b[near])]
+        scores[maybe[kept]] = exact[kept]
+        return scores
+
+    def blockwise(
+        self, blocks: Sequence[tuple[int, NDArray[np.float32]]], queries: Rows
+    ) -> Iterator[tuple[Rows, Rows]]:
+        """Pairs that may reach the threshold, by comparing each query with each vector of `blocks` ((first row, vectors))."""
+        for begin in range(0, len(queries), TILE[0]):
+            part = queries[begin : begin + TILE[0]]
+            asked, needs = self.take(part), np.full(len(part), self.threshold, np.float32)
+            for start, block in blocks:
+                for first in range(0, len(block), TILE[1]):
+                    cosines = asked @ block[first : first + TILE[1]].T
+                    # Most queries have no pair in most tiles: one pass for the maxima instead of four over all cosines.
+                    some = np.flatnonzero(cosines.max(axis=1, initial=-1) >= self.threshold - SLACK)
+                    if len(some):
+                        q, c = self._hits(cosines[some], some, needs, part, start + first)
+                        yield part[some[q]], c + (start + first)
+
+    def _can_be_pairs(self, rows: Rows, others: Rows) -> NDArray[np.bool_]:
+        """Whether rows[i] and others[i, j] are two and may be a pair but for their cosine; shape of `others`."""
+        ones, twos = np.repeat(rows, others.shape[1]), others.ravel()
+        shaped: NDArray[np.bool_] = ((ones != twos) & self._meet(ones, twos)).reshape(others.shape)
+        return shaped
+
+    def _meet(self, ones: Rows, twos: Rows) -> NDArray[np.bool_]:
+        """Which (ones[i], twos[i]) are a pair by what is not their cosine."""
+        can = np.ones(len(ones), np.bool_) if self.wording is None else self.wording(ones) != self.wording(twos)
+        if self.by_rule:
+            can &= meet(self.sketches(ones), self.sketches(twos), self.threshold)
+        return can
+
+    def _hits(
+        self, cosines: NDArray[np.float32], some: Rows, needs: NDArray[np.float32], part: Rows, first: int
+    ) -> tuple[Rows, Rows]:
+        """Which (query of `some`, column) to look at exactly. `needs`: by query of `part`, the cosine that a pair needs to be
+        among its nearest as far as is known; raised where one has many pairs here."""
+        hits = cosines >= self.threshold - SLACK
+        hits &= self.candidates[first : first + cosines.shape[1]]
+        if self.wanted is None:
+            return _places(hits)
+        cap, hears = self.wanted.cap, self.wanted.hears[first : first + cosines.shape[1]]
+        hits &= (cosines >= (needs[some] - SLACK)[:, None]) | (cosines >= hears - SLACK)
+        many = np.flatnonzero(np.count_nonzero(hits, axis=1) > 2 * cap)
+        if len(many):
+            # Of the nearest here some are no pairs; where `cap` are left, what is farther away need not come.
+            best = np.where(hits[many], cosines[many], np.float32(-1))
+            columns = np.argpartition(best, -2 * cap, axis=1)[:, -2 * cap :]
+            cosine = np.take_along_axis(best, columns, axis=1)
+            cosine[~self._can_be_pairs(part[some[many]], columns + first)] = 0.0
+            needed = np.partition(cosine, cap, axis=1)[:, cap] - SLACK
+            needs[some[many]] = np.maximum(needs[some[many]], needed)
+            hits[many] &= (cosines[many] >= (needs[some[many]] - SLACK)[:, None]) | (cosines[many] >= hears - SLACK)
+        return _places(hits)
+
+
+def _places(hits: NDArray[np.bool_]) -> tuple[Rows, Rows]:
+    """(row, column) of what is true."""
+    rows, columns = np.nonzero(hits)
+    return rows.astype(np.int64, copy=False), columns.astype(np.int64, copy=False)
