@@ -75,7 +75,7 @@ def test_other_kinds_of_socket_are_refused_with_what_to_write(passed, tmp_path):
         inherited_socket(passed(file.fileno()))
 
 
-@pytest.mark.process
+@pytest.mark.daemon
 def test_a_mode_that_the_socket_does_not_have_is_logged_by_the_daemon_that_takes_it(manage: Manage) -> None:
     daemon = manage(activated=True, api={"mode": "0600"})
     daemon.socket.chmod(0o666)
