@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import igraph
 import numpy as np
 
+from store.index.synonyms.numbers import is_number, without_numbers
+
 Passage = tuple[str, str, str, tuple[tuple[str, str, str], ...]]
 """(id, title, text, triples)."""
 
@@ -72,11 +74,19 @@ class Reference:
 
     def _synonyms(self, threshold, cap):
         """Cosines at or above the threshold, among the `cap` nearest of either phrase."""
-        long = [i for i, phrase in enumerate(self.phrases) if sum(c.isalnum() for c in phrase) > 2]
+        # What a number is has tests of its own (tests/store/index/synonyms/test_numbers.py).
+        long = [
+            i for i, phrase in enumerate(self.phrases) if sum(c.isalnum() for c in phrase) > 2 and not is_number(phrase)
+        ]
         near = {}
         for i in long:
             cosines = self.phrase_vectors[long] @ self.phrase_vectors[i]
-            found = [(-float(np.float32(c)), self.phrases[j]) for j, c in zip(long, cosines, strict=True) if j != i]
+            wording = without_numbers(self.phrases[i])
+            found = [
+                (-float(np.float32(c)), self.phrases[j])
+                for j, c in zip(long, cosines, strict=True)
+                if j != i and without_numbers(self.phrases[j]) != wording
+            ]
             near[self.phrases[i]] = sorted(pair for pair in found if -pair[0] >= np.float32(threshold))[:cap]
         return {frozenset((a, b)): -cosine for a, pairs in near.items() for cosine, b in pairs}
 
