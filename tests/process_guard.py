@@ -13,7 +13,7 @@ MARKERS = {
     "daemon": "starts hippod",
     "broker": "starts a server that speaks Kafka's protocol",
     "browser": "starts Chromium",
-    "systemd": "boots a Debian with systemd",
+    "systemd": "starts a program of systemd",
 }
 
 _EVENTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.system"})
@@ -35,7 +35,7 @@ def kind(command: Sequence[str]) -> str:
         return "browser"
     if "daemon.main" in names or PurePath(command[0]).name == "hippod":
         return "daemon"
-    return "systemd" if names & {"boot-debian", "systemd-nspawn"} else "process"
+    return "systemd" if any(name.startswith("systemd-") for name in names) else "process"
 
 
 @contextmanager

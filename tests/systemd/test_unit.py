@@ -53,7 +53,7 @@ def exposure(unit: Path) -> float:
     return float(level[1])
 
 
-@pytest.mark.process
+@pytest.mark.systemd
 @needs_systemd
 @pytest.mark.parametrize("name", UNITS)
 def test_verify_is_silent(installed: Path, name: str) -> None:
@@ -61,14 +61,14 @@ def test_verify_is_silent(installed: Path, name: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.process
+@pytest.mark.systemd
 @needs_systemd
 @pytest.mark.parametrize("name", SERVICES)
 def test_exposure_is_at_most_two_of_ten(installed: Path, name: str) -> None:
     assert exposure(installed / name) <= 2.0
 
 
-@pytest.mark.process
+@pytest.mark.systemd
 @needs_systemd
 @pytest.mark.parametrize("name", DROP_INS)
 def test_a_drop_in_is_valid_and_leaves_the_unit_hardened(installed: Path, name: str) -> None:
