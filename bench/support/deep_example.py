@@ -128,7 +128,7 @@ def _concern(prompt: Prompt, concern: str, about: str, subquery: str) -> dict[st
     return {"concern": concern, "point": prompt.points[about], "subquery": subquery}
 
 
-def told(event: DeepEvent) -> Iterator[str]:
+def event_lines(event: DeepEvent) -> Iterator[str]:
     """An event as lines for a reader."""
     if isinstance(event, StepBegan):
         yield f"\nStep {event.step} ({event.points} points)"
@@ -157,7 +157,7 @@ async def ask(snapshot: Snapshot, url: str) -> DeepAnswer:
             ENCODER,
             client,
             DeepSettings(passages=3),
-            on_event=lambda event: print("\n".join(told(event)), end="\n" * bool(list(told(event)))),
+            on_event=lambda event: print("\n".join(event_lines(event)), end="\n" * bool(list(event_lines(event)))),
         )
     finally:
         await client.close()

@@ -139,7 +139,7 @@ async def open_memory(
     def committed(passages: Sequence[str] = ()) -> None:
         extraction_queue.committed(passages)
         snapshot = store.snapshot()
-        languages.look(snapshot)
+        languages.check(snapshot)
         scale_mmap_threshold(max(snapshot.n_phrases, snapshot.n_triples))
 
     languages = LanguageWatch(encoder.identity.name)

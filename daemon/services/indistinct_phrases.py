@@ -27,7 +27,7 @@ class LanguageWatch:
         self._next = 0.0
         self._said = False
 
-    def look(self, snapshot: Snapshot) -> None:
+    def check(self, snapshot: Snapshot) -> None:
         """Cheap where the memory has not grown much since the last look."""
         if self._said or snapshot.living_phrases < self._next:
             return

@@ -135,11 +135,11 @@ class QueryService:
     def encoder(self) -> Encoder:
         return self._encoder
 
-    async def look(self, query: str, k: int, snapshot: Snapshot, filtered: bool = True) -> RetrievalResult:
+    async def retrieve(self, query: str, k: int, snapshot: Snapshot, filtered: bool = True) -> RetrievalResult:
         """The passages for `query` within `snapshot`, as configured; `filtered` false leaves recognition memory out."""
-        return await self.in_thread(lambda: self._look(query, k, snapshot, filtered))
+        return await self.in_thread(lambda: self._retrieve(query, k, snapshot, filtered))
 
-    def _look(self, query: str, k: int, snapshot: Snapshot, filtered: bool) -> RetrievalResult:
+    def _retrieve(self, query: str, k: int, snapshot: Snapshot, filtered: bool) -> RetrievalResult:
         began, mode = time.perf_counter(), self._mode()
         recognition = self._recognition(QueryRequest(query=query)) if filtered else None
         found = retrieve(snapshot, self._encoder, query, mode, k, self._settings(), recognition)

@@ -127,13 +127,13 @@ def test_a_user_without_the_group_cannot_connect_and_one_with_it_can(guarded: Da
 def test_who_changes_the_memory_is_in_the_log(guarded: Daemon) -> None:
     guarded.add({"id": "mine", "text": "Ada wrote this."})
 
-    def told() -> bool:
+    def reported() -> bool:
         return any(
             (event["method"], event["route"], event["pid"]) == ("POST", "/v1/documents", os.getpid())
             for event in guarded.events("request")
         )
 
-    until(told, "the request is logged with its process")
+    until(reported, "the request is logged with its process")
 
 
 # Who dawdles.

@@ -14,14 +14,14 @@ pytestmark = pytest.mark.process
 INPUTS = 2_000
 
 
-def told(found: list[Fuzzed]) -> str:
+def failure_lines(found: list[Fuzzed]) -> str:
     return "\n".join(f"{each.name}: {file}: {what}" for each in found for file, what in each.failures.items())
 
 
 @pytest.mark.timeout(300)
 def test_no_input_ends_the_process_or_holds_it_up(tmp_path: Path) -> None:
     found = fuzz(tmp_path, INPUTS, number=11, patience_s=280)
-    assert not told(found), told(found)
+    assert not failure_lines(found), failure_lines(found)
     assert sum(each.inputs for each in found) >= INPUTS - 10
     assert {each.name for each in found} >= {
         "configuration",
@@ -76,4 +76,4 @@ def test_a_fault_would_be_seen(tmp_path: Path, fault: str, said: str) -> None:
 def test_a_process_that_ends_counts_as_a_failure(tmp_path: Path) -> None:
     [lost] = fuzz(tmp_path, 1, number=1, names=["no such target"], patience_s=100)
     assert (lost.name, lost.failed) == ("process", 1)
-    assert "the process ended with 1" in told([lost])
+    assert "the process ended with 1" in failure_lines([lost])

@@ -55,10 +55,10 @@ class IterativeAnswers:
         spending = Spending(budget)
         several = request.steps is not None
 
-        async def look(query: str) -> RetrievalResult:
+        async def retrieve_passages(query: str) -> RetrievalResult:
             try:
                 filtered = spending.calls + 2 <= budget.calls and spending.has_tokens_for()
-                return await self._queries.look(query, request.k, pinned.snapshot, filtered)
+                return await self._queries.retrieve(query, request.k, pinned.snapshot, filtered)
             except UpstreamFailed as error:  # the encoder's server
                 raise ModelDown(error.detail) from None
 
@@ -68,7 +68,7 @@ class IterativeAnswers:
 
         try:
             iterated = await iterate(
-                request.question, look, self._client, steps_of(request), request.k, spending, report_step
+                request.question, retrieve_passages, self._client, steps_of(request), request.k, spending, report_step
             )
         except ModelError as error:
             raise UpstreamFailed(str(error)) from None

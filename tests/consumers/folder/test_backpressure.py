@@ -105,11 +105,11 @@ def test_a_file_that_is_never_quiet_is_reported_all_the_same(folder: Folder, mon
     daemon = folder.scanned(settle_ms=5_000)
     with (folder.root / "log").open("ab", buffering=0) as file:
 
-        def told() -> bool:
+        def reported() -> bool:
             file.write(b"line\n")
             return bool(daemon.digests)
 
-        until(told)
+        until(reported)
 
 
 def test_an_event_whose_delivery_failed_is_delivered_again(watched: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ def put(intake: Intake, name: str, urgency: Urgency = Urgency.FRESH, source: str
     return intake.put(uri, FileRemoved(uri, source), source, urgency=urgency)
 
 
-def taken(intake: Intake, count: int | None = None, fresh_only: bool = False) -> list[Work]:
+def take_work(intake: Intake, count: int | None = None, fresh_only: bool = False) -> list[Work]:
     """The next so many pieces of work, each done before the next is taken; all without a count."""
     out: list[Work] = []
     while (count is None or len(out) < count) and (work := intake.take(fresh_only=fresh_only)) is not None:
@@ -37,7 +37,7 @@ def test_a_saved_file_goes_before_all_that_a_scan_has_found() -> None:
     for number in range(2_500):
         put(intake, f"scan/{number}", Urgency.BULK)
     put(intake, "saved")
-    assert names(taken(intake, 2)) == ["saved", "0"]
+    assert names(take_work(intake, 2)) == ["saved", "0"]
 
 
 def test_a_file_that_a_scan_has_found_and_that_is_saved_then_is_fresh() -> None:
@@ -45,10 +45,10 @@ def test_a_file_that_a_scan_has_found_and_that_is_saved_then_is_fresh() -> None:
     for number in range(10):
         put(intake, f"scan/{number}", Urgency.BULK)
     put(intake, "scan/7")
-    assert names(taken(intake, 2)) == ["7", "0"]
+    assert names(take_work(intake, 2)) == ["7", "0"]
     put(intake, "scan/8", Urgency.FRESH)
     put(intake, "scan/8", Urgency.BULK)
-    assert names(taken(intake, 1)) == ["8"], "what was fresh stays so when a scan finds it"
+    assert names(take_work(intake, 1)) == ["8"], "what was fresh stays so when a scan finds it"
 
 
 @pytest.mark.parametrize("directories", [1, 5, 50])
@@ -59,9 +59,9 @@ def test_a_single_save_goes_before_a_checkout_of_the_same_folder(directories: in
     put(intake, "notes/mine")
     for number in range(250, 500):
         put(intake, f"checkout/{number % directories}/{number}")
-    first = names(taken(intake, FRESH_PER_SOURCE))
+    first = names(take_work(intake, FRESH_PER_SOURCE))
     assert "mine" in first
-    assert len(taken(intake)) == 501 - FRESH_PER_SOURCE
+    assert len(take_work(intake)) == 501 - FRESH_PER_SOURCE
 
 
 def test_sources_take_turns_among_what_is_fresh() -> None:
@@ -69,7 +69,7 @@ def test_sources_take_turns_among_what_is_fresh() -> None:
     for number in range(FRESH_PER_SOURCE):
         put(intake, f"a/{number}")
     put(intake, "b/0", source=OTHER)
-    assert names(taken(intake, 3)) == ["0", "0", "1"]
+    assert names(take_work(intake, 3)) == ["0", "0", "1"]
 
 
 def test_a_burst_does_not_wait_for_a_whole_first_index() -> None:
@@ -78,7 +78,7 @@ def test_a_burst_does_not_wait_for_a_whole_first_index() -> None:
         put(intake, f"scan/{number}", Urgency.BULK)
     for number in range(100):
         put(intake, f"checkout/c{number}")
-    first = names(taken(intake, 200))
+    first = names(take_work(intake, 200))
     assert sum(name.startswith("c") for name in first) > 90
 
 
@@ -89,16 +89,16 @@ def test_bulk_has_its_share_however_much_is_fresh() -> None:
     bulk = 0
     for number in range(400):
         put(intake, f"{number}/fresh")
-        bulk += taken(intake, 1)[0].urgency is Urgency.BULK
+        bulk += take_work(intake, 1)[0].urgency is Urgency.BULK
     assert bulk == 400 // (FRESH_IN_A_ROW + 1)
 
 
 def test_whoever_takes_only_what_is_fresh_leaves_bulk_to_others() -> None:
     intake = Intake()
     put(intake, "scan/0", Urgency.BULK)
-    assert taken(intake, fresh_only=True) == []
+    assert take_work(intake, fresh_only=True) == []
     put(intake, "saved")
-    assert names(taken(intake, fresh_only=True)) == ["saved"]
+    assert names(take_work(intake, fresh_only=True)) == ["saved"]
 
 
 def test_bulk_under_way_is_as_urgent_as_what_waits_for_it() -> None:
@@ -156,7 +156,7 @@ def test_nothing_is_lost_and_one_keys_work_keeps_its_order(operations: list[tupl
             del waiting[took.key]
     for work in active:
         intake.done(work)
-    assert {work.key for work in taken(intake)} == set(waiting)
+    assert {work.key for work in take_work(intake)} == set(waiting)
     assert len(intake) == 0
 
 
@@ -167,4 +167,4 @@ def test_a_save_waits_for_a_bounded_number_of_others(noisy: int) -> None:
         for source in ("a", "b", "c"):
             put(intake, f"{number}/file", source=source)
     put(intake, "notes/mine", source=DRIVE)
-    assert "mine" in names(taken(intake, 5)), "one turn of each other source, and one of bulk"
+    assert "mine" in names(take_work(intake, 5)), "one turn of each other source, and one of bulk"

@@ -63,14 +63,14 @@ def before_slice(monkeypatch, number, act):
     """Calls `act(store)` before slice `number` of the next purge, beside which it comes; a list that has an entry once done."""
     delete, done, seen = Store._delete, [], []
 
-    def beside(store, *given):
+    def act_then_delete(store, *given):
         seen.append(given)
         if len(seen) == number and not done:
             done.append(True)
             act(store)
         return delete(store, *given)
 
-    monkeypatch.setattr(Store, "_delete", beside)
+    monkeypatch.setattr(Store, "_delete", act_then_delete)
     return done
 
 
@@ -226,12 +226,12 @@ def test_a_purge_gives_way_to_a_memory_loaded_anew(folder, monkeypatch, number):
         else:
             mark = retention.Purge.mark
 
-            def beside(purge, tables):
+            def mark_late(purge, tables):
                 found = mark(purge, tables)
                 spoils(store)
                 return found
 
-            monkeypatch.setattr(retention.Purge, "mark", beside)
+            monkeypatch.setattr(retention.Purge, "mark", mark_late)
         store.purge(timedelta(0))
         monkeypatch.undo()
         documents = {uri: passages for uri, passages in (LEFT | {"d1": OLD["d1"]}).items() if uri != "d0"}
