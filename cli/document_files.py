@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from cli.text import one_line, truncate
+from cli.terminal_text import one_line, truncate
 
 
 @dataclass(frozen=True, slots=True)

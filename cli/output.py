@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from cli.text import one_line
+from cli.terminal_text import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,7 +6,7 @@ By hand and not by pydantic, which the parsing processes would have to load: it 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.types import ParsedDocument, Passage
 
 

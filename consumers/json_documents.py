@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.splitting import SplitSettings, assign_triples, read_triples, split_text
 from consumers.types import ParsedDocument
 

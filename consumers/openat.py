@@ -40,6 +40,6 @@ def has_unchecked_links(found: os.stat_result, checked_inode: int | None) -> boo
     """Whether an open file has further names (hard links) that nobody has looked at.
 
     A second name may lie anywhere on the disk. So such a file is read only where its inode is `checked_inode`: the one
-    whose names the follower found all inside the folder. None: the file is in no followed folder; nothing is checked.
+    whose names the reconciler found all inside the folder. None: the file is in no followed folder; nothing is checked.
     """
     return checked_inode is not None and found.st_nlink > 1 and found.st_ino != checked_inode

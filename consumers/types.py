@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 
 Triple = tuple[str, str, str]
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from store.change.missing import MissingVectors, missing_vectors, unextracted
+from store.change.pending_inputs import MissingVectors, missing_vectors, unextracted
 from store.document_snapshot import DocumentSnapshot
 from store.index.live_index import LiveIndex
 from store.index.stored_contents import StoredContents

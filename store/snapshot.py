@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.adjacency import Adjacency, EdgeWeights
+from store.index.delta_csr import MatrixView
 from store.index.live_index import LiveIndex
-from store.index.matrix import MatrixView
 from store.types import PassageText, Triple
 
 

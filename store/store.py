@@ -10,12 +10,13 @@ from typing import Self
 
 import structlog
 
+from store.as_of import PastCommits
 from store.change.obsolete_synonyms import drop_obsolete_synonyms
 from store.change.plan import plan
 from store.change.write_rows import write_rows
 from store.checkpoint.capture import capture
 from store.checkpoint.files import PREFIX, CheckpointTimeout, CheckpointUnusable, discard
-from store.checkpoint.recovery import recover_index
+from store.checkpoint.restore_index import recover_index
 from store.checkpoint.writer import write
 from store.document_snapshot import DocumentSnapshot
 from store.errors import StoreDamaged
@@ -28,11 +29,10 @@ from store.log.extraction_costs import add_costs
 from store.log.store_lock import StoreLock
 from store.log.write_lock import WriteLock
 from store.maintenance.compaction import PRUNE_MIN_AGE, Compactor
-from store.maintenance.folding import Folding
+from store.maintenance.merge_deltas import Folding
 from store.maintenance.rebuild import catch_up, load_fresh, needs_rebuild
 from store.maintenance.retention import Purge, PurgeSlice
 from store.maintenance.synonym_recall import RecallMeasurement, measure_recall
-from store.past_commits import PastCommits
 from store.reader import StoreReader
 from store.snapshot import Snapshot
 from store.types import Batch, EncoderIdentity, SynonymRule

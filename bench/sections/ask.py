@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 
-from bench.support.model_process import model_process
+from bench.support.scripted_model_process import model_process
 from bench.support.synthetic_documents import World
 from tests.e2e.real_hippod import Daemon
 from tests.memory.answering.working_memory.scripted_model import playing

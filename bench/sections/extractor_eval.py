@@ -14,7 +14,7 @@ from typing import Any
 from bench.sections.retrieval import SHARED
 from memory.openie.hipporag_file import read_hipporag_file
 from memory.openie.rules.extractor import RulesExtractor
-from memory.phrases import normalise_phrase
+from memory.phrase_normalisation import normalise_phrase
 from store.passage_id import passage_id
 from store.types import PassageText, Triple
 

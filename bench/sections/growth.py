@@ -18,7 +18,7 @@ import tempfile
 import time
 from typing import Any
 
-from bench.support.growth_verdicts import judge_all, violations
+from bench.support.growth_thresholds import judge_all, violations
 
 PARTS = ("sizes", "commits", "crossover", "live", "hostile")
 HOSTILE = {"anywhere": 50_000, "equal": 50_000, "cone": 50_000, "groups": 10_000, "cones": 10_000}

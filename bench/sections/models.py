@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from bench.support.model_process import model_process
+from bench.support.scripted_model_process import model_process
 from memory.llm.client import ModelClient, ModelSettings
 from memory.llm.errors import ModelError
 from memory.llm.limiter import Limiter

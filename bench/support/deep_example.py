@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from memory.answering.working_memory.answer import DeepAnswer
 from memory.answering.working_memory.deep import ask_deep
+from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.records.events import (
     DeepEvent,
     EvidenceFound,

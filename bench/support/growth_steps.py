@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.support.growth_maintenance import QUERIES, ask
 from bench.support.growth_store import (
     commit,
     megabytes,
@@ -21,7 +22,6 @@ from bench.support.growth_store import (
     store_folder,
     stream_part,
 )
-from bench.support.growth_upkeep import QUERIES, ask
 from daemon.runtime.allocator import configure_malloc
 from daemon.runtime.gc import shorten_switch_interval
 
@@ -150,7 +150,7 @@ def crossover(largest: str) -> dict[str, Any]:
     """Processor time for finding one new phrase's synonyms among so many: by comparing with all, and by sketches."""
     from bench.support.synthetic_documents import World
     from memory.encoder import make_encoder
-    from store.index.arrays import Vectors
+    from store.index.append_only_arrays import Vectors
     from store.index.synonyms.lsh import SketchIndex, sort
     from store.index.synonyms.search import EXACT_BELOW, similar
 

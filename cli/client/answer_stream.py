@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from cli.client.http import Client, RequestRefused, incompatible_answer, parse_answer
 from cli.errors import CommandError
 from cli.output import print_lines, width
-from cli.text import terminal_safe
+from cli.terminal_text import terminal_safe
 from daemon.contract.ask import AskProgress, AskResponse
 from daemon.contract.http.client import EventStream
 from daemon.contract.http.routes import EVENT_STREAM, Route

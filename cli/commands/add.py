@@ -10,7 +10,7 @@ from cli.document_files import DocumentResult, ReadyDocument, RejectedDocument, 
 from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import Progress, print_json, print_lines, print_note, progress
-from cli.text import count
+from cli.terminal_text import count
 from daemon.contract.http.routes import Route
 from daemon.contract.transfer import ImportResponse
 

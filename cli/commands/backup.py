@@ -9,7 +9,7 @@ import click
 from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
-from cli.text import count, size
+from cli.terminal_text import count, size
 from daemon.contract.http.routes import Route
 from daemon.contract.transfer import BackupResponse, VerifyResponse
 

@@ -38,7 +38,7 @@ def _checks(invocation: Invocation) -> Iterator[Finding]:
     import os
 
     from cli.doctor.daemon import daemon
-    from cli.doctor.inspection import find_hippod, inspection
+    from cli.doctor.server_inspection import find_hippod, inspection
 
     file = find_config(os.environ, Path.cwd())
     yield from guarded("inspection", lambda: inspection(file, find_hippod()))

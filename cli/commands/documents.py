@@ -10,7 +10,7 @@ import click
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note, width
-from cli.text import count
+from cli.terminal_text import count
 from daemon.contract.documents import DocumentEntry, DocumentState
 from daemon.contract.http.routes import Route, document_path
 

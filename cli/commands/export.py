@@ -13,7 +13,7 @@ import click
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import WRITE_BYTES, print_note, progress
-from cli.text import count, size
+from cli.terminal_text import count, size
 from daemon.contract.http.routes import Route
 from daemon.contract.transfer import ExportFormat
 

@@ -12,7 +12,7 @@ from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
 from cli.retrieval_options import mode_option
-from cli.text import count
+from cli.terminal_text import count
 from daemon.contract.graph import NODES_MAX
 from daemon.contract.http.routes import Route
 from daemon.contract.query import K_MAX, QUERY_CHARS_MAX
@@ -92,7 +92,7 @@ def _write_file(
     neighbourhood: "GraphResponse", page: Path | None, picture: Path | None, exchanged: Path | None
 ) -> list[str]:
     """Writes each file that is asked for, whole or not at all; returns where."""
-    from cli.graph.graphml import as_igraph, graphml
+    from cli.graph.igraph_graph import as_igraph, graphml
     from cli.graph.layout import node_positions
 
     whole = as_igraph(neighbourhood)

@@ -6,7 +6,7 @@ import click
 
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note, width
-from cli.text import count
+from cli.terminal_text import count
 from daemon.contract.http.routes import Route
 from daemon.contract.sessions import SESSION_PATTERN, SessionList
 

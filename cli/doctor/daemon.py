@@ -10,7 +10,7 @@ from pathlib import Path
 from cli.client.address import SOCKET_BYTES, Address
 from cli.client.http import Client, parse_answer
 from cli.errors import CommandError, Exit
-from cli.text import count, duration, one_line, size, truncate
+from cli.terminal_text import count, duration, one_line, size, truncate
 from daemon.contract.documents import DocumentList, DocumentState
 from daemon.contract.finding import ASK_ROOT, Finding, guarded
 from daemon.contract.http.routes import Route

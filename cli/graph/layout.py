@@ -5,7 +5,7 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cli.text import one_line, truncate
+from cli.terminal_text import one_line, truncate
 from daemon.contract.graph import GraphNode, GraphResponse
 
 if TYPE_CHECKING:

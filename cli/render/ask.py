@@ -2,9 +2,9 @@
 
 from rich.text import Text
 
+from cli.query_highlights import snippet
 from cli.render.lines import DIM, HEADING, indent, text
-from cli.snippets import snippet
-from cli.text import count, milliseconds, terminal_safe, uri
+from cli.terminal_text import count, milliseconds, terminal_safe, uri
 from daemon.contract.ask import AskResponse
 
 

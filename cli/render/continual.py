@@ -6,7 +6,7 @@ from rich.text import Text
 
 from cli.evaluation.continual import Segment
 from cli.render.lines import DIM, HEADING, align, text
-from cli.text import count
+from cli.terminal_text import count
 from daemon.contract.evaluation import EvalResponse
 
 

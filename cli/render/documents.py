@@ -3,7 +3,7 @@
 from rich.text import Text
 
 from cli.render.lines import DIM, HEADING, align, state, text
-from cli.text import count, local_time, uri
+from cli.terminal_text import count, local_time, uri
 from daemon.contract.documents import DocumentEntry, DocumentState
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from cli.render.lines import DIM, HEADING, align, text
-from cli.text import count, milliseconds
+from cli.terminal_text import count, milliseconds
 from daemon.contract.evaluation import AnswerScores, EvalResponse
 
 

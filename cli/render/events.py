@@ -6,7 +6,7 @@ from typing import Any
 from rich.text import Text
 
 from cli.render.lines import DIM, STATE_STYLES, text
-from cli.text import one_line, uri
+from cli.terminal_text import one_line, uri
 from daemon.contract.status import Event
 
 _FIXED = ("id", "time", "event", "uri")

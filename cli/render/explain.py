@@ -3,7 +3,7 @@
 from rich.text import Text
 
 from cli.render.lines import DIM, HEADING, indent, text
-from cli.text import milliseconds, one_line
+from cli.terminal_text import milliseconds, one_line
 from daemon.contract.query import Explanation, PassageExplanation, PathStep
 
 MAX_SEEDS = 5

@@ -3,7 +3,7 @@
 from rich.text import Text
 
 from cli.render.lines import DIM, HEADING, align, text
-from cli.text import count
+from cli.terminal_text import count
 from daemon.contract.status import ExtractionResponse
 
 

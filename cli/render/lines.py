@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from cli.text import one_line
+from cli.terminal_text import one_line
 
 DIM = "dim"
 HEADING = "bold"

@@ -2,10 +2,10 @@
 
 from rich.text import Text
 
+from cli.query_highlights import match_spans, query_words, snippet
 from cli.render.explain import explanation_lines, stage_times_line
 from cli.render.lines import DIM, HEADING, indent, text, triple
-from cli.snippets import match_spans, query_words, snippet
-from cli.text import count, location_text, milliseconds, one_line, uri
+from cli.terminal_text import count, location_text, milliseconds, one_line, uri
 from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
 
 SNIPPET_LINES = 3

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from cli.render.lines import DIM, HEADING, indent, text
-from cli.text import count, local_time, one_line
+from cli.terminal_text import count, local_time, one_line
 from daemon.contract.sessions import SessionEntry
 
 

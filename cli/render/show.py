@@ -5,9 +5,9 @@ from typing import assert_never
 
 from rich.text import Text
 
+from cli.query_highlights import snippet
 from cli.render.lines import DIM, HEADING, align, indent, state, text, triple
-from cli.snippets import snippet
-from cli.text import local_time, location_text, one_line, terminal_safe, uri
+from cli.terminal_text import local_time, location_text, one_line, terminal_safe, uri
 from daemon.contract.show import (
     PassageOccurrence,
     PassageSummary,

@@ -3,7 +3,7 @@
 from rich.text import Text
 
 from cli.render.lines import DIM, HEADING, align, state, text
-from cli.text import count, duration, one_line, size
+from cli.terminal_text import count, duration, one_line, size
 from daemon.contract.status import SourceStatus, Status
 
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from cli.client.http import incompatible_answer, parse_answer
 from cli.errors import CommandError
 from cli.render.steps import STOP_REASON_TEXTS
-from cli.text import count, milliseconds
+from cli.terminal_text import count, milliseconds
 from cli.trace.graph import (
     ABSENT,
     ENTITY,

@@ -1,14 +1,14 @@
 # ruff: noqa: PTH118
 # Paths are bytes here, which pathlib does not take.
-"""Turns inotify events, and hints of the daemon, into calls to the follower: where it is to look."""
+"""Turns inotify events, and hints of the daemon, into calls to the reconciler: where it is to look."""
 
 import os
 from dataclasses import dataclass
 
 from watchdog.observers.inotify_c import InotifyConstants as In
 
-from consumers.folder.follower import Follower
 from consumers.folder.inotify_watches import APPEARED, SELF, VANISHED, Watches, WatchEvent
+from consumers.folder.reconciler import Reconciler
 from consumers.types import Fingerprint
 
 
@@ -21,13 +21,13 @@ class FileHint:
     fingerprint: Fingerprint | None = None
 
 
-def apply_event(item: WatchEvent | FileHint, watches: Watches | None, follower: Follower) -> bool:
-    """Passes the item on to the follower. Returns whether the whole folder must be scanned."""
+def apply_event(item: WatchEvent | FileHint, watches: Watches | None, reconciler: Reconciler) -> bool:
+    """Passes the item on to the reconciler. Returns whether the whole folder must be scanned."""
     if isinstance(item, FileHint):
         if item.committed:
-            follower.committed(item.path, item.fingerprint)
+            reconciler.committed(item.path, item.fingerprint)
         else:
-            follower.recheck(item.path)
+            reconciler.recheck(item.path)
         return False
     if watches is None:
         return False
@@ -35,48 +35,48 @@ def apply_event(item: WatchEvent | FileHint, watches: Watches | None, follower: 
     for watched in watches.paths(item.wd):
         path = os.path.join(watched, item.name)
         if not item.name:
-            scan |= _apply_to_watched(item.mask, watched, watches, follower)
+            scan |= _apply_to_watched(item.mask, watched, watches, reconciler)
         elif item.mask & In.IN_ISDIR:
-            _apply_to_directory(item.mask, path, watches, follower)
+            _apply_to_directory(item.mask, path, watches, reconciler)
         else:
-            _apply_to_file(item.mask, path, watches, follower)
+            _apply_to_file(item.mask, path, watches, reconciler)
     return scan
 
 
-def _apply_to_watched(mask: int, path: bytes, watches: Watches, follower: Follower) -> bool:
+def _apply_to_watched(mask: int, path: bytes, watches: Watches, reconciler: Reconciler) -> bool:
     """An event of a watched path itself: the root, or a link's target outside of all watched directories."""
     if mask & In.IN_IGNORED:
         watches.drop(path)
-    if path == follower.root:
+    if path == reconciler.root:
         return bool(mask & (SELF | In.IN_ATTRIB))
     if mask & In.IN_CLOSE_WRITE:
-        follower.file_saved(path)
+        reconciler.file_saved(path)
     elif mask & In.IN_MODIFY:
-        follower.file_written(path)
+        reconciler.file_written(path)
     else:
-        follower.metadata_changed(path)
+        reconciler.metadata_changed(path)
     return False
 
 
-def _apply_to_directory(mask: int, path: bytes, watches: Watches, follower: Follower) -> None:
+def _apply_to_directory(mask: int, path: bytes, watches: Watches, reconciler: Reconciler) -> None:
     if mask & VANISHED:
         if mask & In.IN_MOVED_FROM:  # its watches moved with it; a deleted directory has none left
             watches.drop_below(path)
         else:
             watches.drop(path)
-        follower.path_vanished(path)
-    elif mask & APPEARED or follower.ledger.get(path) is not None or path not in watches:
-        follower.directory_appeared(path)
+        reconciler.path_vanished(path)
+    elif mask & APPEARED or reconciler.ledger.get(path) is not None or path not in watches:
+        reconciler.directory_appeared(path)
 
 
-def _apply_to_file(mask: int, path: bytes, watches: Watches, follower: Follower) -> None:
+def _apply_to_file(mask: int, path: bytes, watches: Watches, reconciler: Reconciler) -> None:
     if mask & VANISHED:
         if path in watches:  # a link
             watches.drop_below(path)
-        follower.path_vanished(path)
+        reconciler.path_vanished(path)
     elif mask & (In.IN_CLOSE_WRITE | In.IN_MOVED_TO):
-        follower.file_saved(path)
+        reconciler.file_saved(path)
     elif mask & (In.IN_CREATE | In.IN_MODIFY):
-        follower.file_written(path)
+        reconciler.file_written(path)
     else:
-        follower.metadata_changed(path)
+        reconciler.metadata_changed(path)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.json_documents import parse_json, read_json_document
 from consumers.kafka.message import KafkaMessage
 from consumers.splitting import SplitSettings, split_text

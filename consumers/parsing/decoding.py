@@ -4,7 +4,7 @@ import codecs
 import re
 import unicodedata
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.parsing.limits import NotADocument
 
 _MARKS = (

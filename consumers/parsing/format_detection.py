@@ -3,7 +3,7 @@
 import zipfile
 from io import BytesIO
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.parsing.formats.registry import BY_ENDING, FORMATS, TEXT, DocumentFormat
 from consumers.parsing.limits import NotADocument, Unreadable
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 
 MIB = 1 << 20
 

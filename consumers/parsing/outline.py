@@ -1,6 +1,6 @@
 """Collects blocks under the headings above them, whatever format they come from."""
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.parsing.limits import NotADocument
 from consumers.splitting import TextBlock
 

@@ -6,12 +6,12 @@ read a document with `error` and `skipped`. What a limit of the process stops (t
 
 from collections.abc import Iterator
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.json_documents import read_json_file, read_json_line
 from consumers.parsing.format_detection import detect_format, ending_of, stem_of
 from consumers.parsing.formats.registry import JSON, JSON_LINES, DocumentFormat
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
-from consumers.parsing.open_file import OpenFile, ParseSummary
+from consumers.parsing.regular_file import OpenFile, ParseSummary
 from consumers.splitting import SplitSettings, split
 from consumers.types import ParsedDocument
 

@@ -3,7 +3,7 @@
 import io
 import zipfile
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 
 _SMALL = 16 << 20

@@ -2,8 +2,8 @@
 
 from consumers.splitting.blocks import SEPARATOR, ParsedText, SplitSettings, TextBlock
 from consumers.splitting.passages import paragraphs, split, split_text
+from consumers.splitting.supplied_triples import assign_triples, read_triples
 from consumers.splitting.tokens import TOKEN, count_tokens
-from consumers.splitting.triples import assign_triples, read_triples
 
 __all__ = [
     "SEPARATOR",

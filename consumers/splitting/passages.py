@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+from consumers.splitting.atomic_units import units_of
 from consumers.splitting.blocks import SEPARATOR, SplitSettings, TextBlock
 from consumers.splitting.boundaries import Unit, cut_section
 from consumers.splitting.timing import SPLIT_TIMER
 from consumers.splitting.tokens import count_tokens
-from consumers.splitting.units import units_of
 from consumers.types import Passage
 
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from daemon.api.middleware.concurrency import ConcurrencyLimit
 from daemon.api.middleware.rate_limit import RateLimiter
-from daemon.api.ports import StartupPorts
 from daemon.api.request_body import BodyMemory
+from daemon.api.service_protocols import StartupPorts
 from daemon.api.settings import ApiLimits
 from daemon.api.startup_gate import StartupGate
 

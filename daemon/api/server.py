@@ -16,10 +16,10 @@ from daemon.api.listen import ListenError, bind_tcp, bind_unix, file_identity
 from daemon.api.middleware.connection import HttpServerConfig
 from daemon.api.middleware.request_boundary import RequestBoundary
 from daemon.api.middleware.tcp_auth import TcpAuthMiddleware, TokenFile
-from daemon.api.ports import StartupPorts
+from daemon.api.service_protocols import StartupPorts
 from daemon.api.settings import ApiSettings
 from daemon.api.startup_gate import StartupGate
-from daemon.config_types.machine_checks import read_token
+from daemon.config_types.path_validators import read_token
 
 log = structlog.get_logger(__name__)
 CANCEL_RESERVE_S = 1.0

@@ -9,7 +9,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from daemon.api.middleware.concurrency import ConcurrencyLimit
-from daemon.api.ports import Events
+from daemon.api.service_protocols import Events
 from daemon.contract.status import Event
 
 FIRST_COMMENT = b": hippod\n\n"

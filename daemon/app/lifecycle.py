@@ -17,25 +17,25 @@ import structlog
 
 from daemon.api.event_hub import EventHub
 from daemon.api.listen import inherited_socket
-from daemon.api.ports import StartupPorts
 from daemon.api.server import ApiServer
+from daemon.api.service_protocols import StartupPorts
 from daemon.api.startup_gate import StartupGate
 from daemon.app.gauges import Gauges
 from daemon.app.open_memory import Memory, OpeningStep, open_memory, unless_stopped
 from daemon.app.status_line import status_line
 from daemon.config import Config
-from daemon.config_types.machine_checks import read_token
+from daemon.config_types.path_validators import read_token
 from daemon.observe import metrics
 from daemon.observe.logs import mask
 from daemon.page import routes as page_routes
 from daemon.page.login_middleware import LoginMiddleware
 from daemon.pipeline.commit.committer import Committer
 from daemon.runtime import signals
+from daemon.runtime.capacity_limits import api_settings
 from daemon.runtime.force_exit import start_exit_timer
-from daemon.runtime.limits import api_settings
-from daemon.runtime.own_socket import HEALTH_REQUEST, Send, first_query, send_request
 from daemon.runtime.reload import ActiveConfig, serve_reloads
 from daemon.runtime.sd_notify import Notifier
+from daemon.runtime.self_probe import HEALTH_REQUEST, Send, first_query, send_request
 from daemon.runtime.socket_activation import inherited_address
 from daemon.runtime.watchdog import ProbeCheck, ThreadCheck, check_interval_s, watch
 from daemon.services.query import QueryService

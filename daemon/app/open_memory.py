@@ -13,15 +13,15 @@ import structlog
 from consumers.parsing import Limits
 from consumers.splitting import SplitSettings
 from daemon.api.event_hub import EventHub
-from daemon.api.ports import MemoryPorts
+from daemon.api.service_protocols import MemoryPorts
 from daemon.config import Config
 from daemon.model_factory import Models, load_encoder
-from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.queue import ExtractionQueue
+from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.runtime.allocator import scale_mmap_threshold
+from daemon.runtime.capacity_limits import queue_limits
 from daemon.runtime.gc import frozen_objects
-from daemon.runtime.limits import queue_limits
 from daemon.runtime.reload import ActiveConfig
 from daemon.runtime.scheduler import Scheduler, add_maintenance_jobs
 from daemon.runtime.sd_notify import Notifier

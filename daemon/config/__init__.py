@@ -1,8 +1,8 @@
 """Configuration: what the file and the environment say, checked and resolved, or every reason why it cannot be used."""
 
 from daemon.config.api_key import model_key
+from daemon.config.config import Config
 from daemon.config.load import ConfigError, NoConfigFile, load_config, unsupported
-from daemon.config.model import Config
-from daemon.config.render import render
+from daemon.config.to_toml import render
 
 __all__ = ["Config", "ConfigError", "NoConfigFile", "load_config", "model_key", "render", "unsupported"]

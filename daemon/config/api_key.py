@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from daemon.config.sections import LLM
-from daemon.config_types.machine_checks import ABSENT
+from daemon.config_types.path_validators import ABSENT
 
 
 def model_key(llm: LLM) -> str | None:

@@ -1,6 +1,6 @@
 """Checks that need more than one section."""
 
-from daemon.config.model import Config
+from daemon.config.config import Config
 from daemon.sources.registry import SOURCE_KINDS
 from memory.encoder.registry import ENCODER_BACKENDS
 from memory.openie.registry import OPENIE_BACKENDS

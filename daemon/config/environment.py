@@ -8,8 +8,8 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from daemon.config.config import Config
 from daemon.config.messages import field_at, unknown_key, unknown_section
-from daemon.config.model import Config
 from daemon.sources.registry import SOURCE_KINDS
 
 PREFIX = "HIPPOD_"

@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from daemon.config.api_key import key_problem
+from daemon.config.config import Config
 from daemon.config.cross_checks import disagreements
 from daemon.config.environment import overrides
 from daemon.config.messages import sentence
-from daemon.config.model import Config
 from daemon.config_types.paths import candidates
 from daemon.config_types.values import Context
 from memory.openie.registry import OPENIE_BACKENDS

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from daemon.config.model import Config
+from daemon.config.config import Config
 from daemon.config_types.secrets import value_text
 from daemon.sources.registry import SOURCE_KINDS
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
-from daemon.config_types.machine_checks import readable_file, token_in
+from daemon.config_types.path_validators import readable_file, token_in
 from daemon.config_types.paths import SOCKET, STORE
 from daemon.config_types.section import MiB, Section
 from daemon.config_types.values import AnyPath, Count, Duration, Interval, OptionalPath, OptionalText, Seconds

@@ -14,10 +14,10 @@ from daemon.config import Config
 from daemon.contract.finding import Finding, guarded
 from daemon.doctor.clock import clock
 from daemon.doctor.configuration import configuration, directory_permissions
+from daemon.doctor.connectivity import encoder, llm
 from daemon.doctor.disk import disk
 from daemon.doctor.formats import formats
 from daemon.doctor.machine import memory, open_files, packages, python
-from daemon.doctor.models import encoder, llm
 from daemon.doctor.secrets import secrets
 from daemon.doctor.socket_rights import socket_rights
 from daemon.doctor.store import store

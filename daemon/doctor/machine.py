@@ -12,7 +12,7 @@ import psutil
 from daemon.config import Config
 from daemon.contract.finding import ASK_ROOT, Finding
 from daemon.doctor.permissions import bytes_below, closed
-from daemon.runtime.limits import OPEN_FILES_RECOMMENDED
+from daemon.runtime.capacity_limits import OPEN_FILES_RECOMMENDED
 from memory.encoder.registry import ENCODER_BACKENDS
 from store.lance.layout import table_folder
 from store.log.store_lock import lock_owner

@@ -1,7 +1,7 @@
 """What Prometheus reads: counted where it happens, served at `/metrics`.
 
 Labels take few values: an outcome is a document's state, a stage one of `STAGES`, a reason a short fixed word
-(`consumers.failures`). `examples/grafana/README.md` lists what there is.
+(`consumers.failure_codes`). `examples/grafana/README.md` lists what there is.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -10,7 +10,7 @@ from daemon.observe.redaction import system_error
 from daemon.pipeline.backpressure import Capacity, QueueLimits
 from daemon.pipeline.inbox_files import InboxFiles
 from daemon.pipeline.intake import STOPPING, Intake
-from daemon.pipeline.work import ADDED, AddedDocument, Urgency, Work
+from daemon.pipeline.work_items import ADDED, AddedDocument, Urgency, Work
 
 IMPORT_SHARE = 0.5
 """Of the room, what those may fill who wait for it: an import leaves the rest to who would be refused."""

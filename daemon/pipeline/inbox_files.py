@@ -8,7 +8,7 @@ from pathlib import Path
 
 import structlog
 
-from daemon.pipeline.work import AddedDocument
+from daemon.pipeline.work_items import AddedDocument
 from store.durable_files import PART, durable_file
 
 log = structlog.get_logger()

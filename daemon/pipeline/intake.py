@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from daemon.errors import NotReady
 from daemon.pipeline.acknowledgement import Acknowledgement
 from daemon.pipeline.lanes import Lanes
-from daemon.pipeline.work import Task, Urgency, Work, container_uri
+from daemon.pipeline.work_items import Task, Urgency, Work, container_uri
 
 STOPPING = "hippod is stopping; ask again when it is back"
 

@@ -9,7 +9,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from daemon.pipeline.work import Urgency, Work
+from daemon.pipeline.work_items import Urgency, Work
 
 FRESH_PER_SOURCE = 8
 """Pieces of a source's work that may wait in the fresh lane: some are read and committed within a second."""

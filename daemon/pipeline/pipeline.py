@@ -15,15 +15,15 @@ from daemon.errors import NotReady
 from daemon.pipeline.acknowledgement import Acknowledgement, merged_positions
 from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
 from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
+from daemon.pipeline.commit.commit_events import Publish, report_commit, report_documents
 from daemon.pipeline.commit.committer import Committer
-from daemon.pipeline.commit.report import Publish, report_commit, report_documents
-from daemon.pipeline.document_reader import DocumentReader, FolderAccess, delivered_change
 from daemon.pipeline.extraction.extractors import PassageExtractor
-from daemon.pipeline.file_events import FileEvents, PositionCommitted
+from daemon.pipeline.folder_events import FileEvents, PositionCommitted
 from daemon.pipeline.inbox import QUEUE_SLICE_DOCUMENTS, Inbox
 from daemon.pipeline.intake import STOPPING, Intake
-from daemon.pipeline.reading import ReadingLoop
-from daemon.pipeline.work import (
+from daemon.pipeline.parse_task import DocumentReader, FolderAccess, delivered_change
+from daemon.pipeline.read_loop import ReadingLoop
+from daemon.pipeline.work_items import (
     ADDED,
     Change,
     DeliveredDocument,

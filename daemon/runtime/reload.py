@@ -12,7 +12,7 @@ import structlog
 from daemon.api.server import ApiServer
 from daemon.config import Config, ConfigError, load_config, unsupported
 from daemon.config.messages import dotted
-from daemon.config_types.machine_checks import read_token
+from daemon.config_types.path_validators import read_token
 from daemon.observe.logs import mask, set_level
 from daemon.runtime.scheduler import Scheduler
 from daemon.runtime.sd_notify import Notifier

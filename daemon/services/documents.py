@@ -22,10 +22,10 @@ from daemon.contract.show import ShowResponse
 from daemon.errors import Invalid
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work import ADDED, AddedDocument, container_uri
+from daemon.pipeline.work_items import ADDED, AddedDocument, container_uri
 from daemon.services.added_documents import check_document
+from daemon.services.document_references import document_entry
 from daemon.services.extraction import ExtractionStates, extraction_states
-from daemon.services.references import document_entry
 from daemon.services.show import show
 from store.store import Store
 from store.types import Document, State
@@ -143,7 +143,7 @@ class DocumentService:
             if document.uri.startswith("file:"):
                 seen.add(key)
                 # The reader finds out what the file is now; the fingerprint is taken there. The inode is the one whose
-                # names the follower has looked at.
+                # names the reconciler has looked at.
                 position = self._store.positions.get(key)
                 inode = Fingerprint.from_json(position).inode if position else -1
                 task = FileChanged(key, path_of(key), document.source, Fingerprint(-1, -1, inode))

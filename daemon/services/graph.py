@@ -5,10 +5,10 @@ import time
 from daemon.contract.graph import GraphEdge, GraphNode, GraphPath, GraphRequest, GraphResponse
 from daemon.contract.query import SeedPhrase
 from daemon.contract.show import TripleText
+from daemon.services.document_references import passage_source
 from daemon.services.query import QueryService, QueryTerms
-from daemon.services.references import passage_source
 from memory.explain.neighbourhood import EDGE_KINDS, Neighbourhood, node_neighbourhood, query_neighbourhood
-from memory.phrases import normalise_phrase
+from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.query_context import QueryContext
 from store.document_snapshot import DocumentLookup
 from store.snapshot import Snapshot

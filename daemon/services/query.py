@@ -14,11 +14,11 @@ from daemon.contract.http.problem import FieldError
 from daemon.contract.query import Explanation, QueryRequest, QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
 from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query
+from daemon.services.document_references import passage_source
 from daemon.services.explanation import explanation
-from daemon.services.references import passage_source
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
-from memory.retrieval.recognition import ModelFilter, QueryFilter
+from memory.retrieval.recognition_memory import ModelFilter, QueryFilter
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.types import Encoder, Hit, Retrieved

@@ -17,9 +17,9 @@ from daemon.contract.show import (
     TripleText,
     WeightedPhrase,
 )
-from daemon.services.references import document_entry
-from memory.phrases import normalise_phrase, normalise_triple
-from store.index.matrix import MatrixView
+from daemon.services.document_references import document_entry
+from memory.phrase_normalisation import normalise_phrase, normalise_triple
+from store.index.delta_csr import MatrixView
 from store.snapshot import Snapshot, column_entries
 from store.store import Store
 from store.types import Document

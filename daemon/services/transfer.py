@@ -16,7 +16,7 @@ from daemon.contract.http.problem import FieldError
 from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
 from daemon.errors import Conflict, Invalid
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work import AddedDocument
+from daemon.pipeline.work_items import AddedDocument
 from daemon.services.added_documents import added_uri
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
 from store.backup import backup

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 
 from consumers.folder import FolderSettings, FolderWatcher, file_uri
 from consumers.types import Fingerprint
-from daemon.config_types.machine_checks import existing_directory
+from daemon.config_types.path_validators import existing_directory
 from daemon.config_types.section import MiB, Section
 from daemon.config_types.values import AnyPath, Globs
 from daemon.config_types.values import Size as Bytes

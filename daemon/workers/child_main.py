@@ -24,7 +24,7 @@ from time import perf_counter
 from typing import Any, BinaryIO
 
 from consumers.document_codec import document_to_json
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.json_documents import parse_json, read_corpus, read_json_document, read_json_lines
 from consumers.kafka.decode import read_message
 from consumers.kafka.message import KafkaMessage

@@ -10,7 +10,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 
 MIB = 1 << 20
 _LARGEST_MESSAGE = 512 * MIB

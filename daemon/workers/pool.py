@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from consumers.document_codec import document_from_json
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.kafka.decode import MessageFormat
 from consumers.kafka.message import KafkaMessage
 from consumers.parsing import Limits, ParseSummary

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from memory.answering import reader
+from memory.answering import qa_reader
 from memory.llm.client import ChatMessage, ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.token_estimates import reply_tokens
@@ -22,7 +22,7 @@ class StreamedAnswer:
     reply: Reply
     prompt_tokens: int
     completion_tokens: int
-    answer: reader.Answer | None = None
+    answer: qa_reader.Answer | None = None
     error: ModelError | TimeoutError | None = None
 
 
@@ -34,22 +34,22 @@ async def stream_answer(
     Calls `on_text` with the text so far each time it has grown. No behaviour of the model makes this raise.
     """
     reply, parsed_chars, shown = Reply(""), 0, ""
-    answer: reader.Answer | None = None
+    answer: qa_reader.Answer | None = None
     failure: ModelError | TimeoutError | None = None
     try:
         async with (
             asyncio.timeout(limit_s),
-            aclosing(client.stream("answer", prompt, reader.ANSWER_SCHEMA, ANSWER_MAX_TOKENS)) as replies,
+            aclosing(client.stream("answer", prompt, qa_reader.ANSWER_SCHEMA, ANSWER_MAX_TOKENS)) as replies,
         ):
             async for reply in replies:
                 if len(reply.text) < parsed_chars + SHOWN_CHARS:
                     continue
                 parsed_chars = len(reply.text)
-                text = reader.partial_answer(reply.text, passages)
+                text = qa_reader.partial_answer(reply.text, passages)
                 if len(text) > len(shown):
                     shown = text
                     on_text(shown)
-        answer = reader.read_answer(reply.text, passages, reply.cut)
+        answer = qa_reader.read_answer(reply.text, passages, reply.cut)
         if answer.text != shown:
             on_text(answer.text)
     except BadAnswer as error:

@@ -21,7 +21,7 @@ from memory.encoder import packaged_model
 from memory.encoder.bert import Bert, BertShape, has_bfloat16
 from memory.encoder.priority import QueryPriority, lower_thread_priority
 from memory.encoder.text_preparation import tokenizable
-from memory.encoder.vocabulary import Vocabulary
+from memory.encoder.unknown_text import Vocabulary
 from memory.types import Matrix
 from store.types import EncoderIdentity
 
@@ -45,7 +45,7 @@ class MiniLMEncoder:
     Indexing runs on one low-priority thread a processor, a query on the thread that asks: matrix products on one core each
     need no barriers, so a busy machine slows them in proportion only.
 
-    A text of which the tokeniser knows nothing (`memory.encoder.vocabulary`) has the zero vector.
+    A text of which the tokeniser knows nothing (`memory.encoder.unknown_text`) has the zero vector.
 
     Phrases and queries are computed in float32: their vectors decide synonym edges, which are to be the same on every
     machine. Passages and triples are computed in bfloat16 where the processor has it.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from memory.encoder.errors import EncoderUnavailable
 from memory.encoder.priority import QueryPriority
 from memory.encoder.text_preparation import tokenizable
-from memory.encoder.vocabulary import Vocabulary
+from memory.encoder.unknown_text import Vocabulary
 from memory.types import Matrix
 from store.types import EncoderIdentity
 
@@ -26,7 +26,7 @@ class SentenceTransformerEncoder:
 
     Texts of one token length go through the model together, so nothing is padded. What the processor's or accelerator's
     kernels do with other batch sizes is theirs: a text's vector repeats to some 1e-6. Texts beyond the model's maximum
-    are cut there. A text of which the tokeniser knows nothing (`memory.encoder.vocabulary`) has the zero vector.
+    are cut there. A text of which the tokeniser knows nothing (`memory.encoder.unknown_text`) has the zero vector.
     """
 
     def __init__(self, model: str, name: str, batch_size: int, device: str | None) -> None:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from memory.explain.explanation import PassageExplanation, PathNode, SeedShare, StrongestPath
 from memory.explain.provenance import context_edge, phrase_edge
 from memory.explain.strongest_path import StrongestPathSearch
+from memory.retrieval.mode_result import PageRankResult, Ranking
 from memory.retrieval.ppr import pagerank_reordered
 from memory.retrieval.query_context import Floats, QueryContext
-from memory.retrieval.ranking import PageRankResult, Ranking
 from memory.retrieval.top_k import cosines
 from store.snapshot import Snapshot
 

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from memory.explain.explain import passage_target
 from memory.explain.strongest_path import StrongestPathSearch
+from memory.retrieval.mode_result import PageRankResult, Ranking
 from memory.retrieval.modes import MODES
+from memory.retrieval.ppr_scoring import HIPPORAG2_WEIGHTS, rank_by_pagerank
 from memory.retrieval.query_context import Floats, QueryContext
-from memory.retrieval.random_walk import HIPPORAG2_WEIGHTS, rank_by_pagerank
-from memory.retrieval.ranking import PageRankResult, Ranking
 from memory.retrieval.retrieve import top_hits
 from memory.types import Hit, Seed
-from store.index.matrix import MatrixView
+from store.index.delta_csr import MatrixView
 from store.snapshot import Snapshot, column_entries
 from store.types import Triple
 

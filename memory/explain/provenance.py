@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.explain.explanation import EdgeProvenance, StatedTriple
-from store.index.matrix import MatrixView
+from store.index.delta_csr import MatrixView
 from store.snapshot import Snapshot
 
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
+from memory.retrieval.mode_result import PageRankResult
 from memory.retrieval.ppr import EARLY_STOP_ERROR
 from memory.retrieval.query_context import Floats
-from memory.retrieval.ranking import PageRankResult
 from store.snapshot import Snapshot
 
 FIRST_SEARCH_NODES = 2_048

@@ -6,9 +6,9 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from memory.llm.chat import Chat, ChatMessage, ModelSettings, Reply
+from memory.llm.chat_completion import Chat, ChatMessage, ModelSettings, Reply
+from memory.llm.error_classification import TransientError
 from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
-from memory.llm.failures import TransientError
 from memory.llm.json_answers import parse
 from memory.llm.limiter import Limiter
 from memory.llm.response_format import JsonSchema, ServerCapabilities, next_json_mode

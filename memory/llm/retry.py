@@ -7,7 +7,7 @@ answers need three counters that it does not have.
 import random
 from dataclasses import dataclass
 
-from memory.llm.failures import TransientError
+from memory.llm.error_classification import TransientError
 
 BAD_ANSWER_RETRIES = 2
 """How often an answer of no use is asked for again: a model at temperature 0 seldom answers differently."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from memory.openie.json_stream import JsonStream, ValueTooLong
-from memory.phrases import normalise_phrase, normalise_triple
+from memory.phrase_normalisation import normalise_phrase, normalise_triple
 from store.types import Triple
 
 

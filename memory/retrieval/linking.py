@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.phrases import normalise_phrase
+from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.query_entities import known_names, query_entities
-from memory.retrieval.scaling import MinMax, Scale
+from memory.retrieval.score_scaling import MinMax, Scale
 from memory.retrieval.top_k import top_k, top_k_by_cosine
 from memory.types import LinkedTriple, Seed
 from store.snapshot import Snapshot

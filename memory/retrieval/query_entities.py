@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from memory.phrases import normalise_phrase
+from memory.phrase_normalisation import normalise_phrase
 from store.snapshot import Snapshot
 
 MAX_NAMES = 16

@@ -5,9 +5,9 @@ from numpy.typing import NDArray
 
 from memory.explain.explain import explain
 from memory.explain.explanation import PassageExplanation
+from memory.retrieval.mode_result import Ranking
 from memory.retrieval.modes import MODES
 from memory.retrieval.query_context import QueryContext, RecognitionMemory
-from memory.retrieval.ranking import Ranking
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import RANKING_DECIMALS, top_k, top_k_by_cosine
 from memory.types import Encoder, Hit, Retrieved

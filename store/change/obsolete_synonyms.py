@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from store.change.synonym_change import synonym_edges
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
+from store.index.synonyms.edge_maintenance import SynonymChange, SynonymPlanner
 from store.index.synonyms.nearest_pairs import Nearest, Rows, Scored, needed
-from store.index.synonyms.planner import SynonymChange, SynonymPlanner
 from store.index.synonyms.search import Wanted, similar
 from store.types import SynonymRule
 

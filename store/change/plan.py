@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from store.change.holders import holders_after
+from store.change.passage_documents import holders_after
 from store.change.row_numbers import RowNumbers
 from store.change.synonym_change import plan_synonyms
 from store.errors import IncompleteBatch

@@ -7,9 +7,9 @@ import numpy as np
 from store.change.row_numbers import RowNumbers
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
+from store.index.synonyms.edge_maintenance import SynonymPlanner
 from store.index.synonyms.lsh import sketch
 from store.index.synonyms.nearest_pairs import Rows, Scored
-from store.index.synonyms.planner import SynonymPlanner
 from store.index.synonyms.search import Wanted, linkable, similar, wordings
 from store.types import SynonymRule
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.checkpoint.files import KINDS
-from store.index.arrays import VectorsView
+from store.index.append_only_arrays import VectorsView
 from store.index.bm25 import Postings
 from store.index.live_index import LiveIndex
 from store.types import ExtractionState

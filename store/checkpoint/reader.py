@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.checkpoint.files import FORMAT, MANIFEST, TERMS_PROBE, CheckpointUnusable, MappedArray, checksum_of
-from store.index.arrays import BLOCK_VECTORS
+from store.index.append_only_arrays import BLOCK_VECTORS
 from store.index.bm25 import Postings, PostingsArrays, terms
 from store.types import ExtractionState, SynonymRule, extraction_state
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from store.checkpoint.capture import CheckpointCapture
 from store.checkpoint.files import FORMAT, MANIFEST, PREFIX, TERMS_PROBE, UNFINISHED, checksum_of, mapped_inode, newest
 from store.durable_files import sync
-from store.index.arrays import BLOCK_VECTORS
+from store.index.append_only_arrays import BLOCK_VECTORS
 from store.index.bm25 import terms
 from store.index.live_index import NO_ROWS
 from store.types import SynonymRule

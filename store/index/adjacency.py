@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from store.index.matrix import MatrixView
+from store.index.delta_csr import MatrixView
 from store.index.matrix_product import RowBlocks
 
 Vector = NDArray[np.float64]

@@ -19,7 +19,7 @@ import numpy as np
 import snowballstemmer
 from numpy.typing import NDArray
 
-from store.index.arrays import GrowableArray
+from store.index.append_only_arrays import GrowableArray
 
 K1 = 1.2
 B = 0.75

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from store.index.effective_triples import UpstreamTriples
 from store.index.synonyms.crowding import CrowdingChange
-from store.index.synonyms.planner import SynonymChange
+from store.index.synonyms.edge_maintenance import SynonymChange
 from store.types import Document, Extraction, PassageText, Vector
 
 TripleKey = tuple[int, str, int]

@@ -10,15 +10,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.arrays import Counts, GrowableArray, Vectors
+from store.index.append_only_arrays import Counts, GrowableArray, Vectors
 from store.index.bm25 import Postings
+from store.index.delta_csr import LiveMatrix
 from store.index.effective_triples import UpstreamTriples
 from store.index.index_delta import IndexDelta, TripleKey
-from store.index.matrix import LiveMatrix
 from store.index.synonyms.crowding import Crowding
+from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.lsh import SketchIndex
 from store.index.synonyms.nearest_pairs import Nearest, needed
-from store.index.synonyms.planner import SynonymChange
 from store.index.synonyms.search import EXACT_BELOW, linkable, wordings
 from store.types import Document, ExtractionState, PassageText, Triple
 

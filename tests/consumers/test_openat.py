@@ -97,5 +97,5 @@ def test_a_hard_link_that_took_the_files_place_is_not_read(root: Path, outside: 
     assert "hard link" in (refused.error or "")
     assert not refused.skipped
     assert refused.passages == ()
-    # The follower that has found all its names says so.
+    # The reconciler that has found all its names says so.
     assert parsed(path.stat().st_ino).passages[0].text == SECRET.decode()

@@ -19,7 +19,7 @@ import httpx
 import psutil
 import pytest
 
-from daemon.runtime.limits import RESERVED_FILES
+from daemon.runtime.capacity_limits import RESERVED_FILES
 from tests.e2e.real_hippod import NO_PRIVILEGE, PATIENCE_S, Daemon, clean_environment, until, write_config
 
 pytestmark = pytest.mark.daemon

@@ -17,9 +17,9 @@ from consumers.kafka.decode import read_message
 from consumers.kafka.message import KafkaMessage
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
+from daemon.config.config import Config
 from daemon.config.load import ConfigError, load_config
-from daemon.config.model import Config
-from daemon.config.render import render
+from daemon.config.to_toml import render
 from daemon.contract.http.problem import Problem
 from daemon.contract.http.routes import PROBLEM_JSON
 from daemon.contract.query import QueryResponse

@@ -27,7 +27,7 @@ import numpy as np
 
 import store.lance.tables as tables
 import store.maintenance.compaction as compaction
-import store.maintenance.folding as folding
+import store.maintenance.merge_deltas as folding
 import store.maintenance.retention as history
 from store.errors import IncompleteBatch, StoreError
 from store.export.json_lines import export_lines

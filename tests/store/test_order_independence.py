@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import store.index.synonyms.crowding
 import store.lance.tables
 import store.maintenance.compaction
-import store.maintenance.folding
+import store.maintenance.merge_deltas
 import store.maintenance.retention
 from store.errors import StoreError
 from store.export.json_lines import export_lines
@@ -175,7 +175,7 @@ def fold_often(monkeypatch):
     """
     monkeypatch.setattr(store.index.synonyms.crowding, "CELL_PHRASES", 3)
     monkeypatch.setattr(oracle, "CELL_PHRASES", 3)
-    monkeypatch.setattr(store.maintenance.folding, "FOLD_MIN_ENTRIES", 20)
+    monkeypatch.setattr(store.maintenance.merge_deltas, "FOLD_MIN_ENTRIES", 20)
     monkeypatch.setattr(store.maintenance.compaction, "MERGE_AFTER_COMMITS", 4)
     monkeypatch.setattr(store.maintenance.retention, "PURGE_SLICE_ROWS", 4)
     monkeypatch.setattr(store.lance.tables.Tables, "sync", lambda tables, names: None)

@@ -10,8 +10,8 @@ from datetime import timedelta
 
 import pytest
 
-import store.past_commits as past_commits
 import store.store as store_store
+from store import as_of
 from store.change.plan import plan
 from store.change.write_rows import write_rows
 from store.errors import EncoderMismatch, IncompleteBatch, NewerFormat, StoreDamaged, StoreError
@@ -131,7 +131,7 @@ def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
     looked, kept_from = store.snapshot().commit, time.time()
     time.sleep(0.02)
     add(store, {"late": [("T", "text 6", None)]})
-    made = past_commits.load_past_index
+    made = as_of.load_past_index
 
     def meanwhile(*given):
         if not purged:
@@ -140,7 +140,7 @@ def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
         return made(*given)
 
     purged = []
-    monkeypatch.setattr(past_commits, "load_past_index", meanwhile)
+    monkeypatch.setattr(as_of, "load_past_index", meanwhile)
     del documents["d4"]
     assert oracle.same(export_lines(store.snapshot_at(looked)), oracle.export(documents, extract)) is None
     assert purged[0] > 0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from daemon.config import Config, ConfigError, load_config, model_key, unsupported
-from daemon.config_types.machine_checks import ABSENT, read_token
+from daemon.config_types.path_validators import ABSENT, read_token
 
 SYSTEMD = Path(__file__).parents[2] / "systemd"
 SERVICES = ["hippod.service", "hippod@.service", "hippod-vllm.service"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.openat import open_file
 from consumers.types import Fingerprint, Stamp
 

@@ -5,7 +5,7 @@
 import os
 from collections.abc import Callable, Iterator
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.folder.tree.file_status import FileStatus, file_status, refused_status
 from consumers.folder.tree.globs import GlobRules
 from consumers.folder.tree.mounts import MountedDrives

@@ -5,7 +5,7 @@ import io
 from collections import Counter
 from itertools import islice
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.parsing.decoding import decode
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline

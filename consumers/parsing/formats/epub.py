@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from lxml import etree
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.html import tree, walk
 from consumers.parsing.limits import Limits, NotADocument, Unreadable

@@ -5,7 +5,7 @@ from typing import Any
 
 from lxml import etree, html
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.parsing.decoding import clean_text, refuse_binary
 from consumers.parsing.limits import Limits, Unreadable
 from consumers.parsing.outline import Outline

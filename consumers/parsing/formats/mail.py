@@ -6,7 +6,7 @@ from email.message import EmailMessage
 from email.parser import BytesParser
 from typing import cast
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.format_detection import ending_of
 from consumers.parsing.formats.csv import parse_csv

@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.html import tree, walk
 from consumers.parsing.limits import Limits, NotADocument

@@ -14,7 +14,7 @@ from typing import Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.office_properties import sensible_title

@@ -2,7 +2,7 @@
 
 import re
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.parsing.decoding import decode
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.splitting import ParsedText, TextBlock, paragraphs

@@ -21,7 +21,7 @@ import structlog
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from daemon.config_types.machine_checks import read_token
+from daemon.config_types.path_validators import read_token
 from daemon.contract.http.same_origin import same_origin
 from daemon.errors import Forbidden, Unauthorised, WrongHost
 from daemon.observe.logs import mask

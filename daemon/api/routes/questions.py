@@ -13,7 +13,7 @@ from daemon.api import responses
 from daemon.api.context import ApiContext
 from daemon.api.middleware.disconnect import cancel_on_disconnect, cancel_on_stop
 from daemon.api.openapi import alternative_response, json_body, problems
-from daemon.api.ports import AskPort
+from daemon.api.service_protocols import AskPort
 from daemon.api.streaming import LimitedStream, sse_message
 from daemon.api.validation import read_model
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse

@@ -14,8 +14,8 @@ from daemon.api.context import ApiContext
 from daemon.api.middleware.disconnect import cancel_on_disconnect
 from daemon.api.middleware.peers import request_peer
 from daemon.api.openapi import json_body, problems, query_parameters, raw_body, text_response
-from daemon.api.ports import TransferPort
 from daemon.api.request_body import body_chunks, body_media_type
+from daemon.api.service_protocols import TransferPort
 from daemon.api.streaming import LimitedStream
 from daemon.api.validation import read_model, read_query_string
 from daemon.contract.http.routes import JSON, NDJSON, Route

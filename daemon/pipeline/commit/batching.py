@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from consumers.types import FileMoved, FileRemoved
-from daemon.pipeline.store_documents import unchanged
-from daemon.pipeline.work import Change, ExtractionsFound, RemoveDocument, container_uri
+from daemon.pipeline.document_mapping import unchanged
+from daemon.pipeline.work_items import Change, ExtractionsFound, RemoveDocument, container_uri
 from store.store import Store
 from store.types import Batch, Document, Extraction, PassageText
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from daemon.pipeline.backpressure import Capacity, QueueLimits
-from daemon.pipeline.work import Change, ExtractionsFound, Urgency
+from daemon.pipeline.work_items import Change, ExtractionsFound, Urgency
 
 BATCH_MAX_CHANGES = 512
 

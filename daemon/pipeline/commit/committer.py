@@ -12,15 +12,21 @@ from dataclasses import replace
 
 import structlog
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from daemon.observe.metrics import COMMITS, PASSAGES, timed
 from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
 from daemon.pipeline.commit.commit_queue import CommitQueue
-from daemon.pipeline.commit.trouble import RETRY_PAUSE_S, CommitTrouble, RepeatedErrors, TroubleLog, internal_reason
-from daemon.pipeline.document_reader import failed_change
+from daemon.pipeline.commit.commit_trouble import (
+    RETRY_PAUSE_S,
+    CommitTrouble,
+    RepeatedErrors,
+    TroubleLog,
+    internal_reason,
+)
 from daemon.pipeline.extraction.extractors import PassageExtractor
-from daemon.pipeline.extraction.failures import failed_extraction
-from daemon.pipeline.work import Change, ExtractionsFound
+from daemon.pipeline.extraction.failed_passages import failed_extraction
+from daemon.pipeline.parse_task import failed_change
+from daemon.pipeline.work_items import Change, ExtractionsFound
 from daemon.workers.pool import WorkerFailed
 from memory.batch_encoding import EncodedAhead, missing_texts, slices, with_vectors
 from memory.types import Encoder

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 import structlog
 
 from daemon.observe.metrics import WAITING, timed
-from daemon.pipeline.extraction.failures import (
+from daemon.pipeline.extraction.failed_passages import (
     FailedPassages,
     PassageFailure,
     awaits_extractor,

@@ -11,10 +11,10 @@ from daemon.contract.steps import StepEvent
 from daemon.errors import Conflict, Invalid, UpstreamFailed
 from daemon.services.answering.request_budget import budget_of, steps_of
 from daemon.services.answering.sessions import SessionService
+from daemon.services.document_references import citation
 from daemon.services.query import QueryService
-from daemon.services.references import citation
-from memory.answering.working_memory.answer import DeepAnswer
 from memory.answering.working_memory.deep import ask_deep
+from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.records.events import AnswerGrew, DeepEvent
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.serialization import (

@@ -9,15 +9,15 @@ from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, 
 from daemon.contract.steps import StepEvent, StepRetrieved, StepsEnded, StepThought, Thought
 from daemon.errors import TimedOut, UpstreamFailed
 from daemon.services.answering.request_budget import budget_of, steps_of
+from daemon.services.document_references import citation
 from daemon.services.query import QueryService
-from daemon.services.references import citation
-from memory.answering import reader
+from memory.answering import qa_reader
 from memory.answering.answer_stream import stream_answer
 from memory.answering.budget import Spending, fit_passages
-from memory.answering.iterative.answer import answer_from_thoughts, end_note, passage_titles
+from memory.answering.iterative.fallback_answer import answer_from_thoughts, end_note, passage_titles
 from memory.answering.iterative.loop import answer_prompt, iterate
 from memory.answering.iterative.steps import IterativeResult, IterativeStep, RetrievalResult
-from memory.answering.reader import NO_ANSWER_WRITTEN
+from memory.answering.qa_reader import NO_ANSWER_WRITTEN
 from memory.llm.client import ModelClient
 from memory.llm.errors import BadAnswer, ModelDown, ModelError
 from memory.types import Hit
@@ -33,7 +33,7 @@ BAD_ANSWER_HINT = "ask again, or use a model that answers in JSON"
 class ReaderAnswer:
     """An answer over `passages`, numbered from 1. `written` is false where it is made of thoughts."""
 
-    answer: reader.Answer
+    answer: qa_reader.Answer
     passages: tuple[Hit, ...]
     note: str | None = None
     written: bool = True
@@ -122,7 +122,7 @@ def _unwritten(iterated: IterativeResult, note: str) -> ReaderAnswer:
         cited = iterated.passages
         text = f"{NO_ANSWER_WRITTEN} Found: {passage_titles(cited)}."
     found = iterated.stopped == "answered"
-    return ReaderAnswer(reader.Answer(text, tuple(range(1, len(cited) + 1)), "", found), cited, note, written=False)
+    return ReaderAnswer(qa_reader.Answer(text, tuple(range(1, len(cited) + 1)), "", found), cited, note, written=False)
 
 
 def _step_event(step: IterativeStep) -> StepEvent:

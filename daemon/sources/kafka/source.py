@@ -18,9 +18,9 @@ from consumers.kafka.offset_tracker import InFlight, MessageAcknowledgement, Off
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work import DeliveredDocument
+from daemon.pipeline.work_items import DeliveredDocument
 from daemon.sources.base import Source, Usage
-from daemon.sources.kafka.kind import KafkaSection, KafkaStatus, PartitionStatus
+from daemon.sources.kafka.declaration import KafkaSection, KafkaStatus, PartitionStatus
 from daemon.sources.kafka.message_reader import MessageReader
 from daemon.workers.pool import WorkerPool
 from store.store import Store

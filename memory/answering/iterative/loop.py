@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memory.answering import reader
+from memory.answering import qa_reader
 from memory.answering.budget import Spending
 from memory.answering.iterative.steps import (
     IterativeResult,
@@ -28,7 +28,7 @@ THOUGHT_TOKENS = 512
 
 
 def answer_prompt(question: str, passages: Sequence[Hit]) -> list[ChatMessage]:
-    return reader.reader_prompt(question, [(hit.title, hit.text) for hit in passages])
+    return qa_reader.reader_prompt(question, [(hit.title, hit.text) for hit in passages])
 
 
 def next_query(step: IterativeStep, question: str, steps: Sequence[IterativeStep]) -> str | IterativeStopReason:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memory.answering.iterative.steps import Thought
-from memory.answering.reader import quote_passage, without_markers
+from memory.answering.qa_reader import quote_passage, without_markers
 from memory.llm.client import ChatMessage
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field, replace_surrogates, whole_number

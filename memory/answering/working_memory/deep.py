@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable
 
 from memory.answering.budget import Spending
-from memory.answering.working_memory.answer import DeepAnswer, TokenCount
+from memory.answering.working_memory.deep_answer import DeepAnswer, TokenCount
 from memory.answering.working_memory.deep_context import DeepContext, RunInThread
-from memory.answering.working_memory.evidence import supported_points
 from memory.answering.working_memory.records.events import AnswerBegan, DeepEvent
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, StepRecord, Trace, check_settings
 from memory.answering.working_memory.step import StepsEnd, run_step
+from memory.answering.working_memory.subquery_retrieval import supported_points
 from memory.answering.working_memory.write_answer import write_answer
 from memory.llm.client import ModelClient
 from memory.types import Encoder

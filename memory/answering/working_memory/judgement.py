@@ -7,7 +7,7 @@ from typing import Any
 from memory.answering.working_memory.records.inquiries import Concern
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, Refusal
-from memory.answering.working_memory.refusals import (
+from memory.answering.working_memory.rejected_updates import (
     NAMED_TWICE,
     TOO_MANY,
     UNKNOWN_POINT,

@@ -11,7 +11,7 @@ from typing import Any
 from memory.answering.working_memory.prompt_material import Material
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, PointChange, Refusal
-from memory.answering.working_memory.refusals import (
+from memory.answering.working_memory.rejected_updates import (
     NAMED_TWICE,
     NOT_RETRIEVED,
     SINGLE_POINT,
@@ -29,7 +29,7 @@ from memory.answering.working_memory.refusals import (
 )
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import replace_surrogates, whole_number
-from memory.phrases import normalise_phrase
+from memory.phrase_normalisation import normalise_phrase
 
 MAX_POINTS = 32
 """Points of one working memory: every prompt holds all of them."""

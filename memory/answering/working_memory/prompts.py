@@ -6,8 +6,8 @@ Passages and points are quoted material between marks that the quoted text canno
 from collections.abc import Sequence
 from typing import Any
 
-from memory.answering import reader
-from memory.answering.reader import without_quote_marks
+from memory.answering import qa_reader
+from memory.answering.qa_reader import without_quote_marks
 from memory.answering.working_memory.prompt_material import Material
 from memory.answering.working_memory.records.inquiries import FoundPassage
 from memory.answering.working_memory.records.points import WorkingMemory
@@ -136,8 +136,8 @@ def merge_prompt(question: str, memory: WorkingMemory) -> tuple[ChatMessage, ...
 def deep_answer_prompt(
     question: str, memory: WorkingMemory, passages: Sequence[FoundPassage]
 ) -> tuple[ChatMessage, ...]:
-    """The prompt of `memory.answering.reader`, with the points before the passages as notes that rest on passages."""
-    asked = reader.reader_prompt(question, [(passage.title, passage.text) for passage in passages])
+    """The prompt of `memory.answering.qa_reader`, with the points before the passages as notes that rest on passages."""
+    asked = qa_reader.reader_prompt(question, [(passage.title, passage.text) for passage in passages])
     system, user = asked[0]["content"], asked[-1]["content"]
     if not memory.points:
         return _messages(system, user)

@@ -13,7 +13,6 @@ from typing import Any
 from memory.answering.budget import BudgetReached
 from memory.answering.working_memory import prompts
 from memory.answering.working_memory.deep_context import DeepContext
-from memory.answering.working_memory.evidence import inquire
 from memory.answering.working_memory.judgement import Judgement, read_judgement
 from memory.answering.working_memory.model_call import CallFailure, CallResult, call_model
 from memory.answering.working_memory.point_updates import Evolution, apply_evolution, apply_merges, lists
@@ -22,6 +21,7 @@ from memory.answering.working_memory.records.events import EvidenceFound, Memory
 from memory.answering.working_memory.records.inquiries import Concern, Inquiry
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, DeepStopReason, StepRecord
+from memory.answering.working_memory.subquery_retrieval import inquire
 from memory.encoder.errors import EncoderServerDown
 from memory.llm.client import ChatMessage
 from store.snapshot import Snapshot

@@ -5,11 +5,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory.answering import reader
+from memory.answering import qa_reader
 from memory.answering.answer_stream import stream_answer
 from memory.answering.budget import BudgetReached, fit_passages
 from memory.answering.working_memory import prompts
-from memory.answering.working_memory.answer import (
+from memory.answering.working_memory.deep_answer import (
     CitedPassage,
     answer_from_passages,
     answer_from_points,
@@ -18,13 +18,13 @@ from memory.answering.working_memory.answer import (
     halved,
 )
 from memory.answering.working_memory.deep_context import DeepContext
-from memory.answering.working_memory.evidence import QueryVector
 from memory.answering.working_memory.model_call import CallFailure, CallResult, call_model, failure_of
 from memory.answering.working_memory.records.events import AnswerGrew
 from memory.answering.working_memory.records.inquiries import FoundPassage
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import ModelCall, StepRecord
 from memory.answering.working_memory.step import StepsEnd
+from memory.answering.working_memory.subquery_retrieval import QueryVector
 from memory.encoder.errors import EncoderServerDown
 from memory.llm.errors import ModelDown
 from memory.llm.json_answers import replace_surrogates
@@ -51,7 +51,7 @@ async def write_answer(
     if not found and not memory.points:
         if end.failure is not None and end.stopped == "model":
             raise end.failure.error or ModelDown(end.failure.message)
-        text = reader.NOT_IN_MEMORY if end.failure is None else reader.NO_ANSWER_WRITTEN
+        text = qa_reader.NOT_IN_MEMORY if end.failure is None else qa_reader.NO_ANSWER_WRITTEN
         return WrittenAnswer(text, (), [], written=end.failure is None)
     shown = fit_passages(
         found, lambda some: prompts.deep_answer_prompt(context.question, memory, some), context.spending
@@ -102,7 +102,7 @@ async def _passages(
 
 async def _streamed(
     context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...]
-) -> CallResult[reader.Answer]:
+) -> CallResult[qa_reader.Answer]:
     """Asks for the answer once and shows it as it is written."""
     messages, spending = prompts.deep_answer_prompt(context.question, memory, passages), context.spending
     began = time.monotonic()
@@ -139,7 +139,7 @@ async def _streamed(
 
 async def _asked_again(
     context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...]
-) -> CallResult[reader.Answer]:
+) -> CallResult[qa_reader.Answer]:
     """Asks for the answer once more, without showing it before it is whole."""
     count = len(passages)
     again = await call_model(
@@ -147,12 +147,12 @@ async def _asked_again(
         context.spending,
         "answer",
         prompts.deep_answer_prompt(context.question, memory, passages),
-        reader.ANSWER_SCHEMA,
-        lambda value: (value, reader.answer_from_json(value, count)),
+        qa_reader.ANSWER_SCHEMA,
+        lambda value: (value, qa_reader.answer_from_json(value, count)),
         retries=0,
     )
     if again.value is None:
         return CallResult(again.call, None, again.failure)
-    answer = reader.answer_from_json(again.value[0], count, again.call.cut)
+    answer = qa_reader.answer_from_json(again.value[0], count, again.call.cut)
     context.on_event(AnswerGrew(answer.text))
     return CallResult(again.call, answer)

@@ -11,7 +11,7 @@ from memory.llm.json_answers import get_field, replace_surrogates
 from memory.llm.limiter import Limiter
 from memory.openie.llm.prompts import ENTITIES_SCHEMA, TRIPLES_SCHEMA, entity_messages, fingerprint, triple_messages
 from memory.openie.registry import CountDropped
-from memory.phrases import normalise_phrase, normalise_triple
+from memory.phrase_normalisation import normalise_phrase, normalise_triple
 from store.types import Extraction, PassageText, Triple
 
 MAX_PASSAGE_ENTITIES = 200

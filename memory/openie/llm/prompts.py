@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from json import dumps
 
-from memory.llm.chat import ChatMessage
+from memory.llm.chat_completion import ChatMessage
 from memory.llm.response_format import JsonSchema
 from store.types import PassageText
 

@@ -4,7 +4,7 @@ from memory.openie.rules.grammar.chunk import Chunk
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import tokenize, word_set
 from memory.openie.rules.titles import LISTS, plain_title
-from memory.phrases import normalise_phrase
+from memory.phrase_normalisation import normalise_phrase
 
 _PRONOUNS = word_set("he she it they him her them his hers its their theirs i we me us my our this these that")
 _DEFINITE = frozenset({"the", "this", "that", "these", "those", "its", "their", "his", "her", "our", "my"})

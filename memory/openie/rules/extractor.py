@@ -7,13 +7,13 @@ from memory.openie.rules.coreference import Coreference
 from memory.openie.rules.grammar.clause_parser import parse_sentences
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import split_sentences
-from memory.openie.rules.line_blocks import line_blocks
+from memory.openie.rules.line_classifier import line_blocks
 from memory.openie.rules.names_and_keywords import is_english, names_and_keywords
-from memory.openie.rules.register import is_technical
 from memory.openie.rules.table_records import read_record
+from memory.openie.rules.technical_text import is_technical
 from memory.openie.rules.titles import is_contents
 from memory.openie.rules.triple_collector import TripleCollector
-from memory.phrases import normalise_phrase
+from memory.phrase_normalisation import normalise_phrase
 from store.types import Extraction, PassageText
 
 VERSION = 2

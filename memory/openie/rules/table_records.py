@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from memory.openie.rules.grammar.clause_parser import parse_sentences
 from memory.openie.rules.grammar.tokenizer import split_sentences, tokenize, word_set
-from memory.openie.rules.informative import says
 from memory.openie.rules.triple_collector import TripleCollector
-from memory.phrases import normalise_phrase
+from memory.openie.rules.triple_filter import says
+from memory.phrase_normalisation import normalise_phrase
 
 _NAMING = word_set(
     "name title id person instrument item product project place site company organisation organization employee member "

@@ -1,8 +1,8 @@
 """The triples and names of one passage, as they are found."""
 
 from memory.openie.rules.coreference import Coreference
-from memory.openie.rules.informative import is_malformed, is_relation, is_short_for, is_vague, states_outright
-from memory.phrases import normalise_phrase
+from memory.openie.rules.triple_filter import is_malformed, is_relation, is_short_for, is_vague, states_outright
+from memory.phrase_normalisation import normalise_phrase
 from store.types import Triple
 
 _MAX_PREDICATE, _MAX_PHRASE = 10, 14

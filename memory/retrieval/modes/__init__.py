@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memory.retrieval.mode_result import Ranking
     from memory.retrieval.query_context import QueryContext
-    from memory.retrieval.ranking import Ranking
 
 DEFAULT_MODE = "fused"
 

@@ -1,7 +1,7 @@
 """BM25: passages that share a word with the query, without embeddings or the graph."""
 
+from memory.retrieval.mode_result import Ranking
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.ranking import Ranking
 
 
 def rank(context: QueryContext) -> Ranking:

@@ -21,11 +21,11 @@ from memory.retrieval.linking import (
     passage_count,
     triple_scores,
 )
+from memory.retrieval.mode_result import Ranking, dense_ranking
+from memory.retrieval.ppr_scoring import rank_by_pagerank
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.retrieval.query_entities import known_names, query_entities
-from memory.retrieval.random_walk import rank_by_pagerank
-from memory.retrieval.ranking import Ranking, dense_ranking
-from memory.retrieval.scaling import StandardScore
+from memory.retrieval.score_scaling import StandardScore
 from memory.types import LinkedTriple, Seed
 from store.index.adjacency import EdgeWeights
 from store.snapshot import Snapshot

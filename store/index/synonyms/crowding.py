@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.arrays import Counts
+from store.index.append_only_arrays import Counts
 from store.index.synonyms.lsh import WORDS, Sketches
 
 CELL_PHRASES = 200

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from store.index.arrays import GrowableArray, Vectors
+from store.index.append_only_arrays import GrowableArray, Vectors
 from store.index.parallel import processors, threads
 
 WORDS = 12

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.arrays import VectorsView
+from store.index.append_only_arrays import VectorsView
 from store.index.synonyms.lsh import WORDS, Sketches, SketchIndex, flips, meet, sketch
 from store.index.synonyms.nearest_pairs import Rows, Scored
 from store.index.synonyms.numbers import is_number, without_numbers

@@ -8,7 +8,7 @@ import pytest
 
 from cli.commands.doctor import worst
 from cli.doctor import daemon as daemons
-from cli.doctor import inspection as inspections
+from cli.doctor import server_inspection
 from cli.errors import Exit
 from daemon.contract.finding import Finding
 from daemon.contract.status import BAD_SOURCE_STATES, SourceStatus, Status
@@ -171,20 +171,20 @@ def test_a_configuration_that_hippod_refuses_is_a_mistake_of_use(tmp_path: Path)
         '{"findings": [{"name": "configuration", "status": "fail", "detail": "api.mode: octal", "hint": "mend it"}]}'
     )
     refusing = script(tmp_path / "refusing", f'[ "$1 $3" = "--config --inspect" ] && echo \'{found}\'; exit 2')
-    [refused] = inspections.inspection(tmp_path / "config.toml", refusing)
+    [refused] = server_inspection.inspection(tmp_path / "config.toml", refusing)
     assert refused == Finding("configuration", "fail", "api.mode: octal", "mend it", Exit.USAGE)
-    assert [each.status for each in inspections.inspection(None, None)] == ["warn"]
-    assert [each.status for each in inspections.inspection(None, str(tmp_path / "absent"))] == ["fail"]
+    assert [each.status for each in server_inspection.inspection(None, None)] == ["warn"]
+    assert [each.status for each in server_inspection.inspection(None, str(tmp_path / "absent"))] == ["fail"]
 
 
 def test_an_inspection_that_hangs_or_says_nonsense_is_one_failed_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "config.toml"
-    [nonsense] = inspections.inspection(file, script(tmp_path / "nonsense", "echo no JSON; echo broken >&2"))
+    [nonsense] = server_inspection.inspection(file, script(tmp_path / "nonsense", "echo no JSON; echo broken >&2"))
     assert (nonsense.status, nonsense.detail) == ("fail", "broken")
-    monkeypatch.setattr(inspections, "INSPECT_TIMEOUT_S", 0.3)
-    [hanging] = inspections.inspection(file, script(tmp_path / "hanging", "exec sleep 60"))
+    monkeypatch.setattr(server_inspection, "INSPECT_TIMEOUT_S", 0.3)
+    [hanging] = server_inspection.inspection(file, script(tmp_path / "hanging", "exec sleep 60"))
     assert (hanging.status, "hangs" in hanging.hint) == ("fail", True)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.doctor import inspection
+from cli.doctor import server_inspection
 from tests.cli.doctor.test_doctor import by_name
 from tests.cli.sample_answers import STATUS
 from tests.cli.scripted_daemon import Ended, Here, Scripted, Shell
@@ -95,7 +95,7 @@ def test_an_inspection_that_fails_itself_ends_no_other_check(
         raise error
 
     scripted.answers["GET /v1/status"] = WELL
-    monkeypatch.setattr(inspection, "inspection", broken)
+    monkeypatch.setattr(server_inspection, "inspection", broken)
     ended = here("--json", "doctor")
     checks = by_name(ended)
     assert checks["inspection"]["status"] == "warn"

@@ -58,7 +58,7 @@ def test_a_file_that_was_just_saved_is_reported_before_a_backlog(watched: Folder
 
 
 def test_events_beyond_what_is_held_are_made_good_by_a_scan(watched: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("consumers.folder.watcher.MAX_QUEUED_EVENTS", 10)
+    monkeypatch.setattr("consumers.folder.folder_watcher.MAX_QUEUED_EVENTS", 10)
     busy, free = Event(), Event()
     daemon = Daemon()
 
@@ -93,7 +93,7 @@ def test_a_moved_directory_is_moved_however_slow_the_daemon_is(folder: Folder) -
         time.sleep(0.01)
         told(event)
 
-    folder.source._follower._events._emit = slowly
+    folder.source._reconciler._events._emit = slowly
     (folder.root / "old").rename(folder.root / "new")
     folder.settled()
     assert {type(event) for event in daemon.events} == {FileMoved}
@@ -101,7 +101,7 @@ def test_a_moved_directory_is_moved_however_slow_the_daemon_is(folder: Folder) -
 
 def test_a_file_that_is_never_quiet_is_reported_all_the_same(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("consumers.folder.debounce.MAX_UNSETTLED_S", 0.3)
-    monkeypatch.setattr("consumers.folder.follower.MAX_UNSETTLED_S", 0.3)
+    monkeypatch.setattr("consumers.folder.reconciler.MAX_UNSETTLED_S", 0.3)
     daemon = folder.scanned(settle_ms=5_000)
     with (folder.root / "log").open("ab", buffering=0) as file:
 
@@ -113,7 +113,7 @@ def test_a_file_that_is_never_quiet_is_reported_all_the_same(folder: Folder, mon
 
 
 def test_an_event_whose_delivery_failed_is_delivered_again(watched: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("consumers.folder.watcher.FOLDER_RETRY_DELAY_S", 0.02)
+    monkeypatch.setattr("consumers.folder.folder_watcher.FOLDER_RETRY_DELAY_S", 0.02)
     daemon = Daemon()
     states: list[str] = []
     failures = [OSError("no room")] * 2

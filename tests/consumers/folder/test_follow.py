@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from consumers.folder.follower import SCAN_MANY_FILES
+from consumers.folder.reconciler import SCAN_MANY_FILES
 from consumers.types import FileChanged, FileMoved, FileRefused, FileRemoved
 from tests.consumers.folder.support import Folder, digest, until, uri
 

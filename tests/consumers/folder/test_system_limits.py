@@ -97,7 +97,7 @@ def test_without_an_inotify_instance_left_the_folder_is_polled_and_the_setting_n
 
 
 def test_a_reader_thread_that_ended_is_replaced(watched: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("consumers.folder.watcher.IDLE_CHECK_S", 0.05)
+    monkeypatch.setattr("consumers.folder.folder_watcher.IDLE_CHECK_S", 0.05)
     watched.scanned()
     reader = _inotify_reader(watched)
     reader.stop()

@@ -19,8 +19,8 @@ from typing import Any
 import httpx
 
 from daemon.api.event_hub import EventHub
-from daemon.api.ports import AskPort, MemoryPorts, StartupPorts
 from daemon.api.server import ApiServer
+from daemon.api.service_protocols import AskPort, MemoryPorts, StartupPorts
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.api.startup_gate import StartupGate
 from daemon.contract.base import utc_time

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.config import Config, ConfigError, load_config, render, unsupported
-from daemon.config_types.machine_checks import read_token
+from daemon.config_types.path_validators import read_token
 from daemon.config_types.values import _seconds, _size, seconds_text, size_text
 from daemon.runtime.reload import diff_reload
 

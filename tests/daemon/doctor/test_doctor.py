@@ -21,16 +21,16 @@ import pytest
 from daemon.config import Config, load_config
 from daemon.contract.finding import Finding
 from daemon.doctor import inspect_config
+from daemon.doctor.connectivity import encoder, llm
 from daemon.doctor.disk import disk
 from daemon.doctor.formats import formats
 from daemon.doctor.machine import memory, open_files, packages
-from daemon.doctor.models import encoder, llm
 from daemon.doctor.secrets import secrets
 from daemon.doctor.socket_rights import socket_rights
 from daemon.doctor.store import store, writable
 from daemon.sources.file_systems import file_system
 from daemon.sources.folder_checks import drive, hard_links
-from daemon.sources.kafka.kind import KAFKA
+from daemon.sources.kafka.declaration import KAFKA
 from memory.encoder.hashing import DEFAULT_DIM, HASH_ENCODER_NAME
 from memory.encoder.registry import ENCODER_BACKENDS
 from store.log import commits

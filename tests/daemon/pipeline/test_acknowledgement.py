@@ -8,7 +8,7 @@ from typing import Any, cast
 from consumers.types import ParsedDocument, Passage
 from daemon.pipeline.acknowledgement import merged_positions
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work import DeliveredDocument
+from daemon.pipeline.work_items import DeliveredDocument
 from memory.encoder import make_encoder
 from store.store import Store
 from tests.daemon.pipeline.test_order import NothingFound

@@ -13,11 +13,11 @@ import pytest
 
 from daemon.errors import NotReady, TooLarge
 from daemon.pipeline.backpressure import Capacity, QueueLimits
-from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.extractors import Extraction
 from daemon.pipeline.inbox import QUEUE_SLICE_DOCUMENTS
+from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work import AddedDocument, DocumentChange, Work
+from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
 from daemon.services import documents as serving
 from daemon.services import transfer
 from daemon.services.documents import DocumentService

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from consumers.types import FileChanged, Fingerprint
-from daemon.pipeline.document_reader import DocumentReader
+from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work import AddedDocument, DocumentChange, Work
+from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
 from daemon.services.transfer import TransferService
 from memory.encoder import make_encoder
 from store.passage_id import passage_id

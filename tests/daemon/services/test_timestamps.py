@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cli.text import local_time
+from cli.terminal_text import local_time
 from daemon.contract.base import utc_time
 from daemon.contract.documents import DocumentEntry
-from daemon.services.references import document_entry
+from daemon.services.document_references import document_entry
 from store.types import Document
 
 

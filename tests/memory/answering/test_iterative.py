@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.answering.budget import Budget, Spending
-from memory.answering.iterative.answer import answer_from_thoughts
+from memory.answering.iterative.fallback_answer import answer_from_thoughts
 from memory.answering.iterative.loop import iterate, next_query
 from memory.answering.iterative.replay import replay_iterative_step
 from memory.answering.iterative.steps import (

@@ -9,7 +9,7 @@ import pytest
 from memory.encoder import EncoderUnavailable, identity_before_loading, make_encoder, packaged_model
 from memory.encoder.priority import QueryPriority
 from memory.encoder.sentence_transformer import SentenceTransformerEncoder
-from memory.encoder.vocabulary import Vocabulary
+from memory.encoder.unknown_text import Vocabulary
 
 TEXTS = [
     "one",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.phrases import normalise_phrase
+from memory.phrase_normalisation import normalise_phrase
 
 PIECE = 12
 """Characters in one event of a streamed answer."""

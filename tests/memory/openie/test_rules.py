@@ -3,7 +3,7 @@
 import pytest
 
 from memory.openie.rules.extractor import RulesExtractor
-from memory.phrases import normalise_phrase
+from memory.phrase_normalisation import normalise_phrase
 from store.types import Extraction, PassageText, Triple
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.openie.rules.extractor import MAX_CHARS, MAX_TRIPLES, RulesExtractor
-from memory.phrases import normalise_phrase
+from memory.phrase_normalisation import normalise_phrase
 from store.types import Extraction, PassageText
 
 _UNITS = {

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import store.maintenance.folding
+import store.maintenance.merge_deltas
 from memory.batch_encoding import with_vectors
 from memory.encoder import make_encoder
 from memory.openie.hipporag_file import read_hipporag_file
-from memory.phrases import normalise_phrase
+from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.modes import MODES
 from memory.retrieval.query_entities import query_entities
 from memory.retrieval.retrieve import retrieve
@@ -91,7 +91,7 @@ QUERIES = ["Where is Tollmin?", "ember", "Who made the Heron of Ines Quade near 
 def test_every_mode_after_adds_edits_removals_folds_and_a_restart(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store.maintenance.folding, "FOLD_MIN_ENTRIES", [10, 60, 50_000][seed])
+    monkeypatch.setattr(store.maintenance.merge_deltas, "FOLD_MIN_ENTRIES", [10, 60, 50_000][seed])
     chance = random.Random(seed)
     rule = SynonymRule(0.6, 3)
     documents = {}

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import store.maintenance.folding
+import store.maintenance.merge_deltas
 from store.index.adjacency import EdgeWeights
 from store.snapshot import Snapshot
 from store.store import Store
@@ -41,7 +41,7 @@ def expected(snapshot: Snapshot, weights: EdgeWeights) -> np.ndarray:
 def test_every_edge_has_its_weight_after_any_changes(
     tmp_path: Path, fold_least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store.maintenance.folding, "FOLD_MIN_ENTRIES", fold_least)
+    monkeypatch.setattr(store.maintenance.merge_deltas, "FOLD_MIN_ENTRIES", fold_least)
     chance = random.Random(fold_least)
     with Store(tmp_path / "store", EncoderIdentity("oracle", oracle.DIM)) as memory:
         for step in range(15):

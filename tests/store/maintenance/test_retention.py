@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 import store.maintenance.retention as retention
-import store.past_commits as past_commits
+from store import as_of
 from store.errors import StoreError
 from store.export.json_lines import export_lines
 from store.index.live_index import LiveIndex
@@ -268,13 +268,13 @@ def half(index, delta):
 def test_who_looks_back_while_a_purge_takes_that_commit_away_gets_an_error(folder, monkeypatch):
     """What is put together of rows that have gone meanwhile would be another memory."""
     with open_store(folder) as store:
-        past = past_commits.load_past_index
+        past = as_of.load_past_index
 
         def meanwhile(*given):
             store.purge(timedelta(0))
             return past(*given)
 
-        monkeypatch.setattr(past_commits, "load_past_index", meanwhile)
+        monkeypatch.setattr(as_of, "load_past_index", meanwhile)
         with pytest.raises(StoreError, match="kept from commit"):
             store.snapshot_at(store.snapshot().commit - 1)
 

@@ -2,7 +2,7 @@
 
 from memory.openie.rules.grammar.chunk import AND, COMMA, NOUN, PREP, VERB, WHICH, Chunk
 from memory.openie.rules.grammar.clause_state import POSSESSIVE, ClauseState, short
-from memory.phrases import normalise_phrase
+from memory.phrase_normalisation import normalise_phrase
 
 _PLACE = frozenset({"in", "at", "from", "near", "to", "of", "around", "outside"})
 

@@ -5,7 +5,7 @@ from itertools import zip_longest
 
 from memory.openie.rules.grammar.chunk import NOUN, PREP, VERB, Chunk
 from memory.openie.rules.grammar.clause_state import ClauseState
-from memory.phrases import normalise_phrase
+from memory.phrase_normalisation import normalise_phrase
 
 
 def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:

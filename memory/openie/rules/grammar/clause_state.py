@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, NOUN, VERB, WHICH, Chunk
-from memory.openie.rules.informative import names_nothing
 from memory.openie.rules.triple_collector import TripleCollector
+from memory.openie.rules.triple_filter import names_nothing
 
 POSSESSIVE = frozenset({"his", "her", "its", "their", "my", "our"})
 FINITE = frozenset({"finite", "be", "passive"})

@@ -43,7 +43,7 @@ def test_what_was_met_under_several_names_is_forgotten_with_them(folder: Folder)
         path.write_bytes(b"one file")
         os.link(path, folder.root / f"{number} too")
     folder.rescan()
-    links = folder.source._follower._hard_links
+    links = folder.source._reconciler._hard_links
     assert len(links._names) == 3
     for path in folder.root.iterdir():
         path.unlink()

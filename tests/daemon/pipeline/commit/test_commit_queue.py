@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from consumers.types import FileMoved, FileRemoved, Fingerprint
 from daemon.pipeline.backpressure import QueueLimits
 from daemon.pipeline.commit.commit_queue import FRESH_MAX_PASSAGES, CommitQueue
-from daemon.pipeline.work import Change, DocumentChange, Task, Urgency, Work
+from daemon.pipeline.work_items import Change, DocumentChange, Task, Urgency, Work
 from store.types import PassageText
 
 MOST = 96

@@ -10,9 +10,9 @@ from structlog.testing import capture_logs
 
 from daemon.pipeline.commit import committer as committing
 from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
+from daemon.pipeline.commit.commit_trouble import MAX_SAME_ERRORS
 from daemon.pipeline.commit.committer import Committer
-from daemon.pipeline.commit.trouble import MAX_SAME_ERRORS
-from daemon.pipeline.work import AddedDocument, DocumentChange, ExtractionsFound, Urgency, Work
+from daemon.pipeline.work_items import AddedDocument, DocumentChange, ExtractionsFound, Urgency, Work
 from memory.encoder import make_encoder
 from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from store.errors import IncompleteBatch

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from daemon.pipeline.extraction import failures
-from daemon.pipeline.extraction.failures import PassageFailure
+from daemon.pipeline.extraction import failed_passages
+from daemon.pipeline.extraction.failed_passages import PassageFailure
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from memory.batch_encoding import with_vectors
@@ -110,7 +110,7 @@ def test_what_is_read_or_brought_its_triples_is_not_read_again(
 def test_failures_are_those_of_documents_that_are_there_and_come_back_with_them(
     commit: Commit, extraction_queue: ExtractionQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(failures, "SWEEP_FAILURES", 2)
+    monkeypatch.setattr(failed_passages, "SWEEP_FAILURES", 2)
     ids = commit("First.", "Second.", read=FAILED)
     extraction_queue.committed(ids)
     assert extraction_queue.failures() == dict.fromkeys(ids, GONE)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from memory.answering.working_memory.answer import DeepAnswer
 from memory.answering.working_memory.deep import ask_deep
+from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.batch_encoding import with_vectors
 from memory.llm.client import ModelClient, ModelSettings

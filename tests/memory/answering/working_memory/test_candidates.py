@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from memory.answering.working_memory.candidates import global_candidates, local_candidates
-from memory.answering.working_memory.evidence import best_rows, inquire
 from memory.answering.working_memory.records.inquiries import Concern
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings
+from memory.answering.working_memory.subquery_retrieval import best_rows, inquire
 from store.snapshot import Snapshot
 from tests.store import oracle
 from tests.store.small_store import PHRASES, complete, extract, open_store
@@ -173,7 +173,7 @@ def test_what_is_retrieved_is_the_nearest_of_the_candidates_and_belongs_to_them(
 
 
 def test_a_few_candidates_among_many_rows_are_ranked_as_all_of_them_would_be() -> None:
-    from store.index.arrays import Vectors
+    from store.index.append_only_arrays import Vectors
 
     chance = np.random.default_rng(0)
     vectors = Vectors(oracle.DIM)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memory.answering.budget import Budget
-from memory.answering.working_memory.answer import DeepAnswer
+from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.records.trace import DeepSettings, ModelCall
 from memory.answering.working_memory.replay import replay_step
 from memory.llm.token_estimates import prompt_tokens

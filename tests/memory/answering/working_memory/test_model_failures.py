@@ -8,8 +8,8 @@ import pytest
 
 import memory.llm.retry
 from memory.answering.budget import Budget
-from memory.answering.working_memory.answer import DeepAnswer
 from memory.answering.working_memory.deep import ask_deep
+from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.encoder.errors import EncoderServerDown
 from memory.llm.errors import ModelDown, ModelError

@@ -1,6 +1,6 @@
 """The toy example, step by step: the trace says what was looked for, what was found, and what the memory was after it."""
 
-from memory.answering.working_memory.answer import DeepAnswer
+from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.records.inquiries import Concern
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, PointChange, Refusal
@@ -181,7 +181,7 @@ def test_what_the_graph_lacks_is_marked_and_never_written_to_the_store(ask, toy:
 
 
 def test_every_step_can_be_replayed_from_its_record_and_retrieved_again(ask, toy: Store) -> None:
-    from memory.answering.working_memory.evidence import inquire
+    from memory.answering.working_memory.subquery_retrieval import inquire
     from tests.memory.answering.working_memory.toy import ENCODER
 
     answer = ask(QUESTION, plays()[1], SETTINGS)

@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 import structlog
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from daemon.observe.metrics import timed
 from daemon.pipeline.commit.commit_queue import CommitQueue
-from daemon.pipeline.document_reader import DocumentReader, failed_change
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.intake import Intake
-from daemon.pipeline.work import DocumentChange, Work
+from daemon.pipeline.parse_task import DocumentReader, failed_change
+from daemon.pipeline.work_items import DocumentChange, Work
 from daemon.workers.pool import WorkerFailed
 from store.store import Store
 from store.types import Batch, Extraction

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import structlog
 
 from consumers.folder.file_uri import path_of
-from consumers.folder.follower import Follower
 from consumers.folder.inotify_events import FileHint, apply_event
 from consumers.folder.inotify_watches import Watches, WatchEvent, WatchLimitError
+from consumers.folder.reconciler import Reconciler
 from consumers.folder.settings import FolderSettings, FolderState, StateName
 from consumers.folder.tree.root import check_root
 from consumers.folder.tree.walk import Inode
@@ -59,8 +59,10 @@ class FolderWatcher:
         touched: Callable[[str, Fingerprint], None] | None = None,
     ) -> None:
         """`known` is what was committed for this source. Raises ValueError for an invalid glob."""
-        self._follower = Follower(settings, emit, touched or (lambda _uri, _fingerprint: None), self._watch_directory)
-        self._follower.load(known)
+        self._reconciler = Reconciler(
+            settings, emit, touched or (lambda _uri, _fingerprint: None), self._watch_directory
+        )
+        self._reconciler.load(known)
         self._settings = settings
         self._on_state = on_state
         self._inbox: deque[WatchEvent | FileHint] = deque()
@@ -85,12 +87,12 @@ class FolderWatcher:
 
     @property
     def state(self) -> FolderState:
-        ledger, watches = self._follower.ledger, self._watches
+        ledger, watches = self._reconciler.ledger, self._watches
         return FolderState(
             self._state_name,
             self._detail,
             files=len(ledger) - ledger.refused,
-            pending=len(self._follower.debounce) + len(self._follower.pending_removals) + self._follower.reading,
+            pending=len(self._reconciler.debounce) + len(self._reconciler.pending_removals) + self._reconciler.reading,
             watches=len(watches) if watches else 0,
             last_scan_at=self._last_scan_at,
         )
@@ -175,30 +177,30 @@ class FolderWatcher:
         self._wake.clear()
         self._drain()
         now = time.monotonic()
-        follower = self._follower
-        if follower.drives.absent and now >= self._next_drive_check:
+        reconciler = self._reconciler
+        if reconciler.drives.absent and now >= self._next_drive_check:
             self._next_drive_check = now + FOLDER_RETRY_DELAY_S
-            follower.check_drives()
+            reconciler.check_drives()
         if self._requests or now >= self._next_scan:
             self._scan()
-        elif follower.debounce.next_due() == 0:
-            follower.settle_one(now)
-        elif (due := follower.pending_removals.next_due()) is not None and due <= now:
-            if check_root(follower.root, len(follower.ledger), self._trusted_root).status is None:
+        elif reconciler.debounce.next_due() == 0:
+            reconciler.settle_one(now)
+        elif (due := reconciler.pending_removals.next_due()) is not None and due <= now:
+            if check_root(reconciler.root, len(reconciler.ledger), self._trusted_root).status is None:
                 self._next_scan = 0.0
             else:
-                follower.remove_one(now)
-                follower.settle_one(now)  # in the same turn: a removal may wait for a file that is still to be read
-        elif not follower.settle_one(now):
+                reconciler.remove_one(now)
+                reconciler.settle_one(now)  # in the same turn: a removal may wait for a file that is still to be read
+        elif not reconciler.settle_one(now):
             self._rest(now)
         if self._state_name in ("watching", "polling"):
             self._set_state(self._state_name, self._incomplete_because())
         self._finish_requests()
 
     def _rest(self, now: float) -> None:
-        follower = self._follower
-        dues = [follower.debounce.next_due(), follower.pending_removals.next_due(), self._next_scan]
-        if follower.drives.absent:
+        reconciler = self._reconciler
+        dues = [reconciler.debounce.next_due(), reconciler.pending_removals.next_due(), self._next_scan]
+        if reconciler.drives.absent:
             dues.append(self._next_drive_check)
         self._wake.wait(min(IDLE_CHECK_S, max(0.0, min(due for due in dues if due is not None) - now)))
         if self._watches is not None and not self._watches.alive and not self._stopping.is_set():
@@ -206,7 +208,7 @@ class FolderWatcher:
             self._open()
 
     def _drain(self) -> None:
-        if self._overflowed or self._follower.links_need_rescan:
+        if self._overflowed or self._reconciler.links_need_rescan:
             if self._overflowed:
                 log.warning("inotify_overflow", source=self._settings.source, hint="the folder is scanned")
                 self._overflowed = False
@@ -218,21 +220,21 @@ class FolderWatcher:
                     self._watches.clear()
             self._next_scan = 0.0
         while self._inbox:
-            if apply_event(self._inbox.popleft(), self._watches, self._follower):
+            if apply_event(self._inbox.popleft(), self._watches, self._reconciler):
                 self._next_scan = 0.0
 
     def _scan(self) -> None:
         requests = list(self._requests)
         began = time.monotonic()
-        follower = self._follower
-        root = check_root(follower.root, len(follower.ledger), self._trusted_root)
+        reconciler = self._reconciler
+        root = check_root(reconciler.root, len(reconciler.ledger), self._trusted_root)
         problem = root.problem
         if root.status is not None:
             if self._state_name not in ("watching", "polling"):
                 self._set_state("scanning")
             if root.inode != self._trusted_root and self._watches is not None:
                 self._watches.clear()
-            refused = follower.scan(root.status)
+            refused = reconciler.scan(root.status)
             problem = refused.reason if refused is not None else ""
         for _ in requests:  # only now: after a scan that failed, the requests are still open
             self._requests.popleft()
@@ -246,7 +248,7 @@ class FolderWatcher:
         pause = max(self._settings.poll_interval_s, MIN_POLL_PAUSE_RATIO * (now - began))
         self._next_scan = now + pause if polling else float("inf")
         self._set_state("polling" if polling else "watching", self._incomplete_because())
-        waiting = {*follower.debounce, *follower.pending_removals}
+        waiting = {*reconciler.debounce, *reconciler.pending_removals}
         for request in requests:
             request.paths = set(waiting)
             self._open_requests.append(request)
@@ -256,14 +258,14 @@ class FolderWatcher:
         away = [
             f"no drive is mounted at {os.fsdecode(path)!r} any more: what is known of it is kept; mount it, or put any file "
             "there if its files are meant to be gone"
-            for path in sorted(self._follower.drives.absent)
+            for path in sorted(self._reconciler.drives.absent)
         ]
         return "; ".join([self._polling_reason, *away] if self._polling_reason else away)
 
     def _set_missing(self, problem: str, requests: list[_ScanRequest]) -> None:
         """The folder is missing: keeps all that is known, and waits until it is back."""
-        self._follower.debounce.clear()
-        self._follower.pending_removals.clear()
+        self._reconciler.debounce.clear()
+        self._reconciler.pending_removals.clear()
         if self._watches is not None:
             self._watches.clear()
         self._next_scan = time.monotonic() + FOLDER_RETRY_DELAY_S
@@ -273,12 +275,12 @@ class FolderWatcher:
         self._set_state("missing", problem)
 
     def _finish_requests(self) -> None:
-        follower = self._follower
+        reconciler = self._reconciler
         if self._open_requests:
             done = {
                 path
-                for path in follower.resolved
-                if path not in follower.debounce and path not in follower.pending_removals
+                for path in reconciler.resolved
+                if path not in reconciler.debounce and path not in reconciler.pending_removals
             }
             for request in self._open_requests:
                 request.paths -= done
@@ -286,7 +288,7 @@ class FolderWatcher:
                 if not request.paths:
                     request.on_done(True)
             self._open_requests = [request for request in self._open_requests if request.paths]
-        follower.resolved.clear()
+        reconciler.resolved.clear()
 
     # Watches.
 
@@ -307,7 +309,7 @@ class FolderWatcher:
         if self._watches is not None:
             self._watches.close()
             self._watches = None
-        self._follower.polling = True
+        self._reconciler.polling = True
         self._polling_reason = reason
         self._next_scan = 0.0
 

@@ -12,8 +12,8 @@ from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import FileChanged, Fingerprint, ParsedDocument
 from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
-from daemon.pipeline.document_reader import DocumentReader, FolderAccess
-from daemon.pipeline.work import DocumentChange, Work
+from daemon.pipeline.parse_task import DocumentReader, FolderAccess
+from daemon.pipeline.work_items import DocumentChange, Work
 from store.types import Document, State
 
 TOLD = Fingerprint(3, 4, 5, "digest")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import structlog
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from daemon.contract.status import EventName
 from daemon.observe.metrics import DOCUMENTS, FAILURES
 from store.store import CommitResult

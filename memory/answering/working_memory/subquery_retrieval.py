@@ -20,7 +20,7 @@ from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, cosines, top_k, top_k_by_cosine
 from memory.types import Encoder
 from store.index.adjacency import MIN_WEIGHT
-from store.index.arrays import VectorsView
+from store.index.append_only_arrays import VectorsView
 from store.snapshot import Snapshot
 
 CANDIDATE_SHARE = 8

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from store.index.arrays import GrowableArray
+from store.index.append_only_arrays import GrowableArray
 
 Rows = NDArray[np.int32]
 Values = NDArray[np.float64]

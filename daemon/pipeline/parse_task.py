@@ -12,12 +12,20 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, ParsedDocument, Passage
-from daemon.pipeline.store_documents import failed_document, to_store_document
-from daemon.pipeline.work import AddedDocument, DeliveredDocument, DocumentChange, RemoveDocument, Task, Urgency, Work
+from daemon.pipeline.document_mapping import failed_document, to_store_document
+from daemon.pipeline.work_items import (
+    AddedDocument,
+    DeliveredDocument,
+    DocumentChange,
+    RemoveDocument,
+    Task,
+    Urgency,
+    Work,
+)
 from daemon.workers.pool import WorkerPool
 from store.types import Document, PassageText
 

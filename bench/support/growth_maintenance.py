@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bench.support.growth_store import commit, open_store, resident_mb, spread, store_folder, timed
-from bench.support.growth_verdicts import RATE
+from bench.support.growth_thresholds import RATE
 from daemon.runtime.allocator import trim_heap
 
 SINGLES = 60

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.mode_result import PageRankResult, Ranking, dense_ranking
 from memory.retrieval.ppr import IsPreciseEnough, pagerank_reordered
 from memory.retrieval.query_context import Floats, QueryContext
-from memory.retrieval.ranking import PageRankResult, Ranking, dense_ranking
-from memory.retrieval.scaling import MinMax
+from memory.retrieval.score_scaling import MinMax
 from memory.retrieval.top_k import is_top_k_certain
 from memory.types import LinkedTriple, Seed
 from store.index.adjacency import EdgeWeights

@@ -5,7 +5,7 @@ from typing import Any
 import tomli_w
 from pydantic import BaseModel
 
-from daemon.config.model import Config
+from daemon.config.config import Config
 from daemon.config_types.secrets import masked, without_userinfo
 from daemon.config_types.values import Duration, Interval, Size, seconds_text, size_text
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import structlog
 
+from store.index.delta_csr import LiveMatrix
 from store.index.live_index import LiveIndex
-from store.index.matrix import LiveMatrix
 from store.index.synonyms.lsh import sort
 from store.log.write_lock import WriteLock
 

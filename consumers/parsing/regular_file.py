@@ -6,7 +6,7 @@ import stat
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.openat import has_unchecked_links, open_file
 from consumers.parsing.limits import NotADocument, Unreadable
 
@@ -38,7 +38,7 @@ class ParseSummary:
 class OpenFile:
     """A regular file that is read from start to end once. A context manager; every error is one a person can act on.
 
-    `root` is the followed folder that the path must not lead out of, `checked_inode` the inode whose names its follower knows
+    `root` is the followed folder that the path must not lead out of, `checked_inode` the inode whose names its reconciler knows
     (see `consumers.openat`).
     """
 

@@ -3,9 +3,9 @@
 import time
 from typing import Any
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.types import ParsedDocument, Passage
-from memory.phrases import normalise_triple
+from memory.phrase_normalisation import normalise_triple
 from store.passage_id import passage_id
 from store.types import Document, PassageRef, PassageText, State
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.phrases import normalise_phrase, normalise_triple
+from memory.phrase_normalisation import normalise_phrase, normalise_triple
 
 _SHARED = Path(__file__).parents[3] / "shared" / "data" / "musique" / "openie.json"
 _SCRIPTS = st.text(

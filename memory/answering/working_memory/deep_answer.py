@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memory.answering import reader
+from memory.answering import qa_reader
 from memory.answering.working_memory.candidates import rows_of
-from memory.answering.working_memory.evidence import QueryVector, best_passages, found_passages, passages_with
 from memory.answering.working_memory.records.inquiries import FoundPassage
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, DeepStopReason, StepRecord, Trace
+from memory.answering.working_memory.subquery_retrieval import QueryVector, best_passages, found_passages, passages_with
 from memory.retrieval.top_k import cosines
 from store.snapshot import Snapshot
 
@@ -102,7 +102,9 @@ def _nearest(snapshot: Snapshot, vector: QueryVector | None, ids: Sequence[str],
     return best_passages(snapshot, vector, mask, k)[0]
 
 
-def cited(answer: reader.Answer, memory: WorkingMemory, passages: Sequence[FoundPassage]) -> tuple[CitedPassage, ...]:
+def cited(
+    answer: qa_reader.Answer, memory: WorkingMemory, passages: Sequence[FoundPassage]
+) -> tuple[CitedPassage, ...]:
     """The passages that the answer cites, with the points that rest on each."""
     return tuple(_cited(rank, passages[rank - 1], memory) for rank in answer.cited)
 
@@ -119,7 +121,7 @@ def answer_from_points(memory: WorkingMemory, passages: Sequence[FoundPassage]) 
     for point in memory.points:
         ranks = sorted(numbers[id] for id in point.passages if id in numbers)
         used.update(ranks)
-        sentences.append(reader.without_markers(point.description).strip() + "".join(f" [{rank}]" for rank in ranks))
+        sentences.append(qa_reader.without_markers(point.description).strip() + "".join(f" [{rank}]" for rank in ranks))
     return " ".join(sentences), tuple(_cited(rank, passages[rank - 1], memory) for rank in sorted(used))
 
 
@@ -127,7 +129,7 @@ def answer_from_passages(passages: Sequence[FoundPassage]) -> tuple[str, tuple[C
     """An answer without the model and without a point: the titles of the passages that were found."""
     titles = "; ".join(f"{passage.title or passage.id} [{at}]" for at, passage in enumerate(passages, 1))
     cites = tuple(_cited(at, passage, WorkingMemory()) for at, passage in enumerate(passages, 1))
-    return (f"{reader.NO_ANSWER_WRITTEN} Found: {titles}." if titles else reader.NO_ANSWER_WRITTEN), cites
+    return (f"{qa_reader.NO_ANSWER_WRITTEN} Found: {titles}." if titles else qa_reader.NO_ANSWER_WRITTEN), cites
 
 
 def halved(passages: tuple[FoundPassage, ...]) -> tuple[FoundPassage, ...]:

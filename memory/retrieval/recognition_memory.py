@@ -16,7 +16,7 @@ from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.json_answers import get_field
 from memory.llm.response_format import JsonSchema
 from memory.llm.token_estimates import reply_tokens
-from memory.phrases import normalise_triple
+from memory.phrase_normalisation import normalise_triple
 from store.types import Triple
 
 SIMILAR_RATIO = 0.85

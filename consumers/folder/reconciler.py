@@ -7,9 +7,9 @@ ledger. So events that are lost, late, doubled or out of order cost time, never 
 import time
 from collections.abc import Callable, Mapping
 
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.folder.debounce import MAX_UNSETTLED_S, DebounceQueue, WaitingPath
-from consumers.folder.file_events import FileEventEmitter
+from consumers.folder.event_emitter import FileEventEmitter
 from consumers.folder.file_uri import path_of
 from consumers.folder.ledger import Entry
 from consumers.folder.settings import FolderSettings
@@ -31,7 +31,7 @@ SCAN_MANY_FILES = 16
 One that finds fewer found what was saved just now, as a poll does."""
 
 
-class Follower:
+class Reconciler:
     """The state of one followed tree. No file makes it raise. `emit` may block, `watch_directory` may raise."""
 
     def __init__(

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from memory.llm.error_classification import PROTOCOL_ERRORS, Failures, TransientError
 from memory.llm.errors import ModelError
-from memory.llm.failures import PROTOCOL_ERRORS, Failures, TransientError
 from memory.llm.max_tokens import AnswerLengths
 from memory.llm.rate_headers import RateLimit, rate_limit_of
 from memory.llm.response_format import JsonSchema, ServerCapabilities

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import Exit
-from cli.text import one_line, truncate
+from cli.terminal_text import one_line, truncate
 from daemon.contract.finding import Finding, Verdict
 
 INSPECT_TIMEOUT_S = 150.0

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from cli.text import one_line
+from cli.terminal_text import one_line
 
 _WORD = re.compile(r"\w+")
 _SENTENCE = re.compile(r"(?<=[.!?。])\s+")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from store.change.holders import holders_after
+from store.change.passage_documents import holders_after
 from store.change.row_numbers import RowNumbers
 from store.index.effective_triples import effective_triples
 from store.index.live_index import LiveIndex

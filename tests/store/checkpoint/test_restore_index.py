@@ -158,7 +158,7 @@ def test_a_purge_leaves_a_snapshot_that_can_be_used(saved):
 
 
 def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypatch):
-    for module in ("store.index.arrays", "store.checkpoint.reader", "store.checkpoint.writer"):
+    for module in ("store.index.append_only_arrays", "store.checkpoint.reader", "store.checkpoint.writer"):
         monkeypatch.setattr(f"{module}.BLOCK_VECTORS", 8)
     with open_store(tmp_path) as store:
         add(store, documents(0, 30))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from consumers.document_codec import document_from_json, document_to_json
-from consumers.failures import FailureCode
+from consumers.failure_codes import FailureCode
 from consumers.parsing import NotADocument, Unreadable, parse_data
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument, Passage
