@@ -31,7 +31,7 @@ from daemon.services.answering.ask import AskService
 from daemon.services.answering.sessions import SessionService
 from daemon.services.document_states import DocumentStates
 from daemon.services.documents import DocumentService
-from daemon.services.extraction import ExtractionService
+from daemon.services.extraction import ExtractionService, extractor_note
 from daemon.services.graph import GraphService
 from daemon.services.indistinct_phrases import LanguageWatch
 from daemon.services.overview import OverviewService
@@ -164,7 +164,9 @@ async def open_memory(
     scheduler = Scheduler(config.schedule)
     states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
     documents = DocumentService(store, pipeline, extraction_queue, states)
-    extractions = ExtractionService(store, extraction_queue, models.load_bulk_extractor())
+    extractions = ExtractionService(
+        store, extraction_queue, models.load_bulk_extractor(), extractor_note(config.openie.backend)
+    )
     add_maintenance_jobs(
         scheduler,
         store,

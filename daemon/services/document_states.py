@@ -103,6 +103,11 @@ class CurrentStates:
             return entry.model_copy(update={"state": DocumentState.FAILED, "error": reason})
         return entry
 
+    def retriable(self) -> set[str]:
+        """URIs of documents that have failed or are being read anew already, and of files that hold one."""
+        failed = {document.uri for document in self._store.documents() if document.state is State.FAILED}
+        return failed | {container_uri(uri) for uri in failed} | self._pending | self._unread.keys()
+
     def next_try_at(self, document: Document) -> datetime | None:
         """When a failed document is tried again by itself; None where it is not, or where that is under way.
 

@@ -201,7 +201,8 @@ def test_a_failed_document_is_listed_with_its_reason_and_each_try_is_counted(liv
         assert live.ctl_json("retry", uri) == {"requeued": 1}
         live.wait()
         assert live.documents(state="failed")[uri]["attempts"] == attempt
-    assert live.ctl_json("retry", "added:never") == {"requeued": 0}
+    never = live.ctl("--json", "retry", "added:never")
+    assert (never.code, never.json) == (1, {"requeued": 0, "missing_uris": ["added:never"]})
     # Mended, it is indexed like any other.
     live.write("ledger.pdf", content)
     until(lambda: uri in live.documents(state="indexed"), "it is indexed")
@@ -256,3 +257,14 @@ def test_what_is_tried_again_counts_as_pending_everywhere_and_no_longer_as_faile
         assert shown(damaged[2])["document"]["state"] == "failed"
     live.wait()
     assert live.status()["failed"] == before["failed"]
+
+
+def test_retry_says_what_is_not_there_and_what_has_not_failed(live: Daemon) -> None:
+    lines = live.write("broken.jsonl", '{"id": "a", "text": "Ada Vell lives in Tollmin."}\n{broken\n')
+    live.wait()
+    asked = {"uris": [lines, f"{lines}#a", "added:nosuch"]}
+    assert live.ask("POST", "/v1/retry", json=asked) == {
+        "requeued": 1,
+        "missing_uris": ["added:nosuch"],
+        "not_failed_uris": [f"{lines}#a"],
+    }
