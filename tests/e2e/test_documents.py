@@ -1,10 +1,14 @@
 """Documents that are added, and JSON lines in the folder: each line a document of its own."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from daemon.contract.http.routes import document_path
 from tests.consumers.parsing.samples import flowed, pdf
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import Daemon, Json, texts, until
@@ -216,3 +220,39 @@ def test_what_cannot_be_a_document_is_refused_with_its_place_and_the_rest_is_tak
     assert [each["where"] for each in answer["rejected"]] == ["stdin:2", "stdin:3", "stdin:5"]
     live.wait()
     assert {"added:ok1", "added:ok2"} <= set(live.documents(state="indexed"))
+
+
+@contextmanager
+def nothing_is_read(daemon: Daemon) -> Iterator[None]:
+    """The processes that read stand still: all work waits."""
+    readers = daemon.children()
+    for reader in readers:
+        reader.suspend()
+    try:
+        yield
+    finally:
+        for reader in readers:
+            reader.resume()
+
+
+def test_what_is_tried_again_counts_as_pending_everywhere_and_no_longer_as_failed(live: Daemon) -> None:
+    damaged = [live.write(f"damaged-{n}.pdf", b"%PDF-1.4 cut") for n in range(3)]
+    live.wait()
+
+    def shown(uri: str) -> Json:
+        return live.ask("GET", document_path(uri))
+
+    before = live.status()
+    assert before["failed"] == len(live.documents(state="failed")) >= 3
+    assert datetime.fromisoformat(shown(damaged[0])["next_try_at"]) > datetime.now(UTC)
+    with nothing_is_read(live):
+        assert live.ask("POST", "/v1/retry", json={"uris": damaged[:2]})["requeued"] == 2
+        now = live.status()
+        assert (now["pending"], now["failed"]) == (2, before["failed"] - 2)
+        assert now["failed"] == len(live.documents(state="failed"))
+        assert set(live.documents(state="pending")) == set(damaged[:2])
+        entry = shown(damaged[0])
+        assert (entry["document"]["state"], entry["next_try_at"]) == ("pending", None)
+        assert shown(damaged[2])["document"]["state"] == "failed"
+    live.wait()
+    assert live.status()["failed"] == before["failed"]

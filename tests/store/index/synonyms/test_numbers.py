@@ -82,6 +82,7 @@ def documents():
     return {"d": [("T", "text 1", triples)], "e": [("T", "text 2", triples[::2])]}
 
 
+@pytest.mark.slow
 def test_a_store_of_an_earlier_release_loses_such_edges_as_it_is_opened(tmp_path, monkeypatch):
     long_enough = lambda phrase: sum(map(str.isalnum, phrase)) > 2  # noqa: E731
     with monkeypatch.context() as earlier:
