@@ -365,6 +365,7 @@ def test_any_values_give_a_configuration_or_sentences(tmp_path_factory, tables):
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=200) | st.text(alphabet="[]{}=\"'\\\n#.0a-_:T", max_size=60).map(str.encode))
+@pytest.mark.slow
 def test_any_file_gives_a_configuration_or_sentences(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "bytes.toml"
     path.write_bytes(content)
