@@ -4,7 +4,7 @@ from rich.text import Text
 
 from cli.query_highlights import match_spans, query_words, snippet
 from cli.render.explain import explanation_lines, stage_times_line
-from cli.render.lines import DIM, HEADING, indent, text, triple
+from cli.render.lines import DIM, HEADING, hanging, indent, text, triple
 from cli.terminal_text import count, location_text, milliseconds, one_line, uri
 from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
 
@@ -47,7 +47,7 @@ def _passage(passage: RankedPassage, query: str, width: int) -> list[Text]:
     for start, end in match_spans(words, body.plain):
         body.stylize(MATCH_STYLE, start, end)
     source = text((" · ".join(part for part in where if part), "cyan"))
-    return [head, *indent(source, 4, width), *indent(body, 4, width)]
+    return [*hanging(head, 12, width), *indent(source, 4, width), *indent(body, 4, width)]
 
 
 def _triples(triples: list[ScoredTriple]) -> list[Text]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -28,8 +29,9 @@ from daemon.runtime.sd_notify import Notifier
 from daemon.runtime.watchdog import ThreadCheck, extend_start
 from daemon.services.answering.ask import AskService
 from daemon.services.answering.sessions import SessionService
+from daemon.services.document_states import DocumentStates
 from daemon.services.documents import DocumentService
-from daemon.services.extraction import ExtractionService
+from daemon.services.extraction import ExtractionService, extractor_note
 from daemon.services.graph import GraphService
 from daemon.services.indistinct_phrases import LanguageWatch
 from daemon.services.overview import OverviewService
@@ -159,9 +161,12 @@ async def open_memory(
     parts = SourceParts(store, pipeline, pool, split)
     sources = [kind.make(table, parts) for kind in SOURCE_KINDS for table in config.tables(kind)]
     sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions)
-    documents = DocumentService(store, pipeline, extraction_queue)
-    extractions = ExtractionService(store, extraction_queue, models.load_bulk_extractor())
     scheduler = Scheduler(config.schedule)
+    states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
+    documents = DocumentService(store, pipeline, extraction_queue, states)
+    extractions = ExtractionService(
+        store, extraction_queue, models.load_bulk_extractor(), extractor_note(config.openie.backend)
+    )
     add_maintenance_jobs(
         scheduler,
         store,
@@ -190,7 +195,7 @@ async def open_memory(
         overviews=OverviewService(store),
         asks=None if models.client is None else AskService(store, queries, models.client, sessions),
     )
-    reported = OpenMemory(store, pipeline, sources, encoder.identity.name, extractor.name, extraction_queue)
+    reported = OpenMemory(store, pipeline, sources, encoder.identity.name, extractor.name, extraction_queue, states)
     return Memory(store, pool, pipeline, extraction_queue, queries, sources, scheduler, ports, reported)
 
 

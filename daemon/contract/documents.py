@@ -104,9 +104,12 @@ class RetryRequest(Request):
 
 
 class RetryResponse(Response):
-    """How many documents are to be tried again."""
+    """How many documents are to be tried again. Of those that were named, `missing_uris` are not there, and `not_failed_uris`
+    have not failed."""
 
     requeued: int
+    missing_uris: list[str] = Field(default_factory=list, exclude_if=is_empty)
+    not_failed_uris: list[str] = Field(default_factory=list, exclude_if=is_empty)
 
 
 class ListRequest(Request):

@@ -142,7 +142,8 @@ class ExtractionCost(Response):
 
 
 class ExtractionResponse(Response):
-    """`requeued`: passages that this request added to those `waiting`. `running`: a backfill is under way."""
+    """`requeued`: passages that this request added to those `waiting`. `running`: a backfill is under way. `note`: that no
+    model reads, where there is none."""
 
     extractor: str
     requeued: int
@@ -151,6 +152,7 @@ class ExtractionResponse(Response):
     running: bool
     error: str | None = Field(default=None, exclude_if=is_empty)
     waiting_for: str | None = Field(default=None, exclude_if=is_empty)
+    note: str | None = Field(default=None, exclude_if=is_empty)
     spent: list[ExtractionCost]
 
 

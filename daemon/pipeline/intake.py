@@ -144,6 +144,10 @@ class Intake:
         """Everything that is not done, in the order it came."""
         return sorted([*self._active.values(), *self._waiting.values()], key=lambda work: work.seq)
 
+    def keys(self) -> set[str]:
+        """Of everything that is not done."""
+        return self._waiting.keys() | self._active.keys()
+
     def counts(self) -> dict[str, int]:
         """How much is not done, by source."""
         out: dict[str, int] = {}

@@ -10,9 +10,7 @@ from consumers.folder import path_of
 from consumers.types import FileChanged, Fingerprint
 from daemon.contract.documents import (
     AddResponse,
-    DocumentEntry,
     DocumentList,
-    DocumentState,
     ListRequest,
     RemoveResponse,
     RetryResponse,
@@ -24,8 +22,7 @@ from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import ADDED, AddedDocument, container_uri
 from daemon.services.added_documents import check_document
-from daemon.services.document_references import document_entry
-from daemon.services.extraction import ExtractionStates, extraction_states
+from daemon.services.document_states import CurrentStates, DocumentStates
 from daemon.services.show import show
 from store.store import Store
 from store.types import Document, State
@@ -49,10 +46,13 @@ class _SortedDocuments:
 class DocumentService:
     """The `DocumentPort`."""
 
-    def __init__(self, store: Store, pipeline: Pipeline, extraction_queue: ExtractionQueue) -> None:
+    def __init__(
+        self, store: Store, pipeline: Pipeline, extraction_queue: ExtractionQueue, states: DocumentStates
+    ) -> None:
         self._store = store
         self._pipeline = pipeline
         self._extraction_queue = extraction_queue
+        self._states = states
 
     async def add(self, documents: Sequence[dict[str, Any]]) -> AddResponse:
         self._pipeline.inbox.refuse_too_many(len(documents))
@@ -81,40 +81,23 @@ class DocumentService:
         return container_uri(uri) == uri and bool(self._pipeline.documents_by_file.of(uri))
 
     async def documents(self, request: ListRequest) -> DocumentList:
-        pending = [work.key for work in self._pipeline.intake.pending()]
-        return await asyncio.to_thread(
-            self._list, request, pending, extraction_states(self._store, self._extraction_queue)
-        )
-
-    def _list(self, request: ListRequest, pending: list[str], reading: ExtractionStates) -> DocumentList:
-        entries = {document.uri: document_entry(document) for document in self._store.documents()}
-        for uri, reason in reading.failed().items():
-            if uri in entries:
-                entries[uri] = entries[uri].model_copy(update={"state": DocumentState.FAILED, "error": reason})
-        for uri in [*sorted(reading.pending()), *pending]:
-            known = entries.get(uri)
-            entries[uri] = (
-                known.model_copy(update={"state": DocumentState.PENDING})
-                if known is not None
-                else DocumentEntry(uri=uri, title="", state=DocumentState.PENDING, passages=0, attempts=0)
-            )
-        wanted = [
-            entries[uri]
-            for uri in sorted(entries)
-            if uri.startswith(request.prefix)
-            and (request.after is None or uri > request.after)
-            and (request.state is None or entries[uri].state == request.state)
-        ]
-        more = len(wanted) > request.limit
-        return DocumentList(documents=wanted[: request.limit], next=wanted[request.limit - 1].uri if more else None)
+        return await asyncio.to_thread(_list, request, self._states.now())
 
     async def show(self, key: str, limit: int) -> ShowResponse | None:
-        return await asyncio.to_thread(show, self._store, key, limit)
+        states = self._states.now()
+        return await asyncio.to_thread(show, self._store, key, limit, states)
 
     async def retry(self, uris: Sequence[str] | None) -> RetryResponse:
         wanted = None if uris is None else set(uris)
-        documents = self.retry_failed(lambda document: wanted is None or document.uri in wanted)
-        return RetryResponse(requeued=documents + self._retry_passages(wanted))
+        missing = [uri for uri in uris or () if not self._exists(uri)]
+        retriable = self._states.now().retriable() if uris else set()
+        sound = [uri for uri in uris or () if uri not in missing and uri not in retriable]
+        documents = self.retry_failed(
+            lambda document: wanted is None or document.uri in wanted or container_uri(document.uri) in wanted
+        )
+        return RetryResponse(
+            requeued=documents + self._retry_passages(wanted), missing_uris=missing, not_failed_uris=sound
+        )
 
     def retry_due(self, now: float) -> None:
         """Tries what is due, on the event loop: failed documents, and passages that the model could not read."""
@@ -156,6 +139,19 @@ class DocumentService:
                     key, AddedDocument(key, document.payload), document.source, document.attempts
                 )
         return requeued
+
+
+def _list(request: ListRequest, states: CurrentStates) -> DocumentList:
+    entries = states.entries()
+    wanted = [
+        entries[uri]
+        for uri in sorted(entries)
+        if uri.startswith(request.prefix)
+        and (request.after is None or uri > request.after)
+        and (request.state is None or entries[uri].state == request.state)
+    ]
+    more = len(wanted) > request.limit
+    return DocumentList(documents=wanted[: request.limit], next=wanted[request.limit - 1].uri if more else None)
 
 
 def _sort_documents(documents: Sequence[dict[str, Any]]) -> _SortedDocuments:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from daemon.contract.base import utc_time
 from daemon.contract.show import (
     PassageOccurrence,
     PassageSummary,
@@ -17,7 +16,7 @@ from daemon.contract.show import (
     TripleText,
     WeightedPhrase,
 )
-from daemon.services.document_references import document_entry
+from daemon.services.document_states import CurrentStates
 from memory.phrase_normalisation import normalise_phrase, normalise_triple
 from store.index.delta_csr import MatrixView
 from store.snapshot import Snapshot, column_entries
@@ -25,12 +24,12 @@ from store.store import Store
 from store.types import Document
 
 
-def show(store: Store, key: str, limit: int) -> ShowResponse | None:
+def show(store: Store, key: str, limit: int, states: CurrentStates) -> ShowResponse | None:
     """What `key` names: a document's URI, a passage's id, a triple as a JSON array, or a phrase; None if nothing."""
     document = store.document(key)
     snapshot = store.snapshot()
     if document is not None:
-        return _document(snapshot, document, limit)
+        return _document(snapshot, document, limit, states)
     passage = snapshot.passage_row(key)
     if passage is not None:
         return _passage(store, snapshot, passage, limit)
@@ -41,16 +40,16 @@ def show(store: Store, key: str, limit: int) -> ShowResponse | None:
     return _phrase(snapshot, phrase, limit) if phrase is not None else None
 
 
-def _document(snapshot: Snapshot, document: Document, limit: int) -> ShowDocument:
+def _document(snapshot: Snapshot, document: Document, limit: int, states: CurrentStates) -> ShowDocument:
     rows = [(ref, snapshot.passage_row(ref.passage)) for ref in document.passages]
     passage_rows = [row for _, row in rows if row is not None]
     phrases = _columns(snapshot.context, passage_rows)
     triples = _columns(snapshot.incidence, passage_rows)
     passages = [_brief(snapshot, row, dict(ref.location)) for ref, row in rows[:limit] if row is not None]
     return ShowDocument(
-        document=document_entry(document),
+        document=states.entry(document),
         source=document.source,
-        next_try_at=utc_time(document.next_try),
+        next_try_at=states.next_try_at(document),
         metadata=dict(document.metadata),
         passages=passages,
         phrases=[snapshot.phrase(row) for row in phrases][:limit],

@@ -10,12 +10,12 @@ from daemon.contract.status import BAD_SOURCE_STATES, DaemonState, Edges, Status
 from daemon.errors import NotReady, TimedOut
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
-from daemon.services.extraction import extraction_states, extraction_status
+from daemon.services.document_states import DocumentStates
+from daemon.services.extraction import extraction_status
 from daemon.services.indistinct_phrases import indistinct_phrases
 from daemon.sources.base import Source
 from store.maintenance.synonym_recall import RecallMeasurement
 from store.store import Store
-from store.types import State
 
 
 class OpenMemory:
@@ -29,6 +29,7 @@ class OpenMemory:
         encoder: str,
         openie: str,
         extraction_queue: ExtractionQueue,
+        states: DocumentStates,
     ) -> None:
         self.store = store
         self.pipeline = pipeline
@@ -36,6 +37,7 @@ class OpenMemory:
         self.encoder = encoder
         self.openie = openie
         self.extraction_queue = extraction_queue
+        self.states = states
 
 
 def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
@@ -90,17 +92,15 @@ class StatusService:
         snapshot = memory.store.snapshot()
         edges = await asyncio.to_thread(lambda: snapshot.edges)
         indistinct = await asyncio.to_thread(indistinct_phrases, snapshot)
-        states = memory.store.states()
+        counts = await asyncio.to_thread(memory.states.now().counts)
         pending = memory.pipeline.intake.counts()
         trouble = memory.pipeline.committer.trouble
-        reading = extraction_states(memory.store, memory.extraction_queue)
-        unread, unreadable = await asyncio.to_thread(lambda: (len(reading.pending()), len(reading.failed())))
         return Status(
             state=self.state(),
             commit=snapshot.commit,
-            pending=sum(pending.values()) + unread,
-            failed=states.get(State.FAILED, 0) + unreadable,
-            documents=states.get(State.INDEXED, 0),
+            pending=counts.pending,
+            failed=counts.failed,
+            documents=counts.indexed,
             passages=snapshot.living_passages,
             phrases=snapshot.living_phrases,
             triples=snapshot.living_triples,

@@ -85,6 +85,7 @@ def test_verify_tells_of_what_an_export_does_not_show(store, told):
     assert any(told in problem for problem in problems), problems
 
 
+@pytest.mark.slow
 def test_a_backup_is_the_memory_of_its_commit_whatever_comes_after(store, tmp_path):
     expected = lines(store)
     made = backup(store, tmp_path / "backup")
@@ -96,6 +97,7 @@ def test_a_backup_is_the_memory_of_its_commit_whatever_comes_after(store, tmp_pa
         assert verify(other).problems == []
 
 
+@pytest.mark.slow
 def test_a_restore_takes_the_store_back_and_keeps_what_was_there(store, tmp_path):
     expected = lines(store)
     made = backup(store, tmp_path / "backup")

@@ -137,6 +137,7 @@ def test_entities_that_multiply_do_not(refused: Refused) -> None:
     assert refused("laughs.docx", package).error
 
 
+@pytest.mark.slow
 def test_one_line_of_50_megabytes_is_skipped(refused: Refused) -> None:
     document = refused("line.txt", b"word " * 10_000_000)
     assert document.skipped and "line 1 has 50,000,000 characters" in (document.error or "")

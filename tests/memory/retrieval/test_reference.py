@@ -137,6 +137,7 @@ def test_every_setting_has_its_effect_in_every_mode(tmp_path: Path, settings: Se
 
 @pytest.mark.shared
 @pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data/musique")
+@pytest.mark.slow
 def test_every_mode_on_recorded_triples_of_real_passages(tmp_path: Path) -> None:
     documents = {}
     for number, each in enumerate(read_hipporag_file(SHARED / "openie.json")):
