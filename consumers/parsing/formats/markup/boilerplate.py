@@ -268,7 +268,7 @@ def _count_link(node: Element, count: _Count) -> None:
 def _is_steps(count: _Count) -> bool:
     """Whether it is a bar of links to the pages before, after and above."""
     return (
-        (count.steps > 1 or (count.steps and count.link_share >= _WEAK_LINK_SHARE))
+        (count.steps > 1 or (count.steps == 1 and count.link_share >= _WEAK_LINK_SHARE))
         and count.steps * 2 >= count.links
         and count.chars <= _LONGEST_STEPS
         and not count.headings
