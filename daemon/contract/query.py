@@ -40,10 +40,15 @@ class QueryRequest(Request):
 
 
 class RankedPassage(Response):
-    """`rank` counts from 1. `document` is the first, by URI, of the documents that hold the passage, `also_in` the others."""
+    """`rank` counts from 1. `document` is the first, by URI, of the documents that hold the passage, `also_in` the others.
+
+    `score` is the mode's own, and means nothing beyond this answer; `cosine` is the passage's likeness to the query. It is
+    left out where passages are compared by words alone (`bm25`, or a query that the encoder knows nothing of).
+    """
 
     rank: int
     score: float
+    cosine: float | None = Field(default=None, exclude_if=is_empty)
     id: str
     title: str
     text: str
@@ -140,7 +145,12 @@ class Explanation(OpenResponse):
 
 
 class QueryResponse(Response):
-    """`note` says what a user should know about how the answer came about: an empty filter, a fallback."""
+    """`note` says what a user should know about how the answer came about: an empty filter, a fallback, documents that are
+    still being read.
+
+    `weak`: even the nearest passage is so far from the query that nothing in the memory answers it well. It is left out where
+    that cannot be said: the encoder was not measured, or passages were compared by words.
+    """
 
     query: str
     mode: str
@@ -150,4 +160,5 @@ class QueryResponse(Response):
     triples: list[ScoredTriple]
     seeds: list[SeedPhrase]
     explain: Explanation | None = Field(default=None, exclude_if=is_empty)
+    weak: bool | None = Field(default=None, exclude_if=is_empty)
     note: str | None = Field(default=None, exclude_if=is_empty)

@@ -268,3 +268,20 @@ def test_retry_says_what_is_not_there_and_what_has_not_failed(live: Daemon) -> N
         "missing_uris": ["added:nosuch"],
         "not_failed_uris": [f"{lines}#a"],
     }
+
+
+def test_an_answer_says_how_many_documents_are_still_being_read(live: Daemon) -> None:
+    live.write("east.md", "The east road is kept by Perpetua Gray.\n")
+    live.wait()
+    body = {"query": "Who keeps the east road?", "mode": "dense"}
+    before = live.ask("POST", "/v1/query", json=body)
+    assert "note" not in before and "weak" not in before  # nobody has measured the encoder `hash`
+    assert all(-1.0 <= passage["cosine"] <= 1.0 for passage in before["passages"])
+    with nothing_is_read(live):
+        uris = [live.write(f"unread-{n}.md", f"Keeper {n} keeps the north road.\n") for n in range(3)]
+        until(lambda: set(uris) <= set(live.documents(state="pending")), "the files are noticed")
+        assert live.ask("POST", "/v1/query", json=body)["note"] == "3 documents are still being read"
+        assert "note" not in live.ask("POST", "/v1/query", json={**body, "as_of": before["commit"]})
+        assert "note  3 documents are still being read" in live.ctl("query", "Who keeps the east road?").out
+    live.wait()
+    assert "note" not in live.ask("POST", "/v1/query", json=body)

@@ -69,8 +69,9 @@ export class Search {
     const count = answer.passages.length;
     const at = this.timeSlider.chosen();
     const when = at ? `as of commit ${answer.commit}` : `commit ${answer.commit}`;
+    const weak = answer.weak ? "Nothing here answers this well. " : "";
     const note = answer.note ? ` · ${line(answer.note, 300)}` : "";
-    this.say(`${count} ${count === 1 ? "passage" : "passages"} · mode ${answer.mode} · ${when} · ${milliseconds(answer.took_ms)}${note}`);
+    this.say(`${weak}${count} ${count === 1 ? "passage" : "passages"} · mode ${answer.mode} · ${when} · ${milliseconds(answer.took_ms)}${note}`);
     const answers = byId("answers");
     answers.classList.toggle("two", Boolean(dense));
     answers.replaceChildren(this.column(question, answer, dense), ...(dense ? [this.column(question, dense, answer)] : []));
@@ -106,7 +107,8 @@ export class Search {
         foot,
       ),
     );
-    foot.append(element("span", {}, `score ${passage.score.toFixed(4)}`));
+    const near = passage.cosine === undefined ? "" : ` · cosine ${passage.cosine.toFixed(2)}`;
+    foot.append(element("span", {}, `score ${passage.score.toFixed(4)}${near}`));
     if (other) foot.append(element("span", { class: "badge" }, rankIn(passage, other)));
     if (reason) {
       const why = element("button", { type: "button", class: "quiet", "aria-expanded": "false" }, "Why");
