@@ -1,4 +1,4 @@
-"""The document formats that are read. A new one is added here; its parser stands in a file of its own in this folder."""
+"""The document formats that are read. A new one is added here; its parser stands in a file of its own below this folder."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class DocumentFormat:
     mime_types: tuple[str, ...]
     """By which an e-mail names an attachment; the registered one first."""
     parser: str | None
-    """`module.function` in this folder, a `Parser`. None: the file holds documents of its own, see `parse_file`."""
+    """`module.function` below this folder, a `Parser`. None: the file holds documents of its own, see `parse_file`."""
     magic: bytes | None = None
     """How its content begins. A file that begins so has this format, whatever it is called."""
     zip_part: str | None = None
@@ -41,7 +41,7 @@ class DocumentFormat:
 
     def load_parser(self) -> Parser:
         assert self.parser is not None
-        module, _, function = self.parser.partition(".")
+        module, _, function = self.parser.rpartition(".")
         parser: Parser = getattr(import_module(f"consumers.parsing.formats.{module}"), function)
         return parser
 
@@ -62,16 +62,16 @@ FORMATS = (
         "CommonMark with tables; front matter becomes metadata.",
         ("md", "markdown", "mdown", "mkd", "mdx"),
         ("text/markdown",),
-        "markdown.parse_markdown",
+        "markup.markdown.parse_markdown",
         libraries=("markdown_it",),
     ),
     DocumentFormat(
         "html",
         "HTML",
-        "The text that a reader sees, without scripts and navigation.",
+        "The text of the page's content, without navigation, contents tables and permalinks.",
         ("html", "htm", "xhtml"),
         ("text/html",),
-        "html.parse_html",
+        "markup.html.parse_html",
         libraries=("lxml",),
     ),
     DocumentFormat(
