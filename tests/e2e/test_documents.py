@@ -1,11 +1,13 @@
 """Documents that are added, and JSON lines in the folder: each line a document of its own."""
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+import psutil
 import pytest
 
 from daemon.contract.http.routes import document_path
@@ -225,14 +227,25 @@ def test_what_cannot_be_a_document_is_refused_with_its_place_and_the_rest_is_tak
 
 @contextmanager
 def nothing_is_read(daemon: Daemon) -> Iterator[None]:
-    """The processes that read stand still: all work waits."""
-    readers = daemon.children()
-    for reader in readers:
-        reader.suspend()
+    """The processes that read stand still, those too that the daemon starts in their place: all work waits."""
+    held: set[psutil.Process] = set()
+    over = threading.Event()
+
+    def hold() -> None:
+        while not over.wait(0.02):
+            for reader in set(daemon.children()) - held:
+                held.add(reader)
+                reader.suspend()
+
+    holding = threading.Thread(target=hold)
+    holding.start()
     try:
+        until(lambda: held >= set(daemon.children()), "all readers stand still", pause_s=0.02)
         yield
     finally:
-        for reader in readers:
+        over.set()
+        holding.join()
+        for reader in held:
             reader.resume()
 
 
