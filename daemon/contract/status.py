@@ -87,9 +87,10 @@ class IndistinctPhrases(Response):
 
 
 class Status(Response):
-    """`pending` and `failed` count documents. `trouble`: why nothing can be committed now (a full disk, say).
+    """`pending` and `failed` count documents. `llm`: the model that answers `ask`, left out where none is configured.
 
-    `synonym_recall`: only where phrases are too many to compare each with all. `indistinct_phrases`: only where there are any.
+    `trouble`: why nothing can be committed now (a full disk, say). `synonym_recall`: only where phrases are too many to compare
+    each with all. `indistinct_phrases`: only where there are any.
     """
 
     state: DaemonState
@@ -103,6 +104,7 @@ class Status(Response):
     edges: Edges
     encoder: str
     openie: str
+    llm: str | None = Field(default=None, exclude_if=is_empty)
     sources: list[SerializeAsAny[SourceStatus]]
     uptime_s: float
     rss_bytes: int
