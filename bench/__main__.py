@@ -26,6 +26,7 @@ SECTIONS = (
     "kafka",
     "hubs",
     "manuals",
+    "weak_matches",
     "models",
     "api",
     "fuzz",

@@ -12,8 +12,8 @@ from typing import Self
 import structlog
 
 from store.as_of import PastCommits
-from store.change.obsolete_synonyms import drop_obsolete_synonyms
 from store.change.plan import plan
+from store.change.settle_synonyms import settle_synonyms
 from store.change.write_rows import write_rows
 from store.checkpoint.capture import capture
 from store.checkpoint.files import PREFIX, CheckpointTimeout, CheckpointUnusable, discard
@@ -111,7 +111,7 @@ class Store(StoreReader):
         self._folding = Folding(self._write_lock, lambda: self._index, self._publish_folded)
         self._past = PastCommits(self._tables, self._log, self._write_lock, lambda: self._index)
         if self._checkpoint_commit is None:
-            self._drop_obsolete_synonyms()
+            self._settle_synonyms()
 
     def _load(self, dim: int) -> tuple[LiveIndex, str]:
         """The index, and where it came from: for the log."""
@@ -128,9 +128,9 @@ class Store(StoreReader):
         self._checkpoint_commit = commit
         return index, f"snapshot of commit {commit}, and the commits after it"
 
-    def _drop_obsolete_synonyms(self) -> None:
-        """Takes away synonym edges that an earlier release's rule made and this one's does not, in commits of their own."""
-        while delta := drop_obsolete_synonyms(self._index, self.rule):
+    def _settle_synonyms(self) -> None:
+        """Brings synonym edges that an earlier release's rules made to those of this one, in commits of their own."""
+        while delta := settle_synonyms(self._index, self.rule):
             with self._write_lock.hold("commit"):
                 try:
                     write_rows(self._tables, self._index, delta, self._log.last.seq + 1)

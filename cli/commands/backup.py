@@ -1,11 +1,13 @@
 """verify, backup and restore: that the memory is what its tables say, and that it can be had again."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import click
 
+from cli.client.address import find_config
 from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
@@ -59,7 +61,12 @@ def backup(invocation: Invocation, directory: Path) -> None:
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="hippod's configuration file.")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="hippod's configuration file. Default: the one whose socket would be asked.",
+)
 @json_option
 @pass_invocation
 def restore(invocation: Invocation, directory: Path, config: Path | None) -> None:
@@ -69,6 +76,7 @@ def restore(invocation: Invocation, directory: Path, config: Path | None) -> Non
     """
     from cli.render.lines import text
 
+    config = config or find_config(os.environ, Path.cwd())
     chosen = ["--config", str(config)] if config is not None else []
     command = [sys.executable, "-P", "-m", "daemon.main", *chosen, "--restore", str(directory.absolute())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - hippod itself

@@ -17,6 +17,7 @@ from cli.terminal_text import count, size
 from daemon.contract.http.routes import Route
 from daemon.contract.transfer import ExportFormat
 
+ARCHIVE_ENDINGS = (".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".tar", ".7z", ".rar")
 READ_TIMEOUT_S = 300.0
 """How long the daemon may take for the next piece."""
 
@@ -39,6 +40,11 @@ def export(invocation: Invocation, file: Path, format_: str | None) -> None:
     the export and nothing else, with or without --json.
     """
     wanted = ExportFormat(format_) if format_ else export_format_of(file)
+    if wanted is None:
+        named = "FILE.jsonl, FILE.graphml or FILE.graphmlz"
+        raise click.UsageError(
+            f"{file}: no archive is written, so its ending would mislead; write {named}, or give --format."
+        )
     lines = written = 0
     to_stdout = invocation.stdout_taken = str(file) == "-"
     with invocation.client() as client, progress("exporting") as shown:
@@ -62,11 +68,13 @@ def export(invocation: Invocation, file: Path, format_: str | None) -> None:
     invocation.emit(answer, lambda: [text(f"{_export_format(wanted, lines, written)}, in {file}")], wrap=False)
 
 
-def export_format_of(file: Path) -> ExportFormat:
-    """The format that a file's name asks for."""
+def export_format_of(file: Path) -> ExportFormat | None:
+    """The format that a file's name asks for; None where it asks for one that there is not."""
     name = file.name.lower()
     if name.endswith((".graphmlz", ".graphml.gz")):
         return ExportFormat.IGRAPH
+    if name.endswith(ARCHIVE_ENDINGS):
+        return None
     return ExportFormat.GRAPHML if name.endswith(".graphml") else ExportFormat.JSONL
 
 

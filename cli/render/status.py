@@ -26,6 +26,8 @@ def status_lines(answer: Status) -> list[Text]:
         [text(("encoder", DIM)), text(answer.encoder)],
         [text(("openie", DIM)), text(answer.openie)],
     ]
+    if answer.llm is not None:
+        rows.append([text(("llm", DIM)), text(answer.llm)])
     if answer.trouble is not None:
         rows.append([text(("trouble", "red")), text((one_line(answer.trouble), "red"))])
     if (reading := answer.extraction) is not None:

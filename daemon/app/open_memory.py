@@ -31,13 +31,14 @@ from daemon.services.answering.ask import AskService
 from daemon.services.answering.sessions import SessionService
 from daemon.services.document_states import DocumentStates
 from daemon.services.documents import DocumentService
-from daemon.services.extraction import ExtractionService
+from daemon.services.extraction import ExtractionService, extractor_note
 from daemon.services.graph import GraphService
 from daemon.services.indistinct_phrases import LanguageWatch
 from daemon.services.overview import OverviewService
 from daemon.services.query import QueryService
 from daemon.services.status import OpenMemory
 from daemon.services.transfer import TransferService
+from daemon.services.unread import UnreadDocuments
 from daemon.sources.base import Source, SourceParts
 from daemon.sources.registry import SOURCE_KINDS
 from daemon.workers.pool import WorkerPool
@@ -131,7 +132,15 @@ async def open_memory(
     encoder, store = await _open_store(stack, config, lock, opening, clock)
     models = Models(config)
     stack.push_async_callback(models.close)
-    queries = QueryService(store, encoder, active.retrieval, active.mode, models.filter, active.filtering)
+    queries = QueryService(
+        store,
+        encoder,
+        active.retrieval,
+        active.mode,
+        models.filter,
+        active.filtering,
+        unread=lambda: unread.note(),
+    )
     stack.callback(queries.close)
 
     worker = models.worker_extractor(pool)
@@ -160,11 +169,14 @@ async def open_memory(
     )
     parts = SourceParts(store, pipeline, pool, split)
     sources = [kind.make(table, parts) for kind in SOURCE_KINDS for table in config.tables(kind)]
+    unread = UnreadDocuments(pipeline, extraction_queue, sources)
     sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions)
     scheduler = Scheduler(config.schedule)
     states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
     documents = DocumentService(store, pipeline, extraction_queue, states)
-    extractions = ExtractionService(store, extraction_queue, models.load_bulk_extractor())
+    extractions = ExtractionService(
+        store, extraction_queue, models.load_bulk_extractor(), extractor_note(config.openie.backend)
+    )
     add_maintenance_jobs(
         scheduler,
         store,
@@ -191,7 +203,7 @@ async def open_memory(
         graphs=GraphService(queries),
         sessions=sessions,
         overviews=OverviewService(store),
-        asks=None if models.client is None else AskService(store, queries, models.client, sessions),
+        asks=None if models.client is None else AskService(store, queries, models.client, sessions, unread.note),
     )
     reported = OpenMemory(store, pipeline, sources, encoder.identity.name, extractor.name, extraction_queue, states)
     return Memory(store, pool, pipeline, extraction_queue, queries, sources, scheduler, ports, reported)

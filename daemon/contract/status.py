@@ -87,9 +87,10 @@ class IndistinctPhrases(Response):
 
 
 class Status(Response):
-    """`pending` and `failed` count documents. `trouble`: why nothing can be committed now (a full disk, say).
+    """`pending` and `failed` count documents. `llm`: the model that answers `ask`, left out where none is configured.
 
-    `synonym_recall`: only where phrases are too many to compare each with all. `indistinct_phrases`: only where there are any.
+    `trouble`: why nothing can be committed now (a full disk, say). `synonym_recall`: only where phrases are too many to compare
+    each with all. `indistinct_phrases`: only where there are any.
     """
 
     state: DaemonState
@@ -103,6 +104,7 @@ class Status(Response):
     edges: Edges
     encoder: str
     openie: str
+    llm: str | None = Field(default=None, exclude_if=is_empty)
     sources: list[SerializeAsAny[SourceStatus]]
     uptime_s: float
     rss_bytes: int
@@ -142,7 +144,8 @@ class ExtractionCost(Response):
 
 
 class ExtractionResponse(Response):
-    """`requeued`: passages that this request added to those `waiting`. `running`: a backfill is under way."""
+    """`requeued`: passages that this request added to those `waiting`. `running`: a backfill is under way. `note`: that no
+    model reads, where there is none."""
 
     extractor: str
     requeued: int
@@ -151,6 +154,7 @@ class ExtractionResponse(Response):
     running: bool
     error: str | None = Field(default=None, exclude_if=is_empty)
     waiting_for: str | None = Field(default=None, exclude_if=is_empty)
+    note: str | None = Field(default=None, exclude_if=is_empty)
     spent: list[ExtractionCost]
 
 

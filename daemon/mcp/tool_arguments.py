@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, Field
 
 from daemon.contract.base import Request
+from daemon.contract.documents import DocumentState
 from daemon.contract.query import QueryText
 from daemon.contract.retrieval import Mode
 
@@ -80,6 +81,27 @@ class Show(Request):
         '(\'["subject", "predicate", "object"]\').'
     )
     limit: int = Field(default=20, ge=1, le=1_000, description="How long each list of connected things may be.")
+
+
+class List(Request):
+    prefix: str = Field(
+        default="",
+        description="Only documents whose URI begins so, such as file:///srv/notes/ or added:. Empty for all.",
+    )
+    state: DocumentState = Field(
+        default=DocumentState.INDEXED,
+        description="Which documents: 'indexed' can be found, 'pending' wait to be read, 'failed' and 'skipped' say why.",
+    )
+    limit: int = Field(default=100, ge=1, le=1_000, description="How many to return.")
+    after: str | None = Field(default=None, description="The `next` of the page before: goes on behind it.")
+
+
+class Read(Request):
+    uri: Key = Field(description="A document's URI, as search and list give it.")
+    first: int = Field(default=1, ge=1, description="The passage to begin with, counted from 1.")
+    max_chars: int = Field(
+        default=20_000, ge=1, le=200_000, description="About how much text to return; at least one passage."
+    )
 
 
 class Status(Request):

@@ -89,8 +89,15 @@ class DocumentService:
 
     async def retry(self, uris: Sequence[str] | None) -> RetryResponse:
         wanted = None if uris is None else set(uris)
-        documents = self.retry_failed(lambda document: wanted is None or document.uri in wanted)
-        return RetryResponse(requeued=documents + self._retry_passages(wanted))
+        missing = [uri for uri in uris or () if not self._exists(uri)]
+        retriable = self._states.now().retriable() if uris else set()
+        sound = [uri for uri in uris or () if uri not in missing and uri not in retriable]
+        documents = self.retry_failed(
+            lambda document: wanted is None or document.uri in wanted or container_uri(document.uri) in wanted
+        )
+        return RetryResponse(
+            requeued=documents + self._retry_passages(wanted), missing_uris=missing, not_failed_uris=sound
+        )
 
     def retry_due(self, now: float) -> None:
         """Tries what is due, on the event loop: failed documents, and passages that the model could not read."""

@@ -11,7 +11,7 @@ from daemon.errors import NotConfigured
 from daemon.observe.metrics import TOKENS
 from daemon.pipeline.extraction.failed_passages import PassageFailure
 from daemon.pipeline.extraction.queue import ExtractionQueue
-from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor
+from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor, WorkerBackend
 from store.store import Store
 from store.types import Extraction
 
@@ -25,11 +25,17 @@ class ExtractionService:
     """The `ExtractionPort`. `bulk` makes the extractor of `backfill` (it loads a model), None where there is none."""
 
     def __init__(
-        self, store: Store, extraction_queue: ExtractionQueue, bulk: Callable[[], BulkExtractor] | None = None
+        self,
+        store: Store,
+        extraction_queue: ExtractionQueue,
+        bulk: Callable[[], BulkExtractor] | None = None,
+        note: str | None = None,
     ) -> None:
+        """`note`: what every answer says of the extractor."""
         self._store = store
         self._extraction_queue = extraction_queue
         self._bulk = bulk
+        self._note = note
         self._loaded: BulkExtractor | None = None
         self._running: asyncio.Task[None] | None = None
         self._failed: str | None = None
@@ -43,7 +49,8 @@ class ExtractionService:
                 f'"{name}"' for name, backend in OPENIE_BACKENDS.items() if isinstance(backend, BulkBackend)
             )
             raise NotConfigured(
-                f"backfill is for [openie] backend = {names}; with others passages are read as they come"
+                f"There is no model to read with: backfill needs [openie] backend = {names} and [llm] model; with others "
+                "passages are read as they come"
             )
         started = 0
         if self._running is None or self._running.done():
@@ -71,6 +78,7 @@ class ExtractionService:
             running=running,
             error=self._failed,
             waiting_for=self._extraction_queue.outage.reason if self._extraction_queue.outage else None,
+            note=self._note,
             spent=costs,
         )
 
@@ -96,6 +104,13 @@ class ExtractionService:
     async def stop(self) -> None:
         if self._running is not None:
             self._running.cancel()
+
+
+def extractor_note(backend: str) -> str | None:
+    """That no model reads, where that is so."""
+    if not isinstance(OPENIE_BACKENDS[backend], WorkerBackend):
+        return None
+    return f'there is no model to read with: [openie] backend is "{backend}", which reads every passage as it comes'
 
 
 def extraction_states(store: Store, extraction_queue: ExtractionQueue) -> "ExtractionStates":

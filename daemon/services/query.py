@@ -16,11 +16,13 @@ from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query
 from daemon.services.document_references import passage_source
 from daemon.services.explanation import explanation
+from daemon.services.unread import joined
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
 from memory.retrieval.recognition_memory import ModelFilter, QueryFilter
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
+from memory.retrieval.weak_match import is_weak
 from memory.types import Encoder, Hit, Retrieved
 from store.document_snapshot import DocumentLookup
 from store.errors import StoreError
@@ -52,7 +54,7 @@ class QueryTerms:
 
     def noted(self, note: str | None) -> str | None:
         """`note`, and what recognition memory has to say."""
-        return "; ".join(each for each in (self.recognition and self.recognition.note, note) if each) or None
+        return joined(None if self.recognition is None else self.recognition.note, note)
 
 
 class QueryService:
@@ -68,13 +70,16 @@ class QueryService:
         filter_: ModelFilter | None = None,
         filtering: Callable[[], tuple[str, float]] = lambda: ("none", 0.0),
         threads: int = 2,
+        unread: Callable[[], str | None] = lambda: None,
     ) -> None:
+        """`unread` says, on the event loop, what an answer of this moment leaves out."""
         self._store = store
         self._encoder = encoder
         self._settings = settings
         self._mode = mode
         self._filter = filter_
         self._filtering = filtering
+        self._unread = unread
         # A query that waits for the model holds a thread, and lends its share of the processor.
         self._threads = ThreadPoolExecutor(
             threads if filter_ is None else MODEL_FILTER_THREADS, thread_name_prefix="query"
@@ -82,7 +87,9 @@ class QueryService:
         self._shares = threading.Semaphore(threads)
 
     async def query(self, request: QueryRequest) -> QueryResponse:
-        return await self.run(request, self._answer)
+        unread = self._unread() if request.as_of is None else None
+        answer = await self.run(request, self._answer)
+        return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
     async def run(self, request: AnyRequest, work: Callable[[AnyRequest, "QueryTerms"], Answer]) -> Answer:
         """`work` in a thread of the queries, on the snapshot and the terms that `request` names."""
@@ -129,7 +136,8 @@ class QueryService:
         explained = explanation(terms.naming, terms.snapshot, found) if request.explain else None
         took = time.perf_counter() - terms.began
         observe_query(terms.mode, took, found.stages_ms)
-        return _response(found, passages, explained, took * 1000)
+        weak = is_weak(terms.encoder.identity, found.best_cosine)
+        return _response(found, passages, explained, weak, took * 1000)
 
     @property
     def encoder(self) -> Encoder:
@@ -146,9 +154,12 @@ class QueryService:
         observe_query(mode, time.perf_counter() - began, found.stages_ms)
         if recognition is None:
             return RetrievalResult(found.hits, found.note)
-        note = "; ".join(each for each in (recognition.note, found.note) if each) or None
         return RetrievalResult(
-            found.hits, note, recognition.calls, recognition.prompt_tokens, recognition.completion_tokens
+            found.hits,
+            joined(recognition.note, found.note),
+            recognition.calls,
+            recognition.prompt_tokens,
+            recognition.completion_tokens,
         )
 
     async def in_thread(self, work: Callable[[], Answer]) -> Answer:
@@ -201,6 +212,7 @@ def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
     return RankedPassage(
         rank=rank,
         score=hit.score,
+        cosine=None if hit.cosine is None else round(hit.cosine, 6),
         id=hit.id,
         title=source.title,
         text=hit.text,
@@ -211,7 +223,7 @@ def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
 
 
 def _response(
-    found: Retrieved, passages: list[RankedPassage], explained: Explanation | None, took_ms: float
+    found: Retrieved, passages: list[RankedPassage], explained: Explanation | None, weak: bool | None, took_ms: float
 ) -> QueryResponse:
     return QueryResponse(
         query=found.query,
@@ -224,6 +236,8 @@ def _response(
             for t in found.triples
         ],
         seeds=[SeedPhrase(phrase=seed.phrase, weight=seed.weight) for seed in found.seeds],
+        stages_ms={name: round(took, 3) for name, took in found.stages_ms.items()},
         explain=explained,
+        weak=weak,
         note=found.note,
     )

@@ -49,9 +49,11 @@ def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
 class StatusService:
     """The `StatusPort`. The state is `starting` until `ready` is called, and `stopping` after `stop`."""
 
-    def __init__(self, encoder: str, openie: str) -> None:
+    def __init__(self, encoder: str, openie: str, llm: str | None) -> None:
+        """`llm`: the model that answers questions, None where there is none."""
         self._began = time.monotonic()
         self._names = (encoder, openie)
+        self._llm = llm
         self._process = psutil.Process()
         self._memory: OpenMemory | None = None
         self._stopping = False
@@ -85,6 +87,7 @@ class StatusService:
                 edges=Edges(relation=0, context=0, synonym=0),
                 encoder=self._names[0],
                 openie=self._names[1],
+                llm=self._llm,
                 sources=[],
                 uptime_s=self._uptime(),
                 rss_bytes=self._rss(),
@@ -107,6 +110,7 @@ class StatusService:
             edges=Edges(**edges),
             encoder=memory.encoder,
             openie=memory.openie,
+            llm=self._llm,
             sources=[source.status(pending.get(source.name, 0)) for source in memory.sources],
             uptime_s=self._uptime(),
             rss_bytes=self._rss(),

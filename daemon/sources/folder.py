@@ -97,6 +97,12 @@ class FolderSource(Source):
             last_scan_at=state.last_scan_at,
         )
 
+    def unread(self) -> str | None:
+        state = self._source.state
+        if state.last_scan_at is not None or state.state not in ("starting", "scanning"):
+            return None
+        return f"{self.name} has not been looked through since the start"
+
     async def delivered(self) -> None:
         loop = asyncio.get_running_loop()
         scanned = asyncio.Event()

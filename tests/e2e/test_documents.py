@@ -1,11 +1,13 @@
 """Documents that are added, and JSON lines in the folder: each line a document of its own."""
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+import psutil
 import pytest
 
 from daemon.contract.http.routes import document_path
@@ -201,7 +203,8 @@ def test_a_failed_document_is_listed_with_its_reason_and_each_try_is_counted(liv
         assert live.ctl_json("retry", uri) == {"requeued": 1}
         live.wait()
         assert live.documents(state="failed")[uri]["attempts"] == attempt
-    assert live.ctl_json("retry", "added:never") == {"requeued": 0}
+    never = live.ctl("--json", "retry", "added:never")
+    assert (never.code, never.json) == (1, {"requeued": 0, "missing_uris": ["added:never"]})
     # Mended, it is indexed like any other.
     live.write("ledger.pdf", content)
     until(lambda: uri in live.documents(state="indexed"), "it is indexed")
@@ -224,14 +227,25 @@ def test_what_cannot_be_a_document_is_refused_with_its_place_and_the_rest_is_tak
 
 @contextmanager
 def nothing_is_read(daemon: Daemon) -> Iterator[None]:
-    """The processes that read stand still: all work waits."""
-    readers = daemon.children()
-    for reader in readers:
-        reader.suspend()
+    """The processes that read stand still, those too that the daemon starts in their place: all work waits."""
+    held: set[psutil.Process] = set()
+    over = threading.Event()
+
+    def hold() -> None:
+        while not over.wait(0.02):
+            for reader in set(daemon.children()) - held:
+                held.add(reader)
+                reader.suspend()
+
+    holding = threading.Thread(target=hold)
+    holding.start()
     try:
+        until(lambda: held >= set(daemon.children()), "all readers stand still", pause_s=0.02)
         yield
     finally:
-        for reader in readers:
+        over.set()
+        holding.join()
+        for reader in held:
             reader.resume()
 
 
@@ -256,3 +270,31 @@ def test_what_is_tried_again_counts_as_pending_everywhere_and_no_longer_as_faile
         assert shown(damaged[2])["document"]["state"] == "failed"
     live.wait()
     assert live.status()["failed"] == before["failed"]
+
+
+def test_retry_says_what_is_not_there_and_what_has_not_failed(live: Daemon) -> None:
+    lines = live.write("broken.jsonl", '{"id": "a", "text": "Ada Vell lives in Tollmin."}\n{broken\n')
+    live.wait()
+    asked = {"uris": [lines, f"{lines}#a", "added:nosuch"]}
+    assert live.ask("POST", "/v1/retry", json=asked) == {
+        "requeued": 1,
+        "missing_uris": ["added:nosuch"],
+        "not_failed_uris": [f"{lines}#a"],
+    }
+
+
+def test_an_answer_says_how_many_documents_are_still_being_read(live: Daemon) -> None:
+    live.write("east.md", "The east road is kept by Perpetua Gray.\n")
+    live.wait()
+    body = {"query": "Who keeps the east road?", "mode": "dense"}
+    before = live.ask("POST", "/v1/query", json=body)
+    assert "note" not in before and "weak" not in before  # nobody has measured the encoder `hash`
+    assert all(-1.0 <= passage["cosine"] <= 1.0 for passage in before["passages"])
+    with nothing_is_read(live):
+        uris = [live.write(f"unread-{n}.md", f"Keeper {n} keeps the north road.\n") for n in range(3)]
+        until(lambda: set(uris) <= set(live.documents(state="pending")), "the files are noticed")
+        assert live.ask("POST", "/v1/query", json=body)["note"] == "3 documents are still being read"
+        assert "note" not in live.ask("POST", "/v1/query", json={**body, "as_of": before["commit"]})
+        assert "note  3 documents are still being read" in live.ctl("query", "Who keeps the east road?").out
+    live.wait()
+    assert "note" not in live.ask("POST", "/v1/query", json=body)
