@@ -57,7 +57,7 @@ def _fill(index: LiveIndex, tables: Tables, commit: int | None) -> None:
     for batch in rows_up_to(tables.read("documents"), commit).to_batches(CONVERTED_ROWS):
         for row in batch.to_pylist():
             _document(index, row, known)
-    _living(index)
+    derive_graph(index)
     _synonyms(index, rows_up_to(tables.read("synonyms"), commit))
 
 
@@ -135,8 +135,8 @@ def _document(index: LiveIndex, row: dict[str, Any], known: Callable[[str], str]
     index.documents[row["uri"]] = documents.from_row(row, known)
 
 
-def _living(index: LiveIndex) -> None:
-    """Derives counts and edges from the documents."""
+def derive_graph(index: LiveIndex) -> None:
+    """Derives counts and edges, those between synonyms left out, from the documents and what an extractor found."""
     for document in index.documents.values():
         for passage, triples_brought in upstream_triples(document).items():
             index.holders[index.passage_rows[passage]][document.uri] = triples_brought
