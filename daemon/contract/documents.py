@@ -122,13 +122,17 @@ class ListRequest(Request):
 
 
 class DocumentEntry(Response):
-    """`passages` and `attempts` are counts; `error` says why a document failed or was skipped, `code` the same in a word."""
+    """`passages` and `attempts` are counts; `error` says why a document failed or was skipped, `code` the same in a word.
+
+    `retryable`, of one that failed: whether another try can end otherwise while the document is what it is.
+    """
 
     uri: str
     title: str
     state: DocumentState
     error: str | None = None
     code: str | None = None
+    retryable: bool | None = Field(default=None, exclude_if=is_empty)
     passages: int
     attempts: int
     modified_at: AwareDatetime | None = None

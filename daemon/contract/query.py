@@ -148,8 +148,8 @@ class QueryResponse(Response):
     """`note` says what a user should know about how the answer came about: an empty filter, a fallback, documents that are
     still being read.
 
-    `weak`: even the nearest passage is so far from the query that nothing in the memory answers it well. It is left out where
-    that cannot be said: the encoder was not measured, or passages were compared by words.
+    `stages_ms`: milliseconds by stage. `weak`: even the nearest passage is so far from the query that nothing in the memory
+    answers it well. It is left out where that cannot be said: the encoder was not measured, or passages were compared by words.
     """
 
     query: str
@@ -159,6 +159,7 @@ class QueryResponse(Response):
     passages: list[RankedPassage]
     triples: list[ScoredTriple]
     seeds: list[SeedPhrase]
+    stages_ms: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
     explain: Explanation | None = Field(default=None, exclude_if=is_empty)
     weak: bool | None = Field(default=None, exclude_if=is_empty)
     note: str | None = Field(default=None, exclude_if=is_empty)

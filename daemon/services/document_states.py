@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from consumers.failure_codes import FAILS_AGAIN
 from daemon.contract.base import utc_time
 from daemon.contract.documents import DocumentEntry, DocumentState
 from daemon.pipeline.extraction.queue import ExtractionQueue
@@ -100,7 +101,10 @@ class CurrentStates:
         if document.uri in self._pending:
             return entry.model_copy(update={"state": DocumentState.PENDING})
         if (reason := self._unread.get(document.uri)) is not None:
-            return entry.model_copy(update={"state": DocumentState.FAILED, "error": reason})
+            return entry.model_copy(update={"state": DocumentState.FAILED, "error": reason, "retryable": True})
+        if document.state is State.FAILED:
+            retryable = document.code not in FAILS_AGAIN and self._can_retry(document)
+            return entry.model_copy(update={"retryable": retryable})
         return entry
 
     def retriable(self) -> set[str]:

@@ -236,6 +236,7 @@ def _response(
             for t in found.triples
         ],
         seeds=[SeedPhrase(phrase=seed.phrase, weight=seed.weight) for seed in found.seeds],
+        stages_ms={name: round(took, 3) for name, took in found.stages_ms.items()},
         explain=explained,
         weak=weak,
         note=found.note,

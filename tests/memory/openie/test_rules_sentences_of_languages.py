@@ -1,0 +1,115 @@
+"""What sentences of other languages state, read by grammar."""
+
+import pytest
+
+from memory.openie.rules.extractor import RulesExtractor
+from store.types import PassageText
+
+
+def read(title, text):
+    [found] = RulesExtractor().extract([PassageText("p", title, text)])
+    return found
+
+
+STATED = {
+    "German": (
+        "Gezeitenmühle Aldersund",
+        "Die Gezeitenmühle Aldersund wurde am 3. Mai 1871 von Henrike Voß gebaut. Im Jahr 1902 verkaufte Emil Strand die Mühle "
+        "an die Stadt. Weil das Wasser stieg, verließ Nadja Ferrol den Ort. Sie gründete die Zeitung Nordlicht und arbeitete "
+        "später in Bremen. Matteo Lindqvist, der ein Müller war, besitzt das Grundstück.",
+        [
+            ("gezeitenmühle aldersund", "wurde gebaut von", "henrike voss"),
+            ("gezeitenmühle aldersund", "wurde gebaut am", "3 mai 1871"),
+            ("emil strand", "verkaufte", "mühle"),
+            ("nadja ferrol", "verliess", "ort"),
+            ("nadja ferrol", "gründete", "zeitung nordlicht"),
+            ("nadja ferrol", "arbeitete in", "bremen"),
+            ("matteo lindqvist", "besitzt", "grundstück"),
+        ],
+    ),
+    "Chinese": (
+        "青石灯塔",
+        "青石灯塔是中国的灯塔。林小梅于1902年设计了青石灯塔。张伟毕业于清华大学，后来在上海工作。"
+        "海洋公司没有出售灯塔。",
+        [
+            ("青石灯塔", "是", "中国的灯塔"),
+            ("林小梅", "设计", "青石灯塔"),
+            ("林小梅", "设计 于", "1902"),
+            ("张伟", "毕业 于", "清华大学"),
+            ("张伟", "工作 在", "上海"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("language", STATED)
+def test_what_a_sentence_states_becomes_a_triple(language):
+    title, text, expected = STATED[language]
+    triples = read(title, text).triples
+    assert [triple for triple in expected if triple not in triples] == [], triples
+
+
+@pytest.mark.parametrize("language", STATED)
+def test_most_triples_are_statements_and_not_mentions(language):
+    title, text, _ = STATED[language]
+    predicates = [predicate for _, predicate, _ in read(title, text).triples]
+    assert predicates.count("mentions") * 2 < len(predicates)
+
+
+def test_german_common_nouns_are_no_names():
+    text = "Der Bäcker wohnt mit seiner Katze in einem Haus am Hafen von Rostock. Sein Freund heißt Ole Brandt."
+    assert {"rostock", "ole brandt"} <= set(read("Ein Bäcker", text).entities) - {
+        "bäcker",
+        "katze",
+        "haus",
+        "hafen",
+        "freund",
+    }
+    assert {"bäcker", "katze", "haus", "hafen", "freund"}.isdisjoint(read("Der Hafen am Abend", text).entities)
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "denied"),
+    [
+        ("Emil Strand", "Emil Strand verkaufte das Haus nicht an die Stadt Kiel.", "nicht"),
+        ("海洋公司", "林小梅不喜欢上海。", "不"),
+    ],
+    ids=["German", "Chinese"],
+)
+def test_what_is_denied_keeps_its_mark(title, text, denied):
+    predicates = {predicate for _, predicate, _ in read(title, text).triples} - {"mentions"}
+    assert predicates
+    assert all(denied in predicate.split() for predicate in predicates), predicates
+
+
+@pytest.mark.parametrize(
+    "text", ["Baute Emil Strand das Haus in Kiel?", "林小梅住在上海吗？"], ids=["German", "Chinese"]
+)
+def test_a_question_states_nothing(text):
+    assert {predicate for _, predicate, _ in read("Notizen", text).triples} <= {"mentions"}
+
+
+def test_what_hangs_on_another_clause_is_not_stated():
+    triples = read("Hafen", "Wenn Emil Strand das Schiff Alma verkauft, bleibt Nadja Ferrol in Kiel.").triples
+    assert ("nadja ferrol", "bleibt in", "kiel") in triples
+    assert not any("schiff" in object_ for _, _, object_ in triples)
+
+
+def test_english_in_a_text_of_another_language_is_read_as_english():
+    text = "Die alte Stadt liegt am Fluss und ist im Winter oft verschneit.\n\nAnn Lee lives in Oslo."
+    assert ("ann lee", "lives in", "oslo") in read("Die Stadt", text).triples
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "的" * 3000,
+        "。，" * 3000,
+        "Der " * 3000 + "ist schön und der Ort ist alt.",
+        "Ä" * 5000 + " ist der Ort.",
+        "是" * 5000,
+    ],
+    ids=["of", "marks", "articles", "letters", "verbs"],
+)
+def test_hostile_prose_costs_no_more_than_other(text):
+    assert len(read("Der Titel ist das", text + " Das ist der Ort, in dem wir wohnen.").triples) < 400
