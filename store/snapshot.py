@@ -5,6 +5,7 @@ first use and shared by all queries of the same commit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -59,6 +60,12 @@ class Snapshot:
         """Passage x phrase: 1 where the passage holds the phrase."""
         self.incidence: MatrixView = index.incidence.view(index.shape("incidence"))
         """Passage x triple: 1 where the passage states the triple."""
+
+    def at(self, commit: int, time: float) -> "Snapshot":
+        """The same memory, which a later commit left as it was."""
+        later = copy(self)
+        later.commit, later.time = commit, time
+        return later
 
     @cached_property
     def passage_alive(self) -> NDArray[np.bool_]:

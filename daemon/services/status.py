@@ -13,6 +13,7 @@ from daemon.pipeline.pipeline import Pipeline
 from daemon.services.document_states import DocumentStates
 from daemon.services.extraction import extraction_status
 from daemon.services.indistinct_phrases import indistinct_phrases
+from daemon.services.progress import ProgressBoard
 from daemon.sources.base import Source
 from store.maintenance.synonym_recall import RecallMeasurement
 from store.store import Store
@@ -30,6 +31,7 @@ class OpenMemory:
         openie: str,
         extraction_queue: ExtractionQueue,
         states: DocumentStates,
+        progress: ProgressBoard,
     ) -> None:
         self.store = store
         self.pipeline = pipeline
@@ -38,6 +40,7 @@ class OpenMemory:
         self.openie = openie
         self.extraction_queue = extraction_queue
         self.states = states
+        self.progress = progress
 
 
 def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
@@ -114,6 +117,7 @@ class StatusService:
             sources=[source.status(pending.get(source.name, 0)) for source in memory.sources],
             uptime_s=self._uptime(),
             rss_bytes=self._rss(),
+            progress=memory.progress.current(),
             extraction=extraction_status(memory.extraction_queue),
             trouble=None if trouble is None else trouble.reason,
             synonym_recall=_synonym_recall(memory.store.synonym_recall),

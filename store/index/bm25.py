@@ -62,7 +62,7 @@ class Postings:
 
     def to_arrays(self, n: int) -> PostingsArrays:
         """The postings of the first `n` passages as arrays. May run while the writer goes on. O(everything)."""
-        names = list(dict.fromkeys([*self._places, *self._later.copy()]))
+        names = self._names()
         found = [self._of(term) for term in names]
         found = [(rows[rows < n], counts[rows < n]) for rows, counts in found]
         present = [i for i, (rows, _) in enumerate(found) if len(rows)]
@@ -84,7 +84,7 @@ class Postings:
         the writer goes on. O(everything).
         """
         out = np.zeros(n, np.uint64)
-        for term in dict.fromkeys([*self._places, *self._later.copy()]):
+        for term in self._names():
             rows, counts = self._of(term)
             inside = rows < n
             # Unsigned numbers wrap around. A row stands in a term's list once.
@@ -93,6 +93,10 @@ class Postings:
 
     def length(self, row: int) -> int:
         return int(self._lengths.view()[row])
+
+    def lengths(self, n: int) -> NDArray[np.int32]:
+        """Terms in each of the first `n` passages, shape (n,)."""
+        return self._lengths.view()[:n]
 
     def scores(self, query: str, alive: NDArray[np.bool_], total_length: int) -> NDArray[np.float32]:
         """BM25 of every passage for `query`, shape (n,), n = len(alive); 0 where no term occurs or the passage is dead.
@@ -124,6 +128,10 @@ class Postings:
                 holding = len(self._living(terms, alive)[0])
                 out += repeats * _idf(living, holding) * counts * (K1 + 1) / (counts + norms)
         return out
+
+    def _names(self) -> list[str]:
+        """Every term once."""
+        return list(dict.fromkeys([*self._places, *self._later.copy()]))
 
     def _living(self, terms: Sequence[str], alive: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The living passages that hold one of a word's terms, and how often: as often as the commonest of them."""
