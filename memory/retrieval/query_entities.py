@@ -16,10 +16,10 @@ MAX_PHRASE_WORDS = 8
 _QUOTED = re.compile(r"[\"“«「『《]([^\"“”«»「」『』《》\n]{2,100})[\"”»」』》]")
 _WORD = re.compile(r"[^\W_]+(?:[.'’&\-–][^\W_]+)*\.?")
 _POSSESSIVE = re.compile(r"['’]s?$|\.$")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
+UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
 # Between two capitalised words these belong to the name; "in" and "and" more often part two names.
 _JOINTS = frozenset(re.findall(r"\w+", "of the de la le du des del della di da von van der den zu al el bin ibn for"))
-_OPENERS = frozenset(
+OPENING_WORDS = frozenset(
     re.findall(
         r"\w+",
         """
@@ -63,7 +63,7 @@ def _capitalised(text: str) -> Iterator[str]:
         words = _WORD.findall(sentence)
         at = 0
         while at < len(words):
-            if not _is_name(words[at]) or (at == 0 and words[at].lower() in _OPENERS):
+            if not _is_name(words[at]) or (at == 0 and words[at].lower() in OPENING_WORDS):
                 at += 1
                 continue
             end = at + 1
@@ -90,13 +90,15 @@ def _known(text: str, snapshot: Snapshot) -> Iterator[str]:
     words = normalise_phrase(text).split()
     at = 0
     while at < len(words):
-        if _UNSPACED.search(words[at]):
+        if UNSPACED.search(words[at]):
             yield from _known_within(words[at], snapshot)
             at += 1
             continue
         for length in range(min(MAX_PHRASE_WORDS, len(words) - at), 0, -1):
             phrase = " ".join(words[at : at + length])
-            if (length > 1 or (len(phrase) > 2 and phrase not in _OPENERS)) and snapshot.phrase_row(phrase) is not None:
+            if (length > 1 or (len(phrase) > 2 and phrase not in OPENING_WORDS)) and snapshot.phrase_row(
+                phrase
+            ) is not None:
                 yield phrase
                 at += length
                 break
