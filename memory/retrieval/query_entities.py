@@ -80,9 +80,11 @@ def _names(text: str, language: str) -> list[str]:
 
 
 def _unique(names: Sequence[str] | Iterator[str]) -> list[str]:
-    by_phrase = {normalise_phrase(name): name for name in reversed(list(names))}
+    by_phrase: dict[str, str] = {}
+    for name in names:
+        by_phrase.setdefault(normalise_phrase(name), name)
     by_phrase.pop("", None)
-    return list(reversed(by_phrase.values()))[:MAX_NAMES]
+    return list(by_phrase.values())[:MAX_NAMES]
 
 
 def _capitalised(text: str, openers: frozenset[str]) -> Iterator[str]:
