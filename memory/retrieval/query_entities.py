@@ -64,19 +64,23 @@ def query_entities(query: str, snapshot: Snapshot) -> list[str]:
     found = _unique(_names(text, language))
     if found and language in ("", "en"):
         return found
-    return _unique([*found, *_known(text, snapshot)])
+    return _unique([*found, *_known(text, snapshot, _openers(language))])
 
 
 def known_names(query: str, snapshot: Snapshot) -> list[str]:
     """The names in the query, and the longest phrases that the memory knows in it, each once: all that can be said of a query
     without an encoder."""
     text = query[:MAX_QUERY_CHARS]
-    return _unique([*_names(text, detect_language(text)), *_known(text, snapshot)])
+    language = detect_language(text)
+    return _unique([*_names(text, language), *_known(text, snapshot, _openers(language))])
+
+
+def _openers(language: str) -> frozenset[str]:
+    return OPENING_WORDS | _OPENERS.get(language, frozenset())
 
 
 def _names(text: str, language: str) -> list[str]:
-    openers = OPENING_WORDS | _OPENERS.get(language, frozenset())
-    return [*_QUOTED.findall(text), *_capitalised(_QUOTED.sub(" , ", text), openers)]
+    return [*_QUOTED.findall(text), *_capitalised(_QUOTED.sub(" , ", text), _openers(language))]
 
 
 def _unique(names: Sequence[str] | Iterator[str]) -> list[str]:
@@ -115,7 +119,7 @@ def _is_name(word: str) -> bool:
     return word[0].isupper() and not (len(word) == 1 and word in "AI")
 
 
-def _known(text: str, snapshot: Snapshot) -> Iterator[str]:
+def _known(text: str, snapshot: Snapshot, openers: frozenset[str]) -> Iterator[str]:
     """The longest living phrases in the text, from left to right, none overlapping another."""
     words = normalise_phrase(text).split()
     at = 0
@@ -126,9 +130,7 @@ def _known(text: str, snapshot: Snapshot) -> Iterator[str]:
             continue
         for length in range(min(MAX_PHRASE_WORDS, len(words) - at), 0, -1):
             phrase = " ".join(words[at : at + length])
-            if (length > 1 or (len(phrase) > 2 and phrase not in OPENING_WORDS)) and snapshot.phrase_row(
-                phrase
-            ) is not None:
+            if (length > 1 or (len(phrase) > 2 and phrase not in openers)) and snapshot.phrase_row(phrase) is not None:
                 yield phrase
                 at += length
                 break
