@@ -1,9 +1,9 @@
-"""Questions and triples in other languages than English, over real manuals: Debian's reference, handbook and installation guide.
+"""Questions and triples in other languages than English, over Debian's reference, handbook and installation guide.
 
-`HIPPOD_BENCH_MANUALS` (by default ../shared/data/manuals/drive) has one folder a language. `bench/support/manual_questions.json`
-has twenty questions a language; what answers one is a passage that its regular expression finds, which is a command, a path or a
-name that the question does not have. Here are BM25 by itself, in the language's own drive and among all, and what the rules read.
-`python -m bench manuals` measures whole daemons.
+`HIPPOD_BENCH_MANUALS` (by default ../shared/data/manuals/drive) has one folder a language. For each language there are twenty
+questions in `bench/support/manual_questions.json`; what answers one is a passage that its regular expression finds: a command,
+a path or a name that the question does not have. Here are BM25 by itself, in the language's own drive and among all, and what
+the rules read. `python -m bench manuals` measures whole daemons.
 """
 
 import json
@@ -91,7 +91,7 @@ def _asked(questions: Questions, passages: list[Passage], index: tuple[Postings,
 
 def _extracted(passages: list[Passage]) -> dict[str, float]:
     """What the rules read of a sample: statements are what is neither a mention nor about titles."""
-    chosen = random.Random(7).sample(passages, min(len(passages), EXTRACTED_PASSAGES))  # noqa: S311 - a sample
+    chosen = random.Random(7).sample(passages, min(len(passages), EXTRACTED_PASSAGES))
     extractor = RulesExtractor()
     texts = [PassageText(str(n), passage.title, passage.text) for n, passage in enumerate(chosen)]
     extractor.extract(texts[:1])
@@ -108,7 +108,7 @@ def _extracted(passages: list[Passage]) -> dict[str, float]:
 
 def _table(languages: dict[str, Any]) -> str:
     lines = [
-        "| | passages | BM25 alone: first / among 5 / of, MRR | among all languages | statements / mentions / triples | CPU ms |",
+        "| | passages | BM25 alone: first / among 5 / of, MRR | among all languages | statements / mentions / triples | ms |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for code, found in languages.items():
