@@ -36,6 +36,7 @@ from daemon.services.graph import GraphService
 from daemon.services.indistinct_phrases import LanguageWatch
 from daemon.services.overview import OverviewService
 from daemon.services.query import QueryService
+from daemon.services.scopes import ScopeService
 from daemon.services.status import OpenMemory
 from daemon.services.transfer import TransferService
 from daemon.services.unread import UnreadDocuments
@@ -132,6 +133,7 @@ async def open_memory(
     encoder, store = await _open_store(stack, config, lock, opening, clock)
     models = Models(config)
     stack.push_async_callback(models.close)
+    scopes = ScopeService(store, active.labels)
     queries = QueryService(
         store,
         encoder,
@@ -139,6 +141,7 @@ async def open_memory(
         active.mode,
         models.filter,
         active.filtering,
+        scopes=scopes,
         unread=lambda: unread.note(),
     )
     stack.callback(queries.close)
@@ -173,7 +176,7 @@ async def open_memory(
     sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions)
     scheduler = Scheduler(config.schedule)
     states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
-    documents = DocumentService(store, pipeline, extraction_queue, states)
+    documents = DocumentService(store, pipeline, extraction_queue, states, scopes)
     extractions = ExtractionService(
         store, extraction_queue, models.load_bulk_extractor(), extractor_note(config.openie.backend)
     )
@@ -198,7 +201,7 @@ async def open_memory(
     ports = MemoryPorts(
         queries=queries,
         documents=documents,
-        transfer=TransferService(store, pipeline),
+        transfer=TransferService(store, pipeline, scopes),
         extractions=extractions,
         graphs=GraphService(queries),
         sessions=sessions,
