@@ -114,9 +114,14 @@ class Snapshot:
         row = self._passage_rows.get(id)
         return row if row is not None and row < self.n_passages and self._passage_counts[row] > 0 else None
 
-    def bm25(self, query: str) -> NDArray[np.float32]:
-        """BM25 of every passage, shape (n_passages,)."""
-        return self._postings.scores(query, self.passage_alive, self._total_length)
+    def bm25(self, query: str, counted: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
+        """BM25 of every passage, shape (n_passages,), with the statistics of the `counted` living passages, by default all."""
+        return self._postings.scores(query, self.passage_alive, self._total_length, counted)
+
+    def word_rarities(self, query: str, counted: NDArray[np.bool_]) -> Mapping[tuple[str, ...], float]:
+        """For each word of `query`, as the terms that it stands for, its inverse document frequency among the `counted`
+        living passages, a mask over all."""
+        return self._postings.rarities(query, counted)
 
     def bm25_of(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """BM25 of texts that are no passages but made of their words (triples, say), shape (len(texts),): how rare a word is

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from cli.client.address import find_config
+from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import progress
 from cli.terminal_text import count, size
 from daemon.contract.http.routes import Route
 from daemon.contract.transfer import BackupResponse, VerifyResponse
@@ -27,7 +27,7 @@ def verify(invocation: Invocation) -> None:
     from cli.client.http import parse_answer
     from cli.render.lines import text
 
-    with invocation.client() as client, progress("verifying"):
+    with invocation.client() as client, daemon_progress(invocation, "verifying", ["verify"]):
         answer = client.call("POST", Route.VERIFY, timeout_s=MAINTENANCE_TIMEOUT_S)
     found = parse_answer(VerifyResponse, answer)
     summary = f"commit {found.commit}: {count(found.lines, 'line')} compared, synonym recall {found.synonym_recall:.4f}"
@@ -49,7 +49,7 @@ def backup(invocation: Invocation, directory: Path) -> None:
     from cli.client.http import parse_answer
     from cli.render.lines import text
 
-    with invocation.client() as client, progress("backing up"):
+    with invocation.client() as client, daemon_progress(invocation, "backing up", ["backup"]):
         answer = client.call(
             "POST", Route.BACKUP, {"directory": str(directory.absolute())}, timeout_s=MAINTENANCE_TIMEOUT_S
         )

@@ -104,7 +104,7 @@ def evaluate(
     loaded_questions = read_questions(questions)
     chosen: list[str | None] = [*modes] if modes else [mode]
     rounds = len(chosen) + (len(chosen) > 1) + answers
-    with invocation.client() as client, progress("evaluating", len(loaded_questions) * rounds) as shown:
+    with invocation.client() as client, progress("evaluating", len(loaded_questions) * rounds, counted=True) as shown:
 
         def ask(text: str, mode: str | None) -> QueryResponse:
             body: dict[str, Any] = {"query": text, "k": max(ks)} | ({"mode": mode} if mode else {})

@@ -35,6 +35,7 @@ from daemon.services.extraction import ExtractionService, extractor_note
 from daemon.services.graph import GraphService
 from daemon.services.indistinct_phrases import LanguageWatch
 from daemon.services.overview import OverviewService
+from daemon.services.progress import ProgressBoard
 from daemon.services.query import QueryService
 from daemon.services.scopes import ScopeService
 from daemon.services.status import OpenMemory
@@ -172,6 +173,7 @@ async def open_memory(
     )
     parts = SourceParts(store, pipeline, pool, split)
     sources = [kind.make(table, parts) for kind in SOURCE_KINDS for table in config.tables(kind)]
+    progress = ProgressBoard(pipeline.intake, extraction_queue)
     unread = UnreadDocuments(pipeline, extraction_queue, sources)
     sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions)
     scheduler = Scheduler(config.schedule)
@@ -201,14 +203,16 @@ async def open_memory(
     ports = MemoryPorts(
         queries=queries,
         documents=documents,
-        transfer=TransferService(store, pipeline, scopes),
+        transfer=TransferService(store, pipeline, scopes, progress),
         extractions=extractions,
         graphs=GraphService(queries),
         sessions=sessions,
         overviews=OverviewService(store),
         asks=None if models.client is None else AskService(store, queries, models.client, sessions, unread.note),
     )
-    reported = OpenMemory(store, pipeline, sources, encoder.identity.name, extractor.name, extraction_queue, states)
+    reported = OpenMemory(
+        store, pipeline, sources, encoder.identity.name, extractor.name, extraction_queue, states, progress
+    )
     return Memory(store, pool, pipeline, extraction_queue, queries, sources, scheduler, ports, reported)
 
 

@@ -106,7 +106,7 @@ class DocumentService:
     async def retry(self, uris: Sequence[str] | None) -> RetryResponse:
         wanted = None if uris is None else set(uris)
         missing = [uri for uri in uris or () if not self._exists(uri)]
-        retriable = self._states.now().retriable() if uris else set()
+        retriable = await asyncio.to_thread(self._states.now().retriable) if uris else set()
         sound = [uri for uri in uris or () if uri not in missing and uri not in retriable]
         documents = self.retry_failed(
             lambda document: wanted is None or document.uri in wanted or container_uri(document.uri) in wanted

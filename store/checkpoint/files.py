@@ -21,6 +21,7 @@ KINDS = ("passages", "phrases", "triples")
 TERMS_PROBE = (
     "Isn't it naïve, the cafe\u0301? 2,000 runners ran; 東京タワー",
     "Die Häuser an der alten Straße gehören seit vielen Jahren den Müllers.",
+    "Que faire quand on a oublié le mot de passe root ?",
     "Les bibliothèques de la ville sont fermées, et nous avons oublié les livres.",
 )
 """Their index terms stand in the manifest: postings are of use only where texts are still cut into terms in the same way."""

@@ -103,21 +103,35 @@ class Postings:
         """Terms in each of the first `n` passages, shape (n,)."""
         return self._lengths.view()[:n]
 
-    def scores(self, query: str, alive: NDArray[np.bool_], total_length: int) -> NDArray[np.float32]:
+    def scores(
+        self, query: str, alive: NDArray[np.bool_], total_length: int, counted: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float32]:
         """BM25 of every passage for `query`, shape (n,), n = len(alive); 0 where no term occurs or the passage is dead.
 
-        `alive` and `total_length` (terms in all living passages) are those of the snapshot that asks.
+        `alive` and `total_length` (terms in all living passages) are those of the snapshot that asks. With `counted`, a mask of
+        some of the living, how rare a word is and how long a passage comes from these alone, whatever else there is.
         """
         n = len(alive)
         out = np.zeros(n, np.float64)
-        living = int(alive.sum())
+        if counted is None:
+            counted = alive
+        else:
+            total_length = int(self._lengths.view()[:n][counted].sum())
+        living = int(counted.sum())
         if not living:
             return out.astype(np.float32)
         norms = K1 * (1 - B + B * self._lengths.view()[:n] / max(total_length / living, 1e-9))
         for terms, repeats in query_terms(query, self._languages).items():
             rows, counts = self._living(terms, alive)
-            out[rows] += repeats * _idf(living, len(rows)) * counts * (K1 + 1) / (counts + norms[rows])
+            idf = _idf(living, int(counted[rows].sum()))
+            out[rows] += repeats * idf * counts * (K1 + 1) / (counts + norms[rows])
         return out.astype(np.float32)
+
+    def rarities(self, query: str, counted: NDArray[np.bool_]) -> dict[tuple[str, ...], float]:
+        """For each word of `query`, as the terms that stand for it, its inverse document frequency among `counted` passages."""
+        living = int(counted.sum())
+        words = query_terms(query, self._languages)
+        return {terms: _idf(living, len(self._living(terms, counted)[0])) for terms in words}
 
     def scores_of(self, query: str, texts: Sequence[str], alive: NDArray[np.bool_]) -> NDArray[np.float64]:
         """BM25 of `texts` for `query`, shape (len(texts),), with the passages' inverse document frequencies."""

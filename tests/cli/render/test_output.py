@@ -5,7 +5,7 @@ import pty
 import re
 import select
 import subprocess
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 
@@ -169,6 +169,29 @@ def test_progress_is_shown_on_stderr_of_a_terminal_only(hippoctl: Shell, scripte
     (hippoctl.cwd / "q.json").write_text('[{"question": "who?", "documents": ["people/Søren.md"]}]')
     assert hippoctl("eval", "q.json").err == ""
     assert "evaluating" in on_terminal(hippoctl, "eval", "q.json")
+
+
+def test_what_the_daemon_works_at_is_shown_while_a_command_waits_for_it(hippoctl: Shell, scripted: Scripted) -> None:
+    task = {"task": "index", "unit": "documents", "done": 1234, "total": 5000, "share": 0.2468, "rate": 24.7}
+    working = STATUS | {"progress": [task | {"left_s": 152.5, "took_s": 50.0}]}
+
+    def wait(_asked: object) -> dict[str, object]:
+        deadline = monotonic() + 30
+        while not asked_status and monotonic() < deadline:
+            sleep(0.02)
+        sleep(0.3)
+        return STATUS
+
+    def status(_asked: object) -> dict[str, object]:
+        asked_status.append(True)
+        return working
+
+    asked_status: list[bool] = []
+    scripted.answers |= {"POST /v1/wait": wait, "GET /v1/status": status}
+    words = "1,234 of 5,000 documents (25 %) · 24.7 a second · 2 min 32 s left"
+    assert words in on_terminal(hippoctl, "wait", COLUMNS="120")
+    assert f"  index      {words}" in hippoctl("status").out
+    assert hippoctl("wait").err == ""
 
 
 def test_completion_is_for_the_shell_that_is_asked_for(hippoctl: Shell, scripted: Scripted) -> None:

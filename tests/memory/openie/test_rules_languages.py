@@ -5,7 +5,7 @@ import pytest
 from memory.openie.rules.extractor import RulesExtractor
 from store.types import PassageText
 
-READ = {"Köln", "北京"}
+READ = {"Marie Curie", "Köln", "北京", "東京"}
 """Titles in languages whose sentences are read: what these state is in test_rules_sentences_of_languages.py."""
 
 
@@ -50,4 +50,4 @@ def test_english_beside_another_language_is_still_read() -> None:
     text = "Ann Lee lives in Oslo.\n\nElle a été nommée par Pierre Dupont dans la ville."
     [found] = RulesExtractor().extract([PassageText("p", "Ann Lee", text)])
     assert ("ann lee", "lives in", "oslo") in found.triples
-    assert ("ann lee", "mentions", "pierre dupont") in found.triples
+    assert ("ann lee", "a été nommée par", "pierre dupont") in found.triples

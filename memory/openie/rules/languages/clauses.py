@@ -16,6 +16,7 @@ MAX_OBJECTS = 4
 
 _WITHIN = frozenset({w.ADJECTIVE, w.NUMBER, w.NOUN, w.NAME})
 _VERBS = frozenset({w.VERB, w.AUXILIARY})
+_PARTITIVE = frozenset({"des", "du"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,10 @@ def _items(sentence: Sequence[Word], style: Style) -> list[_Item]:
             while items and items[-1].kind not in (w.AUXILIARY, w.COMMA, w.MARK):
                 items.pop()
             preposition = ""
+        elif (
+            word.tag == w.OF and word.text.lower() in _PARTITIVE and items and items[-1].kind in (w.NONFINITE, *_VERBS)
+        ):
+            preposition = ""  # "installe des paquets"
         elif word.tag in (w.PREPOSITION, w.OF):
             preposition = f"{preposition} {word.text.lower()}".strip()
         elif word.tag != w.ADVERB:
@@ -105,6 +110,8 @@ def _noun_phrase(sentence: Sequence[Word], i: int, style: Style) -> tuple[Phrase
         elif word.tag in _WITHIN:
             if heads and word.tag == w.ADJECTIVE and style.verb_second:
                 break
+            if word.tag == w.NAME and parts and parts[-1].tag == w.NUMBER and not heads:
+                break  # "nel 1902 Emilio Strand": the year is a phrase by itself
             parts.append(word)
             heads += word.tag in (w.NOUN, w.NAME)
         elif word.tag == w.OF and heads and (following in _WITHIN or following == w.DETERMINER):
@@ -155,7 +162,7 @@ def _clauses(items: list[_Item], style: Style) -> Iterator[_Clause]:
                 clause.verb.append(item.text)
             else:
                 clause.after.append(item)
-        if clause.before and clause.before[-1].kind == w.PARTICLE:
+        while clause.before and clause.before[-1].kind == w.PARTICLE:
             clause.verb.insert(0, clause.before.pop().text)
         yield clause
         start = end

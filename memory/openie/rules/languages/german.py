@@ -85,5 +85,7 @@ def tag_german(sentence: Sequence[str]) -> list[Word]:
             tag = w.OF if text in ("des", "eines") or i > 1 else tag
         elif tag == w.NOUN and not text[0].isupper():
             tag = w.ADVERB  # prose writes every noun with a capital
+        elif tag == w.PRONOUN and text == "Sie" and i > 0:
+            text = "du"  # the polite form: it means the reader, not a person or thing of the text
         found.append(Word(text, tag))
     return found

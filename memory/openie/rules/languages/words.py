@@ -66,6 +66,6 @@ def names_of(words: Iterable[Word], joint: str = " ") -> list[str]:
         while run and run[-1].tag == NUMBER and len(run[-1].text) > 3:
             run.pop()  # a year after a name is none of it
         if run:
-            found.append(joint.join(each.text for each in run))
+            found.append(joint.join(each.text for each in run).strip("・ "))
         run = []
     return found
