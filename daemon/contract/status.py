@@ -74,6 +74,13 @@ OTHER_ENCODER = (
 )
 
 
+ENGLISH_ENCODER = "all-MiniLM-L6-v2"
+"""The packaged encoder, which was trained on English: of most other languages in Latin letters it knows pieces of words."""
+
+FOREIGN_SHARE = 0.2
+"""Passages in other languages from which on an encoder for English is the wrong one."""
+
+
 class IndistinctPhrases(Response):
     """Phrases that the encoder cannot tell apart, which get no synonym edges: it knows nothing of the `unknown`, and hundreds
     of others lie about the vector of each that is `crowded`."""
@@ -109,7 +116,8 @@ class Status(Response):
     """`pending` and `failed` count documents. `llm`: the model that answers `ask`, left out where none is configured.
 
     `progress`: of long work under way. `trouble`: why nothing can be committed now (a full disk, say). `synonym_recall`: only
-    where phrases are too many to compare each with all. `indistinct_phrases`: only where there are any.
+    where phrases are too many to compare each with all. `indistinct_phrases`: only where there are any. `languages`: shares of
+    passages by ISO 639 code, of a sample.
     """
 
     state: DaemonState
@@ -132,6 +140,7 @@ class Status(Response):
     trouble: str | None = Field(default=None, exclude_if=is_empty)
     synonym_recall: SynonymRecall | None = Field(default=None, exclude_if=is_empty)
     indistinct_phrases: IndistinctPhrases | None = Field(default=None, exclude_if=is_empty)
+    languages: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
 
 
 class EventName(StrEnum):

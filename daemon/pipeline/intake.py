@@ -154,6 +154,10 @@ class Intake:
         """Of everything that is not done."""
         return self._waiting.keys() | self._active.keys()
 
+    def documents(self) -> int:
+        """How many `keys` there are, without making a set of them."""
+        return len(self._waiting) + sum(key not in self._waiting for key in self._active)
+
     def counts(self) -> dict[str, int]:
         """How much is not done, by source."""
         out: dict[str, int] = {}

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from consumers.failure_codes import FAILS_AGAIN
 from daemon.contract.base import utc_time
@@ -70,11 +71,23 @@ class CurrentStates:
     ) -> None:
         self._store = store
         self._under_way = under_way
-        self._pending = under_way | extraction.pending()
-        self._unread = extraction.failed()
-        self._next_passage_try = extraction.next_tries()
+        self._extraction = extraction
         self._next_retry = next_retry
         self._can_retry = can_retry
+
+    # In the thread that asks: with a first index under way these are many.
+
+    @cached_property
+    def _pending(self) -> frozenset[str]:
+        return self._under_way | self._extraction.pending()
+
+    @cached_property
+    def _unread(self) -> dict[str, str]:
+        return self._extraction.failed()
+
+    @cached_property
+    def _next_passage_try(self) -> dict[str, float]:
+        return self._extraction.next_tries()
 
     def counts(self) -> DocumentCounts:
         stored = self._store.states()

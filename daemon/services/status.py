@@ -13,6 +13,7 @@ from daemon.pipeline.pipeline import Pipeline
 from daemon.services.document_states import DocumentStates
 from daemon.services.extraction import extraction_status
 from daemon.services.indistinct_phrases import indistinct_phrases
+from daemon.services.passage_languages import PassageLanguages
 from daemon.services.progress import ProgressBoard
 from daemon.sources.base import Source
 from store.maintenance.synonym_recall import RecallMeasurement
@@ -60,6 +61,7 @@ class StatusService:
         self._process = psutil.Process()
         self._memory: OpenMemory | None = None
         self._stopping = False
+        self._languages = PassageLanguages()
         self._worker_pids: Callable[[], Sequence[int]] = lambda: ()
 
     def ready(self, memory: OpenMemory, worker_pids: Callable[[], Sequence[int]]) -> None:
@@ -98,6 +100,7 @@ class StatusService:
         snapshot = memory.store.snapshot()
         edges = await asyncio.to_thread(lambda: snapshot.edges)
         indistinct = await asyncio.to_thread(indistinct_phrases, snapshot)
+        languages = await asyncio.to_thread(self._languages.shares, snapshot)
         counts = await asyncio.to_thread(memory.states.now().counts)
         pending = memory.pipeline.intake.counts()
         trouble = memory.pipeline.committer.trouble
@@ -122,6 +125,7 @@ class StatusService:
             trouble=None if trouble is None else trouble.reason,
             synonym_recall=_synonym_recall(memory.store.synonym_recall),
             indistinct_phrases=indistinct,
+            languages=languages,
         )
 
     def _uptime(self) -> float:

@@ -18,7 +18,7 @@ class UnreadDocuments:
     def note(self) -> str | None:
         """What an answer of this moment leaves out, for its `note`; None where all is read."""
         parts = []
-        if pending := len(self._pipeline.intake.keys()):
+        if pending := self._pipeline.intake.documents():
             parts.append(f"{pending:,} {'document is' if pending == 1 else 'documents are'} still being read")
         if waiting := len(self._extraction_queue):
             parts.append(f"{waiting:,} {'passage waits' if waiting == 1 else 'passages wait'} for the model")

@@ -91,6 +91,11 @@ class Postings:
             out[rows[inside]] += np.uint64(of(term)) * counts[inside].astype(np.uint64)
         return out
 
+    @property
+    def languages(self) -> set[str]:
+        """Languages of passages, living or not, as one set that does not change."""
+        return self._languages
+
     def length(self, row: int) -> int:
         return int(self._lengths.view()[row])
 

@@ -44,6 +44,7 @@ KEPT = {
     "a footer of an article": "<article><p>Words.</p><footer>The gauge was built in 1911.</footer></article>",
     "a list of links to other pages": '<ul><li><a href="a">One</a><li><a href="b">Two</a><li><a href="c">1911</a></ul>',
     "a link in prose": '<p>See the <a rel="next" href="b.html">gauge</a> that was built by the Tarn company in 1911.</p>',
+    "a footnote that is a link": '<section><aside><p><a href="http://a.b/">The gauge of 1911</a></p></aside></section>',
     "prose with marks": '<p>The gauge (¶ 4) was <a href="#b">built</a> in 1911.</p>',
     "a table named by chance": '<div class="table-contents"><table><tr><th>part<th>year<tr>'
     '<td><a href="g.html">gauge</a><td>1911</table></div>',

@@ -216,7 +216,7 @@ class _BoilerplateSearch:
         if not count.links or count.link_share < _WEAK_LINK_SHARE or count.headings > 3:
             return False
         return (
-            tag in ("header", "aside")
+            (tag in ("header", "aside") and not self._sections)
             or node.get("role") in ("banner", "complementary")
             or self._verdict_of(node) == "weak"
         )
