@@ -18,6 +18,7 @@ from cli.commands.graph import graph
 from cli.commands.mcp import mcp
 from cli.commands.query import ask, query
 from cli.commands.reextract import backfill, reextract
+from cli.commands.scopes import scopes
 from cli.commands.sessions import sessions
 from cli.commands.status import status, wait, watch
 from cli.commands.ui import ui
@@ -74,7 +75,7 @@ def hippoctl(invocation: Invocation, socket: str | None) -> None:
 
 for _command in (
     status, wait, query, ask, add, rm, list_documents, show, retry, watch, import_, evaluate, export, doctor, reextract,
-    backfill, sessions, verify, backup, restore, completion, graph, mcp, ui,
+    backfill, scopes, sessions, verify, backup, restore, completion, graph, mcp, ui,
 ):  # fmt: skip
     hippoctl.add_command(_command)
 

@@ -11,6 +11,7 @@ from cli.document_names import as_uri
 from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note, width
+from cli.scope_options import scope_options, scope_parameter
 from cli.terminal_text import count
 from daemon.contract.documents import DocumentEntry, DocumentState
 from daemon.contract.http.problem import ProblemType
@@ -33,14 +34,15 @@ LIST_PAGE_DOCUMENTS = 2_000
     help="Only those in this state. Removed ones are never listed: `watch` tells of them.",
 )
 @click.option("--prefix", metavar="P", help="Only those whose URI begins with P; P may be a path.")
+@scope_options
 @json_option
 @pass_invocation
-def list_documents(invocation: Invocation, state: str | None, prefix: str | None) -> None:
+def list_documents(invocation: Invocation, state: str | None, prefix: str | None, scope: dict[str, Any] | None) -> None:
     """List documents with their state, in order of URI; of failed and skipped ones, why."""
     begins = as_uri(prefix) if prefix else None
     if prefix and begins and prefix.endswith("/") and not begins.endswith("/"):
         begins += "/"  # a folder's, and not that of its neighbours whose names begin so
-    chosen = {"state": state, "prefix": begins}
+    chosen = {"state": state, "prefix": begins, **scope_parameter(scope)}
     with invocation.client() as client:
         documents = _list_all(client, {key: value for key, value in chosen.items() if value is not None})
     from cli.client.http import parse_answer
@@ -62,12 +64,12 @@ def _list_all(client: "Client", chosen: Mapping[str, str]) -> list[Any]:
         params["after"] = answer["next"]
 
 
-def all_documents(client: "Client") -> list[DocumentEntry]:
-    """Every document that the memory holds, by URI."""
+def all_documents(client: "Client", params: Mapping[str, str]) -> list[DocumentEntry]:
+    """Every document that the memory holds, or that of the scope that `params` name, by URI."""
     from cli.client.http import parse_answer
     from daemon.contract.documents import DocumentList
 
-    return parse_answer(DocumentList, {"documents": _list_all(client, {})}).documents
+    return parse_answer(DocumentList, {"documents": _list_all(client, params)}).documents
 
 
 @click.command()
@@ -78,9 +80,10 @@ def all_documents(client: "Client") -> list[DocumentEntry]:
     metavar="OUT",
     help="URI-OR-ID is a file that `ask --trace` wrote: draw it as a page that needs no network.",
 )
+@scope_options
 @json_option
 @pass_invocation
-def show(invocation: Invocation, key: str, html: Path | None) -> None:
+def show(invocation: Invocation, key: str, html: Path | None, scope: dict[str, Any] | None) -> None:
     """Show a document, passage, phrase or triple with what it is connected to; or draw the steps of an answer.
 
     Named by a document's URI or path, a passage's id, a phrase, or a triple as '["subject", "predicate", "object"]'.
@@ -89,7 +92,7 @@ def show(invocation: Invocation, key: str, html: Path | None) -> None:
         _draw_trace(invocation, Path(key), html)
         return
     with invocation.client() as client:
-        answer = _shown(client, key)
+        answer = _shown(client, key, scope_parameter(scope))
     from pydantic import TypeAdapter, ValidationError
 
     from cli.client.http import incompatible_answer
@@ -106,18 +109,18 @@ def show(invocation: Invocation, key: str, html: Path | None) -> None:
     invocation.emit(answer, lines)
 
 
-def _shown(client: "Client", key: str) -> dict[str, Any]:
+def _shown(client: "Client", key: str, params: Mapping[str, str]) -> dict[str, Any]:
     """What `key` names: a document, where it can be read as the path of one, else whatever is called so."""
     from cli.client.http import RequestRefused
 
     uri = as_uri(key)
     try:
-        return client.call("GET", document_path(uri))
+        return client.call("GET", document_path(uri), params=params)
     except RequestRefused as refused:
         if refused.type != ProblemType.NOT_FOUND or uri == key:
             raise
         try:
-            return client.call("GET", document_path(key))
+            return client.call("GET", document_path(key), params=params)
         except RequestRefused:
             raise refused from None
 

@@ -37,6 +37,7 @@ from daemon.services.indistinct_phrases import LanguageWatch
 from daemon.services.overview import OverviewService
 from daemon.services.progress import ProgressBoard
 from daemon.services.query import QueryService
+from daemon.services.scopes import ScopeService
 from daemon.services.status import OpenMemory
 from daemon.services.transfer import TransferService
 from daemon.services.unread import UnreadDocuments
@@ -133,6 +134,7 @@ async def open_memory(
     encoder, store = await _open_store(stack, config, lock, opening, clock)
     models = Models(config)
     stack.push_async_callback(models.close)
+    scopes = ScopeService(store, active.labels)
     queries = QueryService(
         store,
         encoder,
@@ -140,6 +142,7 @@ async def open_memory(
         active.mode,
         models.filter,
         active.filtering,
+        scopes=scopes,
         unread=lambda: unread.note(),
     )
     stack.callback(queries.close)
@@ -175,7 +178,7 @@ async def open_memory(
     sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions)
     scheduler = Scheduler(config.schedule)
     states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
-    documents = DocumentService(store, pipeline, extraction_queue, states)
+    documents = DocumentService(store, pipeline, extraction_queue, states, scopes)
     extractions = ExtractionService(
         store, extraction_queue, models.load_bulk_extractor(), extractor_note(config.openie.backend)
     )
@@ -200,7 +203,7 @@ async def open_memory(
     ports = MemoryPorts(
         queries=queries,
         documents=documents,
-        transfer=TransferService(store, pipeline, progress),
+        transfer=TransferService(store, pipeline, scopes, progress),
         extractions=extractions,
         graphs=GraphService(queries),
         sessions=sessions,

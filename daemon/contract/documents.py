@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, Field, StringConstraints, WithJsonSchema
 
 from daemon.contract.base import Request, Response, is_empty
+from daemon.contract.scope import ScopeParameter
 
 Uri = Annotated[str, StringConstraints(min_length=1)]
 
@@ -119,6 +120,7 @@ class ListRequest(Request):
     prefix: str = ""
     limit: int = Field(default=1_000, ge=1, le=10_000)
     after: str | None = None
+    scope: ScopeParameter | None = None
 
 
 class DocumentEntry(Response):

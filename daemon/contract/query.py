@@ -15,6 +15,7 @@ from daemon.contract.base import (
     is_empty,
 )
 from daemon.contract.retrieval import Filter, Mode, RetrievalOverrides
+from daemon.contract.scope import Scope
 
 QUERY_CHARS_MAX = 32_768
 """The longest query, in characters. An encoder reads a small part of that."""
@@ -28,13 +29,14 @@ AsOf = Annotated[int, Field(ge=1), JSON_INTEGER] | Timestamp
 
 class QueryRequest(Request):
     """`mode`, `filter` and `settings` are as configured where they are left out. `as_of` asks the memory as it was then: at a
-    time (RFC 3339), or after the commit of that number."""
+    time (RFC 3339), or after the commit of that number; `scope` asks a memory of some documents alone."""
 
     query: QueryText
     k: JsonInteger = Field(default=5, ge=1, le=K_MAX)
     mode: Mode | None = None
     filter: Filter | None = None
     as_of: AsOf | None = None
+    scope: Scope | None = None
     explain: JsonBoolean = False
     settings: RetrievalOverrides = RetrievalOverrides()
 

@@ -8,10 +8,16 @@ from daemon.contract.base import Request
 from daemon.contract.documents import DocumentState
 from daemon.contract.query import QueryText
 from daemon.contract.retrieval import Mode
+from daemon.contract.scope import Scope
 
 K_MAX = 50
 """Passages that an agent may ask for: more would fill its context."""
 WAIT_MAX_S = 600.0
+SCOPE_DESCRIPTION = (
+    'Use only some documents, as if the memory held no others: {"in": [folders or beginnings of URIs], "source": name, '
+    '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. All that is given must hold; '
+    "leave the scope out to use everything."
+)
 
 Key = Annotated[str, Field(min_length=1, max_length=32_768)]
 
@@ -27,6 +33,11 @@ class Search(Request):
     as_of: Annotated[int, Field(ge=1)] | AwareDatetime | None = Field(
         default=None, description="Search the memory as it was then: an RFC 3339 time, or the number of a commit."
     )
+    scope: Scope | None = Field(
+        default=None,
+        description='Use only some documents, as if the memory held no others: {"in": [folders or URIs], "source": name, '
+        '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. Leave it out to use all.',
+    )
     why: bool = Field(
         default=False,
         description="Also say why each passage was found: its similarity to the query, the phrases its score came from, "
@@ -41,6 +52,11 @@ class Ask(Request):
         default=False,
         description="Reason in several steps over a working memory: for questions that one search does not answer. "
         "Slower, and many calls to the model.",
+    )
+    scope: Scope | None = Field(
+        default=None,
+        description='Use only some documents, as if the memory held no others: {"in": [folders or URIs], "source": name, '
+        '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. Leave it out to use all.',
     )
     steps: int | None = Field(default=None, ge=1, le=20, description="The most steps of a question of several.")
 

@@ -163,6 +163,7 @@ def add_maintenance_jobs(
             purged_at = time.monotonic()
             if store.rebuild_index():
                 log.info("memory_renewed")
+        store.scopes.drop_idle()
         trim_heap()
         expire_sessions()
 

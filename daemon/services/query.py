@@ -12,10 +12,12 @@ from typing import TypeVar
 from daemon.contract.graph import GraphRequest
 from daemon.contract.http.problem import FieldError
 from daemon.contract.query import Explanation, QueryRequest, QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
+from daemon.contract.scope import Scope
 from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query
 from daemon.services.document_references import passage_source
 from daemon.services.explanation import explanation
+from daemon.services.scopes import ScopeService
 from daemon.services.unread import joined
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
@@ -24,7 +26,7 @@ from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.weak_match import is_weak
 from memory.types import Encoder, Hit, Retrieved
-from store.document_snapshot import DocumentLookup
+from store.document_snapshot import DocumentLookup, DocumentSnapshot
 from store.errors import StoreError
 from store.snapshot import Snapshot
 from store.store import Store
@@ -70,6 +72,7 @@ class QueryService:
         filter_: ModelFilter | None = None,
         filtering: Callable[[], tuple[str, float]] = lambda: ("none", 0.0),
         threads: int = 2,
+        scopes: ScopeService | None = None,
         unread: Callable[[], str | None] = lambda: None,
     ) -> None:
         """`unread` says, on the event loop, what an answer of this moment leaves out."""
@@ -80,6 +83,7 @@ class QueryService:
         self._filter = filter_
         self._filtering = filtering
         self._unread = unread
+        self._scopes = scopes or ScopeService(store, tuple)
         # A query that waits for the model holds a thread, and lends its share of the processor.
         self._threads = ThreadPoolExecutor(
             threads if filter_ is None else MODEL_FILTER_THREADS, thread_name_prefix="query"
@@ -105,7 +109,10 @@ class QueryService:
         with self._shares:
             try:
                 return work(
-                    request, QueryTerms(began, *self._memory(request.as_of), self._encoder, mode, settings, recognition)
+                    request,
+                    QueryTerms(
+                        began, *self._memory(request.as_of, request.scope), self._encoder, mode, settings, recognition
+                    ),
                 )
             except EncoderUnavailable as error:
                 raise UpstreamFailed(str(error)) from error
@@ -116,7 +123,7 @@ class QueryService:
             # Only of the present: a commit meanwhile took the last document of a passage away. The next memory has others.
             if all(passage.document for passage in answer.passages) or request.as_of is not None:
                 break
-            snapshot, naming = self._memory(None)
+            snapshot, naming = self._memory(None, request.scope)
             answer = self._once(request, replace(terms, snapshot=snapshot, naming=naming))
         return answer
 
@@ -173,12 +180,21 @@ class QueryService:
             except EncoderUnavailable as error:
                 raise UpstreamFailed(str(error)) from error
 
-    def _memory(self, as_of: datetime | int | None) -> tuple[Snapshot, DocumentLookup]:
-        """The present memory, or that of an earlier moment, for which a part of the store is read again."""
-        if as_of is None:
+    def document_snapshot(self, scope: Scope | None) -> DocumentSnapshot:
+        """The present memory of `scope`, for a question that outlives its commit."""
+        return self._scopes.memory(scope) if scope is not None else self._store.document_snapshot()
+
+    def _memory(self, as_of: datetime | int | None, scope: Scope | None) -> tuple[Snapshot, DocumentLookup]:
+        """The present memory, or that of an earlier moment, for which a part of the store is read again; of all documents, or
+        those in a scope."""
+        if as_of is None and scope is None:
             return self._store.snapshot(), self._store
+        moment = as_of.timestamp() if isinstance(as_of, datetime) else as_of
         try:
-            then = self._store.document_snapshot_at(as_of if isinstance(as_of, int) else as_of.timestamp())
+            if scope is not None:
+                asked = self._scopes.memory(scope, moment)
+                return asked.snapshot, asked
+            then = self._store.document_snapshot_at(moment or 0)
             return then.snapshot, then
         except StoreError as error:
             detail = str(error)

@@ -14,12 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from daemon.contract.http.problem import FieldError
+from daemon.contract.scope import Scope
 from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
 from daemon.errors import Conflict, Invalid
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument
 from daemon.services.added_documents import added_uri
 from daemon.services.progress import LongTask, ProgressBoard
+from daemon.services.scopes import ScopeService
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
 from store.backup import backup
 from store.errors import StoreError
@@ -44,13 +46,16 @@ _PASSAGE_KEY = re.compile(rb'"passage"\s*:')
 class TransferService:
     """The `TransferPort`."""
 
-    def __init__(self, store: Store, pipeline: Pipeline, progress: ProgressBoard) -> None:
+    def __init__(self, store: Store, pipeline: Pipeline, scopes: ScopeService, progress: ProgressBoard) -> None:
         self._store = store
+        self._scopes = scopes
         self._pipeline = pipeline
         self._progress = progress
 
-    async def export(self, format: ExportFormat) -> AsyncGenerator[bytes, None]:
+    async def export(self, format: ExportFormat, scope: Scope | None = None) -> AsyncGenerator[bytes, None]:
         snapshot = self._store.snapshot()
+        if scope is not None:
+            snapshot = (await asyncio.to_thread(self._scopes.memory, scope)).snapshot
         lines = export_lines(snapshot) if format is ExportFormat.JSONL else graphml_lines(snapshot)
 
         def chunk() -> bytes:

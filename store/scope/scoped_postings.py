@@ -15,7 +15,7 @@ class ScopedPostings(Postings):
         """`rows`: which of the first `n` passages of `whole` there are here, in this order; shape (m,)."""
         super().__init__()
         self._whole = whole
-        self._languages = whole._languages
+        self._languages = whole.languages  # More than the scope's change no score.
         self._here = np.full(n, -1, np.int32)
         self._here[rows] = np.arange(len(rows), dtype=np.int32)
         self._lengths.extend(whole.lengths(n)[rows])

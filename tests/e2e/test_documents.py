@@ -1,13 +1,9 @@
 """Documents that are added, and JSON lines in the folder: each line a document of its own."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-import psutil
 import pytest
 
 from daemon.contract.http.routes import document_path
@@ -225,30 +221,6 @@ def test_what_cannot_be_a_document_is_refused_with_its_place_and_the_rest_is_tak
     assert {"added:ok1", "added:ok2"} <= set(live.documents(state="indexed"))
 
 
-@contextmanager
-def nothing_is_read(daemon: Daemon) -> Iterator[None]:
-    """The processes that read stand still, those too that the daemon starts in their place: all work waits."""
-    held: set[psutil.Process] = set()
-    over = threading.Event()
-
-    def hold() -> None:
-        while not over.wait(0.02):
-            for reader in set(daemon.children()) - held:
-                held.add(reader)
-                reader.suspend()
-
-    holding = threading.Thread(target=hold)
-    holding.start()
-    try:
-        until(lambda: held >= set(daemon.children()), "all readers stand still", pause_s=0.02)
-        yield
-    finally:
-        over.set()
-        holding.join()
-        for reader in held:
-            reader.resume()
-
-
 def test_what_is_tried_again_counts_as_pending_everywhere_and_no_longer_as_failed(live: Daemon) -> None:
     damaged = [live.write(f"damaged-{n}.pdf", b"%PDF-1.4 cut") for n in range(3)]
     live.wait()
@@ -259,7 +231,7 @@ def test_what_is_tried_again_counts_as_pending_everywhere_and_no_longer_as_faile
     before = live.status()
     assert before["failed"] == len(live.documents(state="failed")) >= 3
     assert datetime.fromisoformat(shown(damaged[0])["next_try_at"]) > datetime.now(UTC)
-    with nothing_is_read(live):
+    with live.reading_paused():
         assert live.ask("POST", "/v1/retry", json={"uris": damaged[:2]})["requeued"] == 2
         now = live.status()
         assert (now["pending"], now["failed"]) == (2, before["failed"] - 2)
@@ -290,7 +262,7 @@ def test_an_answer_says_how_many_documents_are_still_being_read(live: Daemon) ->
     before = live.ask("POST", "/v1/query", json=body)
     assert "note" not in before and "weak" not in before  # nobody has measured the encoder `hash`
     assert all(-1.0 <= passage["cosine"] <= 1.0 for passage in before["passages"])
-    with nothing_is_read(live):
+    with live.reading_paused():
         uris = [live.write(f"unread-{n}.md", f"Keeper {n} keeps the north road.\n") for n in range(3)]
         until(lambda: set(uris) <= set(live.documents(state="pending")), "the files are noticed")
         assert live.ask("POST", "/v1/query", json=body)["note"] == "3 documents are still being read"

@@ -70,7 +70,10 @@ class AskService:
 
 
 def refuse_ineffective_options(request: AskRequest) -> None:
-    """Invalid for an option that would have no effect: it must not be ignored in silence."""
+    """Invalid for an option that would have no effect: it must not be ignored in silence. And for a session in a scope: its
+    points may be of documents outside."""
+    if request.scope is not None and request.session is not None:
+        raise _invalid(["session"], 'is of the whole memory, and cannot be asked within a "scope"')
     if not request.deep:
         deep_only = {
             "session": request.session is not None,

@@ -7,7 +7,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from tests.daemon.mcp.sdk_client import CONNECTIONS, Connection, talk
-from tests.e2e.real_hippod import Daemon
+from tests.e2e.real_hippod import Daemon, until
 
 pytestmark = pytest.mark.daemon
 
@@ -109,6 +109,23 @@ def test_documents_are_listed_and_read_without_resources(memory: Daemon) -> None
         await client.call_tool("forget", {"uris": [uri], "wait_s": 90})
 
     talk(memory, STDIO, script, "--write")
+
+
+def test_answers_say_what_they_leave_out(memory: Daemon) -> None:
+    async def script(client: Client) -> None:
+        for tool, arguments in (
+            ("search", {"query": "Quill lamp"}),
+            ("ask", {"question": "Who built the Quill lamp?"}),
+        ):
+            answer = (await client.call_tool(tool, arguments)).structured_content
+            assert "1 document is still being read" in answer["note"]
+
+    with memory.reading_paused():
+        uri = memory.write("late.md", "# Late\nNobody has read this.\n")
+        until(lambda: uri in memory.documents(state="pending"), "the file is noticed")
+        talk(memory, CONNECTIONS[2], script)
+        (memory.drive / "late.md").unlink()
+    memory.wait()
 
 
 def test_search_says_why_and_looks_back(memory: Daemon) -> None:
