@@ -25,6 +25,7 @@ SECTIONS = (
     "histories",
     "kafka",
     "hubs",
+    "scopes",
     "manuals",
     "html_content",
     "weak_matches",
