@@ -26,6 +26,7 @@ SECTIONS = (
     "kafka",
     "hubs",
     "manuals",
+    "languages",
     "html_content",
     "weak_matches",
     "models",
