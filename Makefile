@@ -44,7 +44,7 @@ lint: install-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# What one runs before each commit: two minutes on two processors. tests/process_guard.py holds that these tests start nothing.
+# What one runs before each commit: less than a minute on two processors. tests/process_guard.py holds that these tests start nothing.
 check: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m 'not (slow or process or daemon or broker or browser or systemd)'
 

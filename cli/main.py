@@ -18,6 +18,7 @@ from cli.commands.graph import graph
 from cli.commands.mcp import mcp
 from cli.commands.query import ask, query
 from cli.commands.reextract import backfill, reextract
+from cli.commands.scopes import scopes
 from cli.commands.sessions import sessions
 from cli.commands.status import status, wait, watch
 from cli.commands.ui import ui
@@ -35,7 +36,31 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+COMMON_WORDS = {
+    "search": "query", "find": "query", "list": "ls", "documents": "ls", "files": "ls", "get": "show", "cat": "show",
+    "remove": "rm", "delete": "rm", "forget": "rm", "health": "doctor", "check": "doctor", "info": "status",
+    "stats": "status", "events": "watch", "log": "watch", "logs": "watch", "save": "export", "dump": "export",
+    "reindex": "reextract", "page": "ui", "web": "ui", "upload": "add", "put": "add",
+}  # fmt: skip
+"""What other programs call what a command here does: suggested where no spelling is near."""
+
+
+class Commands(click.Group):
+    """The commands; a word that is none of them gets the nearest, by meaning or by spelling."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands:
+            if args[0] == "help":
+                click.echo(ctx.get_help())
+                ctx.exit()
+            if args[0] in COMMON_WORDS:
+                raise click.UsageError(f"No such command {args[0]!r}. Did you mean {COMMON_WORDS[args[0]]!r}?", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--socket", metavar="PATH", help="hippod's socket. Default: $HIPPOD_SOCKET, then the configured one.")
 @json_option
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
@@ -50,7 +75,7 @@ def hippoctl(invocation: Invocation, socket: str | None) -> None:
 
 for _command in (
     status, wait, query, ask, add, rm, list_documents, show, retry, watch, import_, evaluate, export, doctor, reextract,
-    backfill, sessions, verify, backup, restore, completion, graph, mcp, ui,
+    backfill, scopes, sessions, verify, backup, restore, completion, graph, mcp, ui,
 ):  # fmt: skip
     hippoctl.add_command(_command)
 

@@ -74,34 +74,49 @@ def print_lines(lines: "Iterable[Text]", *, wrap: bool = True) -> None:
     sys.stdout.flush()
 
 
-class Progress:
+class ProgressBar:
     """How far long work has come; says nothing where stderr is no terminal."""
 
-    def __init__(self, advance: Any = None, describe: Any = None) -> None:
-        self._advance = advance
-        self._describe = describe
+    def __init__(self, bars: Any = None, task: Any = None) -> None:
+        """`bars`: rich's `Progress`."""
+        self._bars = bars
+        self._task = task
 
     def advance(self, by: float = 1) -> None:
-        if self._advance:
-            self._advance(by)
+        if self._bars is not None:
+            self._bars.advance(self._task, by)
 
     def describe(self, text: str) -> None:
-        if self._describe:
-            self._describe(one_line(text))
+        if self._bars is not None:
+            self._bars.update(self._task, description=one_line(text))
+
+    def update(self, text: str, done: float, total: float | None) -> None:
+        """Says how far it is all told, where somebody else counts."""
+        if self._bars is not None:
+            self._bars.update(self._task, description=one_line(text), completed=done, total=total)
 
 
 @contextmanager
-def progress(label: str, total: float | None = None) -> Iterator[Progress]:
-    """A bar on stderr while the `with` runs (a spinner when the total is not known)."""
+def progress(label: str, total: float | None = None, *, counted: bool = False) -> Iterator[ProgressBar]:
+    """A bar on stderr while the `with` runs (a spinner while the total is not known).
+
+    `counted`: shows count, rate and time left itself, where the label does not.
+    """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield Progress()
+        yield ProgressBar()
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
     from rich.progress import Progress as Bars
 
-    columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
-    if total is not None:
-        columns += [BarColumn(), MofNCompleteColumn()]
+    columns: list[Any] = [SpinnerColumn(), BarColumn(), TextColumn("{task.description}", markup=False)]
+    if counted:
+        columns += [MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True)]
     with Bars(*columns, TimeElapsedColumn(), console=console(sys.stderr), transient=True) as bars:
-        task = bars.add_task(one_line(label), total=total)
-        yield Progress(lambda by: bars.advance(task, by), lambda text: bars.update(task, description=text))
+        yield ProgressBar(bars, bars.add_task(one_line(label), total=total))

@@ -6,6 +6,8 @@ What documents, file names and model answers hold is not trusted: it must neithe
 import re
 from datetime import datetime
 
+from cli.document_names import readable_uri
+
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline, both sets
     "\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, or turning direction
@@ -40,8 +42,8 @@ def truncate(text: str, limit: int) -> str:
 
 
 def uri(value: str) -> str:
-    """A URI in one line, as it must be typed to name the document again."""
-    return one_line(value)
+    """A document's URI in one line, as people write it; typed so, it names the document again."""
+    return one_line(readable_uri(value))
 
 
 def count(number: int, one: str = "", many: str | None = None) -> str:

@@ -26,3 +26,18 @@ class FailureCode(StrEnum):
     MODEL = "model"
     UNREADABLE = "unreadable"
     OTHER = "other"
+
+
+FAILS_AGAIN = frozenset(
+    {
+        FailureCode.PROTECTED,
+        FailureCode.NO_TEXT,
+        FailureCode.ARCHIVE,
+        FailureCode.TOO_LARGE,
+        FailureCode.ENCODING,
+        FailureCode.DAMAGED,
+        FailureCode.JSON,
+        FailureCode.NOT_A_DOCUMENT,
+    }
+)
+"""What comes of the content itself: another try fails in the same way until the content is another, or the limits are."""

@@ -8,6 +8,10 @@ from consumers.failure_codes import FailureCode
 
 Triple = tuple[str, str, str]
 
+READER_VERSION = 2
+"""Raised whenever reading gives something else for the same file: another parser, format or way to split. Files that an earlier
+version has read are read again then; passages that stay the same cost nothing more."""
+
 Stamp = tuple[int, int, int]
 """(size, mtime in ns, inode)."""
 
@@ -30,11 +34,19 @@ class Fingerprint:
         return self.size, self.mtime_ns, self.inode
 
     def to_json(self) -> dict[str, Any]:
-        return {"size": self.size, "mtime_ns": self.mtime_ns, "inode": self.inode, "digest": self.digest}
+        return {
+            "size": self.size,
+            "mtime_ns": self.mtime_ns,
+            "inode": self.inode,
+            "digest": self.digest,
+            "reader": READER_VERSION,
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Fingerprint":
-        return cls(int(value["size"]), int(value["mtime_ns"]), int(value["inode"]), value.get("digest"))
+        """A stored position. One of another reader has no digest, as the same file reads otherwise now."""
+        digest = value.get("digest") if value.get("reader") == READER_VERSION else None
+        return cls(int(value["size"]), int(value["mtime_ns"]), int(value["inode"]), digest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ _KEPT_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "M
 def normalise_phrase(text: str) -> str:
     """`text` as NFKC, case-folded words joined by single spaces; "" if nothing is left.
 
-    Idempotent. Letters, digits and combining marks stay; format characters are dropped; all else separates words.
+    Idempotent. Letters, digits and combining marks stay; format characters are dropped; all else separates words. "œ" is "oe".
     """
     if text.isascii():
         return _NOT_ASCII_WORD.sub(" ", text.lower()).strip()
@@ -42,7 +42,7 @@ def _words(text: str) -> str:
             # A combining mark needs a letter before it: after a space it is dropped.
             kept.append(" ")
             bare = True
-    return " ".join("".join(kept).split())
+    return " ".join("".join(kept).replace("œ", "oe").split())
 
 
 def normalise_triple(raw: Any) -> Triple | None:

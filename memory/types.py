@@ -77,6 +77,8 @@ class Hit:
     title: str
     text: str
     score: float
+    cosine: float | None = None
+    """With the query; None where passages were compared by words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,5 +95,7 @@ class Retrieved:
     """What a user should know about this answer (an empty filter, a fallback), if anything."""
     stages_ms: Mapping[str, float] = field(default_factory=dict)
     """Milliseconds spent, by stage."""
+    best_cosine: float | None = None
+    """Of the query with the nearest passage of the memory, found or not; None where passages were compared by words."""
     explanations: tuple[PassageExplanation, ...] = ()
     """Why each hit was found, in order; empty if the query did not ask for it."""

@@ -10,6 +10,7 @@ from store.index.load import load_past_index
 from store.lance.tables import Tables
 from store.log.commits import CommitLog
 from store.log.write_lock import WriteLock
+from store.scope.frozen_index import FrozenIndex, freeze
 from store.snapshot import Snapshot
 
 
@@ -25,26 +26,44 @@ class PastCommits:
         self._current_index = current_index
         self._loading = threading.Lock()
         self._loaded: DocumentSnapshot | None = None
+        self._frozen: FrozenIndex | None = None
+        """What scopes of that commit are built from, once one was asked for."""
+        self._index: LiveIndex | None = None
 
     def at(self, moment: float | int) -> DocumentSnapshot | None:
         """The memory as of a commit (an int) or of a time in Unix seconds (a float); None for the last commit.
 
         Raises StoreError for a commit that is not kept any more or not made yet.
         """
-        commit = self._require_kept(moment if isinstance(moment, int) else self._log.commit_at(moment))
+        commit = self._commit(moment)
         if commit >= self._log.last.seq:
             if isinstance(moment, int) and commit > self._log.last.seq:
                 raise StoreError(f"there is no commit {commit} yet; the last is {self._log.last.seq}")
             return None
         with self._loading:
-            while self._loaded is None or self._loaded.snapshot.commit != commit:
-                self._load(commit)
-            return self._loaded
+            return self._at(commit)
+
+    def frozen_at(self, moment: float | int) -> FrozenIndex | None:
+        """The same, for a scope of it."""
+        if self.at(moment) is None:
+            return None
+        with self._loading:
+            loaded = self._at(self._commit(moment))
+            if self._frozen is None and self._index is not None:
+                index = self._index
+                index.count_crowds()
+                self._frozen = freeze(index, Snapshot(index, loaded.snapshot.commit, loaded.snapshot.time))
+            return self._frozen
+
+    def _at(self, commit: int) -> DocumentSnapshot:
+        while self._loaded is None or self._loaded.snapshot.commit != commit:
+            self._load(commit)
+        return self._loaded
 
     def clear(self) -> None:
         """Frees the commit that was loaded last."""
         with self._loading:
-            self._loaded = None
+            self._loaded = self._frozen = self._index = None
 
     def _load(self, commit: int) -> None:
         """Loads `commit`, unless a purge interferes: then nothing is loaded, and the caller tries again."""
@@ -65,6 +84,10 @@ class PastCommits:
             self._require_kept(commit)
             # Nothing is applied to this index any more, so nothing has to be copied.
             self._loaded = DocumentSnapshot(Snapshot(past, commit, time), past.documents, past.holders)
+            self._index, self._frozen = past, None
+
+    def _commit(self, moment: float | int) -> int:
+        return self._require_kept(moment if isinstance(moment, int) else self._log.commit_at(moment))
 
     def _require_kept(self, commit: int | None) -> int:
         earliest = max(self._log.horizon, 1)

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,8 +44,13 @@ class Backup:
     bytes: int
 
 
-def backup(store: Store, target: Path) -> Backup:
-    """Writes the present commit to `target`, which must be absent or empty. Raises StoreError or OSError."""
+def backup(
+    store: Store, target: Path, report: Callable[[str, int, int | None], None] = lambda _step, _done, _total: None
+) -> Backup:
+    """Writes the present commit to `target`, which must be absent or empty. Raises StoreError or OSError.
+
+    `report` is called with the step, and how many files of how many it has done.
+    """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreError(f"{target} is there already; name a directory that does not exist or is empty")
     if target.resolve().is_relative_to(store.folder.resolve()):
@@ -67,15 +73,19 @@ def backup(store: Store, target: Path) -> Backup:
         sources |= {f"{INBOX}/{path.name}": path for path in sorted(waiting.glob("*.jsonl"))}
         sources |= {f"{SESSIONS}/{path.name}": path for path in sorted((waiting / SESSIONS).glob("*.json"))}
         sizes = {}
-        for name, source in sources.items():
+        for number, (name, source) in enumerate(sources.items()):
+            report("copying", number, len(sources))
             _place(source, place / name)
             sizes[name] = (place / name).stat().st_size
         shutil.rmtree(waiting, ignore_errors=True)
     made = Backup(last.seq, last.time, len(sizes), sum(sizes.values()))
     (place / NOTE).write_text(json.dumps(asdict(made) | {"sizes": sizes, "made": time.time()}))
+    synced = 0
     for folder, _, names in os.walk(place):
         for name in names:
             sync(Path(folder, name))
+            synced += 1
+            report("waiting for the disk", synced, len(sizes) + 1)
         sync(Path(folder))
     if target.exists():
         target.rmdir()

@@ -5,6 +5,7 @@ first use and shared by all queries of the same commit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -60,6 +61,12 @@ class Snapshot:
         self.incidence: MatrixView = index.incidence.view(index.shape("incidence"))
         """Passage x triple: 1 where the passage states the triple."""
 
+    def at(self, commit: int, time: float) -> "Snapshot":
+        """The same memory, which a later commit left as it was."""
+        later = copy(self)
+        later.commit, later.time = commit, time
+        return later
+
     @cached_property
     def passage_alive(self) -> NDArray[np.bool_]:
         """Shape (n_passages,)."""
@@ -107,9 +114,18 @@ class Snapshot:
         row = self._passage_rows.get(id)
         return row if row is not None and row < self.n_passages and self._passage_counts[row] > 0 else None
 
-    def bm25(self, query: str) -> NDArray[np.float32]:
-        """BM25 of every passage, shape (n_passages,)."""
-        return self._postings.scores(query, self.passage_alive, self._total_length)
+    def bm25(self, query: str, counted: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
+        """BM25 of every passage, shape (n_passages,), with the statistics of the `counted` living passages, by default all."""
+        return self._postings.scores(query, self.passage_alive, self._total_length, counted)
+
+    def word_rarities(self, query: str, counted: NDArray[np.bool_]) -> Mapping[tuple[str, ...], float]:
+        """For each word of `query`, as the terms that it stands for, its inverse document frequency among the `counted`
+        living passages, a mask over all."""
+        return self._postings.rarities(query, counted)
+
+    def word_coverage(self, query: str, counted: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """How much of `query` each passage has, shape (n_passages,), from 0 to 1; how rare a word is comes from `counted`."""
+        return self._postings.coverage(query, self.passage_alive, counted)
 
     def bm25_of(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """BM25 of texts that are no passages but made of their words (triples, say), shape (len(texts),): how rare a word is

@@ -1,7 +1,8 @@
 """The store's door: open, commit, take a snapshot, look back, and the maintenance that runs beside commits."""
 
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,8 +12,8 @@ from typing import Self
 import structlog
 
 from store.as_of import PastCommits
-from store.change.obsolete_synonyms import drop_obsolete_synonyms
 from store.change.plan import plan
+from store.change.settle_synonyms import settle_synonyms
 from store.change.write_rows import write_rows
 from store.checkpoint.capture import capture
 from store.checkpoint.files import PREFIX, CheckpointTimeout, CheckpointUnusable, discard
@@ -34,8 +35,10 @@ from store.maintenance.rebuild import catch_up, load_fresh, needs_rebuild
 from store.maintenance.retention import Purge, PurgeSlice
 from store.maintenance.synonym_recall import RecallMeasurement, measure_recall
 from store.reader import StoreReader
+from store.scope.changes import Changes
+from store.scope.scopes import Scopes, past_memory
 from store.snapshot import Snapshot
-from store.types import Batch, EncoderIdentity, SynonymRule
+from store.types import Batch, Document, EncoderIdentity, SynonymRule
 
 log = structlog.get_logger(__name__)
 
@@ -99,13 +102,16 @@ class Store(StoreReader):
         self.synonym_recall: RecallMeasurement | None = None
         """What `measure_synonym_recall` found last."""
         self._applying = False
+        self._apply_lock = threading.Lock()
+        """Held while a commit is being applied to the index, and by who copies what a commit changes."""
+        self.scopes = Scopes(self.rule, self._apply_lock, lambda: (self._index, self._snapshot))
         self._purge = None
         self._write_lock = WriteLock()
         self._compactor = Compactor(self._tables, self._log, self._write_lock)
         self._folding = Folding(self._write_lock, lambda: self._index, self._publish_folded)
         self._past = PastCommits(self._tables, self._log, self._write_lock, lambda: self._index)
         if self._checkpoint_commit is None:
-            self._drop_obsolete_synonyms()
+            self._settle_synonyms()
 
     def _load(self, dim: int) -> tuple[LiveIndex, str]:
         """The index, and where it came from: for the log."""
@@ -122,9 +128,9 @@ class Store(StoreReader):
         self._checkpoint_commit = commit
         return index, f"snapshot of commit {commit}, and the commits after it"
 
-    def _drop_obsolete_synonyms(self) -> None:
-        """Takes away synonym edges that an earlier release's rule made and this one's does not, in commits of their own."""
-        while delta := drop_obsolete_synonyms(self._index, self.rule):
+    def _settle_synonyms(self) -> None:
+        """Brings synonym edges that an earlier release's rules made to those of this one, in commits of their own."""
+        while delta := settle_synonyms(self._index, self.rule):
             with self._write_lock.hold("commit"):
                 try:
                     write_rows(self._tables, self._index, delta, self._log.last.seq + 1)
@@ -157,7 +163,8 @@ class Store(StoreReader):
             lived = {row: bool(row < known and self._index.holders[row]) for row in delta.holders}
             self._applying = True
             try:
-                self._apply(delta, commit)
+                with self._apply_lock:
+                    self._apply(delta, commit)
             finally:
                 self._applying = False
             born = sum(1 for row, holders in delta.holders.items() if holders and not lived[row])
@@ -175,7 +182,10 @@ class Store(StoreReader):
             log.exception("index_reloaded", commit=commit.seq)
             spoiled, self._index = self._index, load_index(self._tables, self._index.dim, self.rule.cap)
             self._index.keep_numbering_of(spoiled)
+            self.scopes.clear()
         self._snapshot = Snapshot(self._index, commit.seq, commit.time)
+        touched = {document.uri for document in delta.documents} | set(delta.removed)
+        self.scopes.note(commit.seq, Changes(touched, {extraction.passage for extraction in delta.extractions}))
 
     def _undo(self) -> None:
         """Brings back the tables that a failed commit had already changed (a full disk, say)."""
@@ -274,7 +284,8 @@ class Store(StoreReader):
                 self._undo()
                 raise
             if part.contents is not None:
-                self._index.forget(part.contents, part.index_rows())
+                with self._apply_lock:
+                    self._index.forget(part.contents, part.index_rows())
             return len(part)
 
     def rebuild_index(self, force: bool = False) -> bool:
@@ -294,8 +305,10 @@ class Store(StoreReader):
                 catch_up(index, self._index, self._tables, self.rule, commit.seq)
                 self._applying = True
                 try:
-                    self._index = index
-                    self._snapshot = Snapshot(index, self._snapshot.commit, self._snapshot.time)
+                    with self._apply_lock:
+                        self._index = index
+                        self._snapshot = Snapshot(index, self._snapshot.commit, self._snapshot.time)
+                        self.scopes.clear()
                 finally:
                     self._applying = False
         self._past.clear()
@@ -327,6 +340,17 @@ class Store(StoreReader):
     def document_snapshot_at(self, moment: float | int) -> DocumentSnapshot:
         """As `snapshot_at`, with the names of the documents of then."""
         return self._past.at(moment) or self.document_snapshot()
+
+    def scoped(
+        self, key: Hashable, wanted: Callable[[Document], bool], moment: float | int | None = None
+    ) -> DocumentSnapshot:
+        """What a fresh memory of the documents that `wanted` accepts would be, as of the last commit or of `moment`.
+
+        `key` stands for `wanted`: the same one is answered from what was made for it before. Raises StoreError as
+        `snapshot_at` does.
+        """
+        past = self._past.frozen_at(moment) if moment is not None else None
+        return past_memory(past, wanted, self.rule) if past is not None else self.scopes.memory(key, wanted)
 
     def close(self) -> None:
         """Releases the store; nothing is written. Maintenance that a thread is at keeps the lock until the process ends."""

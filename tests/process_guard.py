@@ -3,6 +3,7 @@
 So `make check` can leave such tests out, and `pytest -m broker` runs one group alone.
 """
 
+import platform
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -61,4 +62,5 @@ def _watch(event: str, arguments: tuple[object, ...]) -> None:
         raise UnmarkedProcess(f"this test needs @pytest.mark.{needed}: it starts {' '.join(command or [event])[:200]}")
 
 
+platform.platform()  # It asks `uname -p` once a process; OpenAI's client would do so in whichever test came first.
 sys.addaudithook(_watch)

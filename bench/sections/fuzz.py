@@ -1,5 +1,6 @@
-"""Hostile input, a hundred thousand times over: configuration, JSON documents, JSON lines, OpenIE files, Kafka values and
-queries, nearly right and broken. None may end the process or take more than a second of processor time.
+"""Hostile input, a hundred thousand times over: configuration, JSON documents, JSON lines, files of all
+formats, OpenIE files, Kafka values and queries, nearly right and broken. None may end the process or take more than a second of
+processor time.
 
 `HIPPOD_BENCH_FUZZ` is the number of inputs (100,000), `HIPPOD_BENCH_FUZZ_SEED` the seed they are made from (the day's number
 where it is not given, so that each day tries others). What fails, and each target's slowest input, is kept under

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from cli.daemon_progress import daemon_progress
 from cli.document_files import DocumentResult, ReadyDocument, RejectedDocument, read_file, read_json_lines
 from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import Progress, print_json, print_lines, print_note, progress
-from cli.terminal_text import count
+from cli.output import ProgressBar, print_json, print_lines, print_note, progress
+from cli.terminal_text import count, size
 from daemon.contract.http.routes import Route
 from daemon.contract.transfer import ImportResponse
 
@@ -61,7 +62,7 @@ def _tail(uris: list[str]) -> str:
 
 
 def _ready_documents(
-    files: tuple[Path, ...], rejected: list[RejectedDocument], shown: Progress
+    files: tuple[Path, ...], rejected: list[RejectedDocument], shown: ProgressBar
 ) -> Iterator[ReadyDocument]:
     for path in files:
         shown.describe(f"reading {path}")
@@ -91,14 +92,17 @@ def import_(invocation: Invocation, file: Path) -> None:
         file.open("rb").close()
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror or error}.") from None
-    with invocation.client() as client, progress(f"importing {file.name}", total) as shown:
+    with invocation.client() as client, daemon_progress(invocation, f"importing {file.name}", ["import"]) as shown:
+        sent = 0
 
         def chunks() -> Iterator[bytes]:
+            nonlocal sent
+            sent = 0  # a busy daemon is sent all of it again
             with file.open("rb") as stream:
                 while chunk := stream.read(UPLOAD_CHUNK_BYTES):
                     yield chunk
-                    shown.advance(len(chunk))
-            shown.describe(f"{file.name} is sent and being indexed")
+                    sent += len(chunk)
+                    shown.update(f"{file.name}: {size(sent)} of {size(total)} sent", sent, total)
 
         answer = client.call("POST", Route.IMPORT, chunks, timeout_s=IMPORT_TIMEOUT_S)
     from cli.client.http import parse_answer

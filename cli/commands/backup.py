@@ -1,14 +1,16 @@
 """verify, backup and restore: that the memory is what its tables say, and that it can be had again."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import click
 
+from cli.client.address import find_config
+from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import progress
 from cli.terminal_text import count, size
 from daemon.contract.http.routes import Route
 from daemon.contract.transfer import BackupResponse, VerifyResponse
@@ -25,7 +27,7 @@ def verify(invocation: Invocation) -> None:
     from cli.client.http import parse_answer
     from cli.render.lines import text
 
-    with invocation.client() as client, progress("verifying"):
+    with invocation.client() as client, daemon_progress(invocation, "verifying", ["verify"]):
         answer = client.call("POST", Route.VERIFY, timeout_s=MAINTENANCE_TIMEOUT_S)
     found = parse_answer(VerifyResponse, answer)
     summary = f"commit {found.commit}: {count(found.lines, 'line')} compared, synonym recall {found.synonym_recall:.4f}"
@@ -47,7 +49,7 @@ def backup(invocation: Invocation, directory: Path) -> None:
     from cli.client.http import parse_answer
     from cli.render.lines import text
 
-    with invocation.client() as client, progress("backing up"):
+    with invocation.client() as client, daemon_progress(invocation, "backing up", ["backup"]):
         answer = client.call(
             "POST", Route.BACKUP, {"directory": str(directory.absolute())}, timeout_s=MAINTENANCE_TIMEOUT_S
         )
@@ -59,7 +61,12 @@ def backup(invocation: Invocation, directory: Path) -> None:
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="hippod's configuration file.")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="hippod's configuration file. Default: the one whose socket would be asked.",
+)
 @json_option
 @pass_invocation
 def restore(invocation: Invocation, directory: Path, config: Path | None) -> None:
@@ -69,6 +76,7 @@ def restore(invocation: Invocation, directory: Path, config: Path | None) -> Non
     """
     from cli.render.lines import text
 
+    config = config or find_config(os.environ, Path.cwd())
     chosen = ["--config", str(config)] if config is not None else []
     command = [sys.executable, "-P", "-m", "daemon.main", *chosen, "--restore", str(directory.absolute())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - hippod itself

@@ -1,17 +1,20 @@
 """ls, show, rm and retry: the documents that the memory holds."""
 
-import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.errors import CommandError
+from cli.document_names import as_uri
+from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note, width
+from cli.scope_options import scope_options, scope_parameter
 from cli.terminal_text import count
 from daemon.contract.documents import DocumentEntry, DocumentState
+from daemon.contract.http.problem import ProblemType
 from daemon.contract.http.routes import Route, document_path
 
 if TYPE_CHECKING:
@@ -24,28 +27,22 @@ LIST_PAGE_DOCUMENTS = 2_000
 """Documents asked for at a time."""
 
 
-def as_uri(name: str) -> str:
-    """A file's URI for what is written as its path (/…, ./…, ../…, ~/…); anything else as it is."""
-    if name.startswith(("/", "./", "../", "~/")):
-        return Path(os.path.abspath(Path(name).expanduser())).as_uri()  # noqa: PTH100 - links stay as they are
-    return name
-
-
 @click.command(name="ls")
 @click.option(
     "--state",
     type=click.Choice([state.value for state in DocumentState]),
     help="Only those in this state. Removed ones are never listed: `watch` tells of them.",
 )
-@click.option("--prefix", metavar="P", help="Only those whose URI begins with P (or with the URI of the path P).")
+@click.option("--prefix", metavar="P", help="Only those whose URI begins with P; P may be a path.")
+@scope_options
 @json_option
 @pass_invocation
-def list_documents(invocation: Invocation, state: str | None, prefix: str | None) -> None:
+def list_documents(invocation: Invocation, state: str | None, prefix: str | None, scope: dict[str, Any] | None) -> None:
     """List documents with their state, in order of URI; of failed and skipped ones, why."""
     begins = as_uri(prefix) if prefix else None
     if prefix and begins and prefix.endswith("/") and not begins.endswith("/"):
         begins += "/"  # a folder's, and not that of its neighbours whose names begin so
-    chosen = {"state": state, "prefix": begins}
+    chosen = {"state": state, "prefix": begins, **scope_parameter(scope)}
     with invocation.client() as client:
         documents = _list_all(client, {key: value for key, value in chosen.items() if value is not None})
     from cli.client.http import parse_answer
@@ -67,12 +64,12 @@ def _list_all(client: "Client", chosen: Mapping[str, str]) -> list[Any]:
         params["after"] = answer["next"]
 
 
-def all_documents(client: "Client") -> list[DocumentEntry]:
-    """Every document that the memory holds, by URI."""
+def all_documents(client: "Client", params: Mapping[str, str]) -> list[DocumentEntry]:
+    """Every document that the memory holds, or that of the scope that `params` name, by URI."""
     from cli.client.http import parse_answer
     from daemon.contract.documents import DocumentList
 
-    return parse_answer(DocumentList, {"documents": _list_all(client, {})}).documents
+    return parse_answer(DocumentList, {"documents": _list_all(client, params)}).documents
 
 
 @click.command()
@@ -83,9 +80,10 @@ def all_documents(client: "Client") -> list[DocumentEntry]:
     metavar="OUT",
     help="URI-OR-ID is a file that `ask --trace` wrote: draw it as a page that needs no network.",
 )
+@scope_options
 @json_option
 @pass_invocation
-def show(invocation: Invocation, key: str, html: Path | None) -> None:
+def show(invocation: Invocation, key: str, html: Path | None, scope: dict[str, Any] | None) -> None:
     """Show a document, passage, phrase or triple with what it is connected to; or draw the steps of an answer.
 
     Named by a document's URI or path, a passage's id, a phrase, or a triple as '["subject", "predicate", "object"]'.
@@ -94,7 +92,7 @@ def show(invocation: Invocation, key: str, html: Path | None) -> None:
         _draw_trace(invocation, Path(key), html)
         return
     with invocation.client() as client:
-        answer = client.call("GET", document_path(as_uri(key)))
+        answer = _shown(client, key, scope_parameter(scope))
     from pydantic import TypeAdapter, ValidationError
 
     from cli.client.http import incompatible_answer
@@ -109,6 +107,22 @@ def show(invocation: Invocation, key: str, html: Path | None) -> None:
         return card_lines(thing, width())
 
     invocation.emit(answer, lines)
+
+
+def _shown(client: "Client", key: str, params: Mapping[str, str]) -> dict[str, Any]:
+    """What `key` names: a document, where it can be read as the path of one, else whatever is called so."""
+    from cli.client.http import RequestRefused
+
+    uri = as_uri(key)
+    try:
+        return client.call("GET", document_path(uri), params=params)
+    except RequestRefused as refused:
+        if refused.type != ProblemType.NOT_FOUND or uri == key:
+            raise
+        try:
+            return client.call("GET", document_path(key), params=params)
+        except RequestRefused:
+            raise refused from None
 
 
 def _draw_trace(invocation: Invocation, trace: Path, out: Path) -> None:
@@ -138,10 +152,12 @@ def rm(invocation: Invocation, uris: tuple[str, ...]) -> None:
     there is no failure.
     """
     with invocation.client() as client:
-        answer = client.call("DELETE", Route.DOCUMENTS, {"uris": [as_uri(uri) for uri in uris]})
-    for uri in answer.get("missing_uris", []):
-        print_note(f"there is no document {uri}")
+        answer = client.call("DELETE", Route.DOCUMENTS, {"uris": [as_uri(name) for name in uris]})
     from cli.render.lines import text
+    from cli.terminal_text import uri
+
+    for name in answer.get("missing_uris", []):
+        print_note(f"there is no document {uri(name)}")
 
     removed, missing = int(answer.get("removed", 0)), int(answer.get("missing", 0))
     tail = f"; {missing:,} not there" if missing else ""
@@ -153,10 +169,18 @@ def rm(invocation: Invocation, uris: tuple[str, ...]) -> None:
 @json_option
 @pass_invocation
 def retry(invocation: Invocation, uris: tuple[str, ...]) -> None:
-    """Try failed documents again now: those named, or all."""
-    body = {"uris": [as_uri(uri) for uri in uris]} if uris else {}
+    """Try failed documents again now: those named, or all. Exits with 1 where there is no document of a name."""
+    body = {"uris": [as_uri(name) for name in uris]} if uris else {}
     with invocation.client() as client:
         answer = client.call("POST", Route.RETRY, body)
     from cli.render.lines import text
+    from cli.terminal_text import uri
 
+    missing, not_failed = answer.get("missing_uris", []), answer.get("not_failed_uris", [])
+    for name in missing:
+        print_note(f"there is no document {uri(name)}")
+    for name in not_failed:
+        print_note(f"{uri(name)} has not failed: it is not tried again")
     invocation.emit(answer, lambda: [text(f"{count(int(answer.get('requeued', 0)), 'document')} to be tried again")])
+    if missing:
+        sys.exit(Exit.FAILED)

@@ -10,6 +10,7 @@ from cli.commands.query import answer_timeout_s, step_fields, step_options
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
 from cli.retrieval_options import mode_option, settings_option
+from cli.scope_options import scope_options, scope_parameter
 from daemon.contract.ask import Answerer, AskResponse
 from daemon.contract.http.routes import Route
 from daemon.contract.query import K_MAX, QueryResponse, RankedPassage
@@ -61,6 +62,7 @@ def _modes(context: click.Context, parameter: click.Parameter, value: str | None
     help="Cut the memory into N segments as they came; measure the first one's questions after each.",
 )
 @settings_option
+@scope_options
 @json_option
 @pass_invocation
 def evaluate(
@@ -73,6 +75,7 @@ def evaluate(
     answers: bool,
     count: int | None,
     settings: dict[str, Any],
+    scope: dict[str, Any] | None,
     answerer: str | None,
     **steps: Any,
 ) -> None:
@@ -91,7 +94,7 @@ def evaluate(
     if count is not None:
         if modes or answers:
             raise click.UsageError("--continual measures one mode: leave --compare and --answers out.")
-        _continual(invocation, questions, ks, {"mode": mode, "settings": settings}, count)
+        _continual(invocation, questions, ks, {"mode": mode, "settings": settings, "scope": scope}, count)
         return
     from cli.client.http import parse_answer
     from cli.evaluation.questions import read_questions
@@ -101,17 +104,18 @@ def evaluate(
     loaded_questions = read_questions(questions)
     chosen: list[str | None] = [*modes] if modes else [mode]
     rounds = len(chosen) + (len(chosen) > 1) + answers
-    with invocation.client() as client, progress("evaluating", len(loaded_questions) * rounds) as shown:
+    with invocation.client() as client, progress("evaluating", len(loaded_questions) * rounds, counted=True) as shown:
 
         def ask(text: str, mode: str | None) -> QueryResponse:
             body: dict[str, Any] = {"query": text, "k": max(ks)} | ({"mode": mode} if mode else {})
             body |= {"settings": settings} if settings else {}
+            body |= {"scope": scope} if scope else {}
             answer = parse_answer(QueryResponse, client.call("POST", Route.QUERY, body))
             shown.advance()
             return answer
 
         def reply(text: str) -> AskResponse:
-            body = {"question": text, **how}
+            body = {"question": text, **how, **({"scope": scope} if scope else {})}
             answer = parse_answer(AskResponse, client.call("POST", Route.ASK, body, timeout_s=answer_timeout_s(steps)))
             shown.advance()
             return answer
@@ -164,7 +168,7 @@ def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[s
                 for each in document.passages
             ]
 
-        documents = all_documents(client)
+        documents = all_documents(client, scope_parameter(chosen["scope"]))
         parts = segments(documents, count)
         questions = first_questions(loaded_questions, documents, parts[0], look)
         measured = []

@@ -6,17 +6,20 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+from urllib.parse import urlencode
 
 import click
 
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import WRITE_BYTES, print_note, progress
+from cli.scope_options import scope_options, scope_parameter
 from cli.terminal_text import count, size
 from daemon.contract.http.routes import Route
 from daemon.contract.transfer import ExportFormat
 
+ARCHIVE_ENDINGS = (".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".tar", ".7z", ".rar")
 READ_TIMEOUT_S = 300.0
 """How long the daemon may take for the next piece."""
 
@@ -29,20 +32,29 @@ READ_TIMEOUT_S = 300.0
     type=click.Choice([format.value for format in ExportFormat]),
     help="Without it FILE's ending decides: .graphml, .graphmlz or .graphml.gz (igraph), else jsonl.",
 )
+@scope_options
 @json_option
 @pass_invocation
-def export(invocation: Invocation, file: Path, format_: str | None) -> None:
-    """Write the whole memory as JSON lines to FILE, or to standard output (-); or its graph, as GraphML.
+def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[str, Any] | None) -> None:
+    """Write the memory as JSON lines to FILE, or to standard output (-); or its graph, as GraphML. Of all, or of a scope.
 
     `graphml` is read by igraph, networkx and Gephi; `igraph` is the same packed by gzip, for igraph.Graph.Read_GraphMLz.
     The order depends on content alone. FILE appears when it is complete, or not at all. With `-`, standard output holds
     the export and nothing else, with or without --json.
     """
     wanted = ExportFormat(format_) if format_ else export_format_of(file)
+    if wanted is None:
+        named = "FILE.jsonl, FILE.graphml or FILE.graphmlz"
+        raise click.UsageError(
+            f"{file}: no archive is written, so its ending would mislead; write {named}, or give --format."
+        )
+    chosen = {"format": wanted.value} | scope_parameter(scope)
     lines = written = 0
     to_stdout = invocation.stdout_taken = str(file) == "-"
     with invocation.client() as client, progress("exporting") as shown:
-        stream = client.stream(f"{Route.EXPORT}?format={wanted}", accept=wanted.media_type, timeout_s=READ_TIMEOUT_S)
+        stream = client.stream(
+            f"{Route.EXPORT}?{urlencode(chosen)}", accept=wanted.media_type, timeout_s=READ_TIMEOUT_S
+        )
         with stream as response, _stdout() if to_stdout else atomic_file(file) as target:
             for chunk in response.iter_bytes(WRITE_BYTES):
                 target.write(chunk)
@@ -62,11 +74,13 @@ def export(invocation: Invocation, file: Path, format_: str | None) -> None:
     invocation.emit(answer, lambda: [text(f"{_export_format(wanted, lines, written)}, in {file}")], wrap=False)
 
 
-def export_format_of(file: Path) -> ExportFormat:
-    """The format that a file's name asks for."""
+def export_format_of(file: Path) -> ExportFormat | None:
+    """The format that a file's name asks for; None where it asks for one that there is not."""
     name = file.name.lower()
     if name.endswith((".graphmlz", ".graphml.gz")):
         return ExportFormat.IGRAPH
+    if name.endswith(ARCHIVE_ENDINGS):
+        return None
     return ExportFormat.GRAPHML if name.endswith(".graphml") else ExportFormat.JSONL
 
 

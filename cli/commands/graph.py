@@ -2,17 +2,18 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.commands.export import atomic_file
-from cli.commands.query import Timestamp
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
 from cli.retrieval_options import mode_option
+from cli.scope_options import scope_options
 from cli.terminal_text import count
+from cli.time_type import Moment
 from daemon.contract.graph import NODES_MAX
 from daemon.contract.http.routes import Route
 from daemon.contract.query import K_MAX, QUERY_CHARS_MAX
@@ -34,7 +35,8 @@ OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("-k", type=click.IntRange(1, K_MAX), default=5, show_default=True, help="Number of passages.")
 @mode_option
-@click.option("--as-of", type=Timestamp(), help="The memory as it was then: a time, or the number of a commit.")
+@click.option("--as-of", type=Moment(), help="The memory as it was then: a time, or the number of a commit.")
+@scope_options
 @json_option
 @pass_invocation
 def graph(
@@ -47,6 +49,7 @@ def graph(
     k: int,
     mode: str | None,
     as_of: str | int | None,
+    scope: dict[str, Any] | None,
 ) -> None:
     """Write the graph around the question TEXT to files: its passages, the phrases they hold, and what joins them.
 
@@ -60,7 +63,7 @@ def graph(
         raise click.UsageError(
             "Name a file: --html FILE, --png FILE or --graphml FILE; or print the graph with --json."
         )
-    chosen = {"mode": mode, "as_of": as_of}
+    chosen = {"mode": mode, "as_of": as_of, "scope": scope}
     body = {"query": query, "nodes": nodes, "k": k} | {key: value for key, value in chosen.items() if value is not None}
     with invocation.client() as client:
         answer = client.call("POST", Route.GRAPH, body)

@@ -4,7 +4,6 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +13,8 @@ from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_lines, width
 from cli.retrieval_options import mode_option, settings_option
+from cli.scope_options import scope_options
+from cli.time_type import Moment
 from daemon.contract.ask import STEPS_MAX, AskResponse, Investigation
 from daemon.contract.base import TIMEOUT_MAX_S
 from daemon.contract.http.routes import Route
@@ -28,22 +29,6 @@ ANSWER_MARGIN_S = 120.0
 PositiveSeconds = click.FloatRange(0, TIMEOUT_MAX_S, min_open=True)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class Timestamp(click.ParamType["str | int"]):
-    """A date, or a date and time; without an offset it is this machine's local time. A whole number is a commit's."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | int:
-        # All digits are a commit's number: no date is written like that but by leaving out the dashes.
-        if str(value).isascii() and str(value).isdigit() and int(value) > 0:
-            return int(value)
-        try:
-            return datetime.fromisoformat(value).astimezone().isoformat()
-        except (ValueError, OverflowError):
-            known = "2026-03-01, 2026-03-01T12:00, 2026-03-01T12:00:00Z or a commit's number"
-            self.fail(f"{value!r} is no time; write {known}", param, ctx)
 
 
 def _text(context: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> str:
@@ -69,9 +54,10 @@ def question_options(command: Command) -> Command:
 @click.option(
     "--filter", "filter_", type=click.Choice([each.value for each in Filter]), help="Who filters the linked triples."
 )
-@click.option("--as-of", type=Timestamp(), metavar="TIME|COMMIT", help="Ask the memory as it was then.")
+@click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask the memory as it was then.")
 @click.option("--explain", is_flag=True, help="Say of each passage what brought it there.")
 @settings_option
+@scope_options
 @json_option
 @pass_invocation
 def query(
@@ -83,9 +69,11 @@ def query(
     as_of: str | int | None,
     explain: bool,
     settings: dict[str, Any],
+    scope: dict[str, Any] | None,
 ) -> None:
     """Find the passages that answer TEXT, and show the triples that led there."""
     chosen = {"mode": mode, "filter": filter_, "as_of": as_of, "explain": explain or None, "settings": settings or None}
+    chosen["scope"] = scope
     body = {"query": text, "k": k} | {key: value for key, value in chosen.items() if value is not None}
     with invocation.client() as client:
         answer = client.call("POST", Route.QUERY, body)
@@ -178,15 +166,29 @@ def _session(context: click.Context, parameter: click.Parameter, name: str | Non
     metavar="FILE",
     help="Keep the whole answer with its steps as JSON; `show FILE --html OUT` draws it.",
 )
+@scope_options
 @json_option
 @pass_invocation
-def ask(invocation: Invocation, /, text: str, k: int, name: str | None, trace: Path | None, **chosen: Any) -> None:
+def ask(
+    invocation: Invocation,
+    /,
+    text: str,
+    k: int,
+    name: str | None,
+    trace: Path | None,
+    scope: dict[str, Any] | None,
+    **chosen: Any,
+) -> None:
     """Answer TEXT from the memory, with citations. Needs a language model: exits with 4 where none is configured.
 
     By itself one retrieval and one answer; in several steps with --steps or --deep. On a terminal the steps appear as
     they happen. Where a budget is reached, or the model fails in a step, the answer is made of what there is and says so.
     """
+    if scope is not None and name is not None:
+        raise click.UsageError("--session is of the whole memory; ask within a scope without it.")
     body = {"question": text, "k": k} | step_fields({**chosen, "session": name})
+    if scope is not None:
+        body["scope"] = scope
     if trace is not None and not trace.absolute().parent.is_dir():
         raise click.UsageError(f"--trace {trace}: there is no directory {trace.absolute().parent}.")
     from cli.client.http import parse_answer

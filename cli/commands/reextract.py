@@ -5,9 +5,10 @@ from typing import Any
 
 import click
 
+from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import print_note, progress
+from cli.output import print_note
 from daemon.contract.http.routes import Route
 from daemon.contract.status import ExtractionResponse
 
@@ -46,7 +47,7 @@ def _run(invocation: Invocation, route: Route, no_wait: bool) -> None:
         answer = client.call("POST", route)
         first = parse_answer(ExtractionResponse, answer)
         if not no_wait:
-            answer = _wait_until_read(client, first, answer)
+            answer = _wait_until_read(invocation, client, first, answer)
     last = parse_answer(ExtractionResponse, answer)
     from cli.render.extraction import extraction_lines
 
@@ -55,18 +56,14 @@ def _run(invocation: Invocation, route: Route, no_wait: bool) -> None:
         raise CommandError(f"reading stopped: {last.error}")
 
 
-def _wait_until_read(client: Any, first: ExtractionResponse, answer: Any) -> Any:
+def _wait_until_read(invocation: Invocation, client: Any, first: ExtractionResponse, answer: Any) -> Any:
     """Asks until nothing waits; says so where reading itself waits."""
     from cli.client.http import parse_answer
 
     printed_reason = None
-    with progress("reading", first.waiting or None) as shown:
-        left = first.waiting
+    with daemon_progress(invocation, "reading", ["extract"]):
         while True:
             now = parse_answer(ExtractionResponse, answer)
-            if now.waiting < left:
-                shown.advance(left - now.waiting)
-                left = now.waiting
             if now.waiting_for != printed_reason and now.waiting_for is not None:
                 print_note(f"waiting: {now.waiting_for}")
             printed_reason = now.waiting_for

@@ -1,24 +1,21 @@
 """status, wait and watch: how the daemon is doing."""
 
 import math
-import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
 
+from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import Progress, print_json, print_lines, print_note, progress
+from cli.output import print_json, print_lines, print_note
 from daemon.contract.base import TIMEOUT_MAX_S
 from daemon.contract.http.client import EventStream
 from daemon.contract.http.routes import EVENT_STREAM, Route
 from daemon.contract.status import Event, Status
 
-PROGRESS_POLL_INTERVAL_S = 0.5
+READY_POLL_INTERVAL_S = 0.5
 
 
 class _Seconds(click.FloatRange):
@@ -52,7 +49,7 @@ def wait(invocation: Invocation, timeout_s: float | None) -> None:
     Exits with 5 when that takes longer than the timeout.
     """
     began = time.monotonic()
-    with invocation.client() as client, progress("waiting") as shown, _describing_progress(invocation, shown):
+    with invocation.client() as client, daemon_progress(invocation, "waiting", ("index", "extract")):
         while True:
             left = None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began))
             silence = None if left is None else left + 10
@@ -64,36 +61,10 @@ def wait(invocation: Invocation, timeout_s: float | None) -> None:
                 # A daemon that is still starting has read none of its sources: that is part of the wait.
                 if failure.problem is None or failure.problem.get("status") != 503:
                     raise
-                if left is not None and left <= PROGRESS_POLL_INTERVAL_S:
+                if left is not None and left <= READY_POLL_INTERVAL_S:
                     raise CommandError(failure.message, Exit.TIMED_OUT, problem=failure.problem) from None
-                time.sleep(PROGRESS_POLL_INTERVAL_S)
+                time.sleep(READY_POLL_INTERVAL_S)
     _emit_status(invocation, answer)
-
-
-@contextmanager
-def _describing_progress(invocation: Invocation, shown: Progress) -> Iterator[None]:
-    """Describes, on a terminal, what is still to do while the daemon lets this client wait."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    done = threading.Event()
-    threading.Thread(target=_describe_progress, args=(invocation, shown, done), daemon=True).start()
-    try:
-        yield
-    finally:
-        done.set()
-
-
-def _describe_progress(invocation: Invocation, shown: Progress, done: threading.Event) -> None:
-    from cli.client.http import parse_answer
-    from cli.render.status import waiting_line
-
-    try:
-        with invocation.client() as client:
-            while not done.wait(PROGRESS_POLL_INTERVAL_S):
-                shown.describe(waiting_line(parse_answer(Status, client.call("GET", Route.STATUS, patience_s=0))))
-    except CommandError:
-        return  # the request that is waited for tells what is wrong
 
 
 @click.command()

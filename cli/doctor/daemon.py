@@ -14,7 +14,18 @@ from cli.terminal_text import count, duration, one_line, size, truncate
 from daemon.contract.documents import DocumentList, DocumentState
 from daemon.contract.finding import ASK_ROOT, Finding, guarded
 from daemon.contract.http.routes import Route
-from daemon.contract.status import BAD_SOURCE_STATES, OTHER_ENCODER, DaemonState, SourceStatus, Status
+from daemon.contract.status import (
+    BAD_SOURCE_STATES,
+    ENGLISH_ENCODER,
+    FOREIGN_SHARE,
+    OTHER_ENCODER,
+    DaemonState,
+    SourceStatus,
+    Status,
+)
+
+MOST_LANGUAGES = 4
+"""Languages that a finding names."""
 
 
 def daemon(address: Address, connect: Callable[[], Client]) -> Iterator[Finding]:
@@ -105,6 +116,12 @@ def languages(status: Status) -> Iterator[Finding]:
             f"{status.encoder} cannot tell apart {found.unknown + found.crowded:,} of {count(status.phrases, 'phrase')}: of "
             f"{found.unknown:,} it knows nothing, {found.crowded:,} have nearly one vector"
         )
+        yield Finding("languages", "warn", detail, OTHER_ENCODER)
+        return
+    foreign = {code: share for code, share in status.languages.items() if code != "en"}
+    if ENGLISH_ENCODER in status.encoder and sum(foreign.values()) >= FOREIGN_SHARE:
+        listed = ", ".join(f"{share:.0%} {one_line(code)}" for code, share in list(foreign.items())[:MOST_LANGUAGES])
+        detail = f"{status.encoder} was trained on English; about {listed} of the passages are found by words more than meaning"
         yield Finding("languages", "warn", detail, OTHER_ENCODER)
 
 

@@ -24,7 +24,7 @@ class EvalQuestion:
 
     def found(self, ranked: Sequence[RankedPassage]) -> int:
         """How many of its gold passages or documents are among `ranked`."""
-        texts = {_same(f"{passage.title}\n{passage.text}") for passage in ranked}
+        texts = {same_text(f"{passage.title}\n{passage.text}") for passage in ranked}
         uris = {unquote(uri) for passage in ranked for uri in (passage.document, *passage.also_in)}
         documents = sum(any(uri == path or uri.endswith(f"/{path}") for uri in uris) for path in self.documents)
         return len(self.passages & texts) + documents
@@ -59,7 +59,7 @@ def _question(entry: Any, where: str) -> EvalQuestion:
             )
         else:
             question = EvalQuestion(
-                entry["question"], passages=frozenset(map(_same, _paragraphs(entry))), answers=_answers(entry)
+                entry["question"], passages=frozenset(map(same_text, _paragraphs(entry))), answers=_answers(entry)
             )
     except (TypeError, KeyError, AttributeError, IndexError, ValueError) as error:
         raise CommandError(f"{where} is in no known format: {type(error).__name__}: {error}.", hint=_FORMATS) from None
@@ -99,6 +99,6 @@ def _path(value: str) -> str:
     return value.removeprefix("./").lstrip("/")
 
 
-def _same(text: str) -> str:
+def same_text(text: str) -> str:
     """Equal for texts that differ in white space or in how Unicode writes a character: what reading a file may change."""
     return "".join(unicodedata.normalize("NFKC", text).split())

@@ -3,7 +3,7 @@
 from rich.text import Text
 
 from cli.query_highlights import snippet
-from cli.render.lines import DIM, HEADING, indent, text
+from cli.render.lines import DIM, HEADING, hanging, indent, text
 from cli.terminal_text import count, milliseconds, terminal_safe, uri
 from daemon.contract.ask import AskResponse
 
@@ -19,8 +19,9 @@ def evidence_lines(answer: AskResponse, width: int) -> list[Text]:
     if answer.citations:
         lines += [Text(), text(("Sources", HEADING))]
     for citation in answer.citations:
-        lines.append(text((f"{citation.rank:>2}", HEADING), "  ", (citation.title or "(no title)", HEADING)))
-        lines.append(text("    ", (uri(citation.document), "cyan")))
+        title = text((f"{citation.rank:>2}", HEADING), "  ", (citation.title or "(no title)", HEADING))
+        lines += hanging(title, 4, width)
+        lines += indent(text((uri(citation.document), "cyan")), 4, width)
         lines += indent(Text(snippet(citation.text, None, 2 * (width - 6))), 4, width)
     tokens = f"{answer.tokens.prompt:,} + {answer.tokens.completion:,} tokens"
     steps = f"{count(len(answer.steps), 'step')}, {count(answer.calls, 'call')} · " if answer.steps else ""

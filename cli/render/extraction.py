@@ -17,4 +17,6 @@ def extraction_lines(answer: ExtractionResponse, requeued: int) -> list[Text]:
     lines = [text((answer.extractor, HEADING), f": {summary}")]
     if answer.waiting_for:
         lines.append(text(("waits for ", DIM), answer.waiting_for))
+    if answer.note:
+        lines.append(text(answer.note))
     return [*lines, *(align([heads, *rows], right=range(1, 4), indent=2) if rows else [])]

@@ -45,8 +45,11 @@ def state(word: str) -> tuple[str, str]:
     return word, STATE_STYLES.get(word, "")
 
 
-def align(rows: Sequence[Sequence[Text]], right: Iterable[int] = (), indent: int = 0) -> list[Text]:
-    """Rows as lines with their columns below each other; the last column is left as it is."""
+def align(
+    rows: Sequence[Sequence[Text]], right: Iterable[int] = (), indent: int = 0, width: int | None = None
+) -> list[Text]:
+    """Rows as lines with their columns below each other; the last column is wrapped within itself to a line's `width`, or left
+    as it is."""
     if not rows:
         return []
     widths = [max(cell_len(row[at].plain) for row in rows) for at in range(len(rows[0]))]
@@ -61,7 +64,7 @@ def align(rows: Sequence[Sequence[Text]], right: Iterable[int] = (), indent: int
             line.append_text(cell)
             line.append("" if last else ("" if at in to_right else gap) + "  ")
         line.rstrip()
-        lines.append(line)
+        lines += [line] if width is None else hanging(line, indent + sum(widths[:-1]) + 2 * len(widths[:-1]), width)
     return lines
 
 
@@ -75,6 +78,19 @@ def indent(body: Text, by: int, width: int) -> list[Text]:
         line.rstrip()
         lines.append(Text(" " * by).append_text(line))
     return lines
+
+
+def hanging(head: Text, by: int, width: int) -> list[Text]:
+    """`head` wrapped to `width` columns, the lines after the first moved in by `by`."""
+    from rich.console import Console
+
+    first, *rest = head.wrap(Console(width=width), max(20, width)) or [head]
+    if not rest:
+        return [head]
+    first.rstrip()
+    left = head[len(first.plain) :]
+    start = len(left.plain) - len(left.plain.lstrip())
+    return [first, *indent(left[start:], by, width)]
 
 
 def triple(subject: str, predicate: str, object_: str) -> list[str | tuple[str, str]]:

@@ -4,10 +4,11 @@ from rich.text import Text
 
 from cli.query_highlights import match_spans, query_words, snippet
 from cli.render.explain import explanation_lines, stage_times_line
-from cli.render.lines import DIM, HEADING, indent, text, triple
+from cli.render.lines import DIM, HEADING, hanging, indent, text, triple
 from cli.terminal_text import count, location_text, milliseconds, one_line, uri
 from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
 
+WEAK = "Nothing here answers this well."
 SNIPPET_LINES = 3
 """Lines of a passage that are shown."""
 MATCH_STYLE = "bold yellow"
@@ -16,7 +17,7 @@ MAX_LISTED_TRIPLES = 20
 
 
 def query_lines(answer: QueryResponse, width: int) -> list[Text]:
-    lines: list[Text] = []
+    lines = [text((WEAK, "yellow")), Text()] if answer.weak else []
     reasons = {why.rank: why for why in answer.explain.passages} if answer.explain else {}
     for passage in answer.passages:
         lines += _passage(passage, answer.query, width)
@@ -40,14 +41,15 @@ def _passage(passage: RankedPassage, query: str, width: int) -> list[Text]:
     words = query_words(query)
     title = one_line(passage.title) or "(no title)"
     head = text((f"{passage.rank:>2}", HEADING), f"  {passage.score:.4f}  ", (title, HEADING))
-    where = [uri(passage.document), location_text(passage.location, title)]
+    cosine = "" if passage.cosine is None else f"cosine {passage.cosine:.2f}"
+    where = [uri(passage.document), location_text(passage.location, title), cosine]
     if passage.also_in:
         where.append(f"also in {count(len(passage.also_in), 'other document')}")
     body = Text(snippet(passage.text, words, SNIPPET_LINES * (width - 6)))
     for start, end in match_spans(words, body.plain):
         body.stylize(MATCH_STYLE, start, end)
     source = text((" · ".join(part for part in where if part), "cyan"))
-    return [head, *indent(source, 4, width), *indent(body, 4, width)]
+    return [*hanging(head, 12, width), *indent(source, 4, width), *indent(body, 4, width)]
 
 
 def _triples(triples: list[ScoredTriple]) -> list[Text]:

@@ -6,7 +6,7 @@ from typing import assert_never
 from rich.text import Text
 
 from cli.query_highlights import snippet
-from cli.render.lines import DIM, HEADING, align, indent, state, text, triple
+from cli.render.lines import DIM, HEADING, align, hanging, indent, state, text, triple
 from cli.terminal_text import local_time, location_text, one_line, terminal_safe, uri
 from daemon.contract.show import (
     PassageOccurrence,
@@ -31,7 +31,7 @@ def card_lines(answer: ShowResponse, width: int) -> list[Text]:
             return _phrase(answer, width)
         case ShowTriple():
             head = text(("triple  ", DIM), *triple(answer.subject, answer.predicate, answer.object))
-            return [head, *_passages(answer.passages, answer.counts, width)]
+            return [*hanging(head, 8, width), *_passages(answer.passages, answer.counts, width)]
         case _:
             assert_never(answer)
 
@@ -50,32 +50,32 @@ def _document(answer: ShowDocument, width: int) -> list[Text]:
         *((key, text(str(value))) for key, value in sorted(answer.metadata.items())),
     ]
     rows = [[text((name, DIM)), value] for name, value in facts if value.plain]
-    lines = [text(("document  ", DIM), (entry.title or "(no title)", HEADING)), *align(rows, indent=2)]
+    head = text(("document  ", DIM), (entry.title or "(no title)", HEADING))
+    lines = [*hanging(head, 10, width), *align(rows, indent=2, width=width)]
     lines += _passages(answer.passages, answer.counts, width)
-    lines += _triples(answer.triples, answer.counts)
+    lines += _triples(answer.triples, answer.counts, width)
     return lines + _phrases(answer.phrases, answer.counts, width)
 
 
 def _passage(answer: ShowPassage, width: int) -> list[Text]:
-    lines = [
-        text(("passage  ", DIM), (answer.title or "(no title)", HEADING)),
-        text("  ", (answer.id, DIM)),
-    ]
+    head = text(("passage  ", DIM), (answer.title or "(no title)", HEADING))
+    lines = [*hanging(head, 9, width), text("  ", (answer.id, DIM))]
     for part in terminal_safe(answer.text).splitlines():
         lines += indent(Text(part), 2, width)
     lines += _head("Documents", answer.documents, answer.counts)
-    lines += [text("  ", (_where(each), "cyan")) for each in answer.documents]
-    lines += _triples(answer.triples, answer.counts)
+    for each in answer.documents:
+        lines += indent(text((_where(each), "cyan")), 2, width)
+    lines += _triples(answer.triples, answer.counts, width)
     lines += _phrases(answer.phrases, answer.counts, width)
     return [*lines, text(("extracted by ", DIM), answer.extractor)] if answer.extractor else lines
 
 
 def _phrase(answer: ShowPhrase, width: int) -> list[Text]:
-    lines = [text(("phrase  ", DIM), (answer.text, HEADING))]
+    lines = hanging(text(("phrase  ", DIM), (answer.text, HEADING)), 8, width)
     for name, edges in (("Relations", answer.relations), ("Synonyms", answer.synonyms)):
         lines += _head(name, edges, answer.counts)
         lines += _weighted_phrases(edges)
-    lines += _triples(answer.triples, answer.counts)
+    lines += _triples(answer.triples, answer.counts, width)
     return lines + _passages(answer.passages, answer.counts, width)
 
 
@@ -101,15 +101,17 @@ def _passages(passages: list[PassageSummary], counts: Mapping[str, int], width: 
     lines = _head("Passages", passages, counts)
     for each in passages:
         where = location_text(each.location, each.title)
-        lines.append(text("  ", (each.id, DIM), "  ", each.title))
+        lines += hanging(text("  ", (each.id, DIM), "  ", each.title), 4, width)
         lines += [text("    ", (where, "cyan"))] if where else []
         lines += indent(Text(snippet(each.text, None, 2 * (width - 8))), 4, width)
     return lines
 
 
-def _triples(triples: list[TripleText], counts: Mapping[str, int]) -> list[Text]:
+def _triples(triples: list[TripleText], counts: Mapping[str, int], width: int) -> list[Text]:
     lines = _head("Triples", triples, counts)
-    return lines + [text("  ", *triple(each.subject, each.predicate, each.object)) for each in triples]
+    for each in triples:
+        lines += hanging(text("  ", *triple(each.subject, each.predicate, each.object)), 4, width)
+    return lines
 
 
 def _phrases(phrases: list[str], counts: Mapping[str, int], width: int) -> list[Text]:

@@ -4,14 +4,17 @@ import zipfile
 from io import BytesIO
 
 from consumers.failure_codes import FailureCode
-from consumers.parsing.formats.registry import BY_ENDING, FORMATS, TEXT, DocumentFormat
+from consumers.parsing.formats.document_format import DocumentFormat
+from consumers.parsing.formats.not_documents import kind_of
+from consumers.parsing.formats.registry import BY_ENDING, FORMATS, TEXT
 from consumers.parsing.limits import NotADocument, Unreadable
 
+_SIGN_WITHIN = 4096
+"""A text's sign stands near its beginning."""
 _MAGIC_WITHIN = 1024
 """A PDF may begin with other bytes: readers look for its mark in the first kilobyte."""
 
 _ARCHIVES = (
-    (b"\x1f\x8b", "a gzip archive"),
     (b"BZh", "a bzip2 archive"),
     (b"\xfd7zXZ\x00", "an xz archive"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
@@ -56,6 +59,9 @@ def stem_of(name: bytes) -> str:
 def detect_format(name: bytes, data: bytes) -> DocumentFormat:
     """The format of a file called `name`. Raises NotADocument where it has none, Unreadable where it is damaged."""
     ending = ending_of(name)
+    base = name.rsplit(b"/", 1)[-1].decode("utf-8", "replace").lower()
+    if (kind := kind_of(base, ending)) is not None:
+        raise NotADocument(f"{kind.title}, which nobody wrote to be read; exclude it", FailureCode.NOT_A_DOCUMENT)
     expected = BY_ENDING.get(ending)
     for each in FORMATS:
         if each.magic is not None and (
@@ -65,13 +71,21 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zipped_format(data, expected)
     if data.startswith(_OLE):
+        for each in FORMATS:
+            # Names of streams stand in an OLE file's directory, in UTF-16.
+            if each.ole_stream is not None and each.ole_stream.encode("utf-16-le") in data:
+                return each
         newer = "a Word, Excel or PowerPoint file of the old kind, or one protected by a password"
         raise NotADocument(f"{newer}; save it as .docx, .xlsx or .pptx without a password", FailureCode.PROTECTED)
+    if expected is not None and expected.ole_stream is not None:
+        expected = TEXT  # other programs have files of this name that are text
     if expected is not None and expected.binary:
         raise Unreadable(
             f"damaged: its name says .{ending}, but its content is something else; copy it again, or rename it",
             FailureCode.DAMAGED,
         )
+    if expected is not None and expected.text_sign is not None and not expected.text_sign.match(data[:_SIGN_WITHIN]):
+        expected = TEXT
     if expected is None or expected is TEXT:
         _refuse_binary(data, ending)
     return expected or TEXT

@@ -5,17 +5,21 @@ read a document with `error` and `skipped`. What a limit of the process stops (t
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from consumers.failure_codes import FailureCode
-from consumers.json_documents import read_json_file, read_json_line
+from consumers.json_documents import read_json_file, read_json_line, read_json_lines
 from consumers.parsing.format_detection import detect_format, ending_of, stem_of
-from consumers.parsing.formats.registry import JSON, JSON_LINES, DocumentFormat
+from consumers.parsing.formats.document_format import DocumentFormat
+from consumers.parsing.formats.registry import GZIP, JSON, JSON_LINES
+from consumers.parsing.gzip_archive import unpack_gzip
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.regular_file import OpenFile, ParseSummary
 from consumers.splitting import SplitSettings, split
 from consumers.types import ParsedDocument
 
 DEFAULT_LIMITS = Limits()
+_TAR_ENDINGS = frozenset(("tgz", "taz", "tpz"))
 
 
 def parse_file(
@@ -55,20 +59,44 @@ def parse_data(
     limits: Limits = DEFAULT_LIMITS,
     modified_at: float | None = None,
 ) -> Iterator[ParsedDocument]:
-    """The documents of a file's content; `name` decides the format where the content does not. `.jsonl` is not among them."""
+    """The documents of a file's content; `name` decides the format where the content does not."""
     try:
-        if not data.strip(b"\x00 \t\r\n\x0b\x0c"):
-            raise NotADocument(
-                "empty: there is nothing in it to index" if not data else "blank: there is no text in it",
-                FailureCode.NO_TEXT,
-            )
+        _refuse_blank(data)
         format = detect_format(name, data)
+        if format is GZIP:
+            name, data = _unpacked(name, data, limits)
+            format = detect_format(name, data)
+        if format is GZIP:
+            raise NotADocument("packed by gzip twice; unpack it into the folder, or exclude it", FailureCode.ARCHIVE)
+        if format is JSON_LINES:
+            for found in read_json_lines(data, f"{uri}#", settings):
+                yield replace(found, modified_at=modified_at)
+            return
         if format is JSON:
             yield from read_json_file(data, uri, settings, modified_at, fallback_title=stem_of(name))
             return
         yield _document(data, format, name, uri, settings, limits, modified_at)
     except (NotADocument, Unreadable) as error:
         yield _put_aside(uri, name, error, modified_at)
+
+
+def _refuse_blank(data: bytes) -> None:
+    if not data.strip(b"\x00 \t\r\n\x0b\x0c"):
+        raise NotADocument(
+            "empty: there is nothing in it to index" if not data else "blank: there is no text in it",
+            FailureCode.NO_TEXT,
+        )
+
+
+def _unpacked(name: bytes, data: bytes, limits: Limits) -> tuple[bytes, bytes]:
+    """The name and the content of the file that gzip packed. Raises NotADocument for packed archives."""
+    inner = name[: -len(b".gz")] if ending_of(name) in GZIP.endings else name
+    is_archive = ending_of(name) in _TAR_ENDINGS or ending_of(inner) == "tar"
+    unpacked = b"" if is_archive else unpack_gzip(data, limits)
+    if is_archive or unpacked[257:262] == b"ustar":
+        raise NotADocument("a gzip archive; unpack it into the folder, or exclude it", FailureCode.ARCHIVE)
+    _refuse_blank(unpacked)
+    return inner, unpacked
 
 
 def _document(
@@ -80,7 +108,7 @@ def _document(
     limits: Limits,
     modified_at: float | None,
 ) -> ParsedDocument:
-    parse = format.load_parser()
+    parse = format.load_parser(ending_of(name))
     try:
         parsed = parse(data, limits)
     except (NotADocument, Unreadable, MemoryError):

@@ -16,6 +16,7 @@ from daemon.contract.ask import AskProgress, AskRequest, AskResponse
 from daemon.contract.documents import AddResponse, DocumentList, ListRequest, RemoveResponse, RetryResponse
 from daemon.contract.graph import GraphRequest, GraphResponse
 from daemon.contract.query import QueryRequest, QueryResponse
+from daemon.contract.scope import Scope, ScopeList
 from daemon.contract.sessions import RemoveSessionsResponse, SessionList
 from daemon.contract.show import ShowResponse
 from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overview, Status
@@ -75,7 +76,11 @@ class DocumentPort(Protocol):
         """At most `request.limit`, by URI; `next` is set when more follow."""
         ...
 
-    async def show(self, key: str, limit: int) -> ShowResponse | None:
+    async def scopes(self) -> ScopeList:
+        """What a scope may name."""
+        ...
+
+    async def show(self, key: str, limit: int, scope: Scope | None = None) -> ShowResponse | None:
         """What `key` names (see `daemon.contract.show`), lists cut at `limit`; None when nothing has that name."""
         ...
 
@@ -119,7 +124,7 @@ class Events(Protocol):
 
 
 class TransferPort(Protocol):
-    def export(self, format: ExportFormat) -> AsyncGenerator[bytes, None]:
+    def export(self, format: ExportFormat, scope: Scope | None = None) -> AsyncGenerator[bytes, None]:
         """Whole lines (but for a packed format), many to a chunk (64 KiB or so), of one snapshot, made as asked for."""
         ...
 

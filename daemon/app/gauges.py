@@ -73,6 +73,8 @@ class Gauges:
         metrics.WAITING.set(len(self._extraction_queue))
         # Trouble that nothing waits for is over, or was a passage's own.
         metrics.MODEL_DOWN.set(self._extraction_queue.outage is not None and len(self._extraction_queue) > 0)
+        metrics.SCOPES.set(self._store.scopes.count)
+        metrics.SCOPE_BYTES.set(self._store.scopes.bytes)
         trouble = self._pipeline.committer.trouble
         metrics.COMMIT_TROUBLE.set(trouble is not None and not trouble.encoder_away)
 

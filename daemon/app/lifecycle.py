@@ -107,7 +107,8 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
     if config.api.token_file is not None:
         mask(read_token(config.api.token_file))
     events, gate = EventHub(), StartupGate()
-    progress = StatusService(f"{config.encoder.backend}/{config.encoder.model}", config.openie.backend)
+    llm = config.llm.model if config.llm.configured else None
+    progress = StatusService(f"{config.encoder.backend}/{config.encoder.model}", config.openie.backend, llm)
     inherited = inherited_socket(os.environ)
     address = str(config.api.socket) if inherited is None else inherited_address(inherited, config.api)
     tcp_apps = await _start_mcp(config, address)

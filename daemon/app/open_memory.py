@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -28,14 +29,18 @@ from daemon.runtime.sd_notify import Notifier
 from daemon.runtime.watchdog import ThreadCheck, extend_start
 from daemon.services.answering.ask import AskService
 from daemon.services.answering.sessions import SessionService
+from daemon.services.document_states import DocumentStates
 from daemon.services.documents import DocumentService
-from daemon.services.extraction import ExtractionService
+from daemon.services.extraction import ExtractionService, extractor_note
 from daemon.services.graph import GraphService
 from daemon.services.indistinct_phrases import LanguageWatch
 from daemon.services.overview import OverviewService
+from daemon.services.progress import ProgressBoard
 from daemon.services.query import QueryService
+from daemon.services.scopes import ScopeService
 from daemon.services.status import OpenMemory
 from daemon.services.transfer import TransferService
+from daemon.services.unread import UnreadDocuments
 from daemon.sources.base import Source, SourceParts
 from daemon.sources.registry import SOURCE_KINDS
 from daemon.workers.pool import WorkerPool
@@ -129,7 +134,17 @@ async def open_memory(
     encoder, store = await _open_store(stack, config, lock, opening, clock)
     models = Models(config)
     stack.push_async_callback(models.close)
-    queries = QueryService(store, encoder, active.retrieval, active.mode, models.filter, active.filtering)
+    scopes = ScopeService(store, active.labels)
+    queries = QueryService(
+        store,
+        encoder,
+        active.retrieval,
+        active.mode,
+        models.filter,
+        active.filtering,
+        scopes=scopes,
+        unread=lambda: unread.note(),
+    )
     stack.callback(queries.close)
 
     worker = models.worker_extractor(pool)
@@ -158,10 +173,15 @@ async def open_memory(
     )
     parts = SourceParts(store, pipeline, pool, split)
     sources = [kind.make(table, parts) for kind in SOURCE_KINDS for table in config.tables(kind)]
+    progress = ProgressBoard(pipeline.intake, extraction_queue)
+    unread = UnreadDocuments(pipeline, extraction_queue, sources)
     sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions)
-    documents = DocumentService(store, pipeline, extraction_queue)
-    extractions = ExtractionService(store, extraction_queue, models.load_bulk_extractor())
     scheduler = Scheduler(config.schedule)
+    states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
+    documents = DocumentService(store, pipeline, extraction_queue, states, scopes)
+    extractions = ExtractionService(
+        store, extraction_queue, models.load_bulk_extractor(), extractor_note(config.openie.backend)
+    )
     add_maintenance_jobs(
         scheduler,
         store,
@@ -183,14 +203,16 @@ async def open_memory(
     ports = MemoryPorts(
         queries=queries,
         documents=documents,
-        transfer=TransferService(store, pipeline),
+        transfer=TransferService(store, pipeline, scopes, progress),
         extractions=extractions,
         graphs=GraphService(queries),
         sessions=sessions,
         overviews=OverviewService(store),
-        asks=None if models.client is None else AskService(store, queries, models.client, sessions),
+        asks=None if models.client is None else AskService(store, queries, models.client, sessions, unread.note),
     )
-    reported = OpenMemory(store, pipeline, sources, encoder.identity.name, extractor.name, extraction_queue)
+    reported = OpenMemory(
+        store, pipeline, sources, encoder.identity.name, extractor.name, extraction_queue, states, progress
+    )
     return Memory(store, pool, pipeline, extraction_queue, queries, sources, scheduler, ports, reported)
 
 

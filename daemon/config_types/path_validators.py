@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import stat
 from difflib import get_close_matches
 from pathlib import Path
@@ -42,15 +43,29 @@ def token_in(path: Path | None) -> Path | None:
 
 def read_token(path: Path) -> str:
     """The bearer token in the file, without the white space around it. `ValueError` says what is wrong."""
-    token = _head(path).strip()
+    try:
+        token = _head(path).strip()
+    except _NoSuchFile as error:
+        raise ValueError(f"{error}; {make_token(path)}") from None
     if not token:
-        raise ValueError(f"a file that holds the token; {path} is empty, write one to it (openssl rand -hex 32)")
+        raise ValueError(f"a file that holds the token; {path} is empty; {make_token(path)}")
     if token.startswith(ABSENT):
         raise ValueError(f"a file that holds the token; systemd has none to give: {token.removeprefix(ABSENT)}")
     # RFC 6750, section 2.1: what can stand in an Authorization header after "Bearer".
     if not re.fullmatch(r"[A-Za-z0-9._~+/-]+=*", token, re.ASCII):
-        raise ValueError(f"a file that holds one token of letters, digits and -._~+/; {path} holds something else")
+        raise ValueError(
+            f"a file that holds one token of letters, digits and -._~+/; {path} holds something else; {make_token(path)}"
+        )
     return token
+
+
+def make_token(path: Path | str) -> str:
+    """How to make a file with a token."""
+    return f"this makes one: (umask 077; openssl rand -hex 32 > {shlex.quote(str(path))})"
+
+
+class _NoSuchFile(ValueError):
+    """There is no file of that name."""
 
 
 def _head(path: Path) -> str:
@@ -65,7 +80,7 @@ def _head(path: Path) -> str:
         finally:
             os.close(file)
     except FileNotFoundError:
-        raise ValueError(f"{what}; there is no {path}{_similar(path)}") from None
+        raise _NoSuchFile(f"{what}; there is no {path}{_similar(path)}") from None
     except OSError as error:
         raise ValueError(f"{what}; {path}: {error.strerror}, check its owner and mode") from None
     if len(content) > _TOKEN_BYTES:

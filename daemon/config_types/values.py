@@ -103,6 +103,10 @@ def _names(value: Any) -> Any:
     return tuple(value)
 
 
+def _labels(value: Any) -> Any:
+    return () if value in ([], (), "") else _names(value)
+
+
 def _globs(value: Any) -> Any:
     allowed = 'a list of patterns as in a .gitignore file, such as ["*.md", "reports/**"]'
     if not isinstance(value, list | tuple):
@@ -146,6 +150,7 @@ Size = Annotated[int, BeforeValidator(_size)]
 """Bytes."""
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
+Labels = Annotated[tuple[str, ...], BeforeValidator(_labels)]
 Globs = Annotated[tuple[str, ...], BeforeValidator(_globs)]
 OptionalText = Annotated[str | None, BeforeValidator(_or_none)]
 """Text, `None` when empty: an empty string switches an optional setting off."""

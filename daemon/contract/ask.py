@@ -17,6 +17,7 @@ from daemon.contract.base import (
     is_empty,
 )
 from daemon.contract.query import K_MAX, QueryText
+from daemon.contract.scope import Scope
 from daemon.contract.sessions import SessionName
 
 STEPS_MAX = 20
@@ -62,6 +63,7 @@ class AskRequest(Request):
     deep: JsonBoolean = False
     steps: Annotated[int, Field(ge=1, le=STEPS_MAX), JSON_INTEGER] | None = None
     k: JsonInteger = Field(default=5, ge=1, le=K_MAX)
+    scope: Scope | None = None
     session: SessionName | None = None
     only: Investigation | None = None
     update: JsonBoolean = True

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, Field, StringConstraints, WithJsonSchema
 
 from daemon.contract.base import Request, Response, is_empty
+from daemon.contract.scope import ScopeParameter
 
 Uri = Annotated[str, StringConstraints(min_length=1)]
 
@@ -104,9 +105,12 @@ class RetryRequest(Request):
 
 
 class RetryResponse(Response):
-    """How many documents are to be tried again."""
+    """How many documents are to be tried again. Of those that were named, `missing_uris` are not there, and `not_failed_uris`
+    have not failed."""
 
     requeued: int
+    missing_uris: list[str] = Field(default_factory=list, exclude_if=is_empty)
+    not_failed_uris: list[str] = Field(default_factory=list, exclude_if=is_empty)
 
 
 class ListRequest(Request):
@@ -116,16 +120,21 @@ class ListRequest(Request):
     prefix: str = ""
     limit: int = Field(default=1_000, ge=1, le=10_000)
     after: str | None = None
+    scope: ScopeParameter | None = None
 
 
 class DocumentEntry(Response):
-    """`passages` and `attempts` are counts; `error` says why a document failed or was skipped, `code` the same in a word."""
+    """`passages` and `attempts` are counts; `error` says why a document failed or was skipped, `code` the same in a word.
+
+    `retryable`, of one that failed: whether another try can end otherwise while the document is what it is.
+    """
 
     uri: str
     title: str
     state: DocumentState
     error: str | None = None
     code: str | None = None
+    retryable: bool | None = Field(default=None, exclude_if=is_empty)
     passages: int
     attempts: int
     modified_at: AwareDatetime | None = None

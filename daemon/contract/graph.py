@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from daemon.contract.base import JsonInteger, Request, Response, is_empty
 from daemon.contract.query import K_MAX, QUERY_CHARS_MAX, AsOf, QueryText, SeedPhrase
 from daemon.contract.retrieval import Filter, Mode, RetrievalOverrides
+from daemon.contract.scope import Scope
 from daemon.contract.show import TripleText
 
 NODES_MAX = 2_000
@@ -25,9 +26,9 @@ _BY_PASSAGE: JsonDict = {"properties": {"passage": _STRING, "phrase": _NULL}, "r
 
 
 class GraphRequest(Request):
-    """With `query`: the part of the graph that a query with the same `mode`, `k`, `filter`, `settings` and `as_of` reaches.
-    With `phrase` (a text) or `passage` (an id): that node and its neighbours, by weight; a query beside it gives them their
-    PageRank. At most `nodes` nodes."""
+    """With `query`: the part of the graph that a query with the same `mode`, `k`, `filter`, `settings`, `as_of` and `scope`
+    reaches. With `phrase` (a text) or `passage` (an id): that node and its neighbours, by weight; a query beside it gives
+    them their PageRank. At most `nodes` nodes."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [_BY_QUERY, _BY_PHRASE, _BY_PASSAGE]})
 
@@ -39,6 +40,7 @@ class GraphRequest(Request):
     mode: Mode | None = None
     filter: Filter | None = None
     as_of: AsOf | None = None
+    scope: Scope | None = None
     settings: RetrievalOverrides = RetrievalOverrides()
 
     @model_validator(mode="after")

@@ -15,6 +15,7 @@ from daemon.contract.base import (
     is_empty,
 )
 from daemon.contract.retrieval import Filter, Mode, RetrievalOverrides
+from daemon.contract.scope import Scope
 
 QUERY_CHARS_MAX = 32_768
 """The longest query, in characters. An encoder reads a small part of that."""
@@ -28,22 +29,28 @@ AsOf = Annotated[int, Field(ge=1), JSON_INTEGER] | Timestamp
 
 class QueryRequest(Request):
     """`mode`, `filter` and `settings` are as configured where they are left out. `as_of` asks the memory as it was then: at a
-    time (RFC 3339), or after the commit of that number."""
+    time (RFC 3339), or after the commit of that number; `scope` asks a memory of some documents alone."""
 
     query: QueryText
     k: JsonInteger = Field(default=5, ge=1, le=K_MAX)
     mode: Mode | None = None
     filter: Filter | None = None
     as_of: AsOf | None = None
+    scope: Scope | None = None
     explain: JsonBoolean = False
     settings: RetrievalOverrides = RetrievalOverrides()
 
 
 class RankedPassage(Response):
-    """`rank` counts from 1. `document` is the first, by URI, of the documents that hold the passage, `also_in` the others."""
+    """`rank` counts from 1. `document` is the first, by URI, of the documents that hold the passage, `also_in` the others.
+
+    `score` is the mode's own, and means nothing beyond this answer; `cosine` is the passage's likeness to the query. It is
+    left out where passages are compared by words alone (`bm25`, or a query that the encoder knows nothing of).
+    """
 
     rank: int
     score: float
+    cosine: float | None = Field(default=None, exclude_if=is_empty)
     id: str
     title: str
     text: str
@@ -140,7 +147,12 @@ class Explanation(OpenResponse):
 
 
 class QueryResponse(Response):
-    """`note` says what a user should know about how the answer came about: an empty filter, a fallback."""
+    """`note` says what a user should know about how the answer came about: an empty filter, a fallback, documents that are
+    still being read.
+
+    `stages_ms`: milliseconds by stage. `weak`: even the nearest passage is so far from the query that nothing in the memory
+    answers it well. It is left out where that cannot be said: the encoder was not measured, or passages were compared by words.
+    """
 
     query: str
     mode: str
@@ -149,5 +161,7 @@ class QueryResponse(Response):
     passages: list[RankedPassage]
     triples: list[ScoredTriple]
     seeds: list[SeedPhrase]
+    stages_ms: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
     explain: Explanation | None = Field(default=None, exclude_if=is_empty)
+    weak: bool | None = Field(default=None, exclude_if=is_empty)
     note: str | None = Field(default=None, exclude_if=is_empty)

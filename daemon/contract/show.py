@@ -10,12 +10,14 @@ from pydantic import AwareDatetime, Field
 
 from daemon.contract.base import Request, Response
 from daemon.contract.documents import DocumentEntry
+from daemon.contract.scope import ScopeParameter
 
 
 class ShowRequest(Request):
     """The query string of `GET /v1/documents/{key}`: how long each list may be."""
 
     limit: int = Field(default=100, ge=1, le=10_000)
+    scope: ScopeParameter | None = None
 
 
 class TripleText(Response):

@@ -74,6 +74,13 @@ OTHER_ENCODER = (
 )
 
 
+ENGLISH_ENCODER = "all-MiniLM-L6-v2"
+"""The packaged encoder, which was trained on English: of most other languages in Latin letters it knows pieces of words."""
+
+FOREIGN_SHARE = 0.2
+"""Passages in other languages from which on an encoder for English is the wrong one."""
+
+
 class IndistinctPhrases(Response):
     """Phrases that the encoder cannot tell apart, which get no synonym edges: it knows nothing of the `unknown`, and hundreds
     of others lie about the vector of each that is `crowded`."""
@@ -86,10 +93,31 @@ class IndistinctPhrases(Response):
         return self.unknown + self.crowded > max(SERIOUS_LEAST, SERIOUS_SHARE * phrases)
 
 
-class Status(Response):
-    """`pending` and `failed` count documents. `trouble`: why nothing can be committed now (a full disk, say).
+class Progress(Response):
+    """How far long work is. `task`: "index" (documents that are being read), "extract" (passages that the model reads),
+    "import", "verify" or "backup"; `step`: what it is at, where it has several, each of which counts from 0.
 
-    `synonym_recall`: only where phrases are too many to compare each with all. `indistinct_phrases`: only where there are any.
+    `done` and `total` count `unit`s, `share` is their ratio; `rate` is units a second over the last minute, `left_s` how long
+    the rest takes at that rate. What is not known is null: a total before all is counted, a rate while nothing moves.
+    """
+
+    task: str
+    step: str | None = None
+    unit: str
+    done: int
+    total: int | None = None
+    share: float | None = None
+    rate: float | None = None
+    left_s: float | None = None
+    took_s: float
+
+
+class Status(Response):
+    """`pending` and `failed` count documents. `llm`: the model that answers `ask`, left out where none is configured.
+
+    `progress`: of long work under way. `trouble`: why nothing can be committed now (a full disk, say). `synonym_recall`: only
+    where phrases are too many to compare each with all. `indistinct_phrases`: only where there are any. `languages`: shares of
+    passages by ISO 639 code, of a sample.
     """
 
     state: DaemonState
@@ -103,13 +131,16 @@ class Status(Response):
     edges: Edges
     encoder: str
     openie: str
+    llm: str | None = Field(default=None, exclude_if=is_empty)
     sources: list[SerializeAsAny[SourceStatus]]
     uptime_s: float
     rss_bytes: int
+    progress: list[Progress] = Field(default_factory=list, exclude_if=is_empty)
     extraction: ExtractionStatus | None = Field(default=None, exclude_if=is_empty)
     trouble: str | None = Field(default=None, exclude_if=is_empty)
     synonym_recall: SynonymRecall | None = Field(default=None, exclude_if=is_empty)
     indistinct_phrases: IndistinctPhrases | None = Field(default=None, exclude_if=is_empty)
+    languages: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
 
 
 class EventName(StrEnum):
@@ -142,7 +173,8 @@ class ExtractionCost(Response):
 
 
 class ExtractionResponse(Response):
-    """`requeued`: passages that this request added to those `waiting`. `running`: a backfill is under way."""
+    """`requeued`: passages that this request added to those `waiting`. `running`: a backfill is under way. `note`: that no
+    model reads, where there is none."""
 
     extractor: str
     requeued: int
@@ -151,6 +183,7 @@ class ExtractionResponse(Response):
     running: bool
     error: str | None = Field(default=None, exclude_if=is_empty)
     waiting_for: str | None = Field(default=None, exclude_if=is_empty)
+    note: str | None = Field(default=None, exclude_if=is_empty)
     spent: list[ExtractionCost]
 
 

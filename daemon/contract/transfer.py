@@ -7,6 +7,7 @@ from pydantic import StringConstraints
 
 from daemon.contract.base import Request, Response
 from daemon.contract.http.routes import GRAPHML, GZIP, NDJSON
+from daemon.contract.scope import ScopeParameter
 
 ABSOLUTE_PATH = r"^/[^\x00]*$"
 
@@ -27,6 +28,7 @@ class ExportRequest(Request):
     """The query string of `GET /v1/export`."""
 
     format: ExportFormat = ExportFormat.JSONL
+    scope: ScopeParameter | None = None
 
 
 class ImportResponse(Response):

@@ -21,13 +21,11 @@ from daemon.contract.http.problem import ProblemType
 from daemon.contract.http.routes import Route, document_path
 from daemon.contract.show import ShowDocument, ShowPassage
 from daemon.mcp.daemon_client import CallError, DaemonClient, parse_answer
-from daemon.mcp.tool_handlers import SHOW_RESPONSE
+from daemon.mcp.tool_handlers import PASSAGES_MAX, SHOW_RESPONSE
 
 DOCUMENT = "hippod://document/"
 PASSAGE = "hippod://passage/"
 PAGE_DOCUMENTS = 100
-PASSAGES_MAX = 10_000
-"""Passages of a document that are read."""
 TEXT = "text/plain"
 
 TEMPLATES = ListResourceTemplatesResult(

@@ -5,12 +5,19 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, Field
 
 from daemon.contract.base import Request
+from daemon.contract.documents import DocumentState
 from daemon.contract.query import QueryText
 from daemon.contract.retrieval import Mode
+from daemon.contract.scope import Scope
 
 K_MAX = 50
 """Passages that an agent may ask for: more would fill its context."""
 WAIT_MAX_S = 600.0
+SCOPE_DESCRIPTION = (
+    'Use only some documents, as if the memory held no others: {"in": [folders or beginnings of URIs], "source": name, '
+    '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. All that is given must hold; '
+    "leave the scope out to use everything."
+)
 
 Key = Annotated[str, Field(min_length=1, max_length=32_768)]
 
@@ -26,6 +33,11 @@ class Search(Request):
     as_of: Annotated[int, Field(ge=1)] | AwareDatetime | None = Field(
         default=None, description="Search the memory as it was then: an RFC 3339 time, or the number of a commit."
     )
+    scope: Scope | None = Field(
+        default=None,
+        description='Use only some documents, as if the memory held no others: {"in": [folders or URIs], "source": name, '
+        '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. Leave it out to use all.',
+    )
     why: bool = Field(
         default=False,
         description="Also say why each passage was found: its similarity to the query, the phrases its score came from, "
@@ -40,6 +52,11 @@ class Ask(Request):
         default=False,
         description="Reason in several steps over a working memory: for questions that one search does not answer. "
         "Slower, and many calls to the model.",
+    )
+    scope: Scope | None = Field(
+        default=None,
+        description='Use only some documents, as if the memory held no others: {"in": [folders or URIs], "source": name, '
+        '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. Leave it out to use all.',
     )
     steps: int | None = Field(default=None, ge=1, le=20, description="The most steps of a question of several.")
 
@@ -80,6 +97,27 @@ class Show(Request):
         '(\'["subject", "predicate", "object"]\').'
     )
     limit: int = Field(default=20, ge=1, le=1_000, description="How long each list of connected things may be.")
+
+
+class List(Request):
+    prefix: str = Field(
+        default="",
+        description="Only documents whose URI begins so, such as file:///srv/notes/ or added:. Empty for all.",
+    )
+    state: DocumentState = Field(
+        default=DocumentState.INDEXED,
+        description="Which documents: 'indexed' can be found, 'pending' wait to be read, 'failed' and 'skipped' say why.",
+    )
+    limit: int = Field(default=100, ge=1, le=1_000, description="How many to return.")
+    after: str | None = Field(default=None, description="The `next` of the page before: goes on behind it.")
+
+
+class Read(Request):
+    uri: Key = Field(description="A document's URI, as search and list give it.")
+    first: int = Field(default=1, ge=1, description="The passage to begin with, counted from 1.")
+    max_chars: int = Field(
+        default=20_000, ge=1, le=200_000, description="About how much text to return; at least one passage."
+    )
 
 
 class Status(Request):

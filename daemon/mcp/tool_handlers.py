@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from daemon.contract.ask import AskResponse
-from daemon.contract.documents import AddResponse, DocumentEntry, DocumentState, RemoveResponse
+from daemon.contract.documents import AddResponse, DocumentEntry, DocumentList, DocumentState, RemoveResponse
 from daemon.contract.http.problem import ProblemType
 from daemon.contract.http.routes import Route, document_path
 from daemon.contract.query import QueryResponse
@@ -17,13 +17,15 @@ from daemon.contract.show import ShowDocument, ShowPassage, ShowPhrase, ShowResp
 from daemon.contract.status import Status
 from daemon.mcp import tool_arguments
 from daemon.mcp.daemon_client import CallError, DaemonClient, parse_answer, refusal, validate_answer
-from daemon.mcp.tool_results import Added, Answered, Forgotten
+from daemon.mcp.tool_results import Added, Answered, DocumentText, Forgotten
 
 ASK_SILENCE_S = 900.0
 """How long there may be no event while a model answers."""
 WAIT_SLICE_S = 2.0
 """How often a wait reports progress."""
 PROGRESS_CHARS = 160
+PASSAGES_MAX = 10_000
+"""Passages of a document that are read."""
 
 Progress = Callable[[float, str], Awaitable[None]]
 """A number that grows from call to call, towards an end that is not known, and a sentence."""
@@ -115,6 +117,35 @@ async def _document(client: DaemonClient, uri: str) -> DocumentEntry | None:
 async def show(client: DaemonClient, arguments: tool_arguments.Show, _progress: Progress) -> Shown:
     return parse_answer(
         SHOW_RESPONSE, await client.fetch("GET", document_path(arguments.key), params={"limit": arguments.limit})
+    )
+
+
+async def list_documents(client: DaemonClient, arguments: tool_arguments.List, _progress: Progress) -> DocumentList:
+    params = arguments.model_dump(mode="json", exclude_none=True)
+    return await client.call(DocumentList, "GET", Route.DOCUMENTS, params=params)
+
+
+async def read(client: DaemonClient, arguments: tool_arguments.Read, _progress: Progress) -> DocumentText:
+    params = {"limit": PASSAGES_MAX}
+    shown = parse_answer(SHOW_RESPONSE, await client.fetch("GET", document_path(arguments.uri), params=params))
+    if not isinstance(shown, ShowDocument):
+        raise CallError(f"{arguments.uri!r} is a {shown.kind}, not a document: use show.")
+    texts: list[str] = []
+    for passage in shown.passages[arguments.first - 1 :]:
+        if texts and sum(map(len, texts)) + len(passage.text) > arguments.max_chars:
+            break
+        texts.append(passage.text)
+    if not texts and shown.passages:
+        raise CallError(f"The document has {len(shown.passages)} passages; there is none from {arguments.first} on.")
+    last = arguments.first + len(texts) - 1
+    return DocumentText(
+        uri=shown.document.uri,
+        title=shown.document.title,
+        text="\n\n".join(texts),
+        first=arguments.first,
+        last=last,
+        passages=shown.counts["passages"],
+        next=last + 1 if last < len(shown.passages) else None,
     )
 
 

@@ -23,6 +23,18 @@ class Answered(Response):
     note: str | None = Field(default=None, exclude_if=is_empty)
 
 
+class DocumentText(Response):
+    """The text of a document's passages `first` to `last`, of `passages` in all; `next` is where to go on, if more follow."""
+
+    uri: str
+    title: str
+    text: str
+    first: int
+    last: int
+    passages: int
+    next: int | None = Field(default=None, exclude_if=is_empty)
+
+
 class Added(Response):
     """`searchable` is false where the document was still being read when the wait was over, or has failed: `document` says
     where it stands, once anything is known of it. It is not lost in either case."""

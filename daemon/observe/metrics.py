@@ -115,6 +115,10 @@ STORE_BYTES = Gauge("hippod_store_bytes", "Size on disk, by table and other part
 DISK_FREE = Gauge("hippod_disk_free_bytes", "Free on the store's file system.", registry=REGISTRY)
 SNAPSHOT_TIME = Gauge("hippod_snapshot_timestamp_seconds", "When the newest snapshot was written.", registry=REGISTRY)
 SNAPSHOT_COMMIT = Gauge("hippod_snapshot_commit", "The commit that the newest snapshot is of.", registry=REGISTRY)
+SCOPES = Gauge(
+    "hippod_scopes", "Scopes that are held in memory because questions are asked of them.", registry=REGISTRY
+)
+SCOPE_BYTES = Gauge("hippod_scope_bytes", "About how much memory those scopes take.", registry=REGISTRY)
 COMMIT_TROUBLE = Gauge(
     "hippod_commit_trouble", "1 while the store refuses to commit (a full disk, say).", registry=REGISTRY
 )

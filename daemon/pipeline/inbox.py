@@ -114,6 +114,10 @@ class Inbox:
             while ticket in self._weights:
                 await self._intake.changed()
 
+    def waiting(self, tickets: Iterable[str]) -> int:
+        """How many of the documents that were added for these tickets are not committed."""
+        return sum(self._files.left(ticket) for ticket in tickets if ticket in self._weights)
+
     def done(self, work: Work) -> None:
         """`work` is committed, failed, or not worth doing any more."""
         for ticket in work.tickets:

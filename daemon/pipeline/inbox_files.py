@@ -48,6 +48,10 @@ class InboxFiles:
         """`count` documents of the ticket are under way."""
         self._documents_left[ticket] = count
 
+    def left(self, ticket: str) -> int:
+        """How many documents of the ticket are not done."""
+        return self._documents_left.get(ticket, 0)
+
     def done(self, ticket: str) -> bool:
         """One document of the ticket is committed, or a later one took its place. Returns whether it was the last."""
         self._documents_left[ticket] = self._documents_left.get(ticket, 1) - 1

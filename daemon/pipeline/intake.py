@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from daemon.errors import NotReady
 from daemon.pipeline.acknowledgement import Acknowledgement
+from daemon.pipeline.burst import Burst
 from daemon.pipeline.lanes import Lanes
 from daemon.pipeline.work_items import Task, Urgency, Work, container_uri
 
@@ -33,6 +34,8 @@ class Intake:
         self._active: dict[str, Work] = {}
         self._lines: dict[str, int] = {}
         """How much work for its lines is not done, by file."""
+        self.burst = Burst()
+        """What was done since nothing waited."""
         self._seq = 0
         self._open: set[int] = set()
         self._listeners: set[asyncio.Event] = set()
@@ -48,6 +51,8 @@ class Intake:
         urgency: Urgency = Urgency.FRESH,
     ) -> Work:
         """Adds work for `key`, in place of what waits for it. On the event loop only."""
+        if not self._waiting and not self._active:
+            self.burst = Burst()
         self._seq += 1
         earlier = self._waiting.pop(key, None)
         work = Work(key, task, earlier.seq if earlier else self._seq, source, attempts)
@@ -110,6 +115,7 @@ class Intake:
         if self._active.get(work.key) is work:
             del self._active[work.key]
             self._count_line(work.key, -1)
+            self.burst.done += 1
         self._open.discard(work.seq)
         self._notify()
         for waiter in work.waiters:
@@ -143,6 +149,14 @@ class Intake:
     def pending(self) -> list[Work]:
         """Everything that is not done, in the order it came."""
         return sorted([*self._active.values(), *self._waiting.values()], key=lambda work: work.seq)
+
+    def keys(self) -> set[str]:
+        """Of everything that is not done."""
+        return self._waiting.keys() | self._active.keys()
+
+    def documents(self) -> int:
+        """How many `keys` there are, without making a set of them."""
+        return len(self._waiting) + sum(key not in self._waiting for key in self._active)
 
     def counts(self) -> dict[str, int]:
         """How much is not done, by source."""

@@ -157,6 +157,12 @@ class Pipeline:
         """`retry` is called to try a failed document of `source` once more."""
         self._retries[source] = retry
 
+    def can_retry(self, document: Document) -> bool:
+        """Whether a failed document can be had again: as a file, from what is kept of it, or from a source that is followed."""
+        if document.uri.startswith("file:"):
+            return True
+        return document.payload is not None and (document.source == ADDED or document.source in self._retries)
+
     def retry(self, document: Document) -> bool:
         """Has the document's source try it once more; false where the source cannot, is not followed any more, or has sent
         a later version that is under way."""

@@ -12,6 +12,7 @@ import structlog
 from daemon.api.server import ApiServer
 from daemon.config import Config, ConfigError, load_config, unsupported
 from daemon.config.messages import dotted
+from daemon.config.source_labels import source_labels
 from daemon.config_types.path_validators import read_token
 from daemon.observe.logs import mask, set_level
 from daemon.runtime.scheduler import Scheduler
@@ -23,6 +24,9 @@ log = structlog.get_logger()
 LIVE_SECTIONS = ("retrieval", "schedule")
 LIVE_KEYS = ("daemon.log_level", "daemon.stop_timeout_s", "api.token_file")
 
+LIVE_SOURCE_KEY = ".labels"
+"""Of a source that stays. One that comes or goes needs a restart, which its other keys say."""
+
 TOKEN_FILE_KEY = LIVE_KEYS[-1]
 """The setting that is in force while there is TCP."""
 
@@ -33,6 +37,7 @@ class ActiveConfig:
     def __init__(self, config: Config, file: Path | None) -> None:
         self.config = config
         self._file = file
+        self._labels = source_labels(config)
 
     @property
     def stop_timeout_s(self) -> float:
@@ -44,6 +49,10 @@ class ActiveConfig:
 
     def mode(self) -> str:
         return self.config.retrieval.mode
+
+    def labels(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The labels of sources: what a reload says of them is in force at once."""
+        return self._labels
 
     def filtering(self) -> tuple[str, float]:
         """Which filter, and its time limit in seconds."""
@@ -70,6 +79,7 @@ class ActiveConfig:
             restart = sorted([*restart, *(key for key in live if key == TOKEN_FILE_KEY)])
             live = [key for key in live if key != TOKEN_FILE_KEY]
         self.config = self._with_live(new, keys)
+        self._labels = source_labels(new)
         log.info("reloaded", changed=live, needs_restart=restart)
 
     def _with_live(self, new: Config, keys: AbstractSet[str]) -> Config:
@@ -120,7 +130,8 @@ def diff_reload(old: Config, new: Config) -> tuple[list[str], list[str]]:
     """Dotted keys that differ: those that take effect at once, and those that need a restart; each in order."""
     before, after = _flat(old), _flat(new)
     changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
-    live = [key for key in changed if key in LIVE_KEYS or key.partition(".")[0] in LIVE_SECTIONS]
+    labels = {key for key in before.keys() & after.keys() if key.endswith(LIVE_SOURCE_KEY)}
+    live = [key for key in changed if key in labels or key in LIVE_KEYS or key.partition(".")[0] in LIVE_SECTIONS]
     return live, [key for key in changed if key not in live]
 
 

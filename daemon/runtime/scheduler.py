@@ -93,12 +93,14 @@ class Scheduler:
 
     def status(self) -> list[JobStatus]:
         """All jobs, in the order they were added."""
-        result = []
-        for name, state in list(self._states.items()):
-            # A job that was added before the start has no time yet.
-            when = getattr(self._scheduler.get_job(name), "next_run_time", None)
-            result.append(replace(state, next_run=when.timestamp() if when and state.interval_s else None))
-        return result
+        return [replace(state, next_run=self.next_run(name)) for name, state in list(self._states.items())]
+
+    def next_run(self, name: str) -> float | None:
+        """When the job runs next, in Unix seconds; None where it is switched off, or before the start."""
+        state = self._states.get(name)
+        # A job that was added before the start has no time yet.
+        when = getattr(self._scheduler.get_job(name), "next_run_time", None)
+        return when.timestamp() if when and state is not None and state.interval_s else None
 
     def stop(self, timeout_s: float) -> bool:
         """Start no more runs; wait for those under way. False: some were still running when the time was up."""
@@ -161,6 +163,7 @@ def add_maintenance_jobs(
             purged_at = time.monotonic()
             if store.rebuild_index():
                 log.info("memory_renewed")
+        store.scopes.drop_idle()
         trim_heap()
         expire_sessions()
 

@@ -10,22 +10,21 @@ from consumers.folder import path_of
 from consumers.types import FileChanged, Fingerprint
 from daemon.contract.documents import (
     AddResponse,
-    DocumentEntry,
     DocumentList,
-    DocumentState,
     ListRequest,
     RemoveResponse,
     RetryResponse,
 )
 from daemon.contract.http.problem import FieldError
+from daemon.contract.scope import Scope, ScopeList
 from daemon.contract.show import ShowResponse
 from daemon.errors import Invalid
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import ADDED, AddedDocument, container_uri
 from daemon.services.added_documents import check_document
-from daemon.services.document_references import document_entry
-from daemon.services.extraction import ExtractionStates, extraction_states
+from daemon.services.document_states import CurrentStates, DocumentStates
+from daemon.services.scopes import ScopeService
 from daemon.services.show import show
 from store.store import Store
 from store.types import Document, State
@@ -49,10 +48,19 @@ class _SortedDocuments:
 class DocumentService:
     """The `DocumentPort`."""
 
-    def __init__(self, store: Store, pipeline: Pipeline, extraction_queue: ExtractionQueue) -> None:
+    def __init__(
+        self,
+        store: Store,
+        pipeline: Pipeline,
+        extraction_queue: ExtractionQueue,
+        states: DocumentStates,
+        scopes: ScopeService,
+    ) -> None:
         self._store = store
         self._pipeline = pipeline
         self._extraction_queue = extraction_queue
+        self._states = states
+        self._scopes = scopes
 
     async def add(self, documents: Sequence[dict[str, Any]]) -> AddResponse:
         self._pipeline.inbox.refuse_too_many(len(documents))
@@ -81,45 +89,52 @@ class DocumentService:
         return container_uri(uri) == uri and bool(self._pipeline.documents_by_file.of(uri))
 
     async def documents(self, request: ListRequest) -> DocumentList:
-        pending = [work.key for work in self._pipeline.intake.pending()]
-        return await asyncio.to_thread(
-            self._list, request, pending, extraction_states(self._store, self._extraction_queue)
+        holds = self._scopes.holds(request.scope) if request.scope is not None else None
+        return await asyncio.to_thread(self._list, request, self._states.now(), holds)
+
+    async def show(self, key: str, limit: int, scope: Scope | None = None) -> ShowResponse | None:
+        states = self._states.now()
+        return await asyncio.to_thread(self._show, key, limit, states, scope)
+
+    def _show(self, key: str, limit: int, states: CurrentStates, scope: Scope | None) -> ShowResponse | None:
+        memory = self._store.document_snapshot() if scope is None else self._scopes.memory(scope)
+        return show(memory, self._store.extraction_state, key, limit, states)
+
+    async def scopes(self) -> ScopeList:
+        return await asyncio.to_thread(self._scopes.named)
+
+    async def retry(self, uris: Sequence[str] | None) -> RetryResponse:
+        wanted = None if uris is None else set(uris)
+        missing = [uri for uri in uris or () if not self._exists(uri)]
+        retriable = await asyncio.to_thread(self._states.now().retriable) if uris else set()
+        sound = [uri for uri in uris or () if uri not in missing and uri not in retriable]
+        documents = self.retry_failed(
+            lambda document: wanted is None or document.uri in wanted or container_uri(document.uri) in wanted
+        )
+        return RetryResponse(
+            requeued=documents + self._retry_passages(wanted), missing_uris=missing, not_failed_uris=sound
         )
 
-    def _list(self, request: ListRequest, pending: list[str], reading: ExtractionStates) -> DocumentList:
-        entries = {document.uri: document_entry(document) for document in self._store.documents()}
-        for uri, reason in reading.failed().items():
-            if uri in entries:
-                entries[uri] = entries[uri].model_copy(update={"state": DocumentState.FAILED, "error": reason})
-        for uri in [*sorted(reading.pending()), *pending]:
-            known = entries.get(uri)
-            entries[uri] = (
-                known.model_copy(update={"state": DocumentState.PENDING})
-                if known is not None
-                else DocumentEntry(uri=uri, title="", state=DocumentState.PENDING, passages=0, attempts=0)
-            )
+    def retry_due(self, now: float) -> None:
+        """Tries what is due, on the event loop: failed documents, and passages that the model could not read."""
+        self.retry_failed(lambda document: document.next_try is not None and document.next_try <= now)
+        self._extraction_queue.retry(lambda _id, due: due is not None and due <= now)
+
+    def _list(
+        self, request: ListRequest, states: CurrentStates, holds: Callable[[Document], bool] | None
+    ) -> DocumentList:
+        entries = states.entries()
         wanted = [
             entries[uri]
             for uri in sorted(entries)
             if uri.startswith(request.prefix)
             and (request.after is None or uri > request.after)
             and (request.state is None or entries[uri].state == request.state)
+            # Of what is to become a document only the URI is known.
+            and (holds is None or holds(self._store.document(uri) or Document(uri, "")))
         ]
         more = len(wanted) > request.limit
         return DocumentList(documents=wanted[: request.limit], next=wanted[request.limit - 1].uri if more else None)
-
-    async def show(self, key: str, limit: int) -> ShowResponse | None:
-        return await asyncio.to_thread(show, self._store, key, limit)
-
-    async def retry(self, uris: Sequence[str] | None) -> RetryResponse:
-        wanted = None if uris is None else set(uris)
-        documents = self.retry_failed(lambda document: wanted is None or document.uri in wanted)
-        return RetryResponse(requeued=documents + self._retry_passages(wanted))
-
-    def retry_due(self, now: float) -> None:
-        """Tries what is due, on the event loop: failed documents, and passages that the model could not read."""
-        self.retry_failed(lambda document: document.next_try is not None and document.next_try <= now)
-        self._extraction_queue.retry(lambda _id, due: due is not None and due <= now)
 
     def _retry_passages(self, wanted: set[str] | None) -> int:
         """Returns of how many documents."""

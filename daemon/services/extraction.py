@@ -1,7 +1,7 @@
 """`reextract` and `backfill`: what the extractor is asked to do beyond reading what is new."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import structlog
 
@@ -9,8 +9,9 @@ from daemon.contract.base import utc_time
 from daemon.contract.status import ExtractionCost, ExtractionResponse, ExtractionStatus
 from daemon.errors import NotConfigured
 from daemon.observe.metrics import TOKENS
+from daemon.pipeline.extraction.failed_passages import PassageFailure
 from daemon.pipeline.extraction.queue import ExtractionQueue
-from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor
+from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor, WorkerBackend
 from store.store import Store
 from store.types import Extraction
 
@@ -24,11 +25,17 @@ class ExtractionService:
     """The `ExtractionPort`. `bulk` makes the extractor of `backfill` (it loads a model), None where there is none."""
 
     def __init__(
-        self, store: Store, extraction_queue: ExtractionQueue, bulk: Callable[[], BulkExtractor] | None = None
+        self,
+        store: Store,
+        extraction_queue: ExtractionQueue,
+        bulk: Callable[[], BulkExtractor] | None = None,
+        note: str | None = None,
     ) -> None:
+        """`note`: what every answer says of the extractor."""
         self._store = store
         self._extraction_queue = extraction_queue
         self._bulk = bulk
+        self._note = note
         self._loaded: BulkExtractor | None = None
         self._running: asyncio.Task[None] | None = None
         self._failed: str | None = None
@@ -42,7 +49,8 @@ class ExtractionService:
                 f'"{name}"' for name, backend in OPENIE_BACKENDS.items() if isinstance(backend, BulkBackend)
             )
             raise NotConfigured(
-                f"backfill is for [openie] backend = {names}; with others passages are read as they come"
+                f"There is no model to read with: backfill needs [openie] backend = {names} and [llm] model; with others "
+                "passages are read as they come"
             )
         started = 0
         if self._running is None or self._running.done():
@@ -70,6 +78,7 @@ class ExtractionService:
             running=running,
             error=self._failed,
             waiting_for=self._extraction_queue.outage.reason if self._extraction_queue.outage else None,
+            note=self._note,
             spent=costs,
         )
 
@@ -97,17 +106,22 @@ class ExtractionService:
             self._running.cancel()
 
 
+def extractor_note(backend: str) -> str | None:
+    """That no model reads, where that is so."""
+    if not isinstance(OPENIE_BACKENDS[backend], WorkerBackend):
+        return None
+    return f'there is no model to read with: [openie] backend is "{backend}", which reads every passage as it comes'
+
+
 def extraction_states(store: Store, extraction_queue: ExtractionQueue) -> "ExtractionStates":
     """On the event loop; `of` may be asked in a thread."""
-    return ExtractionStates(
-        store, extraction_queue.unfinished(), {id: f.reason for id, f in extraction_queue.failures().items()}
-    )
+    return ExtractionStates(store, extraction_queue.unfinished(), extraction_queue.failures())
 
 
 class ExtractionStates:
     """Which documents wait for the extractor, and which hold a passage that it could not read."""
 
-    def __init__(self, store: Store, open_: Iterable[str], failures: dict[str, str]) -> None:
+    def __init__(self, store: Store, open_: Iterable[str], failures: Mapping[str, PassageFailure]) -> None:
         self._store = store
         self._open = list(open_)
         self._failures = failures
@@ -118,13 +132,22 @@ class ExtractionStates:
     def failed(self) -> dict[str, str]:
         """Why, by URI."""
         out: dict[str, list[str]] = {}
-        for id, reason in self._failures.items():
+        for id, failure in self._failures.items():
             for uri in self._store.documents_with_passage(id):
-                out.setdefault(uri, []).append(reason)
+                out.setdefault(uri, []).append(failure.reason)
         return {
             uri: f"{len(reasons)} of its passages could not be read by the model and are found without triples: {reasons[0]}"
             for uri, reasons in out.items()
         }
+
+    def next_tries(self) -> dict[str, float]:
+        """When the first of its failed passages is tried again (Unix seconds), by URI."""
+        out: dict[str, float] = {}
+        for id, failure in self._failures.items():
+            if failure.next_try is not None:
+                for uri in self._store.documents_with_passage(id):
+                    out[uri] = min(out.get(uri, failure.next_try), failure.next_try)
+        return out
 
 
 def extraction_status(extraction_queue: ExtractionQueue) -> ExtractionStatus | None:

@@ -12,17 +12,21 @@ from typing import TypeVar
 from daemon.contract.graph import GraphRequest
 from daemon.contract.http.problem import FieldError
 from daemon.contract.query import Explanation, QueryRequest, QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
+from daemon.contract.scope import Scope
 from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query
 from daemon.services.document_references import passage_source
 from daemon.services.explanation import explanation
+from daemon.services.scopes import ScopeService
+from daemon.services.unread import joined
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
 from memory.retrieval.recognition_memory import ModelFilter, QueryFilter
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
+from memory.retrieval.weak_match import is_weak
 from memory.types import Encoder, Hit, Retrieved
-from store.document_snapshot import DocumentLookup
+from store.document_snapshot import DocumentLookup, DocumentSnapshot
 from store.errors import StoreError
 from store.snapshot import Snapshot
 from store.store import Store
@@ -52,7 +56,7 @@ class QueryTerms:
 
     def noted(self, note: str | None) -> str | None:
         """`note`, and what recognition memory has to say."""
-        return "; ".join(each for each in (self.recognition and self.recognition.note, note) if each) or None
+        return joined(None if self.recognition is None else self.recognition.note, note)
 
 
 class QueryService:
@@ -68,13 +72,18 @@ class QueryService:
         filter_: ModelFilter | None = None,
         filtering: Callable[[], tuple[str, float]] = lambda: ("none", 0.0),
         threads: int = 2,
+        scopes: ScopeService | None = None,
+        unread: Callable[[], str | None] = lambda: None,
     ) -> None:
+        """`unread` says, on the event loop, what an answer of this moment leaves out."""
         self._store = store
         self._encoder = encoder
         self._settings = settings
         self._mode = mode
         self._filter = filter_
         self._filtering = filtering
+        self._unread = unread
+        self._scopes = scopes or ScopeService(store, tuple)
         # A query that waits for the model holds a thread, and lends its share of the processor.
         self._threads = ThreadPoolExecutor(
             threads if filter_ is None else MODEL_FILTER_THREADS, thread_name_prefix="query"
@@ -82,7 +91,9 @@ class QueryService:
         self._shares = threading.Semaphore(threads)
 
     async def query(self, request: QueryRequest) -> QueryResponse:
-        return await self.run(request, self._answer)
+        unread = self._unread() if request.as_of is None else None
+        answer = await self.run(request, self._answer)
+        return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
     async def run(self, request: AnyRequest, work: Callable[[AnyRequest, "QueryTerms"], Answer]) -> Answer:
         """`work` in a thread of the queries, on the snapshot and the terms that `request` names."""
@@ -98,7 +109,10 @@ class QueryService:
         with self._shares:
             try:
                 return work(
-                    request, QueryTerms(began, *self._memory(request.as_of), self._encoder, mode, settings, recognition)
+                    request,
+                    QueryTerms(
+                        began, *self._memory(request.as_of, request.scope), self._encoder, mode, settings, recognition
+                    ),
                 )
             except EncoderUnavailable as error:
                 raise UpstreamFailed(str(error)) from error
@@ -109,7 +123,7 @@ class QueryService:
             # Only of the present: a commit meanwhile took the last document of a passage away. The next memory has others.
             if all(passage.document for passage in answer.passages) or request.as_of is not None:
                 break
-            snapshot, naming = self._memory(None)
+            snapshot, naming = self._memory(None, request.scope)
             answer = self._once(request, replace(terms, snapshot=snapshot, naming=naming))
         return answer
 
@@ -129,7 +143,8 @@ class QueryService:
         explained = explanation(terms.naming, terms.snapshot, found) if request.explain else None
         took = time.perf_counter() - terms.began
         observe_query(terms.mode, took, found.stages_ms)
-        return _response(found, passages, explained, took * 1000)
+        weak = is_weak(terms.encoder.identity, found.best_cosine)
+        return _response(found, passages, explained, weak, took * 1000)
 
     @property
     def encoder(self) -> Encoder:
@@ -146,9 +161,12 @@ class QueryService:
         observe_query(mode, time.perf_counter() - began, found.stages_ms)
         if recognition is None:
             return RetrievalResult(found.hits, found.note)
-        note = "; ".join(each for each in (recognition.note, found.note) if each) or None
         return RetrievalResult(
-            found.hits, note, recognition.calls, recognition.prompt_tokens, recognition.completion_tokens
+            found.hits,
+            joined(recognition.note, found.note),
+            recognition.calls,
+            recognition.prompt_tokens,
+            recognition.completion_tokens,
         )
 
     async def in_thread(self, work: Callable[[], Answer]) -> Answer:
@@ -162,12 +180,21 @@ class QueryService:
             except EncoderUnavailable as error:
                 raise UpstreamFailed(str(error)) from error
 
-    def _memory(self, as_of: datetime | int | None) -> tuple[Snapshot, DocumentLookup]:
-        """The present memory, or that of an earlier moment, for which a part of the store is read again."""
-        if as_of is None:
+    def document_snapshot(self, scope: Scope | None) -> DocumentSnapshot:
+        """The present memory of `scope`, for a question that outlives its commit."""
+        return self._scopes.memory(scope) if scope is not None else self._store.document_snapshot()
+
+    def _memory(self, as_of: datetime | int | None, scope: Scope | None) -> tuple[Snapshot, DocumentLookup]:
+        """The present memory, or that of an earlier moment, for which a part of the store is read again; of all documents, or
+        those in a scope."""
+        if as_of is None and scope is None:
             return self._store.snapshot(), self._store
+        moment = as_of.timestamp() if isinstance(as_of, datetime) else as_of
         try:
-            then = self._store.document_snapshot_at(as_of if isinstance(as_of, int) else as_of.timestamp())
+            if scope is not None:
+                asked = self._scopes.memory(scope, moment)
+                return asked.snapshot, asked
+            then = self._store.document_snapshot_at(moment or 0)
             return then.snapshot, then
         except StoreError as error:
             detail = str(error)
@@ -201,6 +228,7 @@ def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
     return RankedPassage(
         rank=rank,
         score=hit.score,
+        cosine=None if hit.cosine is None else round(hit.cosine, 6),
         id=hit.id,
         title=source.title,
         text=hit.text,
@@ -211,7 +239,7 @@ def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
 
 
 def _response(
-    found: Retrieved, passages: list[RankedPassage], explained: Explanation | None, took_ms: float
+    found: Retrieved, passages: list[RankedPassage], explained: Explanation | None, weak: bool | None, took_ms: float
 ) -> QueryResponse:
     return QueryResponse(
         query=found.query,
@@ -224,6 +252,8 @@ def _response(
             for t in found.triples
         ],
         seeds=[SeedPhrase(phrase=seed.phrase, weight=seed.weight) for seed in found.seeds],
+        stages_ms={name: round(took, 3) for name, took in found.stages_ms.items()},
         explain=explained,
+        weak=weak,
         note=found.note,
     )

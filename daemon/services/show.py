@@ -1,11 +1,10 @@
 """`show`: one document, passage, triple or phrase, and what it is connected to."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from daemon.contract.base import utc_time
 from daemon.contract.show import (
     PassageOccurrence,
     PassageSummary,
@@ -17,23 +16,32 @@ from daemon.contract.show import (
     TripleText,
     WeightedPhrase,
 )
-from daemon.services.document_references import document_entry
+from daemon.services.document_states import CurrentStates
 from memory.phrase_normalisation import normalise_phrase, normalise_triple
+from store.document_snapshot import DocumentSnapshot
 from store.index.delta_csr import MatrixView
 from store.snapshot import Snapshot, column_entries
-from store.store import Store
-from store.types import Document
+from store.types import Document, ExtractionState
 
 
-def show(store: Store, key: str, limit: int) -> ShowResponse | None:
-    """What `key` names: a document's URI, a passage's id, a triple as a JSON array, or a phrase; None if nothing."""
-    document = store.document(key)
-    snapshot = store.snapshot()
+def show(
+    memory: DocumentSnapshot,
+    extraction_of: Callable[[str], ExtractionState | None],
+    key: str,
+    limit: int,
+    states: CurrentStates,
+) -> ShowResponse | None:
+    """What `key` names: a document's URI, a passage's id, a triple as a JSON array, or a phrase; None if nothing.
+
+    `extraction_of`: who read a passage, by its id.
+    """
+    document = memory.document(key)
+    snapshot = memory.snapshot
     if document is not None:
-        return _document(snapshot, document, limit)
+        return _document(snapshot, document, limit, states)
     passage = snapshot.passage_row(key)
     if passage is not None:
-        return _passage(store, snapshot, passage, limit)
+        return _passage(memory, extraction_of, passage, limit)
     if key.lstrip().startswith("["):
         triple = _triple_row(snapshot, key)
         return _triple(snapshot, triple, limit) if triple is not None else None
@@ -41,16 +49,16 @@ def show(store: Store, key: str, limit: int) -> ShowResponse | None:
     return _phrase(snapshot, phrase, limit) if phrase is not None else None
 
 
-def _document(snapshot: Snapshot, document: Document, limit: int) -> ShowDocument:
+def _document(snapshot: Snapshot, document: Document, limit: int, states: CurrentStates) -> ShowDocument:
     rows = [(ref, snapshot.passage_row(ref.passage)) for ref in document.passages]
     passage_rows = [row for _, row in rows if row is not None]
     phrases = _columns(snapshot.context, passage_rows)
     triples = _columns(snapshot.incidence, passage_rows)
     passages = [_brief(snapshot, row, dict(ref.location)) for ref, row in rows[:limit] if row is not None]
     return ShowDocument(
-        document=document_entry(document),
+        document=states.entry(document),
         source=document.source,
-        next_try_at=utc_time(document.next_try),
+        next_try_at=states.next_try_at(document),
         metadata=dict(document.metadata),
         passages=passages,
         phrases=[snapshot.phrase(row) for row in phrases][:limit],
@@ -59,22 +67,25 @@ def _document(snapshot: Snapshot, document: Document, limit: int) -> ShowDocumen
     )
 
 
-def _passage(store: Store, snapshot: Snapshot, row: int, limit: int) -> ShowPassage:
+def _passage(
+    memory: DocumentSnapshot, extraction_of: Callable[[str], ExtractionState | None], row: int, limit: int
+) -> ShowPassage:
+    snapshot = memory.snapshot
     passage = snapshot.passage(row)
     phrases = _columns(snapshot.context, [row])
     triples = _columns(snapshot.incidence, [row])
-    uris = store.documents_with_passage(passage.id)
+    uris = memory.documents_with_passage(passage.id)
     places = []
     brings_triples = False
     for uri in uris[:limit]:
-        document = store.document(uri)
+        document = memory.document(uri)
         if document is not None:
             refs = [ref for ref in document.passages if ref.passage == passage.id]
             brings_triples = brings_triples or any(ref.triples is not None for ref in refs)
             places.append(
                 PassageOccurrence(document=uri, title=document.title, location=dict(refs[0].location) if refs else {})
             )
-    extraction = None if brings_triples else store.extraction_state(passage.id)
+    extraction = None if brings_triples else extraction_of(passage.id)
     return ShowPassage(
         id=passage.id,
         title=passage.title,

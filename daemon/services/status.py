@@ -10,12 +10,14 @@ from daemon.contract.status import BAD_SOURCE_STATES, DaemonState, Edges, Status
 from daemon.errors import NotReady, TimedOut
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
-from daemon.services.extraction import extraction_states, extraction_status
+from daemon.services.document_states import DocumentStates
+from daemon.services.extraction import extraction_status
 from daemon.services.indistinct_phrases import indistinct_phrases
+from daemon.services.passage_languages import PassageLanguages
+from daemon.services.progress import ProgressBoard
 from daemon.sources.base import Source
 from store.maintenance.synonym_recall import RecallMeasurement
 from store.store import Store
-from store.types import State
 
 
 class OpenMemory:
@@ -29,6 +31,8 @@ class OpenMemory:
         encoder: str,
         openie: str,
         extraction_queue: ExtractionQueue,
+        states: DocumentStates,
+        progress: ProgressBoard,
     ) -> None:
         self.store = store
         self.pipeline = pipeline
@@ -36,6 +40,8 @@ class OpenMemory:
         self.encoder = encoder
         self.openie = openie
         self.extraction_queue = extraction_queue
+        self.states = states
+        self.progress = progress
 
 
 def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
@@ -47,12 +53,15 @@ def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
 class StatusService:
     """The `StatusPort`. The state is `starting` until `ready` is called, and `stopping` after `stop`."""
 
-    def __init__(self, encoder: str, openie: str) -> None:
+    def __init__(self, encoder: str, openie: str, llm: str | None) -> None:
+        """`llm`: the model that answers questions, None where there is none."""
         self._began = time.monotonic()
         self._names = (encoder, openie)
+        self._llm = llm
         self._process = psutil.Process()
         self._memory: OpenMemory | None = None
         self._stopping = False
+        self._languages = PassageLanguages()
         self._worker_pids: Callable[[], Sequence[int]] = lambda: ()
 
     def ready(self, memory: OpenMemory, worker_pids: Callable[[], Sequence[int]]) -> None:
@@ -83,6 +92,7 @@ class StatusService:
                 edges=Edges(relation=0, context=0, synonym=0),
                 encoder=self._names[0],
                 openie=self._names[1],
+                llm=self._llm,
                 sources=[],
                 uptime_s=self._uptime(),
                 rss_bytes=self._rss(),
@@ -90,30 +100,32 @@ class StatusService:
         snapshot = memory.store.snapshot()
         edges = await asyncio.to_thread(lambda: snapshot.edges)
         indistinct = await asyncio.to_thread(indistinct_phrases, snapshot)
-        states = memory.store.states()
+        languages = await asyncio.to_thread(self._languages.shares, snapshot)
+        counts = await asyncio.to_thread(memory.states.now().counts)
         pending = memory.pipeline.intake.counts()
         trouble = memory.pipeline.committer.trouble
-        reading = extraction_states(memory.store, memory.extraction_queue)
-        unread, unreadable = await asyncio.to_thread(lambda: (len(reading.pending()), len(reading.failed())))
         return Status(
             state=self.state(),
             commit=snapshot.commit,
-            pending=sum(pending.values()) + unread,
-            failed=states.get(State.FAILED, 0) + unreadable,
-            documents=states.get(State.INDEXED, 0),
+            pending=counts.pending,
+            failed=counts.failed,
+            documents=counts.indexed,
             passages=snapshot.living_passages,
             phrases=snapshot.living_phrases,
             triples=snapshot.living_triples,
             edges=Edges(**edges),
             encoder=memory.encoder,
             openie=memory.openie,
+            llm=self._llm,
             sources=[source.status(pending.get(source.name, 0)) for source in memory.sources],
             uptime_s=self._uptime(),
             rss_bytes=self._rss(),
+            progress=memory.progress.current(),
             extraction=extraction_status(memory.extraction_queue),
             trouble=None if trouble is None else trouble.reason,
             synonym_recall=_synonym_recall(memory.store.synonym_recall),
             indistinct_phrases=indistinct,
+            languages=languages,
         )
 
     def _uptime(self) -> float:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import tempfile
 from array import array
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -13,11 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from daemon.contract.http.problem import FieldError
+from daemon.contract.scope import Scope
 from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
 from daemon.errors import Conflict, Invalid
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument
 from daemon.services.added_documents import added_uri
+from daemon.services.progress import LongTask, ProgressBoard
+from daemon.services.scopes import ScopeService
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
 from store.backup import backup
 from store.errors import StoreError
@@ -36,15 +40,22 @@ IMPORT_BATCH_BYTES = 4 << 20
 """The same in bytes: two imports at once, each with as much in hand, are not felt."""
 
 
+_PASSAGE_KEY = re.compile(rb'"passage"\s*:')
+
+
 class TransferService:
     """The `TransferPort`."""
 
-    def __init__(self, store: Store, pipeline: Pipeline) -> None:
+    def __init__(self, store: Store, pipeline: Pipeline, scopes: ScopeService, progress: ProgressBoard) -> None:
         self._store = store
+        self._scopes = scopes
         self._pipeline = pipeline
+        self._progress = progress
 
-    async def export(self, format: ExportFormat) -> AsyncGenerator[bytes, None]:
+    async def export(self, format: ExportFormat, scope: Scope | None = None) -> AsyncGenerator[bytes, None]:
         snapshot = self._store.snapshot()
+        if scope is not None:
+            snapshot = (await asyncio.to_thread(self._scopes.memory, scope)).snapshot
         lines = export_lines(snapshot) if format is ExportFormat.JSONL else graphml_lines(snapshot)
 
         def chunk() -> bytes:
@@ -58,36 +69,63 @@ class TransferService:
 
     async def import_openie(self, chunks: AsyncIterator[bytes]) -> ImportResponse:
         """Where it is cancelled, what is in the inbox by then is indexed all the same; the rest of the file is not taken."""
-        tickets: list[str] = []
         with tempfile.NamedTemporaryFile(prefix="hippod-import-") as file:
             async for chunk in chunks:
                 await asyncio.to_thread(file.write, chunk)
             file.flush()
             try:
-                read = await asyncio.to_thread(_Import, Path(file.name), *self._pipeline.inbox.capacity.most)
-                while documents := await asyncio.to_thread(read.documents):
-                    tickets.append(await self._pipeline.inbox.add(documents, wait=True))
+                read = await self._take_in(Path(file.name))
             except HippoRAGFormatError as error:
                 raise Invalid(str(error).replace(file.name, "The body")) from error
-        await self._pipeline.inbox.indexed(tickets)
         passages = await asyncio.to_thread(read.passages)
         return ImportResponse(passages=passages, triples=read.triples, skipped=read.skipped)
 
+    async def _take_in(self, path: Path) -> "_Import":
+        """Returns once all of the file is committed."""
+        tickets: list[str] = []
+        handed, expected = 0, await asyncio.to_thread(_count_passages, path)
+
+        def refresh(task: LongTask) -> None:
+            task.update(None, handed - self._pipeline.inbox.waiting(tickets), expected)
+
+        with self._progress.running("import", "passages", refresh):
+            read = await asyncio.to_thread(_Import, path, *self._pipeline.inbox.capacity.most)
+            while documents := await asyncio.to_thread(read.documents):
+                tickets.append(await self._pipeline.inbox.add(documents, wait=True))
+                handed += len(documents)
+                expected = max(expected, handed)
+            expected = handed
+            await self._pipeline.inbox.indexed(tickets)
+        return read
+
     async def verify(self) -> VerifyResponse:
-        found = await asyncio.to_thread(verify, self._store)
+        with self._progress.running("verify", "rows") as task:
+            found = await asyncio.to_thread(verify, self._store, task.update)
         return VerifyResponse(
             commit=found.commit, lines=found.lines, synonym_recall=found.synonym_recall, problems=found.problems
         )
 
     async def backup(self, directory: str) -> BackupResponse:
         try:
-            made = await asyncio.to_thread(backup, self._store, Path(directory))
+            with self._progress.running("backup", "files") as task:
+                made = await asyncio.to_thread(backup, self._store, Path(directory), task.update)
         except (StoreError, OSError) as error:
             detail = str(error)
             if isinstance(error, OSError) and error.errno in (EROFS, EACCES, EPERM):
                 detail += "; the daemon writes it, so name a directory that its user and its unit may write to"
             raise Conflict(detail, errors=[FieldError(field="directory", message=detail)]) from error
         return BackupResponse(directory=directory, commit=made.commit, files=made.files, bytes=made.bytes)
+
+
+def _count_passages(path: Path) -> int:
+    """About how many a file holds, before it is understood: for its progress alone."""
+    count, tail = 0, b""
+    with path.open("rb") as file:
+        while chunk := file.read(IMPORT_BATCH_BYTES):
+            found = len(_PASSAGE_KEY.findall(tail + chunk))
+            count += found - len(_PASSAGE_KEY.findall(tail))
+            tail = chunk[-32:]
+    return count
 
 
 class _Import:

@@ -58,6 +58,11 @@ class Source(ABC):
     async def delivered(self) -> None:
         """Returns once all that the source holds now has been handed to the pipeline: what `hippoctl wait` waits for."""
 
+    def unread(self) -> str | None:
+        """What it holds and has not handed to the pipeline, as a clause for the note of an answer; None where there is none.
+        On the event loop, at every query."""
+        return None
+
     def usage(self) -> Usage | None:
         """What it has fetched and not committed, where it limits that: shown among the queues of `/metrics`."""
         return None

@@ -14,7 +14,7 @@ from consumers.folder import FolderSettings, FolderWatcher, file_uri
 from consumers.types import Fingerprint
 from daemon.config_types.path_validators import existing_directory
 from daemon.config_types.section import MiB, Section
-from daemon.config_types.values import AnyPath, Globs
+from daemon.config_types.values import AnyPath, Globs, Labels
 from daemon.config_types.values import Size as Bytes
 from daemon.contract.status import SourceStatus
 from daemon.sources.base import Source, SourceKind, SourceParts
@@ -30,6 +30,8 @@ UNREAD = Fingerprint(0, 0, 0)
 class FolderSection(Section):
     path: Annotated[AnyPath, AfterValidator(existing_directory)]
     """Directory that is followed, with everything below it."""
+    labels: Labels = ()
+    """Labels of all its documents, for scopes."""
     include: Annotated[Globs, Field(min_length=1)] = ("**",)
     """Patterns as in a .gitignore file, relative to `path`: which files are read."""
     exclude: Globs = ()
@@ -43,6 +45,11 @@ class FolderSection(Section):
     follow_symlinks: bool = False
     max_bytes: Bytes = 64 * MiB
     """Larger files are listed as skipped."""
+
+    @property
+    def source_name(self) -> str:
+        """What `status` calls the folder, and the `source` of its documents."""
+        return os.fspath(self.path)
 
 
 class FolderStatus(SourceStatus):
@@ -96,6 +103,12 @@ class FolderSource(Source):
             files=state.files,
             last_scan_at=state.last_scan_at,
         )
+
+    def unread(self) -> str | None:
+        state = self._source.state
+        if state.last_scan_at is not None or state.state not in ("starting", "scanning"):
+            return None
+        return f"{self.name} has not been looked through since the start"
 
     async def delivered(self) -> None:
         loop = asyncio.get_running_loop()

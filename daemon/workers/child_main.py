@@ -133,7 +133,7 @@ def took(op: str, seconds: float) -> dict[str, float]:
 
 def warm() -> None:
     """Import what the most common files need, before the first of them waits for it."""
-    import consumers.parsing.formats.markdown
+    import consumers.parsing.formats.markup.markdown
     import consumers.parsing.formats.text  # noqa: F401
 
 

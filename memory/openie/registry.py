@@ -110,7 +110,7 @@ def _vllm(model: str, temperature: float, count_dropped: CountDropped) -> BulkEx
 _REGISTERED: tuple[WorkerBackend | ServerBackend | BulkBackend, ...] = (
     WorkerBackend(
         name="rules",
-        summary="Triples by grammar, without a model: English first, names and keywords in other languages.",
+        summary="Triples by grammar, without a model: nine languages; names in others.",
         extractor_name=_rules_name,
         make=_rules,
     ),

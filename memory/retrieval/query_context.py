@@ -93,6 +93,14 @@ class QueryContext:
                 return self.snapshot.bm25(self.query)
             return self.snapshot.passage_vectors.scores(vector)
 
+    @cached_property
+    def word_scores(self) -> NDArray[np.float32]:
+        """BM25 of every passage, shape (n_passages,); how rare a word is comes from the passages that are compared."""
+        compared = self.passages_compared
+        with self.stage("words"):
+            everything = compared is self.snapshot.passage_alive
+            return self.snapshot.bm25(self.query, None if everything else compared)
+
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Adds the time spent inside to the stage `name`, in milliseconds."""

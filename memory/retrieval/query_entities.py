@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from memory.phrase_normalisation import normalise_phrase
 from store.snapshot import Snapshot
+from store.text.language import detect_language
 
 MAX_NAMES = 16
 """Names that are taken from one query; each may cost a call of the encoder."""
@@ -16,10 +17,10 @@ MAX_PHRASE_WORDS = 8
 _QUOTED = re.compile(r"[\"“«「『《]([^\"“”«»「」『』《》\n]{2,100})[\"”»」』》]")
 _WORD = re.compile(r"[^\W_]+(?:[.'’&\-–][^\W_]+)*\.?")
 _POSSESSIVE = re.compile(r"['’]s?$|\.$")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
+UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
 # Between two capitalised words these belong to the name; "in" and "and" more often part two names.
 _JOINTS = frozenset(re.findall(r"\w+", "of the de la le du des del della di da von van der den zu al el bin ibn for"))
-_OPENERS = frozenset(
+OPENING_WORDS = frozenset(
     re.findall(
         r"\w+",
         """
@@ -31,39 +32,72 @@ _OPENERS = frozenset(
     )
 )
 
+_OPENERS = {
+    code: frozenset(text.split())
+    for code, text in {
+        "de": "wer wen wem wessen was welche welcher welches welchen welchem wann wo wohin woher warum weshalb wieso wie "
+        "wozu womit wodurch worin woran der die das ein eine im in am an auf aus bei mit nach von zu seit für gibt "
+        "ist sind war wird wurde hat haben kann können muss soll darf nenne erkläre",
+        "fr": "qui que quoi quel quelle quels quelles quand où comment pourquoi combien lequel laquelle est ce le la les "
+        "l un une des du de dans en à au aux pour par sur avec dont cite expliquez",
+        "es": "quién quiénes qué cuál cuáles cuándo dónde adónde cómo por para cuánto cuánta cuántos cuántas el la los "
+        "las un una en de del con a al desde explica",
+        "it": "chi che cosa cos quale quali quando dove come perché quanto quanta quanti quante il lo la i gli le un una "
+        "in nel nella di del della con a al da dal per spiega",
+        "pt": "quem que o qual quais quando onde como por porque porquê quanto quanta quantos quantas a os as um uma em "
+        "no na de do da com para desde explique",
+        "nl": "wie wat welke welk wanneer waar waarom hoe hoeveel waarmee waarvoor waarvan de het een in op van met voor "
+        "bij aan is zijn was wordt kan moet leg",
+    }.items()
+}
+"""With a capital only because they begin a question."""
+
 
 def query_entities(query: str, snapshot: Snapshot) -> list[str]:
     """The names in order of appearance, each once, at most `MAX_NAMES`.
 
-    In a query without a quoted or capitalised name, the longest phrases that the memory knows are the names.
+    In a query without a quoted or capitalised name, the longest phrases that the memory knows are the names. In other languages
+    than English they are names too: Chinese has no capitals, and in "Debian 这个名字" one word with a capital is not all.
     """
     text = query[:MAX_QUERY_CHARS]
-    names = [*_QUOTED.findall(text), *_capitalised(_QUOTED.sub(" , ", text))]
-    found = _unique(names)
-    return found or _unique(_known(text, snapshot))
+    language = detect_language(text)
+    found = _unique(_names(text, language))
+    if found and language in ("", "en"):
+        return found
+    return _unique([*found, *_known(text, snapshot, _openers(language))])
 
 
 def known_names(query: str, snapshot: Snapshot) -> list[str]:
     """The names in the query, and the longest phrases that the memory knows in it, each once: all that can be said of a query
     without an encoder."""
     text = query[:MAX_QUERY_CHARS]
-    names = [*_QUOTED.findall(text), *_capitalised(_QUOTED.sub(" , ", text))]
-    return _unique([*names, *_known(text, snapshot)])
+    language = detect_language(text)
+    return _unique([*_names(text, language), *_known(text, snapshot, _openers(language))])
+
+
+def _openers(language: str) -> frozenset[str]:
+    return OPENING_WORDS | _OPENERS.get(language, frozenset())
+
+
+def _names(text: str, language: str) -> list[str]:
+    return [*_QUOTED.findall(text), *_capitalised(_QUOTED.sub(" , ", text), _openers(language))]
 
 
 def _unique(names: Sequence[str] | Iterator[str]) -> list[str]:
-    by_phrase = {normalise_phrase(name): name for name in reversed(list(names))}
+    by_phrase: dict[str, str] = {}
+    for name in names:
+        by_phrase.setdefault(normalise_phrase(name), name)
     by_phrase.pop("", None)
-    return list(reversed(by_phrase.values()))[:MAX_NAMES]
+    return list(by_phrase.values())[:MAX_NAMES]
 
 
-def _capitalised(text: str) -> Iterator[str]:
+def _capitalised(text: str, openers: frozenset[str]) -> Iterator[str]:
     """Runs of capitalised words and numbers between them; a question's opening word is no name."""
     for sentence in re.split(r"[?!;,:()\[\]\n]+|\.\s", text):
         words = _WORD.findall(sentence)
         at = 0
         while at < len(words):
-            if not _is_name(words[at]) or (at == 0 and words[at].lower() in _OPENERS):
+            if not _is_name(words[at]) or (at == 0 and words[at].lower() in openers):
                 at += 1
                 continue
             end = at + 1
@@ -85,18 +119,18 @@ def _is_name(word: str) -> bool:
     return word[0].isupper() and not (len(word) == 1 and word in "AI")
 
 
-def _known(text: str, snapshot: Snapshot) -> Iterator[str]:
+def _known(text: str, snapshot: Snapshot, openers: frozenset[str]) -> Iterator[str]:
     """The longest living phrases in the text, from left to right, none overlapping another."""
     words = normalise_phrase(text).split()
     at = 0
     while at < len(words):
-        if _UNSPACED.search(words[at]):
+        if UNSPACED.search(words[at]):
             yield from _known_within(words[at], snapshot)
             at += 1
             continue
         for length in range(min(MAX_PHRASE_WORDS, len(words) - at), 0, -1):
             phrase = " ".join(words[at : at + length])
-            if (length > 1 or (len(phrase) > 2 and phrase not in _OPENERS)) and snapshot.phrase_row(phrase) is not None:
+            if (length > 1 or (len(phrase) > 2 and phrase not in openers)) and snapshot.phrase_row(phrase) is not None:
                 yield phrase
                 at += length
                 break

@@ -1,5 +1,8 @@
 """One query, from text to ranked passages, on one snapshot."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +12,7 @@ from memory.retrieval.mode_result import Ranking
 from memory.retrieval.modes import MODES
 from memory.retrieval.query_context import QueryContext, RecognitionMemory
 from memory.retrieval.settings import RetrievalSettings
-from memory.retrieval.top_k import RANKING_DECIMALS, top_k, top_k_by_cosine
+from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k, top_k_by_cosine
 from memory.types import Encoder, Hit, Retrieved
 from store.snapshot import Snapshot
 
@@ -36,6 +39,11 @@ def retrieve(
     ranking = MODES[mode].rank(context)
     with context.stage("rank"):
         hits = top_hits(context, ranking, k)
+    best_cosine = None
+    if MODES[mode].needs_encoder and not context.passages_by_words:
+        with context.stage("cosines"):
+            hits = _with_cosines(context, hits)
+            best_cosine = float(context.similarities.max(where=context.passages_compared, initial=0.0))
     explanations: tuple[PassageExplanation, ...] = ()
     if explained:
         with context.stage("explain"):
@@ -49,8 +57,15 @@ def retrieve(
         ranking.seeds,
         ranking.note,
         stages_ms=context.stages_ms,
+        best_cosine=best_cosine,
         explanations=explanations,
     )
+
+
+def _with_cosines(context: QueryContext, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    rows = np.array([hit.row for hit in hits], np.int64)
+    near = cosines(context.snapshot.passage_vectors, context.vector, rows).tolist()
+    return tuple(replace(hit, cosine=cosine) for hit, cosine in zip(hits, near, strict=True))
 
 
 def top_hits(context: QueryContext, ranking: Ranking, k: int) -> tuple[Hit, ...]:

@@ -52,3 +52,10 @@ class StandardScore:
             return np.zeros(len(scores), np.float64)
         out: Scores = (scores.astype(np.float64) - self.mean) / self.deviation
         return out
+
+
+def softmax(scores: NDArray[Any], temperature: float) -> Scores:
+    """exp(score / temperature), scaled to sum to 1; of the shape of `scores`, which are one at least."""
+    weights: Scores = np.exp((scores.astype(np.float64) - float(scores.max())) / temperature)
+    weights /= weights.sum()
+    return weights

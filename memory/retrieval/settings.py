@@ -65,6 +65,12 @@ class RetrievalSettings:
         0.5, "Share of the walk's starts that falls on passages; the rest falls on phrases.", ge=0, le=1
     )
     name_share: float = _setting(0.25, "Of what falls on phrases, the share of those that the query names.", ge=0, le=1)
+    hop_share: float = _setting(
+        0.4,
+        "Of what falls on passages, the most that goes on to the passages which the first ones lead to.",
+        ge=0,
+        le=1,
+    )
     temperature: float = _setting(
         0.25,
         "How far from the best match a start may lie, in standard deviations; a smaller value takes the best match alone.",

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FORMAT = 5
+from store.text.terms import passage_terms
+
+FORMAT = 6
 PREFIX = "snapshot-"
 """Begins the name of a checkpoint's folder; the number of its commit follows."""
 
@@ -16,8 +18,17 @@ UNFINISHED = "snapshot.new"
 MANIFEST = "manifest.json"
 KINDS = ("passages", "phrases", "triples")
 
-TERMS_PROBE = "Isn't it naïve, the cafe\u0301? 2,000 runners ran; 東京タワー"
-"""Its index terms stand in the manifest: postings are of use only where texts are still cut into terms in the same way."""
+TERMS_PROBE = (
+    "Isn't it naïve, the cafe\u0301? 2,000 runners ran; 東京タワー",
+    "Die Häuser an der alten Straße gehören seit vielen Jahren den Müllers.",
+    "Que faire quand on a oublié le mot de passe root ?",
+    "Les bibliothèques de la ville sont fermées, et nous avons oublié les livres.",
+)
+"""Their index terms stand in the manifest: postings are of use only where texts are still cut into terms in the same way."""
+
+
+def terms_of_probe() -> list[list[str]]:
+    return [sorted(passage_terms(text)[0]) for text in TERMS_PROBE]
 
 
 class CheckpointUnusable(Exception):

@@ -10,9 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from store.checkpoint.files import FORMAT, MANIFEST, TERMS_PROBE, CheckpointUnusable, MappedArray, checksum_of
+from store.checkpoint.files import FORMAT, MANIFEST, CheckpointUnusable, MappedArray, checksum_of, terms_of_probe
 from store.index.append_only_arrays import BLOCK_VECTORS
-from store.index.bm25 import Postings, PostingsArrays, terms
+from store.index.bm25 import Postings, PostingsArrays
 from store.types import ExtractionState, SynonymRule, extraction_state
 
 
@@ -24,7 +24,7 @@ class SavedCheckpoint:
         self._place = place
         try:
             manifest = json.loads((place / MANIFEST).read_text())
-            expected = (FORMAT, dim, BLOCK_VECTORS, [rule.threshold, rule.cap], terms(TERMS_PROBE))
+            expected = (FORMAT, dim, BLOCK_VECTORS, [rule.threshold, rule.cap], terms_of_probe())
             found = tuple(manifest[key] for key in ("format", "dim", "block", "rule", "terms"))
             if found != expected:
                 raise CheckpointUnusable(f"{place.name} was made by another version or with other settings")

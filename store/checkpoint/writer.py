@@ -13,10 +13,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from store.checkpoint.capture import CheckpointCapture
-from store.checkpoint.files import FORMAT, MANIFEST, PREFIX, TERMS_PROBE, UNFINISHED, checksum_of, mapped_inode, newest
+from store.checkpoint.files import (
+    FORMAT,
+    MANIFEST,
+    PREFIX,
+    UNFINISHED,
+    checksum_of,
+    mapped_inode,
+    newest,
+    terms_of_probe,
+)
 from store.durable_files import sync
 from store.index.append_only_arrays import BLOCK_VECTORS
-from store.index.bm25 import terms
 from store.index.live_index import NO_ROWS
 from store.types import SynonymRule
 
@@ -80,7 +88,7 @@ def _write_folder(
         "dim": captured.dim,
         "block": BLOCK_VECTORS,
         "rule": [rule.threshold, rule.cap],
-        "terms": terms(TERMS_PROBE),
+        "terms": terms_of_probe(),
         "next_id": captured.next_id,
         "total_length": captured.total_length,
         "shapes": {name: list(matrix.shape) for name, matrix in folded.items()},

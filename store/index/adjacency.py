@@ -93,6 +93,25 @@ class Adjacency:
         values = np.concatenate([part.data, values[here]])
         return _without_dust(sparse.csr_array((values, (rows, cols)), shape=(len(nodes), len(nodes))))
 
+    def neighbours(self, nodes: NDArray[np.int64]) -> Entries:
+        """(node, neighbour, weight) of every edge of `nodes` (none twice), by node and neighbour. O(their edges + log)."""
+        base, shift = self._base, self._phrases - self._base.phrases
+        old = (nodes < base.phrases) | ((nodes >= self._phrases) & (nodes < self._phrases + base.passages))
+        known = nodes[old]
+        part = base.matrix[np.where(known < base.phrases, known, known - shift)].tocoo()
+        rows, cols, values = self._delta
+        here = np.isin(rows, nodes)
+        entries = (
+            np.concatenate([known[part.row], rows[here]]),
+            np.concatenate([np.where(part.col < base.phrases, part.col, part.col + shift), cols[here]]),
+            np.concatenate([part.data, values[here]]),
+        )
+        keys, at = np.unique(entries[0].astype(np.int64) * self.nodes + entries[1], return_inverse=True)
+        sums = np.zeros(len(keys))
+        np.add.at(sums, at, entries[2])
+        keys, sums = keys[sums >= MIN_WEIGHT], sums[sums >= MIN_WEIGHT]
+        return keys // max(self.nodes, 1), keys % max(self.nodes, 1), sums
+
     def merged(self) -> Any:
         """The whole matrix as one CSR of shape (nodes, nodes), without zeros. O(everything)."""
         joined = self._base.matrix.tocoo()

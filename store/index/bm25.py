@@ -7,52 +7,19 @@ BM25 with k1 = 1.2 and b = 0.75: Robertson and Zaragoza, "The Probabilistic Rele
 the idf that stays positive, ln(1 + (N - df + 0.5) / (df + 0.5)).
 """
 
-import re
 from array import array
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from unicodedata import normalize
 
 import numpy as np
-import snowballstemmer
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
+from store.text.terms import language_of, passage_terms, query_terms
 
 K1 = 1.2
 B = 0.75
-LONGEST_TERM = 64
-"""Longer runs of letters are cut: they are base64 or noise, and must not become a million terms of a kilobyte each."""
-
-_WORD = re.compile(r"[^\W_]+")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
-_stem = snowballstemmer.stemmer("english")
-_stems: dict[str, str] = {}
-
-
-def terms(text: str) -> list[str]:
-    """The index terms of a text: lower-cased stemmed words; pairs of characters where a script has no spaces.
-
-    A letter with its accent is one character or two, as it was written on one system or another: here it is one.
-    """
-    found: list[str] = []
-    for word in _WORD.findall(normalize("NFC", text).casefold()):
-        if _UNSPACED.search(word):
-            found.extend(word[i : i + 2] for i in range(max(len(word) - 1, 1)))
-        else:
-            found.append(_stemmed(word[:LONGEST_TERM]))
-    return found
-
-
-def _stemmed(word: str) -> str:
-    stem = _stems.get(word)
-    if stem is None:
-        if len(_stems) > 200_000:
-            _stems.clear()
-        stem = _stems[word] = str(_stem.stemWord(word))
-    return stem
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +39,8 @@ class Postings:
     def __init__(self, saved: PostingsArrays | None = None) -> None:
         self._saved = saved
         self._places = {term: i for i, term in enumerate(saved.terms)} if saved else {}
+        self._languages = {language_of(term) for term in self._places}
+        """Languages that terms bear. Of a dead passage's language no living passage has a term: it changes no score."""
         self._later: dict[str, array[int]] = {}
         """By term: a row and how often the term occurs in it, then the next row, and so on."""
         self._lengths = GrowableArray(np.int32)
@@ -80,9 +49,10 @@ class Postings:
 
     def extend(self, row: int, text: str) -> int:
         """Indexes the next passage, which has number `row`; returns its length in terms."""
-        counted = Counter(terms(text))
-        length = sum(counted.values())
+        counted, language, length = passage_terms(text)
         self._lengths.extend([length])
+        if language not in self._languages:
+            self._languages = self._languages | {language}  # a query may be going through the one there is
         for term, count in counted.items():
             entries = self._later.get(term)
             if entries is None:
@@ -92,7 +62,7 @@ class Postings:
 
     def to_arrays(self, n: int) -> PostingsArrays:
         """The postings of the first `n` passages as arrays. May run while the writer goes on. O(everything)."""
-        names = list(dict.fromkeys([*self._places, *self._later.copy()]))
+        names = self._names()
         found = [self._of(term) for term in names]
         found = [(rows[rows < n], counts[rows < n]) for rows, counts in found]
         present = [i for i, (rows, _) in enumerate(found) if len(rows)]
@@ -114,50 +84,106 @@ class Postings:
         the writer goes on. O(everything).
         """
         out = np.zeros(n, np.uint64)
-        for term in dict.fromkeys([*self._places, *self._later.copy()]):
+        for term in self._names():
             rows, counts = self._of(term)
             inside = rows < n
             # Unsigned numbers wrap around. A row stands in a term's list once.
             out[rows[inside]] += np.uint64(of(term)) * counts[inside].astype(np.uint64)
         return out
 
+    @property
+    def languages(self) -> set[str]:
+        """Languages of passages, living or not, as one set that does not change."""
+        return self._languages
+
     def length(self, row: int) -> int:
         return int(self._lengths.view()[row])
 
-    def scores(self, query: str, alive: NDArray[np.bool_], total_length: int) -> NDArray[np.float32]:
+    def lengths(self, n: int) -> NDArray[np.int32]:
+        """Terms in each of the first `n` passages, shape (n,)."""
+        return self._lengths.view()[:n]
+
+    def scores(
+        self, query: str, alive: NDArray[np.bool_], total_length: int, counted: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float32]:
         """BM25 of every passage for `query`, shape (n,), n = len(alive); 0 where no term occurs or the passage is dead.
 
-        `alive` and `total_length` (terms in all living passages) are those of the snapshot that asks.
+        `alive` and `total_length` (terms in all living passages) are those of the snapshot that asks. With `counted`, a mask of
+        some of the living, how rare a word is and how long a passage comes from these alone, whatever else there is.
         """
         n = len(alive)
         out = np.zeros(n, np.float64)
-        living = int(alive.sum())
+        if counted is None:
+            counted = alive
+        else:
+            total_length = int(self._lengths.view()[:n][counted].sum())
+        living = int(counted.sum())
         if not living:
             return out.astype(np.float32)
         norms = K1 * (1 - B + B * self._lengths.view()[:n] / max(total_length / living, 1e-9))
-        for term, repeats in Counter(terms(query)).items():
-            rows, counts = self._of(term)
-            inside = rows < n
-            rows, counts = rows[inside], counts[inside]
-            living_rows = alive[rows]
-            rows, counts = rows[living_rows], counts[living_rows]
-            out[rows] += repeats * _idf(living, len(rows)) * counts * (K1 + 1) / (counts + norms[rows])
+        for terms, repeats in query_terms(query, self._languages).items():
+            rows, counts = self._living(terms, alive)
+            idf = _idf(living, int(counted[rows].sum()))
+            out[rows] += repeats * idf * counts * (K1 + 1) / (counts + norms[rows])
         return out.astype(np.float32)
+
+    def rarities(self, query: str, counted: NDArray[np.bool_]) -> dict[tuple[str, ...], float]:
+        """For each word of `query`, as the terms that stand for it, its inverse document frequency among `counted` passages."""
+        living = int(counted.sum())
+        words = query_terms(query, self._languages)
+        return {terms: _idf(living, len(self._living(terms, counted)[0])) for terms in words}
+
+    def coverage(self, query: str, alive: NDArray[np.bool_], counted: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """How much of `query` each living passage has, from 0 to 1, shape (n,): the cosine between the query's words, weighted
+        by inverse document frequency among `counted` passages, and those of them that the passage has."""
+        living = int(counted.sum())
+        out = np.zeros(len(alive))
+        whole = 0.0
+        for terms in query_terms(query, self._languages):
+            rows = self._living(terms, alive)[0]
+            squared = _idf(living, int(counted[rows].sum())) ** 2
+            out[rows] += squared
+            whole += squared
+        return np.sqrt(out / whole if whole else out).astype(np.float32)
 
     def scores_of(self, query: str, texts: Sequence[str], alive: NDArray[np.bool_]) -> NDArray[np.float64]:
         """BM25 of `texts` for `query`, shape (len(texts),), with the passages' inverse document frequencies."""
-        counted = [Counter(terms(text)) for text in texts]
-        lengths = np.array([sum(counts.values()) for counts in counted], np.float64)
+        read = [passage_terms(text) for text in texts]
+        lengths = np.array([length for _, _, length in read], np.float64)
         norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1e-9)) if len(texts) else lengths
         out = np.zeros(len(texts))
         living = int(alive.sum())
-        for term, repeats in sorted(Counter(terms(query)).items()):
-            counts = np.array([counts[term] for counts in counted], np.float64)
+        languages = self._languages.union(language for _, language, _ in read)
+        for terms, repeats in sorted(query_terms(query, languages).items()):
+            counts = np.array([max(found[term] for term in terms) for found, _, _ in read], np.float64)
             if counts.any():
-                rows = self._of(term)[0]
-                holding = int(alive[rows[rows < len(alive)]].sum())
+                holding = len(self._living(terms, alive)[0])
                 out += repeats * _idf(living, holding) * counts * (K1 + 1) / (counts + norms)
         return out
+
+    def _names(self) -> list[str]:
+        """Every term once."""
+        return list(dict.fromkeys([*self._places, *self._later.copy()]))
+
+    def _living(self, terms: Sequence[str], alive: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The living passages that hold one of a word's terms, and how often: as often as the commonest of them."""
+        found = [self._of(term) for term in terms]
+        found = [pair for pair in found if len(pair[0])]
+        if not found:
+            return np.empty(0, np.int32), np.empty(0, np.int32)
+        rows, counts = found[0]
+        if len(found) > 1:
+            most = np.zeros(len(alive), np.int32)
+            for some, often in found:
+                inside = some < len(alive)
+                some, often = some[inside], often[inside]
+                most[some] = np.maximum(most[some], often)
+            rows = np.flatnonzero(most)
+            counts = most[rows]
+        inside = rows < len(alive)
+        rows, counts = rows[inside], counts[inside]
+        living = alive[rows]
+        return rows[living], counts[living]
 
     def _of(self, term: str) -> tuple[NDArray[Any], NDArray[Any]]:
         entries = self._later.get(term)

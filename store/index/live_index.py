@@ -210,7 +210,7 @@ class LiveIndex:
         for name in ("relation", "context", "incidence"):
             self._edges(self.matrices[name], getattr(delta, name))
         self.crowding.apply(delta.crowding)
-        self._synonyms(delta.synonyms)
+        self.change_synonyms(delta.synonyms)
 
     def _count(self, delta: IndexDelta) -> None:
         for row, change in delta.passage_changes.items():
@@ -233,7 +233,15 @@ class LiveIndex:
 
     def prepare_synonyms(self, cap: int) -> None:
         """Works out, at opening, what planning a commit's synonyms takes and queries do not. O(phrases and edges)."""
+        self.count_crowds()
+        self.find_needs(cap)
+
+    def count_crowds(self) -> None:
+        """Finds out which phrases are crowded."""
         self.crowding.load(self.sketches.view(), self.synonym_candidates())
+
+    def find_needs(self, cap: int) -> None:
+        """Works out `synonym_needs` from the edges."""
         self.synonym_needs.put(np.arange(self.synonym_needs.n), np.zeros(self.synonym_needs.n))
         view = self.synonym.view(self.shape("synonym"))
         degrees = np.diff(view.merged().indptr) if len(self.phrases) else np.empty(0, np.int64)
@@ -244,7 +252,7 @@ class LiveIndex:
             nearest.add(rows.astype(np.int64), others.astype(np.int64), weights)
             self.synonym_needs.put(*needed(nearest.pairs(), cap))
 
-    def _synonyms(self, change: SynonymChange) -> None:
+    def change_synonyms(self, change: SynonymChange) -> None:
         self.synonym_needs.put(change.rows, change.needs)
         if len(change.a):
             moved = change.weights - change.before
@@ -291,6 +299,8 @@ class LiveIndex:
         then.triple_ends = self.triple_ends.frozen()
         for vectors in ("passage_vectors", "phrase_vectors", "triple_vectors"):
             setattr(then, vectors, getattr(self, vectors).frozen())
+        then.linkable, then.wordings = self.linkable.frozen(), self.wordings.frozen()
+        then.sketches = self.sketches.frozen()
         n = len(then.passages)
         then.holders = [{} for _ in range(n)]
         then.extracted = [None] * n

@@ -25,10 +25,17 @@ CONVERTED_ROWS = 256
 """Rows that become Python objects at a time: some 5 ms, in which no other thread runs."""
 
 
-def load_index(tables: Tables, dim: int, cap: int, commit: int | None = None) -> LiveIndex:
-    """The index of what the tables hold now, or as of `commit`. `cap`: that of `store.types.SynonymRule`."""
+def load_index(
+    tables: Tables,
+    dim: int,
+    cap: int,
+    commit: int | None = None,
+    on_rows: Callable[[int], None] = lambda _rows: None,
+) -> LiveIndex:
+    """The index of what the tables hold now, or as of `commit`. `cap`: that of `store.types.SynonymRule`. `on_rows` is called
+    with how many rows of passages, phrases and triples have been read."""
     index = LiveIndex(dim)
-    append_contents(index, tables, dict.fromkeys(index.next_id, 0))
+    append_contents(index, tables, dict.fromkeys(index.next_id, 0), on_rows)
     _fill(index, tables, commit)
     index.prepare_synonyms(cap)
     return index
@@ -50,7 +57,7 @@ def _fill(index: LiveIndex, tables: Tables, commit: int | None) -> None:
     for batch in rows_up_to(tables.read("documents"), commit).to_batches(CONVERTED_ROWS):
         for row in batch.to_pylist():
             _document(index, row, known)
-    _living(index)
+    derive_graph(index)
     _synonyms(index, rows_up_to(tables.read("synonyms"), commit))
 
 
@@ -61,7 +68,9 @@ def rows_up_to(table: Any, commit: int | None) -> Any:
     return table.sort_by("commit")
 
 
-def append_contents(index: LiveIndex, tables: Tables, first: Mapping[str, int]) -> None:
+def append_contents(
+    index: LiveIndex, tables: Tables, first: Mapping[str, int], on_rows: Callable[[int], None] = lambda _rows: None
+) -> None:
     """Appends the passages, phrases and triples whose column `row` is `first` (by table) or more."""
 
     def rows(name: str) -> Any:
@@ -80,6 +89,7 @@ def append_contents(index: LiveIndex, tables: Tables, first: Mapping[str, int]) 
         if table.num_rows:
             index.next_id[name] = int(table["row"][-1].as_py()) + 1
     del table, tables_by_name
+    read = 0
     for name, array in (
         ("passages", index.passage_vectors),
         ("phrases", index.phrase_vectors),
@@ -89,6 +99,8 @@ def append_contents(index: LiveIndex, tables: Tables, first: Mapping[str, int]) 
         for batch in tables.batches(name, ("row", "vector"), f"row >= {first[name]}"):
             places = np.searchsorted(index.ids[name].view(), batch["row"].to_numpy())
             array.put(places, vectors.vectors_of(batch, index.dim))
+            read += batch.num_rows
+            on_rows(read)
         if array.n != index.ids[name].n:
             raise ValueError(f"the table {name} has {index.ids[name].n} rows and {array.n} vectors")
     index.sketches.extend(index.phrase_vectors)
@@ -123,8 +135,8 @@ def _document(index: LiveIndex, row: dict[str, Any], known: Callable[[str], str]
     index.documents[row["uri"]] = documents.from_row(row, known)
 
 
-def _living(index: LiveIndex) -> None:
-    """Derives counts and edges from the documents."""
+def derive_graph(index: LiveIndex) -> None:
+    """Derives counts and edges, those between synonyms left out, from the documents and what an extractor found."""
     for document in index.documents.values():
         for passage, triples_brought in upstream_triples(document).items():
             index.holders[index.passage_rows[passage]][document.uri] = triples_brought

@@ -1,6 +1,6 @@
 """Builds the memory anew from the tables and compares it with the one that answers queries."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
 
@@ -22,6 +22,9 @@ from store.verify.compare_snapshots import compare_snapshots
 MAX_PROBLEMS = 20
 """Differences that are reported: one fault makes many."""
 
+REPORTED_LINES = 1_000
+"""How often progress is reported."""
+
 RECALL_SAMPLE_PHRASES = 500
 """Phrases whose synonyms are checked where there are too many to check all."""
 
@@ -37,7 +40,15 @@ class VerifyReport:
     problems: list[str] = field(default_factory=list)
 
 
-def verify(store: Store) -> VerifyReport:
+ReportStep = Callable[[str, int, int | None], None]
+"""Called with what is being done, how much of it is done, and of how much; None where that is not known."""
+
+
+def _no_report(_step: str, _done: int, _total: int | None) -> None:
+    """Nobody wants to know."""
+
+
+def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
     """Compares the present memory with one built anew from the tables. Commits and queries go on meanwhile."""
     with store.maintenance_paused():
         with store.commits_paused():
@@ -47,17 +58,28 @@ def verify(store: Store) -> VerifyReport:
         found = VerifyReport(snapshot.commit)
         try:
             found.problems += _duplicate_rows(tables)
-            index = load_index(tables, snapshot.dim, store.rule.cap, snapshot.commit)
+            rows = sum(map(tables.rows, KINDS))
+            report("reading the tables", 0, rows)
+            index = load_index(
+                tables,
+                snapshot.dim,
+                store.rule.cap,
+                snapshot.commit,
+                lambda done: report("reading the tables", done, rows),
+            )
         except (OSError, RuntimeError, ValueError, KeyError) as error:
             found.problems.append(f"the tables cannot be read: {type(error).__name__}: {error}")
             return found
+        report("comparing what is kept", 0, None)
         found.problems += islice(compare_contents(contents, StoredContents(index)), MAX_PROBLEMS)
     anew = Snapshot(index, snapshot.commit, snapshot.time)
     by_tables = DocumentSnapshot(anew, index.documents, index.holders)
-    for difference in chain(_compare_exports(snapshot, anew, found), compare_snapshots(live, by_tables)):
+    lines = snapshot.living_passages + snapshot.living_phrases + snapshot.living_triples + sum(snapshot.edges.values())
+    for difference in chain(_compare_exports(snapshot, anew, found, lines, report), compare_snapshots(live, by_tables)):
         if len(found.problems) >= MAX_PROBLEMS:
             break
         found.problems.append(difference)
+    report("comparing vectors and synonyms", 0, None)
     for name in KINDS:
         vectors = getattr(anew, f"{name[:-1]}_vectors")
         for start, block in vectors.blocks():
@@ -89,8 +111,12 @@ def _duplicate_rows(tables: Tables) -> list[str]:
     return problems
 
 
-def _compare_exports(live: Snapshot, anew: Snapshot, found: VerifyReport) -> Iterator[str]:
+def _compare_exports(
+    live: Snapshot, anew: Snapshot, found: VerifyReport, lines: int, report: ReportStep
+) -> Iterator[str]:
     for mine, theirs in zip_longest(export_lines(live), export_lines(anew)):
         found.lines += 1
+        if found.lines % REPORTED_LINES == 0:
+            report("comparing exports", found.lines, lines)
         if mine != theirs:
             yield f"in memory {mine}, by the tables {theirs}"

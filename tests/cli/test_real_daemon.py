@@ -69,7 +69,14 @@ def test_a_document_from_add_to_query_and_out_again(real: Shell, tmp_path: Path)
     assert "Emil Strand built the rain gauge" in real("query", "Who built the rain gauge?").out
     shown = real("--json", "show", found["passages"][0]["id"]).json
     assert (shown["kind"], shown["documents"][0]["document"]) == ("passage", "added:gauge")
-    assert "Tollmin" in real("show", "./drive/tollmin.md").out
+    assert real("show", "./drive/tollmin.md").out == real("show", "drive/tollmin.md").out
+    assert [each["title"] for each in real("--json", "ls", "--prefix", "drive").json["documents"]] == ["Tollmin"]
+    assert real("retry", "nosuch").code == 1
+    read_again = real("--json", "reextract")
+    assert read_again.code == 0 and "there is no model" in read_again.json["note"]
+    refused = real("backfill")
+    assert refused.code == 4 and "There is no model" in refused.err
+    assert "drive is no whole backup" in real("restore", "drive").err  # the configuration beside us was found
     assert real("--json", "show", uploaded).json["document"]["title"] == "Sorrel"
     states = {each["uri"]: each["state"] for each in real("--json", "ls").json["documents"]}
     assert states["added:gauge"] == "indexed" and len(states) == 4

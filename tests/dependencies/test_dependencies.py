@@ -9,6 +9,7 @@ import pytest
 from tests.dependencies import audit
 
 
+@pytest.mark.slow
 def test_what_is_installed_is_what_is_pinned() -> None:
     assert list(audit.differences()) == []
 
@@ -17,6 +18,7 @@ def test_every_dependency_says_why_it_is_there_and_what_would_replace_it() -> No
     assert list(audit.unexplained()) == []
 
 
+@pytest.mark.slow
 def test_an_unpinned_a_stale_and_an_unexplained_package_would_be_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

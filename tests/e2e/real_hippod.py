@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -304,6 +306,29 @@ class Daemon:
         """The processes that the daemon started."""
         assert self.process is not None
         return psutil.Process(self.process.pid).children(recursive=True)
+
+    @contextmanager
+    def reading_paused(self) -> Iterator[None]:
+        """The processes that read stand still, those too that the daemon starts in their place: what has to be read waits."""
+        held: set[psutil.Process] = set()
+        over = threading.Event()
+
+        def hold() -> None:
+            while not over.wait(0.02):
+                for reader in set(self.children()) - held:
+                    held.add(reader)
+                    reader.suspend()
+
+        holding = threading.Thread(target=hold)
+        holding.start()
+        try:
+            until(lambda: held >= set(self.children()), "all readers stand still", pause_s=0.02)
+            yield
+        finally:
+            over.set()
+            holding.join()
+            for reader in held:
+                reader.resume()
 
 
 def texts(lines: Iterable[str], kind: str) -> list[Json]:

@@ -1,10 +1,12 @@
 """Documents that are added, and JSON lines in the folder: each line a document of its own."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from daemon.contract.http.routes import document_path
 from tests.consumers.parsing.samples import flowed, pdf
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import Daemon, Json, texts, until
@@ -197,7 +199,8 @@ def test_a_failed_document_is_listed_with_its_reason_and_each_try_is_counted(liv
         assert live.ctl_json("retry", uri) == {"requeued": 1}
         live.wait()
         assert live.documents(state="failed")[uri]["attempts"] == attempt
-    assert live.ctl_json("retry", "added:never") == {"requeued": 0}
+    never = live.ctl("--json", "retry", "added:never")
+    assert (never.code, never.json) == (1, {"requeued": 0, "missing_uris": ["added:never"]})
     # Mended, it is indexed like any other.
     live.write("ledger.pdf", content)
     until(lambda: uri in live.documents(state="indexed"), "it is indexed")
@@ -216,3 +219,58 @@ def test_what_cannot_be_a_document_is_refused_with_its_place_and_the_rest_is_tak
     assert [each["where"] for each in answer["rejected"]] == ["stdin:2", "stdin:3", "stdin:5"]
     live.wait()
     assert {"added:ok1", "added:ok2"} <= set(live.documents(state="indexed"))
+
+
+def test_what_is_tried_again_counts_as_pending_everywhere_and_no_longer_as_failed(live: Daemon) -> None:
+    damaged = [live.write(f"damaged-{n}.pdf", b"%PDF-1.4 cut") for n in range(3)]
+    live.wait()
+
+    def shown(uri: str) -> Json:
+        return live.ask("GET", document_path(uri))
+
+    before = live.status()
+    assert before["failed"] == len(live.documents(state="failed")) >= 3
+    assert datetime.fromisoformat(shown(damaged[0])["next_try_at"]) > datetime.now(UTC)
+    with live.reading_paused():
+        assert live.ask("POST", "/v1/retry", json={"uris": damaged[:2]})["requeued"] == 2
+        now = live.status()
+        assert (now["pending"], now["failed"]) == (2, before["failed"] - 2)
+        assert now["failed"] == len(live.documents(state="failed"))
+        assert set(live.documents(state="pending")) == set(damaged[:2])
+        entry = shown(damaged[0])
+        assert (entry["document"]["state"], entry["next_try_at"]) == ("pending", None)
+        assert shown(damaged[2])["document"]["state"] == "failed"
+    live.wait()
+    assert live.status()["failed"] == before["failed"]
+
+
+def test_retry_says_what_is_not_there_and_what_has_not_failed(live: Daemon) -> None:
+    lines = live.write("broken.jsonl", '{"id": "a", "text": "Ada Vell lives in Tollmin."}\n{broken\n')
+    live.wait()
+    asked = {"uris": [lines, f"{lines}#a", "added:nosuch"]}
+    assert live.ask("POST", "/v1/retry", json=asked) == {
+        "requeued": 1,
+        "missing_uris": ["added:nosuch"],
+        "not_failed_uris": [f"{lines}#a"],
+    }
+
+
+def test_an_answer_says_how_many_documents_are_still_being_read(live: Daemon) -> None:
+    live.write("east.md", "The east road is kept by Perpetua Gray.\n")
+    live.wait()
+    body = {"query": "Who keeps the east road?", "mode": "dense"}
+    before = live.ask("POST", "/v1/query", json=body)
+    assert "note" not in before and "weak" not in before  # nobody has measured the encoder `hash`
+    assert all(-1.0 <= passage["cosine"] <= 1.0 for passage in before["passages"])
+    with live.reading_paused():
+        uris = [live.write(f"unread-{n}.md", f"Keeper {n} keeps the north road.\n") for n in range(3)]
+        until(lambda: set(uris) <= set(live.documents(state="pending")), "the files are noticed")
+        assert live.ask("POST", "/v1/query", json=body)["note"] == "3 documents are still being read"
+        assert "note" not in live.ask("POST", "/v1/query", json={**body, "as_of": before["commit"]})
+        [index] = live.status()["progress"]
+        assert (index["task"], index["unit"], index["done"], index["total"]) == ("index", "documents", 0, 3)
+        assert "  index      0 of 3 documents (0 %)" in live.ctl("status").out
+        assert "note  3 documents are still being read" in live.ctl("query", "Who keeps the east road?").out
+    live.wait()
+    assert "note" not in live.ask("POST", "/v1/query", json=body)
+    assert "progress" not in live.status()

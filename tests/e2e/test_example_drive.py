@@ -44,6 +44,21 @@ def test_the_first_question_is_answered_for_a_reader(lab: Daemon) -> None:
     assert lab.ctl_json("query", question)["triples"]
 
 
+def test_an_answer_says_whether_its_best_match_is_weak(lab: Daemon) -> None:
+    question = (EXAMPLES / "first-question.txt").read_text().strip()
+    for mode in ("fused", "hipporag2", "dense", "hipporag"):
+        asked, absent = (
+            lab.ask("POST", "/v1/query", json={"query": text, "mode": mode, "explain": True})
+            for text in (question, "What is the capital of Mongolia?")
+        )
+        assert (asked["weak"], absent["weak"]) == (False, True)
+        for passage, why in zip(asked["passages"], asked["explain"]["passages"], strict=True):
+            assert passage["cosine"] == pytest.approx(why["similarity"], abs=1e-6)
+    words = lab.ask("POST", "/v1/query", json={"query": question, "mode": "bm25"})
+    assert "weak" not in words and words["passages"] and all("cosine" not in each for each in words["passages"])
+    assert lab.ctl("query", "What is the capital of Mongolia?").out.startswith("Nothing here answers this well.\n")
+
+
 def test_supporting_documents_of_the_examples_come_first(lab: Daemon) -> None:
     questions = json.loads((EXAMPLES / "questions.json").read_text())
     found = 0

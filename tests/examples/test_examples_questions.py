@@ -76,6 +76,7 @@ def test_the_last_document_never_names_what_the_question_names(question: dict[st
 
 
 @pytest.mark.parametrize("question", MULTI, ids=lambda question: question["id"])
+@pytest.mark.slow
 def test_neighbouring_documents_share_a_name_that_the_question_does_not_have(question: dict[str, Any]) -> None:
     asked = names_in(question["question"])
     for here, there in pairwise(texts()[document] for document in question["documents"]):

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from consumers.json_documents import read_json_file, read_json_lines
 from consumers.kafka.decode import read_message
 from consumers.kafka.message import KafkaMessage
+from consumers.parsing import parse_data
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.config.config import Config
@@ -27,7 +28,7 @@ from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
 from memory.openie.rules.extractor import RulesExtractor
 from store.types import PassageText
 from tests.e2e.real_hippod import Daemon
-from tests.fuzz import inputs
+from tests.fuzz import format_inputs, inputs
 
 SPLIT = SplitSettings()
 REFUSALS = (400, 409, 413, 415, 422)
@@ -80,6 +81,15 @@ def _json_documents(data: bytes) -> None:
 
 def _json_lines(data: bytes) -> None:
     _sound(list(read_json_lines(data, "file:///a.jsonl#", SPLIT)))
+
+
+def _file(data: bytes) -> None:
+    ending, _, content = data.partition(format_inputs.SEPARATOR)
+    given = content[: format_inputs.LARGEST], b"/drive/a." + ending, "file:///drive/a", SPLIT
+    documents = list(parse_data(*given))
+    _sound(documents)
+    if len(content) < format_inputs.READ_TWICE:
+        assert documents == list(parse_data(*given))
 
 
 def _openie_file(folder: Path, data: bytes) -> None:
@@ -174,8 +184,9 @@ def targets(folder: Path) -> Iterator[dict[str, Target]]:
         assert daemon.process is not None
         yield {
             "configuration": Target(inputs.configurations(_sections()), partial(_configuration, folder), 0.15),
-            "json-documents": Target(inputs.json_documents, _json_documents, 0.2),
+            "json-documents": Target(inputs.json_documents, _json_documents, 0.15),
             "json-lines": Target(inputs.json_lines, _json_lines, 0.15),
+            "files": Target(format_inputs.files, _file, 0.05),
             "openie-files": Target(inputs.openie_files, partial(_openie_file, folder), 0.15),
             "kafka-values": Target(inputs.kafka_values, _kafka_value, 0.15),
             "queries": Target(inputs.query_bodies, partial(_query, daemon.http), 0.15, daemon.process.pid),

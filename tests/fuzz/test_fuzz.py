@@ -27,6 +27,7 @@ def test_no_input_ends_the_process_or_holds_it_up(tmp_path: Path) -> None:
         "configuration",
         "json-documents",
         "json-lines",
+        "files",
         "openie-files",
         "kafka-values",
         "queries",

@@ -45,6 +45,7 @@ def test_case_does_not_part_phrases(text: str) -> None:
     assert normalise_phrase(normalise_phrase(text).upper()) == normalise_phrase(normalise_phrase(text).upper().lower())
 
 
+@pytest.mark.slow
 def test_every_character_alone_is_settled_after_one_pass() -> None:
     for code in range(0x30000):
         char = chr(code)

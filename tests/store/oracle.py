@@ -70,7 +70,7 @@ def export(documents, extract, vector=vector):
 
 
 def synonyms(phrases, vector=vector):
-    long_enough = [phrase for phrase in phrases if sum(c.isalnum() for c in phrase) > 2]
+    long_enough = [p for p in phrases if sum(c.isalnum() for c in p) > 2 or any("\u4e00" <= c <= "\u9fff" for c in p)]
     long_enough = [phrase for phrase in long_enough if vector(phrase).any() and not is_number(phrase)]
     apart = crowded(long_enough)
     long_enough = [phrase for phrase in long_enough if phrase not in apart]

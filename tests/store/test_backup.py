@@ -13,6 +13,7 @@ from store.errors import StoreDamaged, StoreError, StoreLocked
 from store.export.json_lines import export_lines
 from store.lance.schema import TABLES
 from store.snapshot import Snapshot
+from store.verify import verify as verifying
 from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete, extract, open_store
@@ -39,6 +40,27 @@ def test_a_sound_store_verifies(store):
     assert found.problems == []
     assert found.lines == len(lines(store))
     assert found.commit == store.snapshot().commit
+
+
+def test_both_say_how_far_they_are(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(verifying, "REPORTED_LINES", 1)
+    said = []
+    verify(store, lambda *step: said.append(step))
+    backup(store, tmp_path / "backup", lambda *step: said.append(step))
+    last = {}
+    for step, done, total in said:
+        assert total is None or done <= total
+        assert step not in last or last[step][0] <= done
+        last[step] = (done, total)
+    assert list(last) == [
+        "reading the tables",
+        "comparing what is kept",
+        "comparing exports",
+        "comparing vectors and synonyms",
+        "copying",
+        "waiting for the disk",
+    ]
+    assert all(done == total for step, (done, total) in last.items() if step not in ("copying",) and total is not None)
 
 
 def test_verify_tells_of_an_edge_that_the_tables_do_not_have(store):
@@ -85,6 +107,7 @@ def test_verify_tells_of_what_an_export_does_not_show(store, told):
     assert any(told in problem for problem in problems), problems
 
 
+@pytest.mark.slow
 def test_a_backup_is_the_memory_of_its_commit_whatever_comes_after(store, tmp_path):
     expected = lines(store)
     made = backup(store, tmp_path / "backup")
@@ -96,6 +119,7 @@ def test_a_backup_is_the_memory_of_its_commit_whatever_comes_after(store, tmp_pa
         assert verify(other).problems == []
 
 
+@pytest.mark.slow
 def test_a_restore_takes_the_store_back_and_keeps_what_was_there(store, tmp_path):
     expected = lines(store)
     made = backup(store, tmp_path / "backup")

@@ -132,16 +132,40 @@ class MemoryMachine(RuleBasedStateMachine):
             with pytest.raises(StoreError, match="kept from commit"):
                 self.store.snapshot_at(commit)
         elif known := max((seq for seq in self.known if seq <= commit), default=0):
-            documents, versions = self.known[known]
+            documents, versions, _ = self.known[known]
             expected = oracle.export(documents, lambda title, text: reading(title, text, versions.get(text, 0)))
             assert (difference := oracle.same(export_lines(self.store.snapshot_at(commit)), expected)) is None, (
                 difference
             )
 
+    @rule(prefixes=st.sampled_from(["abc", "a", "bdf", "abcdef"]), back=st.sampled_from([None, None, 0, 1, 3]))
+    def ask_a_scope(self, prefixes, back):
+        """A scope is a memory of its own, now and as of then, whether it was asked before or not."""
+        moment = None if back is None else self.store.snapshot().commit - back
+        known = self.documents, self.versions, frozenset(self.store.extraction_states())
+        if moment is not None:
+            earlier = max((seq for seq in self.known if seq <= moment), default=0)
+            if moment < max(self.store.horizon, 1) or not earlier:
+                return
+            known = self.known[earlier]
+        memory = self.store.scoped(prefixes, lambda document: document.uri[-1] in prefixes, moment)
+        documents = {uri: passages for uri, passages in known[0].items() if uri[-1] in prefixes}
+        whole = self.store.snapshot_at(moment) if moment is not None else self.store.snapshot()
+        assert memory.snapshot.commit == whole.commit
+        assert sorted(memory.documents) == sorted(documents)
+
+        def extract(title, text):
+            # A document that brought triples along spared the extractor the passage, for others that hold it too.
+            return reading(title, text, known[1].get(text, 0)) if passage_id(title, text) in known[2] else ()
+
+        expected = oracle.export(documents, extract)
+        assert (difference := oracle.same(export_lines(memory.snapshot), expected)) is None, difference
+
     @invariant()
     def remember(self):
         if hasattr(self, "store"):
-            self.known[self.store.snapshot().commit] = dict(self.documents), dict(self.versions)
+            read = frozenset(self.store.extraction_states())
+            self.known[self.store.snapshot().commit] = dict(self.documents), dict(self.versions), read
 
     @invariant()
     def export_is_that_of_the_documents(self):

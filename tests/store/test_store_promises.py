@@ -42,6 +42,7 @@ def bytes_on_disk(folder):
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_what_was_deleted_and_purged_is_on_no_disk(store):
     add(store, {"a": [("T", SECRET, None)], "b": [("T", "text 2", None)]})
     assert SECRET.encode() in bytes_on_disk(store.folder)
@@ -53,6 +54,7 @@ def test_what_was_deleted_and_purged_is_on_no_disk(store):
     assert oracle.same(export_lines(store.snapshot()), oracle.export({"b": [("T", "text 2", None)]}, extract)) is None
 
 
+@pytest.mark.slow
 def test_one_passage_among_many_is_on_no_disk_either(store):
     held = {f"d{i}": [("T", f"text {i} plain", None)] for i in range(60)}
     add(store, held | {"a": [("T", SECRET, None)]})
@@ -75,6 +77,7 @@ def test_what_was_purged_can_come_back_also_after_a_restart(tmp_path):
         assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
 
 
+@pytest.mark.slow
 def test_what_an_earlier_reading_found_is_forgotten_and_nothing_else(tmp_path):
     """A passage read again by a better extractor: the first reading is no more, once nobody can look back at it."""
     documents = {"a": [("T", "text 4 secret", None)], "b": [("T", "text 1", None)]}
@@ -99,6 +102,7 @@ def test_what_an_earlier_reading_found_is_forgotten_and_nothing_else(tmp_path):
         assert store.extracted_triples(passage_id("T", "text 4 secret")) == tuple(extract("T", "text 4"))
 
 
+@pytest.mark.slow
 def test_an_earlier_reading_stays_for_who_can_still_look_back_at_it(tmp_path):
     documents = {"a": [("T", "text 4", None)], "b": [("T", "text 1", None)]}
     with open_store(tmp_path) as store:
@@ -123,6 +127,7 @@ def reading_again(title, text):
     return reading(title, text, 1)
 
 
+@pytest.mark.slow
 def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
     """A text that nobody needs goes while an earlier commit is being put together, which is still kept."""
     documents = {f"d{i}": [("T", f"text {i}", None)] for i in range(5)}
@@ -170,6 +175,7 @@ def test_the_log_does_not_grow_for_ever(tmp_path):
         add(store, {"edited": [("T", "text 3", None)]})
 
 
+@pytest.mark.slow
 def test_a_log_of_additions_alone_is_trimmed_once_it_is_long(store, monkeypatch):
     for i in range(12):
         add(store, {f"d{i}": [("T", f"text {i % 9}", None)]})
@@ -204,6 +210,7 @@ def test_a_passage_that_comes_back_needs_neither_extractor_nor_encoder(store):
     assert not batch.triple_vectors
 
 
+@pytest.mark.slow
 def test_tables_ahead_of_the_last_commit_are_brought_back(tmp_path):
     documents = {"a": [("T", "text 4", None)]}
     with open_store(tmp_path) as store:
@@ -219,6 +226,7 @@ def test_tables_ahead_of_the_last_commit_are_brought_back(tmp_path):
         assert oracle.same(export_lines(store.snapshot()), oracle.export(both, extract)) is None
 
 
+@pytest.mark.slow
 def test_a_snapshot_stays_what_it_was(store):
     add(store, {"a": [("T", "text 4", None)]})
     before = store.snapshot()
@@ -340,6 +348,7 @@ def test_a_fault_in_taking_a_commit_over_spoils_nothing(tmp_path, monkeypatch):
         assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
 
 
+@pytest.mark.slow
 def test_a_commit_whose_row_cannot_be_flushed_does_not_stand(tmp_path, monkeypatch):
     """It was not acknowledged: its row must not stay beside that of the commit which gets its number."""
     with open_store(tmp_path) as store:

@@ -6,7 +6,7 @@ PDFium gives lines; paragraphs and headings are read from where the lines stand 
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -16,14 +16,15 @@ import pypdfium2.raw as pdfium
 
 from consumers.failure_codes import FailureCode
 from consumers.parsing.decoding import clean_text
+from consumers.parsing.hyphenation import decision, join_broken_words
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
-_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", "\xad": ""})
-_BROKEN_WORD = re.compile("(\\S*)\ufffe(\\S*)")
-"""PDFium joins a word broken at a line's end and marks the place."""
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+_BROKEN_WORD = re.compile("([^\\W_]*(?:-[^\\W_]+)*)\xad([^\\W_]*(?:-[^\\W_]+)*)")
+"""PDFium joins a word broken at a line's end and marks the place, with U+FFFE; here a soft hyphen stands for the mark."""
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
 _SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*\Z")
 _HEADING_RATIO = 1.12
@@ -101,7 +102,7 @@ def _all_lines(document: Any, count: int, limits: Limits) -> tuple[list[_Line], 
         lines.extend(found)
         text_page.close()
         page.close()
-    return lines, broken
+    return _with_whole_words(lines), broken
 
 
 def _lines(text_page: Any, page: int) -> list[_Line]:
@@ -114,7 +115,7 @@ def _lines(text_page: Any, page: int) -> list[_Line]:
             # PDFium numbers characters, the line ends that it generates among them, as they stand in its text.
             first = start + piece.index(body)
             head, tail = _box(text_page, first), _box(text_page, first + len(body) - 1)
-            printed = clean_text(_BROKEN_WORD.sub(_mended, body)).translate(_LIGATURES)
+            printed = clean_text(body.replace("\xad", "").replace("\ufffe", "\xad")).translate(_LIGATURES)
             lines.append(_Line(page, printed, head.left, head.top, tail.bottom, round(head.top - head.bottom, 1)))
         start += len(piece) + 2
     return lines
@@ -128,10 +129,17 @@ def _box(text_page: Any, index: int) -> Any:
     return box
 
 
-def _mended(match: re.Match[str]) -> str:
-    """A word broken at a line's end; one that has hyphens elsewhere keeps this one too."""
-    before, after = match.groups()
-    return f"{before}-{after}" if "-" in before or "-" in after else before + after
+def _with_whole_words(lines: list[_Line]) -> list[_Line]:
+    breaks = [(before, "\xad", after) for line in lines for before, after in _BROKEN_WORD.findall(line.text)]
+    if not breaks:
+        return lines
+    joined = decision((line.text for line in lines), breaks, typeset=True)
+
+    def mended(match: re.Match[str]) -> str:
+        before, after = match.groups()
+        return f"{before}-{after}" if "-" in after else joined(before, "\xad", after) if after else before
+
+    return [replace(line, text=_BROKEN_WORD.sub(mended, line.text)) for line in lines]
 
 
 def _fill(outline: Outline, lines: Sequence[_Line]) -> None:
@@ -201,7 +209,7 @@ def _begins_paragraph(above: _Line, line: _Line, pitch: float) -> bool:
 
 
 def _joined(lines: Sequence[_Line]) -> str:
-    return "\n".join(line.text for line in lines)
+    return join_broken_words("\n".join(line.text for line in lines), typeset=True)
 
 
 def _without_running_heads(lines: Sequence[_Line], pages: int) -> list[_Line]:

@@ -4,6 +4,7 @@ import re
 
 from consumers.failure_codes import FailureCode
 from consumers.parsing.decoding import decode
+from consumers.parsing.hyphenation import join_broken_words
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.splitting import ParsedText, TextBlock, paragraphs
 from consumers.splitting.sentences import sentence_starts
@@ -21,7 +22,7 @@ def parse_text(data: bytes, limits: Limits) -> ParsedText:
             f"{len(text):,} characters, more than the {limits.text_chars:,} of one document; split it up",
             FailureCode.TOO_LARGE,
         )
-    title, blocks = take_title(list(paragraphs(text)))
+    title, blocks = take_title(list(paragraphs(join_broken_words(text))))
     return ParsedText(tuple(blocks), title)
 
 

@@ -25,6 +25,7 @@ from daemon.contract.documents import (
 )
 from daemon.contract.http.problem import FieldError
 from daemon.contract.http.routes import JSON, NDJSON, Route
+from daemon.contract.scope import ScopeList
 from daemon.contract.show import ShowRequest, ShowResponse
 from daemon.errors import BadRequest, Invalid, NotFound
 
@@ -106,12 +107,21 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         summary="A document, passage, phrase or triple, and what it is connected to",
     )
     async def show(request: Request) -> Response:
-        limit = read_query_string(request, ShowRequest).limit
+        wanted = read_query_string(request, ShowRequest)
         key = _key(request)
-        found = await (await memory.ports()).documents.show(key, limit)
+        found = await (await memory.ports()).documents.show(key, wanted.limit, wanted.scope)
         if found is None:
             raise NotFound(f"Nothing in the memory is named {key[:500]!r}: no document, passage, phrase or triple.")
         return responses.json_response(found)
+
+    @app.get(
+        Route.SCOPES,
+        response_model=ScopeList,
+        responses=problems(503),
+        summary="What a scope may name: sources, labels and folders",
+    )
+    async def scopes() -> Response:
+        return responses.json_response(await (await memory.ports()).documents.scopes())
 
     @app.post(
         Route.RETRY,

@@ -74,9 +74,11 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         summary="The whole memory as JSON lines, or as a graph",
     )
     async def export(request: Request) -> Response:
-        wanted = read_query_string(request, ExportRequest).format
+        wanted = read_query_string(request, ExportRequest)
         ports = await memory.ports()
-        return LimitedStream(context.exports, partial(ports.transfer.export, wanted), wanted.media_type)
+        return LimitedStream(
+            context.exports, partial(ports.transfer.export, wanted.format, wanted.scope), wanted.format.media_type
+        )
 
     @app.post(
         Route.IMPORT,

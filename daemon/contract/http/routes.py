@@ -16,6 +16,7 @@ class Route(StrEnum):
     GRAPH = "/v1/graph"
     ASK = "/v1/ask"
     SESSIONS = "/v1/sessions"
+    SCOPES = "/v1/scopes"
     DOCUMENTS = "/v1/documents"
     RETRY = "/v1/retry"
     IMPORT = "/v1/import"

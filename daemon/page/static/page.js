@@ -6,7 +6,7 @@ import { Failures } from "./failures.js";
 import { Graph } from "./graph.js";
 import { TimeSlider } from "./time-slider.js";
 import { Search } from "./search.js";
-import { byId, number } from "./text.js";
+import { byId, number, percent, timeLeft } from "./text.js";
 
 const STATUS_MS = 400;
 const CALM_MS = 15000;
@@ -43,7 +43,9 @@ function show(now) {
     byId(`count-${kind}`).textContent = number.format(now[kind]);
   }
   const sources = now.sources.length;
-  const waits = now.pending ? `, ${number.format(now.pending)} on the way` : "";
+  const index = now.progress?.find((each) => each.task === "index");
+  const far = index?.left_s == null ? "" : ` (${percent(index.share)}, ${timeLeft(index.left_s)} left)`;
+  const waits = now.pending ? `, ${number.format(now.pending)} on the way${far}` : "";
   showState(
     now.state === "ready" && now.pending ? "busy" : now.state,
     now.state === "ready" ? `commit ${number.format(now.commit)}, following ${sources} ${sources === 1 ? "source" : "sources"}${waits}` : now.state,

@@ -43,7 +43,7 @@ export class Search {
     const under = (this.under = new AbortController());
     const mode = byId("mode").value || undefined;
     const as_of = this.timeSlider.asOf();
-    const wanted = { query: question, k: K, mode, as_of, explain: true };
+    const wanted = { query: question, k: K, mode, as_of };
     const beside = byId("beside").checked;
     this.say("Searching …");
     try {
@@ -52,6 +52,7 @@ export class Search {
         beside ? post("/v1/query", { query: question, k: K, mode: "dense", as_of }, under.signal) : null,
       ]);
       if (under !== this.under) return;
+      answers[0].reasons = reasons(wanted, under.signal);
       this.show(question, ...answers);
       for (const answer of answers) if (answer) this.asked(answer);
       await this.graph.ask({ query: question, mode, as_of, k: K });
@@ -69,8 +70,9 @@ export class Search {
     const count = answer.passages.length;
     const at = this.timeSlider.chosen();
     const when = at ? `as of commit ${answer.commit}` : `commit ${answer.commit}`;
+    const weak = answer.weak ? "Nothing here answers this well. " : "";
     const note = answer.note ? ` · ${line(answer.note, 300)}` : "";
-    this.say(`${count} ${count === 1 ? "passage" : "passages"} · mode ${answer.mode} · ${when} · ${milliseconds(answer.took_ms)}${note}`);
+    this.say(`${weak}${count} ${count === 1 ? "passage" : "passages"} · mode ${answer.mode} · ${when} · ${milliseconds(answer.took_ms)}${note}`);
     const answers = byId("answers");
     answers.classList.toggle("two", Boolean(dense));
     answers.replaceChildren(this.column(question, answer, dense), ...(dense ? [this.column(question, dense, answer)] : []));
@@ -92,7 +94,6 @@ export class Search {
     const part = whole.slice(from).replace(/\s+/g, " ");
     const text = element("div", { class: "said text", dir: "auto" }, from ? "… " : "", ...marked(part, found, BRIEF));
     const foot = element("div", { class: "foot" });
-    const reason = answer.explain?.passages.find((each) => each.id === passage.id);
     const item = element(
       "li",
       { class: "hit", "data-passage": passage.id },
@@ -106,20 +107,31 @@ export class Search {
         foot,
       ),
     );
-    foot.append(element("span", {}, `score ${passage.score.toFixed(4)}`));
+    const near = passage.cosine === undefined ? "" : ` · cosine ${passage.cosine.toFixed(2)}`;
+    foot.append(element("span", {}, `score ${passage.score.toFixed(4)}${near}`));
     if (other) foot.append(element("span", { class: "badge" }, rankIn(passage, other)));
-    if (reason) {
+    if (answer.reasons) {
       const why = element("button", { type: "button", class: "quiet", "aria-expanded": "false" }, "Why");
       let panel = null;
-      why.addEventListener("click", () => {
+      let reason = null;
+      why.addEventListener("click", async () => {
         if (!panel) {
-          panel = this.why(reason);
+          why.disabled = true;
+          try {
+            reason = (await answer.reasons()).find((each) => each.id === passage.id);
+            panel = reason ? this.why(reason) : element("p", { class: "why" }, "The memory has changed since. Search again.");
+          } catch (error) {
+            if (error.name !== "AbortError") this.say(error.message, true);
+            return;
+          } finally {
+            why.disabled = false;
+          }
           foot.after(panel);
           panel.hidden = true;
         }
         panel.hidden = !panel.hidden;
         why.setAttribute("aria-expanded", String(!panel.hidden));
-        this.graph.showPath(panel.hidden ? [] : pathNodes(reason));
+        this.graph.showPath(panel.hidden || !reason ? [] : pathNodes(reason));
       });
       foot.append(why);
     }
@@ -168,7 +180,7 @@ export class Search {
         ),
       );
     }
-    const stages = Object.entries(answer.explain?.stages_ms ?? {});
+    const stages = Object.entries(answer.stages_ms ?? {});
     const longest = Math.max(...stages.map(([, took]) => took), 0.001);
     const bars = element("ul", { class: "bars" });
     for (const [name, took] of stages) {
@@ -188,6 +200,16 @@ export class Search {
     if (stages.length) evidence.append(element("div", {}, element("h3", {}, "Where the time went"), bars));
     evidence.hidden = !evidence.children.length;
   }
+}
+
+// Why each passage was found, asked once and only where somebody wants to know: that takes longer than the answer itself.
+function reasons(wanted, signal) {
+  let asked = null;
+  return () => {
+    asked ??= post("/v1/query", { ...wanted, explain: true }, signal).then((answer) => answer.explain.passages);
+    asked.catch(() => (asked = null));
+    return asked;
+  };
 }
 
 function where(location) {

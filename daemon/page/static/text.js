@@ -79,6 +79,12 @@ export function milliseconds(value) {
   return value >= 1000 ? `${(value / 1000).toFixed(2)} s` : `${value.toFixed(value < 10 ? 1 : 0)} ms`;
 }
 
+// "40 s", "12 min", "3.5 h".
+export function timeLeft(seconds) {
+  if (seconds < 90) return `${Math.ceil(seconds)} s`;
+  return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+}
+
 export function percent(share) {
   if (share > 0 && share < 0.0005) return "< 0.1 %";
   return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;

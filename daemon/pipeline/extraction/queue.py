@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 import structlog
 
 from daemon.observe.metrics import WAITING, timed
+from daemon.pipeline.burst import Burst
 from daemon.pipeline.extraction.failed_passages import (
     FailedPassages,
     PassageFailure,
@@ -70,6 +71,8 @@ class ExtractionQueue:
         self._found: dict[str, Extraction] = {}
         """What is read, or has failed, and is not committed."""
         self._failed = FailedPassages(store)
+        self.burst = Burst()
+        """What was read and committed, or failed, since nothing waited."""
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -147,6 +150,8 @@ class ExtractionQueue:
     def enqueue(self, ids: Iterable[str], attempts: int = 0) -> int:
         """Puts passages at the end of the queue; returns how many were not in it."""
         count = 0
+        if not len(self):
+            self.burst = Burst()
         for id in ids:
             if not self._is_queued(id):  # a failure that is not committed yet stays one
                 self._failed.discard(id)
@@ -256,6 +261,8 @@ class ExtractionQueue:
         failure = failed_extraction(self._store, id, self.name, attempts, reason)
         if failure is not None:
             self._found[id] = failure
+        else:
+            self.burst.done += 1
 
     async def _commit_on(self, commit_extractions: CommitExtractions) -> None:
         while True:
@@ -274,6 +281,7 @@ class ExtractionQueue:
             for id, extraction in batch.items():
                 if self._found.get(id) is extraction:
                     del self._found[id]
+                    self.burst.done += 1
             self._notify()
 
     async def _change(self) -> None:

@@ -12,6 +12,7 @@ from daemon.services.answering.deep_answers import DeepAnswers
 from daemon.services.answering.iterative_answers import IterativeAnswers
 from daemon.services.answering.sessions import SessionService
 from daemon.services.query import QueryService
+from daemon.services.unread import joined
 from memory.llm.client import ModelClient
 from store.store import Store
 
@@ -25,13 +26,27 @@ class Answerer(Protocol):
 class AskService:
     """The `AskPort`."""
 
-    def __init__(self, store: Store, queries: QueryService, client: ModelClient, sessions: SessionService) -> None:
+    def __init__(
+        self,
+        store: Store,
+        queries: QueryService,
+        client: ModelClient,
+        sessions: SessionService,
+        unread: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """`unread` says, on the event loop, what an answer of this moment leaves out."""
+        self._unread = unread
         self._iterative = IterativeAnswers(store, queries, client)
         self._deep = DeepAnswers(store, queries, client, sessions)
 
     async def ask(self, request: AskRequest) -> AskResponse:
         refuse_ineffective_options(request)
-        return await self._answerer(request).answer(request, lambda _progress: None)
+        return await self._answer(request, lambda _progress: None)
+
+    async def _answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
+        unread = self._unread()
+        answer = await self._answerer(request).answer(request, report)
+        return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
     async def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
         """What happens in each step, all of the answer's text so far, each time longer, and last the answer itself.
@@ -40,7 +55,7 @@ class AskService:
         """
         refuse_ineffective_options(request)
         reports: asyncio.Queue[StepEvent | AskProgress | None] = asyncio.Queue()
-        answer = asyncio.create_task(self._answerer(request).answer(request, reports.put_nowait))
+        answer = asyncio.create_task(self._answer(request, reports.put_nowait))
         answer.add_done_callback(lambda _: reports.put_nowait(None))
         try:
             while (report := await reports.get()) is not None:
@@ -55,7 +70,10 @@ class AskService:
 
 
 def refuse_ineffective_options(request: AskRequest) -> None:
-    """Invalid for an option that would have no effect: it must not be ignored in silence."""
+    """Invalid for an option that would have no effect: it must not be ignored in silence. And for a session in a scope: its
+    points may be of documents outside."""
+    if request.scope is not None and request.session is not None:
+        raise _invalid(["session"], 'is of the whole memory, and cannot be asked within a "scope"')
     if not request.deep:
         deep_only = {
             "session": request.session is not None,

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, AskSession, Tokens
 from daemon.contract.steps import StepEvent
@@ -76,7 +77,7 @@ class DeepAnswers:
         session = await asyncio.to_thread(self._sessions.load, name) if name is not None else None
         question = _Question(
             request,
-            await self._queries.in_thread(self._store.document_snapshot),
+            await self._queries.in_thread(partial(self._queries.document_snapshot, request.scope)),
             memory_from_json(session.memory) if session is not None else None,
             session,
         )

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, Tokens
@@ -50,7 +51,7 @@ class IterativeAnswers:
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
         """Reports the steps (none without `steps`) and the answer's text as it grows."""
         began = time.perf_counter()
-        pinned = await self._queries.in_thread(self._store.document_snapshot)
+        pinned = await self._queries.in_thread(partial(self._queries.document_snapshot, request.scope))
         budget = budget_of(request)
         spending = Spending(budget)
         several = request.steps is not None

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from consumers.kafka.settings import KafkaSettings
 from daemon.config_types.section import MiB, Section
-from daemon.config_types.values import Count, Names, OptionalText
+from daemon.config_types.values import Count, Labels, Names, OptionalText
 from daemon.config_types.values import Size as Bytes
 from daemon.contract.status import SourceStatus
 from daemon.sources.base import Source, SourceKind, SourceParts
@@ -27,6 +27,8 @@ class KafkaSection(Section):
     format: Literal["json", "text"] = "json"
     start: Literal["earliest", "latest"] = "earliest"
     """Where to begin in a topic that the store has no position for."""
+    labels: Labels = ()
+    """Labels of all its documents, for scopes."""
     dead_letter: OptionalText = None
     """Topic that takes the messages which cannot be read."""
     buffer_messages: Count = 4000
@@ -35,6 +37,11 @@ class KafkaSection(Section):
     """The same in bytes."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Passed on to kafka-python."""
+
+    @property
+    def source_name(self) -> str:
+        """What `status` calls the topics, and the `source` of their documents."""
+        return self.settings.name
 
     @property
     def settings(self) -> KafkaSettings:

@@ -267,6 +267,14 @@ class KafkaSource(Source):
             ],
         )
 
+    def unread(self) -> str | None:
+        if not self._offsets.ends:
+            return f"Kafka has not said yet what waits in {self.name}"
+        waiting = (
+            sum(self._lag(partition, end) for partition, end in self._offsets.ends.items()) - self.in_flight.counts[0]
+        )
+        return f"{waiting:,} messages of {self.name} are not fetched yet" if waiting > 0 else None
+
     def _lag(self, partition: Partition, end: int) -> int:
         """Offsets up to the end that are not committed; what is no message (a transaction's marks) counts once fetched."""
         tracker = self._trackers.get(partition)

@@ -1,4 +1,4 @@
-"""OpenIE without a model: triples by grammar, English first. Other languages give the title and what it mentions."""
+"""OpenIE without a model: triples by grammar in some languages; of others the title and what it mentions."""
 
 import time
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from memory.openie.rules.coreference import Coreference
 from memory.openie.rules.grammar.clause_parser import parse_sentences
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import split_sentences
+from memory.openie.rules.languages.reader import LANGUAGES, read_language
 from memory.openie.rules.line_classifier import line_blocks
 from memory.openie.rules.names_and_keywords import is_english, names_and_keywords
 from memory.openie.rules.table_records import read_record
@@ -14,9 +15,10 @@ from memory.openie.rules.technical_text import is_technical
 from memory.openie.rules.titles import is_contents
 from memory.openie.rules.triple_collector import TripleCollector
 from memory.phrase_normalisation import normalise_phrase
+from store.text.language import detect_language
 from store.types import Extraction, PassageText
 
-VERSION = 2
+VERSION = 3
 MAX_CHARS = 40_000
 """Of a passage, read from its beginning: many times what a splitter makes, so that nothing costs more than a moment."""
 MAX_TRIPLES = 400
@@ -36,12 +38,13 @@ class RulesExtractor:
         text = passage.text[:MAX_CHARS]
         title = passage.title[:1000]
         technical = is_technical(title, text)
+        language = detect_language(f"{title}\n{text}")
         found = TripleCollector(Coreference(title, text, technical), technical)
         for block in () if is_contents(title) else line_blocks(text):
             if block.kind in ("record", "row"):
                 read_record(block.fields, found, of_first=block.kind == "row")
             else:
-                _read_prose(block.text, found)
+                _read_prose(block.text, language, found)
         found.link_names_to_title()
         return Extraction(
             passage=passage.id,
@@ -52,7 +55,11 @@ class RulesExtractor:
         )
 
 
-def _read_prose(text: str, found: TripleCollector) -> None:
+def _read_prose(text: str, language: str, found: TripleCollector) -> None:
+    """`language` is that of the passage, of which a paragraph may be in English."""
+    if language in LANGUAGES and detect_language(text) != "en":
+        read_language(text, language, found)
+        return
     read = split_sentences(text)
     # A title may be in any language: "Ven mi corazón is a 1942 film" is English all the same.
     title = set(found.coref.title_words)

@@ -15,7 +15,7 @@ _ENGLISH = word_set(
 _JOINTS = word_set("de la le du des del della di da do dos von van der den zu zur y al el bin ibn af av of the und e i")
 _RUNS = re.compile(r"[\u30a0-\u30ff]{2,}|[\u3400-\u9fff\uf900-\ufaff々〆]{2,}")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-_NAMED = re.compile(r"[《「『〈【]([^《》「」『』〈〉【】\n]{1,30})[》」』〉】]")
+QUOTED_NAME = re.compile(r"[《「『〈【]([^《》「」『』〈〉【】\n]{1,30})[》」』〉】]")
 # The commonest grammatical characters of Chinese; what stands between two of them is mostly one word or name.
 _CUTS = re.compile("[的是在了於于與与及被把從从由為为也都而或之其这這那]+")
 _WORD_CHARS = 40
@@ -37,7 +37,7 @@ def names_and_keywords(text: str, sentences: Sequence[Sequence[str]]) -> list[st
     """What the text mentions, most frequent first and then in order; at most `MAX_NAMES`."""
     counts: Counter[str] = Counter()
     if _WIDE.search(text):
-        counts.update(_NAMED.findall(text))
+        counts.update(QUOTED_NAME.findall(text))
         for run in _RUNS.findall(text):
             counts.update(piece for piece in _CUTS.split(run) if 2 <= len(piece) <= 10)
     for words in sentences:

@@ -42,8 +42,8 @@ _REGISTERED = (
     RetrievalMode(
         "fused",
         "fused",
-        "Walks from the phrases of the nearest triples, the phrases that the query names and the nearest passages.",
-        settings=("top_triples", "damping", "passage_nodes", "passage_share", "name_share", "temperature"),
+        "Walks from the nearest triples, the query's names, passages near it or named by it, and those they lead to.",
+        settings=("top_triples", "damping", "passage_nodes", "passage_share", "name_share", "hop_share", "temperature"),
     ),
     RetrievalMode(
         "hipporag2",

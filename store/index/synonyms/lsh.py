@@ -155,9 +155,10 @@ class SketchIndex:
         """Takes in the rows of `vectors` that came since the last call."""
         view = vectors.view()
         while self.n < view.n:
-            self._take(sketch(view.rows(np.arange(self.n, min(self.n + TOGETHER, view.n)))))
+            self.append(sketch(view.rows(np.arange(self.n, min(self.n + TOGETHER, view.n)))))
 
-    def _take(self, sketches: Sketches) -> None:
+    def append(self, sketches: Sketches) -> None:
+        """Takes in the sketches of the next rows; they are looked through one by one until `adopt`."""
         self._sketches.extend(sketches)
         for word, head in enumerate(self._heads):
             head.extend(sketches[:, word])
@@ -172,8 +173,14 @@ class SketchIndex:
             GrowableArray(np.uint64, WORDS),
             (GrowableArray(np.uint64), GrowableArray(np.uint64)),
         )
-        self._take(sketches)
+        self.append(sketches)
         self.adopt(sort(self.view()))
+
+    def frozen(self) -> "SketchIndex":
+        """The sketches of the rows that there are now; nothing is copied, and nothing may be appended."""
+        frozen = SketchIndex()
+        frozen._sketches = self._sketches.frozen()
+        return frozen
 
     @property
     def due(self) -> bool:

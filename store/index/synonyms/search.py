@@ -15,6 +15,7 @@ from store.index.append_only_arrays import VectorsView
 from store.index.synonyms.lsh import WORDS, Sketches, SketchIndex, flips, meet, sketch
 from store.index.synonyms.nearest_pairs import Rows, Scored
 from store.index.synonyms.numbers import is_number, without_numbers
+from store.text.scripts import has_cjk
 
 SLACK = 1e-4
 """By how much a blockwise cosine may fall short of the threshold before the pair is not looked at exactly."""
@@ -37,7 +38,12 @@ MOST_FLIPS = 2
 
 
 def linkable(phrase: str) -> bool:
-    """Phrases of two alphanumeric characters or fewer get no synonym edges (HippoRAG's rule), nor do numbers and dates."""
+    """Phrases of two alphanumeric characters or fewer get no synonym edges (HippoRAG's rule), nor do numbers and dates.
+
+    The rule is about letters of an alphabet: a Chinese character, a kana or a Hangul syllable is no letter, and one is enough.
+    """
+    if has_cjk(phrase):
+        return not is_number(phrase)
     found = 0
     for character in phrase:
         found += character.isalnum()

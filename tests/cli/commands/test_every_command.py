@@ -2,13 +2,15 @@
 
 import json
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
+from cli.main import COMMON_WORDS
 from cli.main import hippoctl as group
 from daemon.contract.http.routes import document_path
 from tests.cli.sample_answers import ADDED, ASK, EVENTS, IMPORTED, LIST, QUERY, REMOVED, RETRIED, SHOW, STATUS, URI
-from tests.cli.scripted_daemon import Reply, Scripted, Shell
+from tests.cli.scripted_daemon import Here, Reply, Scripted, Shell
 
 COMMANDS = sorted(group.commands)
 QUESTIONS = [{"question": "Who built it?", "documents": ["people/Søren.md"]}]
@@ -37,8 +39,8 @@ def answer_everything(scripted: Scripted) -> None:
 
 def test_the_commands_are_those_of_the_contract_and_a_few_more() -> None:
     wanted = (
-        "add ask backfill backup completion doctor eval export graph import ls mcp query reextract restore retry rm sessions "
-        "show status ui verify wait watch"
+        "add ask backfill backup completion doctor eval export graph import ls mcp query reextract restore retry rm scopes "
+        "sessions show status ui verify wait watch"
     )
     assert wanted.split() == COMMANDS
 
@@ -121,7 +123,7 @@ def test_watch_prints_one_json_document_a_line(hippoctl: Shell, scripted: Script
 def test_watch_prints_lines_for_people(hippoctl: Shell, scripted: Scripted) -> None:
     answer_everything(scripted)
     first, second = hippoctl("watch").out.splitlines()
-    assert f"indexed   {URI}  passages=2" in first
+    assert "indexed   file:///drive/people/Søren.md  passages=2" in first
     assert second.endswith("commit    commit=43")
 
 
@@ -180,6 +182,44 @@ def test_a_path_is_understood_where_a_uri_is_wanted(hippoctl: Shell, scripted: S
     hippoctl("rm", "/drive/a #1.md", "./b.md", "added:3")
     uris = ["file:///drive/a%20%231.md", f"{tmp_path.as_uri()}/b.md", "added:3"]
     assert scripted.asked[0].body == {"uris": uris}
+
+
+def test_a_relative_path_is_shown_or_else_what_is_called_so(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+    (tmp_path / "drive").mkdir()
+    scripted.answers |= {"GET /v1/documents": LIST, f"GET {document_path('drive/time')}": SHOW}
+    scripted.answers[f"GET {document_path(f'{tmp_path.as_uri()}/drive/x.md')}"] = SHOW
+    assert here("--json", "show", "drive/x.md").json == SHOW
+    assert here("--json", "show", "drive/time").json == SHOW  # a phrase, as there is no such document
+    absent = here("show", "drive/absent")
+    assert (absent.code, absent.out) == (1, "")
+    here("ls", "--prefix", "drive")
+    assert unquote(scripted.asked[-1].query).startswith(f"prefix={tmp_path.as_uri()}/drive&")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("quary", "query"), ("search", "query"), ("remove", "rm"), ("list", "ls")]
+)
+def test_a_mistyped_command_gets_a_suggestion(here: Here, typed: str, meant: str) -> None:
+    ended = here(typed, "x")
+    assert ended.code == 2 and f"No such command '{typed}'. Did you mean '{meant}'?" in ended.err
+
+
+def test_every_suggested_command_is_there(here: Here) -> None:
+    assert set(COMMON_WORDS.values()) <= set(COMMANDS) and not set(COMMON_WORDS) & set(COMMANDS)
+    assert here("help").out == here("--help").out
+
+
+def test_retrying_what_is_not_there_is_a_failure(here: Here, scripted: Scripted) -> None:
+    scripted.answers["POST /v1/retry"] = {
+        "requeued": 1,
+        "missing_uris": ["nosuch"],
+        "not_failed_uris": ["added:%C3%A9"],
+    }
+    ended = here("--json", "retry", "nosuch", "added:é", "added:1")
+    assert (ended.code, ended.json["requeued"]) == (1, 1)
+    assert ended.err == (
+        "hippoctl: there is no document nosuch\nhippoctl: added:é has not failed: it is not tried again\n"
+    )
 
 
 @pytest.mark.process

@@ -54,3 +54,12 @@ def test_a_dash_is_standard_output_which_holds_nothing_else(here: Here, scripted
         assert here(*arguments).out.encode() == b"".join(LINES)
     scripted.answers["GET /v1/export"] = Reply(pieces=[LINES[0], ConnectionError()])
     assert here("export", "-", "--json").out.encode() in (b"", LINES[0])
+
+
+def test_no_archive_is_written_under_an_archives_name(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+    scripted.answers["GET /v1/export"] = Reply(pieces=LINES)
+    for name in ("memory.zip", "memory.JSONL.GZ", "memory.tar"):
+        ended = here("export", name)
+        assert ended.code == 2 and "no archive is written" in ended.err
+    assert list(tmp_path.iterdir()) == []
+    assert here("export", "memory.zip", "--format", "jsonl").code == 0

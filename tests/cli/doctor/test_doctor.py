@@ -74,6 +74,23 @@ def test_an_encoder_that_does_not_know_the_language_is_named_with_what_to_set(he
     assert "languages" not in by_name(here("--json", "doctor"))
 
 
+def test_an_english_encoder_beside_other_languages_is_named(here: Here, scripted: Scripted) -> None:
+    scripted.answers["GET /v1/documents"] = LIST
+    for encoder, languages, told in (
+        (STATUS["encoder"], {"en": 0.7, "de": 0.2, "zh": 0.1}, True),
+        (STATUS["encoder"], {"de": 1.0}, True),
+        (STATUS["encoder"], {"en": 0.9, "de": 0.1}, False),
+        ("intfloat/multilingual-e5-small", {"de": 1.0}, False),
+    ):
+        scripted.answers["GET /v1/status"] = STATUS | {"encoder": encoder, "languages": languages}
+        check = by_name(here("--json", "doctor")).get("languages")
+        assert (check is not None) == told, (encoder, languages)
+        if check is not None:
+            assert check["status"] == "warn"
+            assert f"{languages['de']:.0%} de" in check["detail"]
+            assert "multilingual" in check["hint"]
+
+
 def test_3_when_no_daemon_answers_and_the_other_checks_are_made(here: Here) -> None:
     ended = here("--json", "--socket", "absent.sock", "doctor")
     checks = by_name(ended)

@@ -5,12 +5,13 @@ import pty
 import re
 import select
 import subprocess
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 
+from daemon.contract.http.routes import document_path
 from tests.cli.sample_answers import ASK, LIST, QUERY, SHOW, STATUS, URI, answer, passage
-from tests.cli.scripted_daemon import Scripted, Shell
+from tests.cli.scripted_daemon import Here, Scripted, Shell
 
 pytestmark = pytest.mark.process
 
@@ -49,7 +50,7 @@ def test_query_shows_passages_with_place_triples_seeds_and_time(hippoctl: Shell,
     scripted.answers["POST /v1/query"] = QUERY
     assert hippoctl("query", "Who built the rain gauge?").out == (
         " 1  0.5000  Emil Strand\n"
-        f"    {URI} · page 3, line 12\n"
+        "    file:///drive/people/Søren.md · page 3, line 12\n"
         "    Emil Strand built the rain gauge in 1974.\n"
         "\n"
         "Triples\n"
@@ -61,6 +62,21 @@ def test_query_shows_passages_with_place_triples_seeds_and_time(hippoctl: Shell,
         "\n"
         "1 passage · mode hipporag2 · commit 42 · 12.3 ms\n"
     )
+
+
+def test_wrapped_titles_are_indented(here: Here, scripted: Scripted) -> None:
+    words = " ".join(f"word{n}" for n in range(30))
+    scripted.answers["POST /v1/query"] = answer(passage(1, words, "Short."))
+    title = here("query", "who?").out.split("    file:")[0].splitlines()
+    assert title[0].startswith(" 1  0.5000  word0 ") and len(title) == 3
+    assert all(line.startswith(" " * 12 + "word") and len(line) <= 100 for line in title[1:])
+    assert " ".join(" ".join(title).split()[2:]) == words
+    shown = SHOW | {"document": SHOW["document"] | {"title": words, "error": words}}
+    scripted.answers[f"GET {document_path(URI)}"] = shown
+    lines = here("show", URI).out.splitlines()
+    assert lines[0].startswith("document  word0") and lines[1].startswith(" " * 10 + "word")
+    why = next(at for at, line in enumerate(lines) if line.lstrip().startswith("why"))
+    assert lines[why + 1].startswith(" " * lines[why].index("word0") + "word")
 
 
 def test_query_without_passages_says_so_and_tells_the_daemons_note(hippoctl: Shell, scripted: Scripted) -> None:
@@ -133,8 +149,6 @@ def test_ls_is_a_table_whose_uris_are_whole(hippoctl: Shell, scripted: Scripted)
 
 
 def test_show_is_a_card_with_neighbours_and_how_many_there_are(hippoctl: Shell, scripted: Scripted) -> None:
-    from daemon.contract.http.routes import document_path
-
     scripted.answers[f"GET {document_path(URI)}"] = SHOW
     out = hippoctl("show", URI).out
     assert out.startswith("document  Søren\n")
@@ -155,6 +169,29 @@ def test_progress_is_shown_on_stderr_of_a_terminal_only(hippoctl: Shell, scripte
     (hippoctl.cwd / "q.json").write_text('[{"question": "who?", "documents": ["people/Søren.md"]}]')
     assert hippoctl("eval", "q.json").err == ""
     assert "evaluating" in on_terminal(hippoctl, "eval", "q.json")
+
+
+def test_what_the_daemon_works_at_is_shown_while_a_command_waits_for_it(hippoctl: Shell, scripted: Scripted) -> None:
+    task = {"task": "index", "unit": "documents", "done": 1234, "total": 5000, "share": 0.2468, "rate": 24.7}
+    working = STATUS | {"progress": [task | {"left_s": 152.5, "took_s": 50.0}]}
+
+    def wait(_asked: object) -> dict[str, object]:
+        deadline = monotonic() + 30
+        while not asked_status and monotonic() < deadline:
+            sleep(0.02)
+        sleep(0.3)
+        return STATUS
+
+    def status(_asked: object) -> dict[str, object]:
+        asked_status.append(True)
+        return working
+
+    asked_status: list[bool] = []
+    scripted.answers |= {"POST /v1/wait": wait, "GET /v1/status": status}
+    words = "1,234 of 5,000 documents (25 %) · 24.7 a second · 2 min 32 s left"
+    assert words in on_terminal(hippoctl, "wait", COLUMNS="120")
+    assert f"  index      {words}" in hippoctl("status").out
+    assert hippoctl("wait").err == ""
 
 
 def test_completion_is_for_the_shell_that_is_asked_for(hippoctl: Shell, scripted: Scripted) -> None:

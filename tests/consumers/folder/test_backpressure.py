@@ -112,6 +112,7 @@ def test_a_file_that_is_never_quiet_is_reported_all_the_same(folder: Folder, mon
         until(reported)
 
 
+@pytest.mark.slow
 def test_an_event_whose_delivery_failed_is_delivered_again(watched: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("consumers.folder.folder_watcher.FOLDER_RETRY_DELAY_S", 0.02)
     daemon = Daemon()

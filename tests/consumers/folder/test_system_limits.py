@@ -17,6 +17,7 @@ def _inotify_reader(folder: Folder) -> inotify_c.InotifyFD:
     return watches._reader
 
 
+@pytest.mark.slow
 def test_a_queue_that_overflowed_is_made_good_by_a_scan(watched: Folder) -> None:
     (watched.root / "gone").write_bytes(b"gone")
     (watched.root / "old").mkdir()

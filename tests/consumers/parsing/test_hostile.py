@@ -16,6 +16,7 @@ import pytest
 from consumers.parsing import Limits, ParseSummary, parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
+from tests.consumers.parsing.office_samples import opendocument, outlook
 from tests.consumers.parsing.samples import archive, docx, epub, flowed, pdf
 
 S = SplitSettings()
@@ -137,6 +138,49 @@ def test_entities_that_multiply_do_not(refused: Refused) -> None:
     assert refused("laughs.docx", package).error
 
 
+@pytest.mark.slow
+def test_xml_and_latex_read_no_other_file(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret words")
+    entities = f'<!DOCTYPE a [<!ENTITY s SYSTEM "{secret.as_uri()}"><!ENTITY t "ha"><!ENTITY u "&t;&t;">]>'
+    for name, text in {
+        "a.xml": f"{entities}<a><p>Here is &s; and &u;.</p></a>",
+        "a.tex": f"\\documentclass{{article}}\\begin{{document}}Here is \\input{{{secret}}}.\\end{{document}}",
+        "a.odt": opendocument("text", "<text:p>Here is a text.</text:p>"),
+    }.items():
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        document, _ = parse_file(bytes(path), "u", S)
+        assert isinstance(document, ParsedDocument)
+        assert [passage.text[:7] for passage in document.passages] == ["Here is"]
+        assert "secret" not in document.passages[0].text
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.rtf", b"{\\rtf1 " + b"{" * 20_000 + b"deep" + b"}" * 20_000 + b"}"),
+        ("a.rst", b"* " * 300 + b"deep"),
+        ("a.rst", b"::\n\n" + b" " * 20_000 + b"deep"),
+        ("a.tex", b"{" * 3_000 + b"deep" + b"}" * 3_000),
+        ("a.tex", b"\\begin{itemize}\\item " * 500 + b"deep"),
+        ("a.xml", b"<a>" * 20_000 + b"deep"),
+        ("a.1", b".TH A 1\n" + b".if n \\{\n" * 20_000 + b"deep"),
+        ("a.1", b".TH A 1\n" + b".RS\n" * 20_000 + b"deep"),
+        ("a.org", b"*" * 20_000 + b" deep\n" + b"[[" * 5_000),
+        ("a.ipynb", b"[" * 100_000),
+        ("a.py", b"(" * 20_000 + b"# words of a comment here\n"),
+        ("a.txt", b"exam-\n" * 5_000),
+    ],
+)
+def test_deep_and_strange_markup_gives_one_document(tmp_path: Path, name: str, data: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    document, summary = parse_file(bytes(path), "u", S)
+    assert isinstance(document, ParsedDocument) and isinstance(summary, ParseSummary)
+    assert document.passages or document.error
+
+
 def test_one_line_of_50_megabytes_is_skipped(refused: Refused) -> None:
     document = refused("line.txt", b"word " * 10_000_000)
     assert document.skipped and "line 1 has 50,000,000 characters" in (document.error or "")
@@ -212,7 +256,17 @@ def test_strange_mail_gives_one_document(tmp_path: Path, mail: bytes) -> None:
     assert isinstance(document, ParsedDocument)
 
 
-@pytest.mark.parametrize("make", [GOOD_PDF, GOOD_DOCX, epub("B", ["<p>words</p>"])], ids=["pdf", "docx", "epub"])
+GOOD = {
+    "pdf": GOOD_PDF,
+    "docx": GOOD_DOCX,
+    "epub": epub("B", ["<p>words</p>"]),
+    "odt": opendocument("text", "<text:p>words</text:p>"),
+    "msg": outlook({"__properties_version1.0": bytes(64), "__substg1.0_1000001F": "words".encode("utf-16-le")}),
+    "gz": gzip.compress(b"words of a text " * 40, mtime=0),
+}
+
+
+@pytest.mark.parametrize("make", GOOD.values(), ids=GOOD)
 def test_damage_anywhere_in_a_file_gives_one_document(tmp_path: Path, make: bytes) -> None:
     chance = random.Random(8)
     path = tmp_path / "damaged"

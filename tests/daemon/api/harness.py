@@ -34,6 +34,7 @@ from daemon.contract.documents import (
     RetryResponse,
 )
 from daemon.contract.query import QueryRequest, QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
+from daemon.contract.scope import Scope, ScopeCount, ScopeList
 from daemon.contract.show import ShowDocument
 from daemon.contract.status import DaemonState, Edges, SourceStatus, Status
 from daemon.contract.transfer import ExportFormat, ImportResponse
@@ -100,7 +101,12 @@ class Memory:
         uris = [uri for uri in sorted(self.documents_by_uri) if uri.startswith(request.prefix)]
         return DocumentList(documents=[entry(uri) for uri in uris[: request.limit]])
 
-    async def show(self, key: str, limit: int) -> ShowDocument | None:
+    async def scopes(self) -> ScopeList:
+        return ScopeList(
+            sources=[ScopeCount(name="drive", documents=len(self.documents_by_uri))], labels=[], folders=[]
+        )
+
+    async def show(self, key: str, limit: int, scope: Scope | None = None) -> ShowDocument | None:
         if key not in self.documents_by_uri:
             return None
         return ShowDocument(
@@ -152,7 +158,7 @@ class Memory:
             self.waits_inside -= 1
         return await self.status()
 
-    async def export(self, format: ExportFormat) -> AsyncGenerator[bytes, None]:
+    async def export(self, format: ExportFormat, scope: Scope | None = None) -> AsyncGenerator[bytes, None]:
         self.export_formats.append(format)
         if self.export_chunks < 0:
             raise RuntimeError(SECRET)

@@ -177,6 +177,7 @@ def test_an_unexpected_error_is_logged_and_tells_the_client_nothing_of_the_insid
     assert [(each["route"], each["exc_info"]) for each in failures] == [(Route.QUERY, True)]
 
 
+@pytest.mark.slow
 def test_an_export_that_fails_at_once_is_a_problem(api: Served) -> None:
     api.memory.export_chunks = -1
     try:

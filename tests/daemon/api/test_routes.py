@@ -26,6 +26,7 @@ OPERATIONS = {
     ("/v1/documents", "delete"),
     ("/v1/documents/{uri}", "get"),
     ("/v1/retry", "post"),
+    ("/v1/scopes", "get"),
     ("/v1/import", "post"),
     ("/v1/status", "get"),
     ("/v1/wait", "post"),
@@ -222,7 +223,13 @@ def test_openapi_gives_every_error_as_a_problem(api: Served) -> None:
 
 def test_openapi_names_parameters_and_bodies(api: Served) -> None:
     paths = api.client.get(Route.OPENAPI).json()["paths"]
-    assert [p["name"] for p in paths["/v1/documents"]["get"]["parameters"]] == ["state", "prefix", "limit", "after"]
+    assert [p["name"] for p in paths["/v1/documents"]["get"]["parameters"]] == [
+        "state",
+        "prefix",
+        "limit",
+        "after",
+        "scope",
+    ]
     assert paths["/v1/documents/{uri}"]["get"]["parameters"][0]["in"] == "path"
     assert set(paths["/v1/documents"]["post"]["requestBody"]["content"]) == {"application/json", "application/x-ndjson"}
     assert paths["/v1/query"]["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith(

@@ -85,6 +85,7 @@ def test_one_line_without_end_is_refused() -> None:
         assert "Line 1 " in answer.json()["detail"]
 
 
+@pytest.mark.slow
 def test_fifty_are_served_while_one_sends_its_body_byte_by_byte() -> None:
     body = json.dumps({"query": "slow"}).encode()
     go_on = threading.Event()

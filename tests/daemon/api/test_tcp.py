@@ -77,6 +77,7 @@ def test_another_scheme_is_not_a_token(api: Served) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:7411", "localhost.evil.example", "127.0.0.1.evil.example"]
 )
+@pytest.mark.slow
 def test_another_host_is_refused_even_with_the_token(api: Served, host: str) -> None:
     answer = get(api, host=host)
     assert answer.status_code == 421

@@ -75,6 +75,7 @@ def test_tcp_gives_host_and_port_and_needs_a_token(write, tmp_path):
     assert read_token(config.api.token_file) == "s3cret-token"
     [problem] = problems(write('[api]\ntcp = "127.0.0.1:7411"\n'))
     assert "config.toml: api.token_file is not set; must be set" in problem
+    assert "(umask 077; openssl rand -hex 32 > token)" in problem
 
 
 # --- which file
@@ -130,6 +131,7 @@ MISTAKES = [
     ('[api]\ntcp = "localhost"', 'api.tcp = "localhost"', '"127.0.0.1:7411"'),
     ('[api]\ntcp = "h:99999"', 'api.tcp = "h:99999"', '"127.0.0.1:7411"'),
     ('[api]\ntoken_file = "gone"', 'api.token_file = "gone"', "there is no"),
+    ('[api]\ntoken_file = "gone"', 'api.token_file = "gone"', "openssl rand -hex 32 > "),
     ('[api]\ntoken_file = "drive"', 'api.token_file = "drive"', "not a regular file"),
     (f'[api]\nsocket = "/{"x" * 200}"', "api.socket", "at most 107 bytes"),
     ('[[folder]]\npath = "drvie"', 'folder[0].path = "drvie"', "did you mean"),
@@ -363,6 +365,7 @@ def test_any_values_give_a_configuration_or_sentences(tmp_path_factory, tables):
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=200) | st.text(alphabet="[]{}=\"'\\\n#.0a-_:T", max_size=60).map(str.encode))
+@pytest.mark.slow
 def test_any_file_gives_a_configuration_or_sentences(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "bytes.toml"
     path.write_bytes(content)

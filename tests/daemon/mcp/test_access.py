@@ -32,7 +32,7 @@ async def names(client: Client) -> list[str]:
 
 
 async def refused(client: Client) -> None:
-    assert await names(client) == ["search", "ask", "show", "status"]
+    assert [name for name in await names(client) if name != "ask"] == ["search", "show", "list", "read", "status"]
     for tool, arguments in (("add", {"text": "x"}), ("forget", {"uris": ["added:note-001"]})):
         with pytest.raises(MCPError, match=r"writing is off here.*write = true"):
             await client.call_tool(tool, arguments)
@@ -142,17 +142,21 @@ def test_a_daemon_that_was_away_is_met_when_it_is_back_and_only_reads_by_default
     daemon = with_tcp(tmp_path / "away")
 
     async def over_stdio(client: Client) -> None:
-        assert len((await client.list_tools()).tools) == 4
+        assert "ask" in await names(client)  # who is away cannot say that it has no model
         away = await client.call_tool("status", {})
         assert away.is_error and "No hippod answers on" in away.content[0].text
         with pytest.raises(MCPError, match="No hippod answers on"):
             await client.list_resources()
         daemon.start()
         assert (await client.call_tool("status", {})).structured_content["state"] == "ready"
+        assert "ask" not in await names(client)
+        without = await client.call_tool("ask", {"question": "who?"})
+        assert without.is_error and "No language model is configured" in without.content[0].text
         await refused(client)
 
     async def over_http(client: Client) -> None:
         await refused(client)
+        assert "ask" not in await names(client)
         daemon.restart()
         assert (await client.call_tool("search", {"query": "anything"})).structured_content["passages"] == []
 

@@ -7,11 +7,11 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from tests.daemon.mcp.sdk_client import CONNECTIONS, Connection, talk
-from tests.e2e.real_hippod import Daemon
+from tests.e2e.real_hippod import Daemon, until
 
 pytestmark = pytest.mark.daemon
 
-READING = ["search", "ask", "show", "status"]
+READING = ["search", "ask", "show", "list", "read", "status"]
 WRITING = ["add", "forget"]
 STDIO = CONNECTIONS[0]
 
@@ -69,6 +69,63 @@ def test_an_agent_lists_searches_asks_adds_finds_and_forgets(memory: Daemon, con
         assert all("Zither" not in passage["text"] for passage in found["passages"])
 
     talk(memory, connection, script, "--write")
+
+
+def test_documents_are_listed_and_read_without_resources(memory: Daemon) -> None:
+    async def script(client: Client) -> None:
+        listed: list[str] = []
+        after: dict[str, str] = {}
+        while True:
+            page = await client.call_tool("list", {"prefix": "added:note-", "limit": 100, **after})
+            listed += [each["uri"] for each in page.structured_content["documents"]]
+            if "next" not in page.structured_content:
+                break
+            after = {"after": page.structured_content["next"]}
+        assert listed == sorted(memory.documents(prefix="added:note-", state="indexed")) and len(listed) > 100
+        failed = await client.call_tool("list", {"state": "failed"})
+        assert failed.structured_content["documents"] == []
+
+        paragraphs = [f"Part {n} tells of the gull number {n}. " * 40 for n in range(4)]
+        book = {"id": "book", "title": "Book", "text": "\n\n".join(paragraphs), "wait_s": 90}
+        uri = (await client.call_tool("add", book)).structured_content["uri"]
+        whole = (await client.call_tool("read", {"uri": uri})).structured_content
+        assert (whole["title"], whole["first"], whole["last"]) == ("Book", 1, whole["passages"])
+        assert "next" not in whole and whole["passages"] > 1
+        pieces, first = [], 1
+        while True:
+            piece = (await client.call_tool("read", {"uri": uri, "first": first, "max_chars": 1})).structured_content
+            assert (piece["first"], piece["last"]) == (first, first)
+            pieces.append(piece["text"])
+            if "next" not in piece:
+                break
+            first = piece["next"]
+        assert "\n\n".join(pieces) == whole["text"]
+        for arguments, said in (
+            ({"uri": uri, "first": 999}, "there is none from 999 on"),
+            ({"uri": "quill lamp"}, "use show"),
+        ):
+            wrong = await client.call_tool("read", arguments)
+            assert wrong.is_error and said in wrong.content[0].text
+        await client.call_tool("forget", {"uris": [uri], "wait_s": 90})
+
+    talk(memory, STDIO, script, "--write")
+
+
+def test_answers_say_what_they_leave_out(memory: Daemon) -> None:
+    async def script(client: Client) -> None:
+        for tool, arguments in (
+            ("search", {"query": "Quill lamp"}),
+            ("ask", {"question": "Who built the Quill lamp?"}),
+        ):
+            answer = (await client.call_tool(tool, arguments)).structured_content
+            assert "1 document is still being read" in answer["note"]
+
+    with memory.reading_paused():
+        uri = memory.write("late.md", "# Late\nNobody has read this.\n")
+        until(lambda: uri in memory.documents(state="pending"), "the file is noticed")
+        talk(memory, CONNECTIONS[2], script)
+        (memory.drive / "late.md").unlink()
+    memory.wait()
 
 
 def test_search_says_why_and_looks_back(memory: Daemon) -> None:

@@ -53,7 +53,7 @@ def call(memory: Daemon, transport: str, tool: str, *arguments: str, code: int =
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_the_inspector_lists_searches_asks_adds_and_forgets(memory: Daemon, transport: str) -> None:
     tools = inspect(memory, transport, "--method", "tools/list")["tools"]
-    assert [tool["name"] for tool in tools] == ["search", "ask", "show", "status", "add", "forget"]
+    assert [tool["name"] for tool in tools] == ["search", "ask", "show", "list", "read", "status", "add", "forget"]
     found = call(memory, transport, "search", "query=Who built the Quill lamp?", "k=1")
     assert "Sabine Rell built" in found["structuredContent"]["passages"][0]["text"]
     asked = call(memory, transport, "ask", "question=Who built the Quill lamp?")

@@ -11,7 +11,9 @@ from tests.e2e.real_hippod import Daemon, Json
 expect.set_options(timeout=PATIENCE_MS)
 
 BROKEN = "reports/broken.docx"
-"""A file that fails as often as it is tried."""
+"""A file that fails as often as it is tried, and would however often."""
+LOCKED = "reports/locked.md"
+"""A file that nobody may read yet."""
 DOCUMENTS = {
     "people/ada.md": "# Ada Quill\nAda Quill leads Project Tern. Ada Quill grew up in Marrowby, a village of nine houses.",
     "projects/tern.md": "# Project Tern\nProject Tern was founded by Ada Quill. Project Tern counts terns on Gull Rock.",
@@ -52,6 +54,8 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     for name, text in DOCUMENTS.items():
         daemon.write(name, text)
     daemon.write(BROKEN, b"PK\x03\x04 and then nothing that is a document")
+    daemon.write(LOCKED, "# Locked\nNobody reads this.")
+    (daemon.drive / LOCKED).chmod(0)
     with daemon:
         daemon.wait()
         yield daemon

@@ -6,10 +6,10 @@ import re
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.daemon.page.browsing import Watched, opened
-from tests.daemon.page.conftest import BROKEN, ring
+from tests.daemon.page.conftest import BROKEN, LOCKED, ring
 from tests.e2e.real_hippod import Daemon
 
 pytestmark = [pytest.mark.browser, pytest.mark.daemon]
@@ -80,7 +80,15 @@ def test_dense_stands_beside_for_comparison(page: Page) -> None:
 
 
 def test_why_shows_the_way_and_lights_it_up_in_the_graph(page: Page) -> None:
+    explained: list[bool] = []
+
+    def hear(request: Request) -> None:
+        if request.url.endswith("/v1/query"):
+            explained.append("explain" in request.post_data_json)
+
+    page.on("request", hear)
     search(page)
+    assert not any(explained)
     why = page.locator("#answers .hit").nth(1).get_by_role("button", name="Why")
     why.click()
     panel = page.locator("#answers .hit").nth(1).locator(".why")
@@ -91,6 +99,10 @@ def test_why_shows_the_way_and_lights_it_up_in_the_graph(page: Page) -> None:
     why.click()
     expect(panel).to_be_hidden()
     assert number(page, "lit") == 0
+    page.locator("#answers .hit").first.get_by_role("button", name="Why").click()
+    expect(page.locator("#answers .hit").first.locator(".why")).to_be_visible()
+    assert sum(explained) == 1  # once for all passages, and not before somebody asks
+    page.remove_listener("request", hear)
 
 
 def test_a_node_is_chosen_and_expanded_and_the_graph_grows(page: Page) -> None:
@@ -127,12 +139,31 @@ def test_the_slider_shows_the_memory_as_it_was(page: Page, daemon: Daemon) -> No
 
 
 def test_a_failure_says_why_and_is_tried_again(page: Page, daemon: Daemon) -> None:
-    row = page.locator(f'#failure-list [data-uri="{daemon.uri(BROKEN)}"]')
-    entry = daemon.documents(state="failed")[daemon.uri(BROKEN)]
+    row = page.locator(f'#failure-list [data-uri="{daemon.uri(LOCKED)}"]')
+    entry = daemon.documents(state="failed")[daemon.uri(LOCKED)]
     expect(row.locator(".reason")).to_have_text(entry["error"][:600])
     expect(row).to_contain_text(f"tried {entry['attempts']} time")
     row.get_by_role("button", name="Retry").click()
     expect(row).to_contain_text(f"tried {entry['attempts'] + 1} times")
+
+
+def test_what_cannot_succeed_is_not_offered_for_another_try(page: Page, daemon: Daemon) -> None:
+    row = page.locator(f'#failure-list [data-uri="{daemon.uri(BROKEN)}"]')
+    entry = daemon.documents(state="failed")[daemon.uri(BROKEN)]
+    expect(row.locator(".reason")).to_have_text(entry["error"][:600])
+    expect(row).to_contain_text("another try as it is would not help")
+    expect(row.get_by_role("button")).to_have_count(0)
+
+
+def test_on_a_phone_the_header_and_the_button_are_small(page: Page) -> None:
+    size = page.viewport_size
+    page.set_viewport_size({"width": 390, "height": 844})
+    header, ask, button = (page.locator(each).bounding_box() for each in (".top", ".ask", ".ask button"))
+    assert header and ask and button and size
+    assert header["height"] < 844 / 9
+    assert button["width"] < ask["width"] / 3 and ask["height"] < 60
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.set_viewport_size(size)
 
 
 def test_growth_is_drawn_and_described(page: Page, daemon: Daemon, base: str) -> None:

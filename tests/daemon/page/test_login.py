@@ -230,6 +230,7 @@ def test_logging_out_ends_the_session(browser: httpx.Client) -> None:
     assert browser.get("/", cookies=cookies).status_code == 401
 
 
+@pytest.mark.slow
 def test_a_session_ends_with_its_token(browser: httpx.Client, token_file: Path) -> None:
     log_in(browser)
     assert browser.get(Route.STATUS).status_code == 200

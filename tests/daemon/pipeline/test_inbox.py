@@ -7,12 +7,15 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from daemon.contract.status import Progress
 from daemon.errors import NotReady, TooLarge
 from daemon.pipeline.backpressure import Capacity, QueueLimits
+from daemon.pipeline.burst import Burst
 from daemon.pipeline.extraction.extractors import Extraction
 from daemon.pipeline.inbox import QUEUE_SLICE_DOCUMENTS
 from daemon.pipeline.parse_task import DocumentReader
@@ -21,6 +24,7 @@ from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
 from daemon.services import documents as serving
 from daemon.services import transfer
 from daemon.services.documents import DocumentService
+from daemon.services.progress import ProgressBoard
 from daemon.services.transfer import TransferService
 from memory.encoder import make_encoder
 from store.store import Store
@@ -216,7 +220,13 @@ class Taking:
         return ""
 
     async def indexed(self, tickets: Sequence[str]) -> None:
+        self.on_indexed()
+
+    def on_indexed(self) -> None:
         pass
+
+    def waiting(self, tickets: Sequence[str]) -> int:
+        return 200
 
     def refuse_too_many(self, documents: int) -> None:
         pass
@@ -231,14 +241,16 @@ def test_documents_are_named_and_written_beside_the_event_loop(monkeypatch: pyte
 
     monkeypatch.setattr(serving, "check_document", named)
     taking = Taking(10, 1000)
-    service = DocumentService(cast("Any", None), cast("Any", taking), cast("Any", None))
+    service = DocumentService(cast("Any", None), cast("Any", taking), cast("Any", None), cast("Any", None))
     asyncio.run(service.add([{"id": "1", "text": "a"}, {"id": "2", "text": "b"}]))
     assert [document.uri for document in taking.taken[0]] == ["added:1", "added:2"]
     assert threading.main_thread() not in threads
 
 
 @pytest.mark.parametrize(("documents", "bytes", "most"), [(50, 1 << 20, 50), (10_000, 1 << 20, 500), (50, 2_000, 30)])
-def test_an_import_comes_in_parts_that_have_room(documents: int, bytes: int, most: int) -> None:
+def test_an_import_comes_in_parts_that_have_room(
+    monkeypatch: pytest.MonkeyPatch, documents: int, bytes: int, most: int
+) -> None:
     taking = Taking(documents, bytes)
     passages = [
         {"passage": f"Title {n}\nText {n}.", "extracted_triples": [["a", "b", "c"], ["d"]]} for n in range(1_200)
@@ -248,8 +260,17 @@ def test_an_import_comes_in_parts_that_have_room(documents: int, bytes: int, mos
     async def chunks() -> Any:
         yield json.dumps({"docs": [None, *passages, same]}).encode()
 
-    answer = asyncio.run(TransferService(cast("Any", None), cast("Any", taking)).import_openie(chunks()))
+    class Empty(SimpleNamespace):
+        def __len__(self) -> int:
+            return 0
+
+    board = ProgressBoard(cast("Any", Empty(burst=Burst())), cast("Any", Empty(burst=Burst())))
+    told: list[Progress] = []
+    monkeypatch.setattr(taking, "on_indexed", lambda: told.extend(board.current()))
+    answer = asyncio.run(TransferService(cast("Any", None), cast("Any", taking), board).import_openie(chunks()))
     assert (answer.passages, answer.triples, answer.skipped) == (1_200, 1_201, 1_201)
+    handed = sum(map(len, taking.taken))
+    assert [(each.task, each.done, each.total) for each in told] == [("import", handed - 200, handed)]
     assert len({document.uri for part in taking.taken for document in part}) == 1_200
     assert all(len({document.uri for document in part}) == len(part) <= most for part in taking.taken)
     assert all(

@@ -10,6 +10,7 @@ from consumers.types import FileChanged, Fingerprint
 from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
+from daemon.services.progress import ProgressBoard
 from daemon.services.transfer import TransferService
 from memory.encoder import make_encoder
 from store.passage_id import passage_id
@@ -168,7 +169,9 @@ def test_an_import_waits_for_its_own_documents_alone(tmp_path: Path) -> None:
     async def scenario(drive: Drive) -> None:
         drive.change("first", a="It takes long to read.")
         await drive.until_begun(FILE)
-        imported = await asyncio.wait_for(TransferService(drive.store, drive.pipeline).import_openie(body()), 30)
+        board = ProgressBoard(drive.pipeline.intake, cast("Any", None))
+        taking = TransferService(drive.store, drive.pipeline, board)
+        imported = await asyncio.wait_for(taking.import_openie(body()), 30)
         assert imported.passages == 3
         assert [work.key for work in drive.pipeline.intake.pending()] == [FILE]
 

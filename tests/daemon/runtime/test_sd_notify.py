@@ -64,6 +64,7 @@ def test_without_a_notify_socket_nothing_is_sent(environ):
     assert not notifier.watchdog()
 
 
+@pytest.mark.slow
 def test_a_manager_that_is_gone_or_does_not_read_stops_nobody(tmp_path):
     address = str(tmp_path / "notify")
     notifier = Notifier({"NOTIFY_SOCKET": address})

@@ -22,11 +22,13 @@ def scanned(folder: Path, documents: list[str]) -> dict[str, type[FileEvent]]:
         follow_folder=lambda *_: None,
     )
     followed = FolderSource(FolderSection(path=folder), pipeline, {})
+    assert followed.unread() == f"{folder} has not been looked through since the start"
 
     async def scan() -> None:
         followed.start()
         try:
             await followed.delivered()
+            assert followed.unread() is None
         finally:
             await followed.stop()
 

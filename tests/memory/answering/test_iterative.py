@@ -38,6 +38,7 @@ scored = st.lists(
 
 
 @given(st.lists(scored, min_size=1, max_size=4), st.integers(1, 9))
+@pytest.mark.slow
 def test_merging_keeps_each_passage_once_with_its_best_score(rounds: list[list[Hit]], k: int) -> None:
     steps: list[IterativeStep] = []
     for number, found in enumerate(rounds):

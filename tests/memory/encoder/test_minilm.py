@@ -135,6 +135,7 @@ def test_rough_vectors_are_near_the_exact_ones_and_do_not_depend_on_the_texts_be
         np.testing.assert_allclose(encoder.encode_roughly([texts[row]])[0], rough[row], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_rows_are_float32_of_length_one_in_the_order_given(encoder: Encoder) -> None:
     vectors = encoder.encode(TEXTS)
     assert vectors.dtype == np.float32
@@ -167,6 +168,7 @@ def test_a_vector_does_not_depend_on_the_batch_size(encoder: Encoder) -> None:
     np.testing.assert_allclose(one_by_one.encode(TEXTS), encoder.encode(TEXTS), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_query_has_the_vector_of_the_same_text_when_indexed(encoder: Encoder) -> None:
     queries = np.stack([encoder.encode_query(text) for text in TEXTS])
     np.testing.assert_allclose(queries, encoder.encode(TEXTS), atol=1e-6)
@@ -226,6 +228,7 @@ def test_queries_are_answered_while_indexing_goes_on(encoder: Encoder) -> None:
     indexing.join()
 
 
+@pytest.mark.slow
 def test_it_loads_in_a_background_thread() -> None:
     made: list[Encoder] = []
     loading = threading.Thread(

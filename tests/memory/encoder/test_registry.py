@@ -50,6 +50,7 @@ def test_a_library_models_vector_does_not_depend_on_its_neighbours(from_folder: 
     np.testing.assert_allclose(queries, alone, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_text_of_which_a_library_models_tokeniser_knows_nothing_has_the_zero_vector(
     from_folder: SentenceTransformerEncoder,
 ) -> None:

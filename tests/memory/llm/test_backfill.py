@@ -86,6 +86,7 @@ def test_everything_that_waits_is_read_in_bulk_and_an_interrupted_backfill_goes_
     assert {each.extractor: each.passages for each in answer.spent} == {RulesExtractor.name: len(TEXTS)}
 
 
+@pytest.mark.slow
 def test_a_passage_that_cannot_be_read_has_failed_and_the_backfill_ends(tmp_path, monkeypatch):
     monkeypatch.setattr(extraction, "BULK_BATCH_PASSAGES", 8)
     read: list[str] = []

@@ -161,6 +161,7 @@ def test_a_last_member_that_is_no_list_is_refused(tmp_path: Path) -> None:
         read_hipporag_file(path)
 
 
+@pytest.mark.slow
 def test_no_more_of_a_file_is_in_memory_than_is_being_looked_at(tmp_path: Path) -> None:
     path = tmp_path / "openie.json"
     path.write_text(json.dumps({"more": [["x"] * 1000] * 500, "docs": [_doc("T\n" + "word " * 200)] * 5_000}))

@@ -105,6 +105,7 @@ def test_output_is_bounded(unit: str, as_title: bool) -> None:
     st.text(max_size=60),
     st.lists(st.one_of(st.sampled_from(sorted(_UNITS.values())), st.text(max_size=8)), max_size=60).map("".join),
 )
+@pytest.mark.slow
 def test_no_text_raises_and_all_parts_stay_normalised(title: str, text: str) -> None:
     found = _extract(title, text)
     parts = [part for triple in found.triples for part in triple] + list(found.entities)

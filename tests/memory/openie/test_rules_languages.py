@@ -1,9 +1,12 @@
-"""Prose in other languages degrades to the title and what it mentions."""
+"""Prose in languages without a tagger degrades to the title and what it mentions; names are found in every language."""
 
 import pytest
 
 from memory.openie.rules.extractor import RulesExtractor
 from store.types import PassageText
+
+READ = {"Marie Curie", "Köln", "北京", "東京"}
+"""Titles in languages whose sentences are read: what these state is in test_rules_sentences_of_languages.py."""
 
 
 @pytest.mark.parametrize(
@@ -21,7 +24,7 @@ from store.types import PassageText
         ),
         ("Москва", "Это столица России. Город основал Юрий Долгорукий.", {"россии", "юрий долгорукий"}),
         ("Αθήνα", "Η πρωτεύουσα της Ελλάδας, όπου έζησε ο Σωκράτης Αθηναίος.", {"σωκράτησ αθηναίοσ"}),
-        ("北京", "北京是中华人民共和国的首都。故宫是明朝的皇宫。", {"中华人民共和国", "故宫", "明朝"}),
+        ("北京", "北京是中华人民共和国的首都。故宫是明朝的皇宫。", {"中华人民共和国", "故宫", "明朝的皇宫"}),
         ("東京", "東京は日本の首都である。《源氏物語》は紫式部の作品。", {"日本", "源氏物語", "紫式部"}),
         ("القاهرة", "القاهرة هي عاصمة جمهورية مصر العربية. يقع نهر النيل فيها.", {"جمهورية", "النيل"}),
         ("दिल्ली", "दिल्ली भारत की राजधानी है। हुमायूँ का मकबरा यहाँ है।", {"राजधानी"}),
@@ -30,9 +33,10 @@ from store.types import PassageText
 )
 def test_names_are_mentions_of_the_title(title: str, text: str, mentioned: set[str]) -> None:
     [found] = RulesExtractor().extract([PassageText("p", title, text)])
-    assert {predicate for _, predicate, _ in found.triples} == {"mentions"}
-    assert {subject for subject, _, _ in found.triples} == {found.entities[0]}
-    assert mentioned <= {object_ for _, _, object_ in found.triples}
+    if title not in READ:
+        assert {predicate for _, predicate, _ in found.triples} == {"mentions"}
+        assert {subject for subject, _, _ in found.triples} == {found.entities[0]}
+    assert mentioned <= {end for subject, _, object_ in found.triples for end in (subject, object_)}
 
 
 def test_mentions_are_bounded_and_the_most_frequent_stay() -> None:
@@ -46,4 +50,4 @@ def test_english_beside_another_language_is_still_read() -> None:
     text = "Ann Lee lives in Oslo.\n\nElle a été nommée par Pierre Dupont dans la ville."
     [found] = RulesExtractor().extract([PassageText("p", "Ann Lee", text)])
     assert ("ann lee", "lives in", "oslo") in found.triples
-    assert ("ann lee", "mentions", "pierre dupont") in found.triples
+    assert ("ann lee", "a été nommée par", "pierre dupont") in found.triples

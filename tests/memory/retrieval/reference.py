@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import igraph
 import numpy as np
 
+from memory.phrase_normalisation import normalise_phrase
 from store.index.synonyms.numbers import is_number, without_numbers
 
 Passage = tuple[str, str, str, tuple[tuple[str, str, str], ...]]
@@ -32,7 +33,14 @@ class Settings:
     passage_share: float = 0.5
     name_share: float = 0.25
     temperature: float = 0.25
+    hop_share: float = 0.4
     seed_passages: int = 50
+    word_temperature: float = 0.1
+    hop_passages: int = 10
+    hop_triples: int = 10
+    hop_temperature: float = 1.0
+    title_candidates: int = 100
+    titled_passages: int = 20
 
 
 @dataclass
@@ -43,13 +51,24 @@ class Answer:
 
 
 class Reference:
-    """`passages`: those that live, each once. `vector(text)` and `query_vector(text)` give unit vectors."""
+    """`passages`: those that live, each once. `vector(text)` and `query_vector(text)` give unit vectors.
 
-    def __init__(self, passages, vector, query_vector, threshold=0.8, cap=100):
+    `passage_terms(text)` gives a passage's terms with their counts, its language and its length;
+    `query_terms(query, languages)` for each of its words the terms that stand for it, and how often it has the word.
+    """
+
+    def __init__(self, passages, vector, query_vector, threshold=0.8, cap=100, passage_terms=None, query_terms=None):
         self.passages = sorted(passages)
+        self.passage_terms = passage_terms or ascii_words
+        self.query_terms = query_terms or (lambda query, _: {(word,): n for word, n in ascii_words(query)[0].items()})
         self.query_vector = query_vector
         self.ids = [p[0] for p in self.passages]
+        self._rarity = {}
         self.full = [f"{title}\n{text}" if title else text for _, title, text, _ in self.passages]
+        read = [self.passage_terms(full) for full in self.full]
+        self.texts = [counts for counts, _, _ in read]
+        self.languages = {language for _, language, _ in read}
+        self.lengths = [length for _, _, length in read]
         self.triples = sorted({triple for p in self.passages for triple in p[3]})
         self.phrases = sorted({end for s, _, o in self.triples for end in (s, o)})
         self.holders = {
@@ -215,7 +234,11 @@ class Reference:
             specific = {phrase: 1.0 / self.holders[phrase] for phrase in {s, o}}
             for phrase, specificity in specific.items():
                 phrases[phrase] = phrases.get(phrase, 0.0) + chance * specificity / sum(specific.values())
-        named = {name: 1.0 / self.holders[name] for name in names if name in self.holders}
+        titles = self._titles_in(query, settings)
+        at = {p[0]: p for p in self.passages}
+        called = {phrase for ids in titles.values() for id in ids for phrase in self._titles(at[id])}
+        others = [name for name in names if not any(f" {name} " in f" {title} " for title in titles)]
+        named = {name: 1.0 / self.holders[name] for name in {*called, *others} if name in self.holders}
         for_names = (settings.name_share if phrases else 1.0) if named else 0.0
         phrases = {
             phrase: (1.0 - for_names) * phrases.get(phrase, 0.0)
@@ -229,29 +252,149 @@ class Reference:
             return Answer(self._walk(query, phrases, None, settings, None), triples, phrases)
         share = settings.passage_share if phrases else 1.0
         seeds = {phrase: (1.0 - share) * weight for phrase, weight in phrases.items()}
-        dense = self._dense(query)
-        scores = standardised(np.array(list(dense.values())))
-        least = sorted(scores, reverse=True)[: settings.seed_passages][-1] - 1e-9
-        near = [(id, score) for id, score in zip(dense, scores, strict=True) if score >= least]
-        chances = softmax([score for _, score in near], settings.temperature)
-        passages = {id: share * chance for (id, _), chance in zip(near, chances, strict=True)}
+        starts = self._passage_starts(query, titles, settings)
+        hop = {id: settings.hop_share * weight for id, weight in self._next_passages(query, starts, settings).items()}
+        stays = 1.0 - sum(hop.values())
+        passages = {id: share * (stays * starts.get(id, 0.0) + hop.get(id, 0.0)) for id in self.ids}
         return Answer(self._walk(query, seeds, passages, settings, self._occurrences), triples, seeds)
 
+    def _passage_starts(self, query, titles, settings):
+        """{id: weight}: the passages named, by what the titles are of the query; the rest by cosines and by words, each with as
+        much as the squares of its weights sum to, and words with as much as their passages have of the query."""
+        nearest = self._softmax_of_best(
+            dict(zip(self.ids, standardised(np.array(list(self._dense(query).values()))), strict=True)),
+            settings.temperature,
+            settings.seed_passages,
+        )
+        words = self.bm25(query)
+        best = max(words.values(), default=1.0)
+        worded = self._softmax_of_best(
+            {id: score / best for id, score in words.items()}, settings.word_temperature, settings.seed_passages
+        )
+        sure = [sum(weight**2 for weight in weights.values()) for weights in (nearest, worded)]
+        sure[1] *= sum(weight * self._coverage(query, id) for id, weight in worded.items())
+        named = Counter()
+        for ids in titles.values():
+            for id in ids:
+                named[id] += 1.0 / len(ids) / len(titles)
+        asked = {word: self._idf(word) for word in self.query_terms(query, self.languages)}
+        said = {word for title in titles for word in self.query_terms(title, self.languages)}
+        length = math.sqrt(sum(idf**2 for idf in asked.values()))
+        share = math.sqrt(sum(idf**2 for term, idf in asked.items() if term in said)) / length if titles else 0.0
+        starts = Counter()
+        for part, weights in (
+            (share, named),
+            ((1.0 - share) * sure[0] / sum(sure), nearest),
+            ((1.0 - share) * sure[1] / sum(sure), worded),
+        ):
+            for id, weight in weights.items():
+                starts[id] += part * weight
+        return starts
+
+    def _softmax_of_best(self, scores, temperature, count):
+        if not scores:
+            return {}
+        least = sorted(scores.values(), reverse=True)[:count][-1] - 1e-9
+        near = {id: score for id, score in scores.items() if score >= least}
+        return dict(zip(near, softmax(list(near.values()), temperature), strict=True))
+
+    def _next_passages(self, query, starts, settings):
+        """{id: weight}: what the best triples of the heaviest starts send to the passages that their other ends title."""
+        sources = sorted(starts, key=lambda id: (-round(starts[id], 12), id))[: settings.hop_passages]
+        sources = [id for id in sources if starts[id] > 0]
+        cosines = self.triple_vectors @ self.query_vector(query).astype(float) if self.triples else np.zeros(0)
+        scaled = dict(zip(self.triples, standardised(cosines) if self.triples else (), strict=True))
+        at = {p[0]: p for p in self.passages}
+        arrives = Counter()
+        for id in sources:
+            own = self._titles(at[id])
+            said = sorted(set(at[id][3]), key=lambda triple: (-round(scaled[triple], 9), "\0".join(triple)))
+            said = said[: settings.hop_triples]
+            chances = softmax([scaled[triple] for triple in said], settings.hop_temperature) if said else []
+            for (s, _, o), chance in zip(said, chances, strict=True):
+                specific = {phrase: 1.0 / self.holders[phrase] for phrase in {s, o} if phrase not in own}
+                for phrase, specificity in specific.items():
+                    sent = starts[id] / sum(starts[each] for each in sources) * chance
+                    for other in self._titled(phrase, settings):
+                        arrives[other] += (
+                            sent * specificity / sum(specific.values()) / len(self._titled(phrase, settings))
+                        )
+        return arrives
+
+    def _titled(self, phrase, settings):
+        """The passages that say most of the phrase and have it as their title."""
+        said = {p[0]: self._occurrences(p, phrase) for p in self.passages if self._occurrences(p, phrase)}
+        if len(said) > settings.titled_passages:
+            least = sorted(said.values(), reverse=True)[settings.titled_passages - 1]
+            enough = {id for id, count in said.items() if count >= least}
+            if len(enough) > 2 * settings.titled_passages:
+                enough = {id for id, count in said.items() if count > least}
+            said = enough
+        return [p[0] for p in self.passages if p[0] in said and phrase in self._titles(p)]
+
+    @staticmethod
+    def _titles(passage):
+        """What a passage is called: its title, and its title without what is in parentheses at its end."""
+        called = normalise_phrase(passage[1]), normalise_phrase(re.sub(r"\([^()]*\)$", "", passage[1].strip()))
+        return {phrase for phrase in called if phrase}
+
+    def _titles_in(self, query, settings):
+        """{title: ids}: titles of which the query has all words in a row, one of them capitalised, the longest first."""
+        scores = self.bm25(query)
+        candidates = sorted(scores, key=lambda id: (-round(scores[id], 5), id))[: settings.title_candidates]
+        at = {p[0]: p for p in self.passages}
+        bearers = {}
+        for id in candidates:
+            for phrase in self._titles(at[id]):
+                bearers.setdefault(phrase, []).append(id)
+        words = [(normalise_phrase(word), word[0]) for word in re.findall(r"\w+", query)]
+        capital = [not first.islower() and word not in ("where", "who") for word, first in words]
+        spans = []
+        for phrase in bearers:
+            length = len(phrase.split())
+            for start in range(len(words) - length + 1):
+                span = range(start, start + length)
+                if " ".join(words[i][0] for i in span) == phrase:
+                    if any(capital[i] for i in span) or (not any(capital) and length > 1):
+                        spans.append((-len(phrase), start, phrase, span))
+                    break
+        found, taken = {}, set()
+        for _, _, phrase, span in sorted(spans, key=lambda each: each[:3]):
+            if not taken & set(span):
+                taken |= set(span)
+                found[phrase] = bearers[phrase]
+        return found
+
+    def _coverage(self, query, id):
+        """The cosine between the query's words, by idf, and those of them that the passage has."""
+        counts = self.texts[self.ids.index(id)]
+        asked = {word: self._idf(word) for word in self.query_terms(query, self.languages)}
+        has = sum(idf**2 for word, idf in asked.items() if any(term in counts for term in word))
+        return math.sqrt(has / sum(idf**2 for idf in asked.values()))
+
+    def _idf(self, word):
+        if word not in self._rarity:
+            df = sum(any(term in counts for term in word) for counts in self.texts)
+            self._rarity[word] = math.log(1 + (len(self.texts) - df + 0.5) / (df + 0.5))
+        return self._rarity[word]
+
     def bm25(self, query, k1=1.2, b=0.75):
-        """Over words in ASCII, without endings: for texts whose words have none."""
-        texts = [Counter(re.findall(r"[a-z0-9]+", full.lower())) for full in self.full]
-        lengths = [sum(words.values()) for words in texts]
-        mean = sum(lengths) / len(lengths)
+        mean = sum(self.lengths) / len(self.lengths)
         scores = {}
-        for id, words, length in zip(self.ids, texts, lengths, strict=True):
+        for id, counts, length in zip(self.ids, self.texts, self.lengths, strict=True):
             score = 0.0
-            for word in re.findall(r"[a-z0-9]+", query.lower()):
-                df = sum(word in other for other in texts)
-                idf = math.log(1 + (len(texts) - df + 0.5) / (df + 0.5))
-                score += idf * words[word] * (k1 + 1) / (words[word] + k1 * (1 - b + b * length / mean))
+            for word, repeats in self.query_terms(query, self.languages).items():
+                count = max(counts[term] for term in word)
+                score += repeats * self._idf(word) * count * (k1 + 1) / (count + k1 * (1 - b + b * length / mean))
             if score > 0:
                 scores[id] = score
         return scores
+
+
+def ascii_words(text):
+    """Words in ASCII, without regard to endings: for texts whose words have none."""
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    return Counter(words), "en", len(words)
 
 
 def min_max(values):

@@ -41,6 +41,7 @@ def saved(tmp_path):
         return tmp_path, lines(store), store.positions
 
 
+@pytest.mark.slow
 def test_a_start_from_the_snapshot_equals_one_from_the_tables(saved):
     folder, expected, positions = saved
     with open_store(folder) as store:
@@ -58,6 +59,7 @@ def bm25_of_rebuilt(folder):
         return store.snapshot().bm25("text 77").tolist()
 
 
+@pytest.mark.slow
 def test_what_comes_after_such_a_start_is_as_after_any_other(saved):
     folder, _, _ = saved
     with open_store(folder) as store:
@@ -87,6 +89,7 @@ def test_a_damaged_snapshot_is_not_used_and_the_log_says_so(saved, kind, how):
         assert lines(store) == expected
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_one_start_refused_is_used_by_no_other(tmp_path):
     """Numbers of purged rows are given again after a start from the tables: the snapshot knows them as what they were."""
     held = {"a": [("T", "text 1", None)]}
@@ -112,6 +115,7 @@ def vectors(store):
     return zip((snapshot.passage(row) for row in rows), snapshot.passage_vectors.rows(rows), strict=True)
 
 
+@pytest.mark.slow
 def test_half_a_snapshot_is_none(saved):
     folder, expected, _ = saved
     newest(folder).rename(folder / "snapshot.new")
@@ -134,6 +138,7 @@ def test_a_snapshot_of_another_history_is_not_used(saved):
         assert lines(store) == expected
 
 
+@pytest.mark.slow
 def test_one_snapshot_is_kept_and_only_what_changed_is_written_again(saved):
     folder, _, _ = saved
     with open_store(folder) as store:
@@ -157,6 +162,7 @@ def test_a_purge_leaves_a_snapshot_that_can_be_used(saved):
         assert lines(store) == after
 
 
+@pytest.mark.slow
 def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypatch):
     for module in ("store.index.append_only_arrays", "store.checkpoint.reader", "store.checkpoint.writer"):
         monkeypatch.setattr(f"{module}.BLOCK_VECTORS", 8)
@@ -177,6 +183,7 @@ def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypat
         assert np.array_equal(store.snapshot().phrase_vectors.rows(np.arange(len(vectors))), vectors)
 
 
+@pytest.mark.slow
 def test_a_snapshot_for_which_there_is_no_time_leaves_the_one_before_and_nothing_else(saved):
     folder, expected, _ = saved
     with open_store(folder) as store:
@@ -193,6 +200,7 @@ def test_a_snapshot_for_which_there_is_no_time_leaves_the_one_before_and_nothing
         assert lines(store) == expected
 
 
+@pytest.mark.slow
 def test_who_waits_to_write_a_snapshot_gives_up_in_time(saved):
     """A renewal or another snapshot under way holds it up."""
     folder, _, _ = saved
@@ -200,6 +208,7 @@ def test_who_waits_to_write_a_snapshot_gives_up_in_time(saved):
         store.write_checkpoint(lambda: True)
 
 
+@pytest.mark.slow
 def test_a_stop_whose_time_is_over_leaves_no_snapshot_and_is_none_the_worse(saved):
     folder, expected, _ = saved
     with open_store(folder) as store:

@@ -89,6 +89,7 @@ def test_the_graph_in_this_process_loses_no_character(snapshot):
     assert len(graph.connected_components()) >= 1
 
 
+@pytest.mark.slow
 def test_the_same_memory_gives_the_same_file_however_it_came_about(snapshot, tmp_path):
     with open_store(tmp_path / "other") as store:
         store.commit(complete(store, {"c": [("U", "text 2", None)]}, []))

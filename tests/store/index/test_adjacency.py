@@ -58,6 +58,13 @@ def test_every_edge_has_its_weight_after_any_changes(
                 assert walk.matvec(x.astype(np.float32)) == pytest.approx(whole @ x, rel=1e-5, abs=1e-5)
                 assert walk.degrees == pytest.approx(whole.sum(axis=1), abs=1e-9)
                 assert all(walk.degrees[whole.sum(axis=1) == 0] == 0)
+                some = np.array(chance.sample(range(len(whole)), min(5, len(whole))))
+                nodes, others, found = walk.neighbours(some)
+                part = np.zeros_like(whole)
+                part[nodes, others] = found
+                wanted = np.where(np.isin(np.arange(len(whole)), some)[:, None], whole, 0.0)
+                assert part == pytest.approx(wanted, abs=1e-9)
+                assert len(found) == np.count_nonzero(wanted > 1e-9)
 
 
 def test_a_snapshot_and_its_walk_stay_what_they_were(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ def test_an_accent_is_found_in_either_of_its_forms():
 
 
 @pytest.mark.usefixtures("busy_interpreter")
+@pytest.mark.slow
 def test_passages_are_taken_in_while_others_are_being_scored():
     postings = Postings()
     lengths = [postings.extend(0, "harbour")]

@@ -53,6 +53,7 @@ def test_what_was_spent_on_purged_readings_stays_spent(tmp_path, monkeypatch):
         assert store.extraction_costs() == expected
 
 
+@pytest.mark.slow
 def test_a_purge_that_ended_in_the_middle_counts_nothing_twice(tmp_path, monkeypatch):
     with open_store(tmp_path) as store:
         read(store, {f"d{i}": [("T", f"text {i}", None)] for i in range(4)})

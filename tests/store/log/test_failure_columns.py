@@ -71,6 +71,7 @@ def check_migrated(folder: Path) -> None:
         assert list(export_lines(store.snapshot())) == expected["export"]
 
 
+@pytest.mark.slow
 def test_what_stood_before_an_extractors_name_is_in_columns(old_store: Path) -> None:
     check_migrated(old_store)
 

@@ -62,6 +62,7 @@ def a_store(folder: Path) -> list[str]:
         return list(export_lines(store.snapshot()))
 
 
+@pytest.mark.slow
 def test_a_step_is_a_commit_and_is_made_once(tmp_path: Path, later: Any) -> None:
     before = a_store(tmp_path)
     made: list[int] = []
@@ -84,6 +85,7 @@ def test_a_step_is_a_commit_and_is_made_once(tmp_path: Path, later: Any) -> None
     assert made == [1]
 
 
+@pytest.mark.slow
 def test_a_step_that_is_cut_short_leaves_the_store_as_it_was(tmp_path: Path, later: Any) -> None:
     before = a_store(tmp_path)
 
@@ -101,6 +103,7 @@ def test_a_step_that_is_cut_short_leaves_the_store_as_it_was(tmp_path: Path, lat
         assert store._tables.read("documents").column_names.count("language") == 1
 
 
+@pytest.mark.slow
 def test_a_format_that_nothing_leads_from_is_refused_and_untouched(tmp_path: Path, later: Any) -> None:
     before = a_store(tmp_path)
     later(None)

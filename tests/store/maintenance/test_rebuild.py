@@ -33,6 +33,7 @@ def worn(tmp_path: Path):
     memory.close()
 
 
+@pytest.mark.slow
 def test_purged_rows_leave_the_memory(worn) -> None:
     before = held(worn)
     assert worn.rebuild_index(force=True)
@@ -41,6 +42,7 @@ def test_purged_rows_leave_the_memory(worn) -> None:
     check(worn, {"file:///0": OLD["file:///0"]})
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_anew_for_a_few_rows(worn) -> None:
     assert not worn.rebuild_index()
 
@@ -79,6 +81,7 @@ def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path
             again.close()
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_written_again(worn) -> None:
     """One of rows that are mostly gone is not worth its places; before, only a restart could write the next."""
     assert not worn.write_checkpoint()

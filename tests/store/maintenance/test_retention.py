@@ -74,6 +74,7 @@ def before_slice(monkeypatch, number, act):
     return done
 
 
+@pytest.mark.slow
 def test_a_passage_that_comes_back_after_a_purge_was_read_by_nobody(tmp_path):
     """A history of the random tests: `verify` said that the passage was read, by memory, and not, by the tables."""
     with open_store(tmp_path) as store:
@@ -91,6 +92,7 @@ def test_a_passage_that_comes_back_after_a_purge_was_read_by_nobody(tmp_path):
         check(store, documents, extract)
 
 
+@pytest.mark.slow
 def test_a_passage_that_comes_back_after_a_purge_is_read_again_at_a_start_from_a_snapshot_too(tmp_path):
     with open_store(tmp_path) as store:
         add(store, {"b": [("", "text 5", None)], "c": OLD["d1"]})
@@ -265,6 +267,7 @@ def half(index, delta):
     raise BufferError("a fault of ours")
 
 
+@pytest.mark.slow
 def test_who_looks_back_while_a_purge_takes_that_commit_away_gets_an_error(folder, monkeypatch):
     """What is put together of rows that have gone meanwhile would be another memory."""
     with open_store(folder) as store:
@@ -279,6 +282,7 @@ def test_who_looks_back_while_a_purge_takes_that_commit_away_gets_an_error(folde
             store.snapshot_at(store.snapshot().commit - 1)
 
 
+@pytest.mark.slow
 def test_what_a_purge_deleted_that_ended_early_leaves_the_disk_at_the_next(tmp_path, monkeypatch):
     secret = "text 7 zanzibar"
     with open_store(tmp_path) as store:

@@ -252,6 +252,7 @@ def test_what_the_disk_or_a_server_refuses_is_waited_for_however_long_and_no_doc
     assert logged[0]["error"] is error
 
 
+@pytest.mark.slow
 def test_where_not_even_a_failure_can_be_written_it_is_waited_too(tmp_path, hurried, monkeypatch):
     """A fault of the store that nobody knows: the daemon goes on trying, and does not end."""
     encoder = make_encoder("hash", "", 64, "cpu")

@@ -178,6 +178,7 @@ def test_one_bad_answer_in_each_call_costs_one_more_try_and_nothing_else(ask, mo
     assert len(model.calls) == 11
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_at_a_call_does_not_hang_the_question(toy: Store) -> None:
     async def one(purpose: str, turn: int) -> DeepAnswer:
         # The call and its second try.

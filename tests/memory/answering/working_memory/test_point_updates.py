@@ -125,6 +125,7 @@ def test_without_updates_no_point_changes(memory: WorkingMemory, material: Mater
 
 @QUICK
 @given(memories(), MERGES)
+@pytest.mark.slow
 def test_a_merged_point_is_the_union_of_its_points(memory: WorkingMemory, value: Any) -> None:
     evolution = apply_merges(memory, value)
     sound(evolution.memory)
@@ -165,6 +166,7 @@ def test_a_merged_point_is_the_union_of_its_points(memory: WorkingMemory, value:
     ),
     st.sampled_from([None, "local", "global"]),
 )
+@pytest.mark.slow
 def test_concerns_are_about_points_that_are_there(memory: WorkingMemory, value: Any, only: Any) -> None:
     said = read_judgement(value, memory, ["asked before"], DeepSettings(only=only))
     assert said.enough is (value["enough"] is True)
@@ -180,6 +182,7 @@ def test_concerns_are_about_points_that_are_there(memory: WorkingMemory, value: 
 
 @QUICK
 @given(memories(), materials(), JSON)
+@pytest.mark.slow
 def test_any_other_json_is_a_bad_answer_or_changes_nothing(
     memory: WorkingMemory, material: Material, value: Any
 ) -> None:

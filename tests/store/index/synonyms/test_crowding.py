@@ -135,6 +135,7 @@ def test_edges_follow_from_the_phrases_that_live_however_they_came(tmp_path_fact
         memory.close()
 
 
+@pytest.mark.slow
 def test_a_store_with_edges_of_crowded_phrases_loses_them_as_it_is_opened(tmp_path, monkeypatch):
     """As release 0.1.0 left it, which knew no crowds."""
     found = hostile(np.random.default_rng(3), 240)

@@ -100,6 +100,7 @@ def test_which_pairs_are_found_depends_on_the_two_vectors_alone():
     assert {(b, a) for a, b in everyone} == set(everyone)
 
 
+@pytest.mark.slow
 def test_a_vector_has_one_sketch_in_any_company():
     for dim in (3, 96, 384, 1536):
         vectors = np.random.default_rng(dim).standard_normal((700, dim)).astype(np.float32)

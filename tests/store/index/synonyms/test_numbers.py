@@ -82,6 +82,7 @@ def documents():
     return {"d": [("T", "text 1", triples)], "e": [("T", "text 2", triples[::2])]}
 
 
+@pytest.mark.slow
 def test_a_store_of_an_earlier_release_loses_such_edges_as_it_is_opened(tmp_path, monkeypatch):
     long_enough = lambda phrase: sum(map(str.isalnum, phrase)) > 2  # noqa: E731
     with monkeypatch.context() as earlier:
@@ -109,8 +110,12 @@ def test_a_store_of_an_earlier_release_loses_such_edges_as_it_is_opened(tmp_path
         assert memory.snapshot().commit == commit
 
 
+CJK = [("北京", True), ("水", True), ("サ", True), ("서울", True), ("2015年3月", False)]
+
+
 @pytest.mark.parametrize(
-    ("phrase", "linkable"), [("", False), ("us", False), ("a b", False), ("usa", True), ("1 2 3", False)]
+    ("phrase", "linkable"),
+    [("", False), ("us", False), ("a b", False), ("usa", True), ("1 2 3", False), ("ß ü", False), *CJK],
 )
-def test_only_phrases_of_more_than_two_letters_or_digits_may_have_synonyms(phrase: str, linkable: bool) -> None:
+def test_only_phrases_of_more_than_two_letters_or_with_cjk_may_have_synonyms(phrase: str, linkable: bool) -> None:
     assert store.index.synonyms.search.linkable(phrase) is linkable

@@ -1,4 +1,4 @@
-"""Takes away synonym edges that an earlier release's rule made and this one's does not, as a store is opened."""
+"""Brings the synonym edges that an earlier release's rules made to those of this one, as a store is opened."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,10 +13,13 @@ from store.index.synonyms.nearest_pairs import Nearest, Rows, Scored, needed
 from store.index.synonyms.search import Wanted, similar
 from store.types import SynonymRule
 
+EARLIER_SHORTEST = 2
+"""Letters, digits and other characters up to which earlier releases gave a phrase no edges, whatever its script."""
+
 Search = Callable[[Rows, Wanted], Iterator[Scored]]
 
 
-def drop_obsolete_synonyms(index: LiveIndex, rule: SynonymRule) -> IndexDelta | None:
+def settle_synonyms(index: LiveIndex, rule: SynonymRule) -> IndexDelta | None:
     """The next change that is needed, None where there is none.
 
     Each follows from the present edges alone: should a start be cut short between two of them, the next start goes on.
@@ -32,6 +35,7 @@ def drop_obsolete_synonyms(index: LiveIndex, rule: SynonymRule) -> IndexDelta | 
         )
 
     change = _of_unable_phrases(index, rule, able, search) or _of_numbers(index, rule, search)
+    change = change or _of_short_phrases(index, rule, able, search)
     return IndexDelta(synonyms=change) if change else None
 
 
@@ -42,9 +46,25 @@ def _of_unable_phrases(
     wrong = np.unique(synonym_edges(index, np.flatnonzero(~able))[0])
     if not len(wrong):
         return None
+    return _planner(index, rule, search).plan(wrong, wrong[:0])
+
+
+def _of_short_phrases(
+    index: LiveIndex, rule: SynonymRule, able: NDArray[np.bool_], search: Search
+) -> SynonymChange | None:
+    """Makes the edges of phrases of one or two Chinese characters and the like, which had none before format 6 of snapshots."""
+    rows = np.flatnonzero(able)
+    short = [sum(map(str.isalnum, index.phrases[row])) <= EARLIER_SHORTEST for row in rows.tolist()]
+    born = rows[np.array(short, np.bool_)]
+    if not len(born):
+        return None
+    change = _planner(index, rule, search).plan(born[:0], born)
+    return change if len(change.a) else None
+
+
+def _planner(index: LiveIndex, rule: SynonymRule, search: Search) -> SynonymPlanner:
     text, needs = index.phrases.__getitem__, index.synonym_needs.view()
-    planner = SynonymPlanner(rule.cap, len(index.phrases), text, lambda rows: synonym_edges(index, rows), search, needs)
-    return planner.plan(wrong, wrong[:0])
+    return SynonymPlanner(rule.cap, len(index.phrases), text, lambda rows: synonym_edges(index, rows), search, needs)
 
 
 def _of_numbers(index: LiveIndex, rule: SynonymRule, search: Search) -> SynonymChange | None:

@@ -31,12 +31,16 @@ def parse_markdown(data: bytes, limits: Limits) -> ParsedText:
     check_lines(text, limits)
     metadata, body, above = front_matter(text)
     outline = Outline(limits.text_chars)
-    tokens = _parser().parse(body)
-    _MarkdownWalk(outline, above).run(tokens)
+    read_markdown(body, outline, above=above)
     blocks = outline.done()
     stated = metadata.get("title")
     title = stated if isinstance(stated, str) and stated.strip() else outline.first_heading
     return ParsedText(blocks, " ".join(title.split()), metadata)
+
+
+def read_markdown(text: str, outline: Outline, *, lines: bool = True, above: int = 0) -> None:
+    """Put a text without front matter into the outline. `above`: how many lines of the file stand above it."""
+    _MarkdownWalk(outline, above, lines).run(_parser().parse(text))
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
@@ -77,8 +81,9 @@ def _scalar(value: str) -> str:
 class _MarkdownWalk:
     """One pass over the flat token list; lists, quotes and tables are distinguished by which elements are open."""
 
-    def __init__(self, outline: Outline, above: int) -> None:
+    def __init__(self, outline: Outline, above: int, lines: bool) -> None:
         self.outline = outline
+        self.lines = lines
         self.above = above
         self.depth = 0
         self.item_starts = False
@@ -88,7 +93,7 @@ class _MarkdownWalk:
 
     def run(self, tokens: Sequence[Token]) -> None:
         for index, token in enumerate(tokens):
-            line = self.above + token.map[0] + 1 if token.map else None
+            line = self.above + token.map[0] + 1 if token.map and self.lines else None
             match token.type:
                 case "heading_open":
                     self.outline.heading(int(token.tag[1]), inline_text(tokens[index + 1]), line=line)

@@ -10,7 +10,7 @@ from consumers.failure_codes import FailureCode
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.format_detection import ending_of
 from consumers.parsing.formats.csv import parse_csv
-from consumers.parsing.formats.markdown import parse_markdown
+from consumers.parsing.formats.markup.markdown import parse_markdown
 from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, CSV, HTML, MARKDOWN
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
@@ -96,7 +96,8 @@ def _body(part: EmailMessage, outline: Outline, limits: Limits) -> None:
     format = BY_MIME_TYPE.get(part.get_content_type())
     by_name = BY_ENDING.get(ending_of((part.get_filename() or "").encode("utf-8", "replace")))
     if format is HTML:
-        from consumers.parsing.formats.html import tree, walk
+        from consumers.parsing.formats.markup.html import tree
+        from consumers.parsing.formats.markup.html_text import walk
 
         root = tree(content.encode("utf-8", "replace"))
         if root is not None:

@@ -1,16 +1,14 @@
-"""HTML by lxml: the visible text in reading order, under its headings."""
+"""The text of an HTML tree as blocks in reading order, under its headings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from itertools import islice
 from typing import Any
 
-from lxml import etree, html
+from lxml import etree
 
-from consumers.failure_codes import FailureCode
-from consumers.parsing.decoding import clean_text, refuse_binary
-from consumers.parsing.limits import Limits, Unreadable
+from consumers.parsing.decoding import clean_text
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import is_header, row_text
-from consumers.splitting import ParsedText
 
 _HIDDEN_WORDS = """
     script style template noscript svg math head title nav iframe object embed audio video canvas button select
@@ -18,59 +16,34 @@ _HIDDEN_WORDS = """
 """
 _HIDDEN = frozenset(_HIDDEN_WORDS.split())
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_LAYOUT_MARKS = tuple(_HEADINGS)
 _BLOCKS_WORDS = """
     p div section article main header footer aside blockquote pre ul ol dl dt dd li figure figcaption table caption
-    address fieldset form hr details summary body html center
+    address fieldset form hr details summary body html center tr td th thead tbody tfoot
 """
 _BLOCKS = frozenset(_BLOCKS_WORDS.split())
-_TITLE_ENDS = (" - ", " – ", " — ", " | ", " :: ", " · ", " » ")
 Element = Any
 
 
-def parse_html(data: bytes, limits: Limits) -> ParsedText:
-    refuse_binary(data)
-    outline = Outline(limits.text_chars)
-    root = tree(data)
-    if root is None:
-        return ParsedText(())
-    walk(root, outline)
-    blocks = outline.done()
-    return ParsedText(blocks, _title(root, outline), _metadata(root))
-
-
-def tree(data: bytes) -> Element | None:
-    """The document's root; None when there is nothing in it. Encoding by mark, then by what the file says, then UTF-8."""
-    if data[:3] == b"\xef\xbb\xbf" or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encoding = None
-    else:
-        try:
-            data.decode("utf-8")
-            encoding = "utf-8"
-        except UnicodeDecodeError:
-            encoding = None
-    parser = html.HTMLParser(encoding=encoding, remove_comments=True, remove_pis=True, no_network=True)
-    try:
-        return html.document_fromstring(data, parser=parser)
-    except (etree.ParserError, etree.XMLSyntaxError) as error:
-        if "empty" in str(error).lower():
-            return None
-        if "unknown error" in str(
-            error
-        ):  # all that libxml2 says when it gets no memory; it has a name for anything else
-            raise MemoryError from error
-        raise Unreadable(f"not HTML that can be read: {error}; save it again", FailureCode.DAMAGED) from error
-
-
-def walk(root: Element, outline: Outline, *, lines: bool = True, page: int | None = None, level: int = 0) -> None:
-    """Put everything visible below `root` into the outline. `level` is added to that of its headings."""
-    _HtmlWalk(outline, lines, page, level).run(root)
+def walk(
+    root: Element,
+    outline: Outline,
+    *,
+    left_out: Set[Element] = frozenset(),
+    lines: bool = True,
+    page: int | None = None,
+    level: int = 0,
+) -> None:
+    """Put everything visible below `root` into the outline, but for `left_out`. `level` is added to that of its headings."""
+    _HtmlWalk(outline, left_out, lines, page, level).run(root)
 
 
 class _HtmlWalk:
     """Goes through the tree with lxml's own iterator: nothing here recurses, so depth costs nothing."""
 
-    def __init__(self, outline: Outline, lines: bool, page: int | None, level: int) -> None:
+    def __init__(self, outline: Outline, left_out: Set[Element], lines: bool, page: int | None, level: int) -> None:
         self.outline = outline
+        self.left_out = left_out
         self.lines = lines
         self.page = page
         self.level = level
@@ -91,14 +64,15 @@ class _HtmlWalk:
                     self._words(node.tail)
                 continue
             if event == "start":
-                if tag in _HIDDEN or not tag or node.get("hidden") is not None or tag in ("table", *_HEADINGS):
-                    if tag in ("table", *_HEADINGS):
-                        self._whole(node, tag)
+                if tag in _HIDDEN or not tag or node.get("hidden") is not None or node in self.left_out:
                     skip = node
-                    continue
-                self._open(node, tag)
+                elif tag in _HEADINGS or (tag == "table" and not self._is_layout(node)):
+                    self._whole(node, tag)
+                    skip = node
+                else:
+                    self._open(node, tag)
             else:
-                self._close(node, tag)
+                self._close(node, tag, node is root)
         self._flush()
 
     def _open(self, node: Element, tag: str) -> None:
@@ -114,12 +88,13 @@ class _HtmlWalk:
             self.line = node.sourceline
         self._words(node.text)
 
-    def _close(self, node: Element, tag: str) -> None:
+    def _close(self, node: Element, tag: str, is_root: bool) -> None:
         if tag in _BLOCKS:
             self._flush()
             self.lists -= tag in ("ul", "ol", "dl")
             self.pre_depth -= tag == "pre"
-        self._words(node.tail)
+        if not is_root:
+            self._words(node.tail)
 
     def _words(self, text: str | None) -> None:
         if text:
@@ -141,17 +116,35 @@ class _HtmlWalk:
         self._flush()
         line = node.sourceline if self.lines else None
         if tag in _HEADINGS:
-            self.outline.heading(self.level + _HEADINGS[tag], clean_text(_visible(node)), line=line, page=self.page)
+            self.outline.heading(
+                self.level + _HEADINGS[tag], clean_text(self._visible(node)), line=line, page=self.page
+            )
             return
         self._table(node)
+
+    def _visible(self, node: Element) -> str:
+        return visible_text(node, self.left_out)
+
+    def _is_layout(self, table: Element) -> bool:
+        """Whether a table arranges blocks (columns of a page, code beside its line numbers) and has no rows of values."""
+        if table.get("role") in ("presentation", "none") or next(table.iter(*_LAYOUT_MARKS), None) is not None:
+            return True
+        if next(table.iterdescendants("table"), None) is not None:
+            return True
+        return sum(len(self._cells(row)) for row in islice(_rows(table), 2)) == 1
+
+    def _cells(self, row: Element) -> list[Element]:
+        if row in self.left_out:
+            return []
+        return [cell for cell in row if cell.tag in ("td", "th") and cell not in self.left_out]
 
     def _table(self, table: Element) -> None:
         rows = []
         for row in _rows(table):
-            cells = [cell for cell in row if cell.tag in ("td", "th")]
+            cells = self._cells(row)
             if cells:
                 marked = all(cell.tag == "th" for cell in cells)
-                rows.append((row.sourceline, marked, [clean_text(_visible(cell)) for cell in cells]))
+                rows.append((row.sourceline, marked, [clean_text(self._visible(cell)) for cell in cells]))
         header: list[str] = []
         if len(rows) > 1 and (rows[0][1] or is_header(rows[0][2])):
             header = rows.pop(0)[2]
@@ -171,14 +164,15 @@ def _rows(table: Element) -> Iterator[Element]:
             yield from (row for row in child if row.tag == "tr")
 
 
-def _visible(node: Element) -> str:
+def visible_text(node: Element, left_out: Set[Element] = frozenset()) -> str:
+    """The text below one element in one line."""
     parts = [node.text or ""]
     skip: Element | None = None
     for event, below in etree.iterwalk(node, events=("start", "end")):
         if below is node:
             continue
         if skip is None and event == "start":
-            if below.tag in _HIDDEN or not isinstance(below.tag, str):
+            if below.tag in _HIDDEN or not isinstance(below.tag, str) or below in left_out:
                 skip = below
             else:
                 parts.append(" " if below.tag in _BLOCKS or below.tag in ("br", "td", "th", "tr") else "")
@@ -195,24 +189,3 @@ def _collapsed(text: str) -> str:
     if not body:
         return " "
     return f"{' ' if text[0].isspace() else ''}{body}{' ' if text[-1].isspace() else ''}"
-
-
-def _title(root: Element, outline: Outline) -> str:
-    node = root.find(".//title")
-    title = " ".join(clean_text(_visible(node)).split()) if node is not None else ""
-    heading = outline.first_heading
-    # "Zeppelin - An Encyclopedia" over a page whose heading is "Zeppelin": the site's name is no part of the subject.
-    if heading and (not title or any(title.startswith(heading + end) for end in _TITLE_ENDS)):
-        return heading
-    return title
-
-
-def _metadata(root: Element) -> dict[str, str]:
-    found = {}
-    for node in root.iterfind(".//meta"):
-        name, content = (node.get("name") or "").lower(), node.get("content")
-        if name in ("author", "description", "keywords", "date") and content:
-            found[name] = clean_text(content)[:1000]
-    if language := root.get("lang"):
-        found["language"] = clean_text(language)[:40]
-    return found

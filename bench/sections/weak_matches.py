@@ -1,0 +1,181 @@
+"""When a best match is weak: the cosine below which an answer says that nothing in the memory answers the question well.
+
+A development set's questions are split in halves. The passages that answer the questions of one half are taken out of the
+memory, so these have no answer; the questions of the other half keep theirs. Then the halves change places. What is compared is
+the cosine of the question with the nearest passage, whatever the mode. Read are MuSiQue, HotpotQA and 2WikiMultihopQA (whose
+other passages were chosen to be near to the questions), the manuals below `HIPPOD_BENCH_MANUALS`, and the example drive.
+"""
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cli.evaluation.questions import read_questions, same_text
+from consumers.parsing.parse_file import parse_file
+from consumers.splitting import SplitSettings
+from consumers.types import ParsedDocument
+from memory.encoder import make_encoder
+from memory.retrieval.weak_match import WEAK_BELOW
+from store.types import PassageText
+from tests.e2e.real_hippod import ROOT
+
+DATA = ROOT.parent / "shared" / "data"
+THRESHOLDS = (0.30, 0.35, 0.40, 0.45, 0.50, 0.55)
+MOST_FALSE = 0.05
+"""Of the questions that the memory answers, the share that may be called unanswered: over all sets, in each half."""
+
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """`gold`: for each question a mask of the passages that answer it."""
+
+    passages: list[PassageText]
+    questions: list[str]
+    gold: list[Flags]
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """Best cosines when this half's answers are out of the memory: of its own questions, and of those of the other half."""
+
+    gone: Floats
+    there: Floats
+
+
+def run(results: dict[str, Any]) -> str:
+    encoder = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "auto")
+    sets = _sets()
+    vectors = {name: encoder.encode_roughly([passage.full for passage in each.passages]) for name, each in sets.items()}
+    asked = {name: np.stack([encoder.encode_query(text) for text in each.questions]) for name, each in sets.items()}
+    halves = {name: _halves(asked[name] @ vectors[name].T, each.gold) for name, each in sets.items()}
+    own = WEAK_BELOW[encoder.identity.name]
+    rows = []
+    for name, pair in halves.items():
+        results[name] = {"passages": len(sets[name].passages), "questions": len(sets[name].questions), "halves": []}
+        for number, half in enumerate(pair, 1):
+            rates = {f"{at:.2f}": (_share(half.gone, at), _share(half.there, at)) for at in (*THRESHOLDS, own)}
+            results[name]["halves"].append({"auc": _auc(half), "gone, there below": rates})
+            shown = (f"{gone:.2f} / {there:.2f}" for gone, there in list(rates.values())[: len(THRESHOLDS)])
+            rows.append((f"{name}, half {number} out", f"{_auc(half):.3f}", *shown))
+    results["chosen"] = {}
+    for number in (0, 1):
+        there, other = (np.concatenate([pair[at].there for pair in halves.values()]) for at in (number, 1 - number))
+        chosen = _highest(there)
+        results["chosen"][f"half {number + 1}"] = {"threshold": chosen, "false on the other": _share(other, chosen)}
+        if (false := _share(there, own)) > MOST_FALSE:
+            results.setdefault("violations", []).append(
+                f"half {number + 1}: {false:.1%} of the answered questions lie below {own}"
+            )
+    head = ("gone / there below", "AUC", *(f"{at:.2f}" for at in THRESHOLDS))
+    lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
+    results["of other sets"] = {
+        name: {other: _share((asked[other] @ vectors[name].T).max(axis=1), own) for other in sets if other != name}
+        for name in sets
+    }
+    foreign = ", ".join(
+        f"{name} {min(shares.values()):.2f} to {max(shares.values()):.2f}"
+        for name, shares in results["of other sets"].items()
+    )
+    found = ", ".join(
+        f"{name} gives {each['threshold']:.2f} ({each['false on the other']:.3f} false on the other)"
+        for name, each in results["chosen"].items()
+    )
+    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    text = f"{table}\n\nHighest threshold with at most {MOST_FALSE:.0%} of the answered ones below: {found}. In use: {own}.\n\n"
+    text += f"Of the questions of each other set, so many lie below {own}: {foreign}."
+    return text
+
+
+# What is read.
+
+
+def _sets() -> dict[str, QuestionSet]:
+    sets = {name: _wikipedia(DATA / name) for name in ("musique", "hotpotqa", "2wiki") if (DATA / name).is_dir()}
+    manuals = Path(os.environ.get("HIPPOD_BENCH_MANUALS", DATA / "manuals" / "drive")) / "en"
+    if manuals.is_dir() and (DATA / "manuals").is_dir():
+        sets["manuals"] = _manuals(manuals)
+    return sets | {"drive": _drive()}
+
+
+def _wikipedia(folder: Path) -> QuestionSet:
+    corpus = json.loads((folder / "corpus.json").read_text("utf-8"))
+    passages = [PassageText("", each["title"], each["text"]) for each in corpus]
+    texts = [same_text(f"{each.title}\n{each.text}") for each in passages]
+    questions = read_questions(folder / "questions.json")
+    gold = [np.array([text in question.passages for text in texts]) for question in questions]
+    return QuestionSet(passages, [question.text for question in questions], gold)
+
+
+def _manuals(folder: Path) -> QuestionSet:
+    passages = [passage for passage, _ in _parsed(folder)]
+    listed = json.loads((DATA / "manuals" / "questions.json").read_text("utf-8"))
+    entries = [entry for entry in listed if entry["language"] == "en"]
+    gold = [_matching(passages, entry["gold"]) for entry in entries]
+    return QuestionSet(passages, [entry["question"] for entry in entries], gold)
+
+
+def _drive() -> QuestionSet:
+    parsed = _parsed(ROOT / "examples" / "drive")
+    questions = read_questions(ROOT / "examples" / "questions.json")
+    uris = [unquote(uri) for _, uri in parsed]
+    gold = [
+        np.array([any(uri.endswith(f"/{path}") for path in question.documents) for uri in uris])
+        for question in questions
+    ]
+    return QuestionSet([passage for passage, _ in parsed], [question.text for question in questions], gold)
+
+
+def _parsed(folder: Path) -> list[tuple[PassageText, str]]:
+    """Every passage of a folder's files, with its document's URI."""
+    found = []
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        for read in parse_file(os.fsencode(file), file.as_uri(), SplitSettings(400, 40)):
+            if isinstance(read, ParsedDocument):
+                found += [(PassageText("", each.title, each.text), read.uri) for each in read.passages]
+    return found
+
+
+def _matching(passages: Sequence[PassageText], patterns: Sequence[str]) -> Flags:
+    return np.array([any(re.search(pattern, passage.full) for pattern in patterns) for passage in passages])
+
+
+# What is measured.
+
+
+def _halves(cosines: NDArray[np.float32], gold: Sequence[Flags]) -> tuple[Half, Half]:
+    even = np.arange(len(gold)) % 2 == 0
+    return _half(cosines, gold, even), _half(cosines, gold, ~even)
+
+
+def _half(cosines: NDArray[np.float32], gold: Sequence[Flags], removed: Flags) -> Half:
+    """A question of the other half counts only where none of what answers it was taken out with the others."""
+    out = np.any([mask for mask, gone in zip(gold, removed, strict=True) if gone], axis=0)
+    best = np.where(out, -1.0, cosines).max(axis=1)
+    whole = np.array([bool(mask.any()) and not (mask & out).any() for mask in gold])
+    return Half(best[removed], best[~removed & whole])
+
+
+def _share(values: Floats, below: float) -> float:
+    return float((values < below).mean())
+
+
+def _auc(half: Half) -> float:
+    """The chance that a question without its answer has the lower cosine of the two."""
+    lower = half.gone[:, None] < half.there
+    return float((lower + 0.5 * (half.gone[:, None] == half.there)).mean())
+
+
+def _highest(there: Floats) -> float:
+    steps = [step / 100 for step in range(100)]
+    return max(step for step in steps if _share(there, step) <= MOST_FALSE)

@@ -1,0 +1,20 @@
+"""scopes: what --source, --label and --in may name."""
+
+import click
+
+from cli.global_options import Invocation, json_option, pass_invocation
+from daemon.contract.http.routes import Route
+
+
+@click.command()
+@json_option
+@pass_invocation
+def scopes(invocation: Invocation) -> None:
+    """List sources, labels and folders, with how many documents each holds: what a question can be limited to."""
+    with invocation.client() as client:
+        answer = client.call("GET", Route.SCOPES)
+    from cli.client.http import parse_answer
+    from cli.render.scopes import scope_lines
+    from daemon.contract.scope import ScopeList
+
+    invocation.emit(answer, lambda: scope_lines(parse_answer(ScopeList, answer)), wrap=False)

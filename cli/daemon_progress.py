@@ -1,0 +1,49 @@
+"""A bar for work that the daemon does while a command waits for it: its share, its rate, and the time that is left."""
+
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from cli.errors import CommandError
+from cli.global_options import Invocation
+from cli.output import ProgressBar, progress
+from daemon.contract.http.routes import Route
+from daemon.contract.status import Progress, Status
+
+POLL_INTERVAL_S = 0.5
+
+
+@contextmanager
+def daemon_progress(invocation: Invocation, label: str, tasks: Sequence[str]) -> Iterator[ProgressBar]:
+    """A bar on stderr while the `with` runs: of the first of `tasks` that the daemon is at. Nothing without a terminal."""
+    with progress(label) as shown:
+        if not sys.stderr.isatty():
+            yield shown
+            return
+        over = threading.Event()
+        threading.Thread(target=_follow, args=(invocation, shown, tasks, over), daemon=True).start()
+        try:
+            yield shown
+        finally:
+            over.set()
+
+
+def _follow(invocation: Invocation, shown: ProgressBar, tasks: Sequence[str], over: threading.Event) -> None:
+    from cli.client.http import parse_answer
+    from cli.render.status import progress_words
+
+    try:
+        with invocation.client() as client:
+            while not over.wait(POLL_INTERVAL_S):
+                status = parse_answer(Status, client.call("GET", Route.STATUS, patience_s=0))
+                if (found := first_task(status, tasks)) is not None:
+                    shown.update(progress_words(found), found.done, found.total)
+    except CommandError:
+        return  # the request that is waited for tells what is wrong
+
+
+def first_task(status: Status, tasks: Sequence[str]) -> Progress | None:
+    """The first of `tasks` that the daemon is at."""
+    by_name = {each.task: each for each in status.progress}
+    return next((by_name[name] for name in tasks if name in by_name), None)

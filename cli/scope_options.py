@@ -1,0 +1,93 @@
+"""`--in`, `--source`, `--label`, `--where`, `--since` and `--until`: which documents a command is about."""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from cli.document_names import as_uri
+from cli.time_type import Timestamp
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FIELDS = {"in_": "in", "source": "source", "label": "labels", "where": "where", "since": "since", "until": "until"}
+"""By option: its key in the JSON of a scope."""
+
+
+def scope_options(command: Command) -> Command:
+    """Gives the command `scope`, the JSON of a scope, None where no option is given."""
+
+    def callback(**chosen: Any) -> Any:
+        scope = {key: chosen.pop(option) for option, key in FIELDS.items()}
+        return command(scope={key: value for key, value in scope.items() if value} or None, **chosen)
+
+    callback.__name__, callback.__doc__ = command.__name__, command.__doc__
+    callback.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    made: Any = callback
+    for option in reversed(_OPTIONS):
+        made = option(made)
+    result: Command = made
+    return result
+
+
+def scope_parameter(scope: dict[str, Any] | None) -> dict[str, str]:
+    """A scope as it stands in a query string."""
+    return {} if scope is None else {"scope": json.dumps(scope)}
+
+
+def _prefixes(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> list[str]:
+    """URIs as they are, paths as absolute paths."""
+    return [as_uri(text) if _SCHEME.match(text) else os.path.abspath(Path(text).expanduser()) for text in given]  # noqa: PTH100
+
+
+def _conditions(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{pair!r} is not KEY=VALUE", context, parameter)
+        if found.setdefault(key, value) != value:
+            raise click.BadParameter(f"{key!r} cannot be both {found[key]!r} and {value!r}", context, parameter)
+    return found
+
+
+def _list(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> list[str]:
+    return list(given)
+
+
+_OPTIONS = (
+    click.option(
+        "--in",
+        "in_",
+        multiple=True,
+        metavar="PREFIX",
+        callback=_prefixes,
+        help="Only documents below this folder, in this file, or whose URI begins so. Repeatable.",
+    ),
+    click.option("--source", metavar="NAME", help="Only documents of this source, as `status` names it."),
+    click.option(
+        "--label",
+        multiple=True,
+        metavar="L",
+        callback=_list,
+        help="Only documents with this label. Repeatable: any of them.",
+    ),
+    click.option(
+        "--where",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=_conditions,
+        help="Only documents whose metadata say so. Repeatable: all of them.",
+    ),
+    click.option(
+        "--since", type=Timestamp(), metavar="TIME", help="Only documents published, or else changed, since then."
+    ),
+    click.option(
+        "--until", type=Timestamp(), metavar="TIME", help="Only those published, or else changed, until then."
+    ),
+)

@@ -1,0 +1,36 @@
+"""Times as options take them."""
+
+from datetime import datetime
+from typing import Any
+
+import click
+
+
+class Timestamp(click.ParamType["str"]):
+    """A date, or a date and time; without an offset it is this machine's local time."""
+
+    name = "time"
+    known = "2026-03-01, 2026-03-01T12:00 or 2026-03-01T12:00:00Z"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return datetime.fromisoformat(value).astimezone().isoformat()
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is no time; write {self.known}", param, ctx)
+
+
+class Moment(click.ParamType["str | int"]):
+    """A time, or the number of a commit."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | int:
+        # All digits are a commit's number: no date is written like that but by leaving out the dashes.
+        if str(value).isascii() and str(value).isdigit() and int(value) > 0:
+            return int(value)
+        try:
+            return Timestamp().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(
+                f"{value!r} is no time; write {Timestamp.known.replace(' or ', ', ')} or a commit's number", param, ctx
+            )

@@ -1,0 +1,1 @@
+"""E-mail, as programs keep it."""

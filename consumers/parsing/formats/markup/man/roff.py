@@ -1,0 +1,163 @@
+"""What man pages have in common with all of roff: lines, comments, strings, conditions and escapes."""
+
+import re
+from collections.abc import Iterator
+
+_COMMENT = re.compile(r'(?<!\\)\\["#].*')
+_CONTROL = re.compile(r"[.'][ \t]*(\S*)[ \t]*(.*)", re.DOTALL)
+_ARGUMENT = re.compile(r'[ \t]*(?:"((?:[^"]|"")*)"?|((?:\\ |[^ \t])+))')
+_CHARACTERS = {
+    "aq": "'", "dq": '"', "cq": "’", "oq": "‘", "lq": "“", "rq": "”", "Bq": "„", "bq": "‚", "Fo": "«", "Fc": "»", "fo": "‹",
+    "fc": "›", "em": "—", "en": "–", "hy": "‐", "mi": "−", "bu": "•", "sq": "□", "ci": "○", "co": "©", "rg": "®", "tm": "™",
+    "de": "°", "dg": "†", "dd": "‡", "sc": "§", "ps": "¶", "ha": "^", "ti": "~", "ga": "`", "aa": "´", "rs": "\\", "sl": "/",
+    "ba": "|", "or": "|", "at": "@", "sh": "#", "Do": "$", "Eu": "€", "eu": "€", "Po": "£", "ct": "¢", "lB": "[", "rB": "]",
+    "lC": "{", "rC": "}", "la": "⟨", "ra": "⟩", "<-": "←", "->": "→", "<>": "↔", "ua": "↑", "da": "↓", "lA": "⇐", "rA": "⇒",
+    "<=": "≤", ">=": "≥", "!=": "≠", "==": "≡", "~=": "≅", "+-": "±", "mu": "×", "di": "÷", "pl": "+", "eq": "=", "**": "∗",
+    "if": "∞", "sr": "√", "*a": "α", "*b": "β", "*g": "γ", "*d": "δ", "*e": "ε", "*l": "λ", "*m": "μ", "*p": "π", "*s": "σ",
+    "*w": "ω", "*D": "Δ", "*S": "Σ", "*W": "Ω", "ss": "ß", "AE": "Æ", "ae": "æ", "OE": "Œ", "oe": "œ", "o/": "ø", "O/": "Ø",
+    "oa": "å", "oA": "Å", "14": "¼", "12": "½", "34": "¾", "S1": "¹", "S2": "²", "S3": "³", "Of": "ª", "Om": "º", "r!": "¡",
+    "r?": "¿", "OK": "✓", "lh": "☜", "rh": "☞", "br": "│", "ul": "_", "rn": "‾", "bv": "|", "nb": " ",
+}  # fmt: skip
+_ACCENTS = {"'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303", ":": "\u0308", ",": "\u0327"}
+_ESCAPE = re.compile(
+    r"""\\(?:
+      (?P<special>\((?P<two>..)|\[(?P<long>[^\]\n]*)\])
+    | f(?:\(..|\[[^\]\n]*\]|.)
+    | \*(?:\((?P<string2>..)|\[(?P<string>[^\]\n]*)\]|(?P<string1>.))
+    | (?:n|g|k|V|Y|F|m|M)[+-]?(?:\(..|\[[^\]\n]*\]|.)
+    | s(?:[+-]?\(\d\d|[+-]?\[[^\]\n]*\]|[+-]?'[^'\n]*'|[+-]?\d)
+    | C'(?P<quoted>[^'\n]*)'
+    | [hvwlLDNSHRAbBoxXZ](?:'[^'\n]*'|"[^"\n]*")
+    | (?P<one>.)
+    | $)""",
+    re.VERBOSE | re.MULTILINE,
+)
+_SINGLE = {
+    " ": " ",
+    "~": " ",
+    "0": " ",
+    "t": "\t",
+    "e": "\\",
+    "\\": "\\",
+    "E": "\\",
+    "'": "´",
+    "`": "`",
+    "-": "-",
+    "_": "_",
+    ".": ".",
+}
+_UNICODE = re.compile(r"u([0-9A-F]{4,6})(?:_([0-9A-F]{4,6}))?\Z")
+
+
+def lines(text: str) -> list[str]:
+    """The lines without comments, those continued by a last backslash joined."""
+    found: list[str] = []
+    held = ""
+    for line in text.split("\n"):
+        line = held + _COMMENT.sub("", line)
+        held = ""
+        if line.endswith("\\") and not line.endswith("\\\\"):
+            held = line[:-1]
+        else:
+            found.append(line)
+    if held:
+        found.append(held)
+    return found
+
+
+def control(line: str) -> tuple[str, str] | None:
+    """The request's or macro's name and what follows it; None for a line of text."""
+    if line[:1] not in (".", "'") or not (match := _CONTROL.match(line)):
+        return None
+    return match[1], match[2]
+
+
+def arguments(text: str) -> list[str]:
+    """Arguments of a macro: words, or what stands between quotes."""
+    return [
+        quoted.replace('""', '"') if quoted is not None else word
+        for quoted, word in ((match[1], match[2]) for match in _ARGUMENT.finditer(text))
+        if quoted is not None or word
+    ]
+
+
+class Escapes:
+    """Turns roff's escapes into what they print. Knows the strings that the page has defined."""
+
+    def __init__(self) -> None:
+        self.strings = {"R": "®", "Tm": "™", "lq": "“", "rq": "”", "S": "", "Aq": "'"}
+
+    def define(self, text: str) -> None:
+        name, _, value = text.partition(" ")
+        if name and len(self.strings) < 1000:
+            self.strings[name] = self.plain(value.strip().removeprefix('"'))[:1000]
+
+    def plain(self, text: str) -> str:
+        return _ESCAPE.sub(self._printed, text) if "\\" in text else text
+
+    def _printed(self, match: re.Match[str]) -> str:
+        if match["special"]:
+            return _character(match["two"] or match["long"] or "")
+        if match["quoted"]:
+            return _character(match["quoted"])
+        name = match["string2"] or match["string"] or match["string1"]
+        if name is not None:
+            return self.strings.get(name) or _CHARACTERS.get(name, "")
+        return _SINGLE.get(match["one"] or "", "")
+
+
+def _character(name: str) -> str:
+    if name in _CHARACTERS:
+        return _CHARACTERS[name]
+    if code := _UNICODE.match(name):
+        return "".join(chr(point) for each in code.groups() if each and _is_character(point := int(each, 16)))
+    if len(name) == 2 and name[0] in _ACCENTS:
+        return name[1] + _ACCENTS[name[0]]
+    return name if len(name) == 1 else ""
+
+
+def _is_character(point: int) -> bool:
+    return point < 0x110000 and not 0xD800 <= point < 0xE000
+
+
+def without_programs(every: list[str]) -> Iterator[tuple[int, str]]:
+    """Lines, numbered from 1, without definitions of macros and what conditions leave out: a page is for a terminal (`n`)."""
+    index = 0
+    held = False
+    while index < len(every):
+        line = every[index]
+        index += 1
+        found = control(line)
+        if found is None:
+            yield index, line
+            continue
+        name, rest = found
+        if name in ("de", "de1", "am", "ig", "dei"):
+            end = "." + ((arguments(rest)[1:] or ["."])[0] if name != "ig" else (arguments(rest) or ["."])[0])
+            while index < len(every) and not every[index].startswith(end):
+                index += 1
+            index += 1
+        elif name in ("if", "ie", "el", "while"):
+            if name == "el":
+                true, body = not held, rest
+            else:
+                test, _, body = rest.partition(" ")
+                true = name != "while" and test in ("n", "!t", "1")
+                held = true
+            index = _past_condition(every, index, body, true)
+            kept = body.strip().removeprefix("\\{").strip()
+            if true and kept:
+                yield index, kept
+        elif not name.startswith("\\}"):
+            yield index, line
+
+
+def _past_condition(every: list[str], index: int, body: str, true: bool) -> int:
+    """Where reading goes on: behind the block of a condition that does not hold."""
+    if true or "\\{" not in body:
+        return index
+    depth = body.count("\\{") - body.count("\\}")
+    while depth > 0 and index < len(every):
+        depth += every[index].count("\\{") - every[index].count("\\}")
+        index += 1
+    return index

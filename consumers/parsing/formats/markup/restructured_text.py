@@ -1,0 +1,194 @@
+"""reStructuredText by docutils. Nothing is included, fetched or run; directives and roles that docutils does not know (Sphinx
+has hundreds) give their text."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar
+
+from docutils import frontend, nodes
+from docutils.parsers.rst import Directive, Parser, directives, roles
+from docutils.utils import new_document
+
+from consumers.parsing.decoding import clean_text, decode
+from consumers.parsing.formats.text import check_lines, parse_text
+from consumers.parsing.limits import Limits
+from consumers.parsing.outline import Outline
+from consumers.parsing.table_rows import row_text
+from consumers.splitting import ParsedText
+
+_DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([A-Za-z][\w:.+-]{0,60})[ \t]?::", re.MULTILINE)
+_ROLE = re.compile(r":([A-Za-z][\w:.+-]{0,60}):`|`:([A-Za-z][\w:.+-]{0,60}):")
+_MOST_NAMES = 300
+_LARGEST = 1 << 20
+"""Characters: docutils reads some 30,000 a second. Longer texts, which nobody writes by hand, are read as plain ones."""
+_TARGET = re.compile(r"\s*<[^<>]*>\Z", re.DOTALL)
+_SILENT_WORDS = """
+    toctree index highlight default-domain tabularcolumns currentmodule py:currentmodule module py:module sectionauthor
+    moduleauthor codeauthor literalinclude only ifconfig autosummary program rst-class cssclass highlightlang
+"""
+_SILENT = frozenset(_SILENT_WORDS.split())
+"""Directives whose arguments are for programs. What stands below `module` and `only` is read."""
+_LITERAL_WORDS = "code-block sourcecode productionlist doctest testcode testoutput testsetup prompt parsed-literal"
+_LITERAL = frozenset(_LITERAL_WORDS.split())
+_LEFT_OUT = (
+    nodes.comment,
+    nodes.system_message,
+    nodes.substitution_definition,
+    nodes.target,
+    nodes.pending,
+    nodes.raw,
+    nodes.image,
+    nodes.meta,
+    nodes.math_block,
+    nodes.label,
+)
+
+
+def parse_restructured_text(data: bytes, limits: Limits) -> ParsedText:
+    text = decode(data)
+    check_lines(text, limits)
+    if len(text) > _LARGEST:
+        return parse_text(data, limits)
+    _learn_names(text)
+    document = new_document("document", _settings().copy())
+    Parser().parse(text, document)
+    outline = Outline(limits.text_chars)
+    _Walk(outline).run(document)
+    metadata = {}
+    for field in document.findall(nodes.field):
+        name = field[0].astext().lower()
+        if isinstance(field.parent.parent, nodes.document) and name in (
+            "author",
+            "date",
+            "version",
+            "copyright",
+            "status",
+        ):
+            metadata[name] = clean_text(field[1].astext())[:1000]
+    return ParsedText(outline.done(), outline.first_heading, metadata)
+
+
+@cache
+def _settings() -> Any:
+    settings = frontend.get_default_settings(Parser)
+    settings.file_insertion_enabled = False
+    settings.raw_enabled = False
+    settings.report_level = 5
+    settings.halt_level = 5
+    settings.syntax_highlight = "none"
+    settings.warning_stream = False
+    return settings
+
+
+def _learn_names(text: str) -> None:
+    """Have docutils take directives and roles that it does not know; it has no other way to be told what unknown ones mean."""
+    known = _settings()
+    roles._roles.clear()  # those that documents before this one have defined
+    for name in sorted({match[1].lower() for match in _DIRECTIVE.finditer(text)})[:_MOST_NAMES]:
+        found, _ = directives.directive(name, _english(), new_document("names", known))
+        if found is None:
+            directives.register_directive(name, _Unknown)
+    for name in sorted({(match[1] or match[2]).lower() for match in _ROLE.finditer(text)})[:_MOST_NAMES]:
+        found, _ = roles.role(name, _english(), 0, new_document("names", known).reporter)
+        if found is None:
+            roles.register_local_role(name, _unknown_role)
+
+
+@cache
+def _english() -> Any:
+    from docutils.parsers.rst.languages import get_language
+
+    return get_language("en", None)
+
+
+def _unknown_role(_name: str, rawtext: str, text: str, *_: Any, **__: Any) -> tuple[list[Any], list[Any]]:
+    """The words of a role: of `title <target>` the title, of `~package.module.name` the name."""
+    words = _TARGET.sub("", nodes.unescape(text)) or text
+    if words.startswith("~"):
+        words = words[1:].rpartition(".")[2]
+    return [nodes.inline(rawtext, words.lstrip("!"))], []
+
+
+class _Unknown(Directive):  # type: ignore[misc] # docutils has no types
+    """A directive of Sphinx or of somebody's own: its argument as a line, its content as text."""
+
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+    option_spec: ClassVar[dict[str, Callable[[str], Any]]] = defaultdict(lambda: str, {"class": str})
+
+    def run(self) -> list[Any]:
+        found: list[Any] = []
+        if self.name in _LITERAL:
+            text = "\n".join(self.content)
+            return [nodes.literal_block(text, text)] if text else []
+        if self.arguments and self.name not in _SILENT:
+            line = " ".join(self.arguments[0].split())
+            parsed, messages = self.state.inline_text(line, self.lineno)
+            found += [nodes.paragraph(line, "", *parsed), *messages]
+        if self.content and self.name not in ("toctree", "index", "autosummary"):
+            inner = nodes.container()
+            self.state.nested_parse(self.content, self.content_offset, inner)
+            found += inner.children
+        return found
+
+
+class _Walk:
+    """Depth first with a stack of its own, as sections and lists nest as deep as they like."""
+
+    def __init__(self, outline: Outline) -> None:
+        self.outline = outline
+
+    def run(self, document: Any) -> None:
+        stack: list[tuple[Any, int, str]] = [(document, 0, "\n\n")]
+        while stack:
+            node, level, joint = stack.pop()
+            if isinstance(node, _LEFT_OUT) or (isinstance(node, nodes.topic) and "contents" in node["classes"]):
+                continue
+            line = node.line if isinstance(getattr(node, "line", None), int) else None
+            if isinstance(node, nodes.section):
+                stack += [(child, level + 1, "\n\n") for child in reversed(node.children)]
+            elif isinstance(node, nodes.title):
+                if isinstance(node.parent, nodes.section):
+                    self.outline.heading(level, clean_text(node.astext()), line=line)
+                else:
+                    self.outline.text(clean_text(node.astext()), line=line)
+            elif isinstance(node, nodes.table):
+                self._table(node)
+            elif isinstance(node, nodes.literal_block | nodes.doctest_block | nodes.line_block):
+                self.outline.text(clean_text(node.astext()), joint)
+            elif isinstance(node, nodes.list_item):
+                self._item(node, level, stack)
+            elif isinstance(node, nodes.field):
+                self.outline.text(clean_text(f"{node[0].astext()}: {' '.join(node[1].astext().split())}"), "\n")
+            elif isinstance(node, nodes.term):
+                self.outline.text(clean_text(node.astext()), "\n\n")
+            elif isinstance(node, nodes.TextElement):
+                self.outline.text(clean_text(node.astext()), joint, line=line)
+            else:
+                inside = "\n" if isinstance(node, nodes.definition) else "\n\n"
+                stack += [(child, level, inside) for child in reversed(node.children)]
+
+    def _item(self, node: Any, level: int, stack: list[tuple[Any, int, str]]) -> None:
+        first, *others = node.children or [None]
+        if isinstance(first, nodes.paragraph):
+            self.outline.text(clean_text(f"- {first.astext()}"), "\n", line=first.line)
+        elif first is not None:
+            others = [first, *others]
+        stack += [(child, level, "\n") for child in reversed(others)]
+
+    def _table(self, node: Any) -> None:
+        header = [
+            clean_text(entry.astext()) for head in node.findall(nodes.thead) for entry in head.findall(nodes.entry)
+        ]
+        for title in node.children[:1]:
+            if isinstance(title, nodes.title):
+                self.outline.text(clean_text(title.astext()))
+        number = 0
+        for body in node.findall(nodes.tbody):
+            for row in body.findall(nodes.row):
+                number += 1
+                cells = [clean_text(entry.astext()) for entry in row.children]
+                self.outline.text(row_text(header, cells), "\n\n" if number == 1 else "\n", row=number)

@@ -1,0 +1,41 @@
+"""Files packed by gzip: unpacked within limits."""
+
+import zlib
+
+from consumers.failure_codes import FailureCode
+from consumers.parsing.limits import Limits, NotADocument, Unreadable
+
+_SMALL = 16 << 20
+_PIECE = 1 << 20
+_GZIP_WINDOW = 31
+"""zlib's number for a gzip header before the largest window."""
+
+
+def unpack_gzip(data: bytes, limits: Limits) -> bytes:
+    """The content of all members. No more than the limits allow is ever unpacked."""
+    most = min(limits.unpacked_bytes, max(_SMALL, limits.unpacked_ratio * len(data)))
+    parts: list[bytes] = []
+    size = 0
+    rest = data
+    while rest[:2] == b"\x1f\x8b":
+        member = zlib.decompressobj(_GZIP_WINDOW)
+        while not member.eof:
+            try:
+                piece = member.decompress(rest, _PIECE)
+            except zlib.error as error:
+                raise Unreadable(
+                    f"damaged: it cannot be unpacked ({error}); copy it again", FailureCode.DAMAGED
+                ) from error
+            size += len(piece)
+            if size > most:
+                raise NotADocument(
+                    f"unpacks to more than {most:,} bytes, the most for a file of its size; exclude it if it is a bomb, "
+                    "or unpack it into the folder",
+                    FailureCode.TOO_LARGE,
+                )
+            parts.append(piece)
+            rest = member.unconsumed_tail
+            if not piece and not rest and not member.eof:
+                raise Unreadable("cut short: its end is missing; copy it again", FailureCode.DAMAGED)
+        rest = member.unused_data.lstrip(b"\0")
+    return b"".join(parts)

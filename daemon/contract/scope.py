@@ -1,0 +1,81 @@
+"""`scope`: which documents a question is asked of. The memory of a scope is what a memory of those documents alone would be."""
+
+import operator
+from typing import Annotated, Any, Self
+
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic.functional_validators import BeforeValidator
+from pydantic_core import PydanticCustomError
+
+from daemon.contract.base import Request, Response, Timestamp
+
+SCOPE_TERMS_MAX = 1_000
+"""Prefixes, labels or conditions of one scope."""
+
+Prefix = Annotated[str, StringConstraints(min_length=1, max_length=32_768)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"\S")]
+
+
+class Scope(Request):
+    """All that is given must hold of a document.
+
+    `in`: its URI begins with one of these, or its file is one of these absolute paths or lies below it. `source`: it came
+    from that source, as `status` names it. `labels`: it has one of them, of its own or of its source. `where`: its metadata
+    have each key with that value. `since`, `until`: the time it bears as `published_at`, else that of its last change.
+    """
+
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+    in_: tuple[Prefix, ...] = Field(default=(), alias="in", max_length=SCOPE_TERMS_MAX, exclude_if=operator.not_)
+    source: str | None = Field(default=None, min_length=1, exclude_if=operator.not_)
+    labels: tuple[Label, ...] = Field(default=(), max_length=SCOPE_TERMS_MAX, exclude_if=operator.not_)
+    where: dict[str, str] = Field(default_factory=dict, max_length=SCOPE_TERMS_MAX, exclude_if=operator.not_)
+    since: Timestamp | None = Field(default=None, exclude_if=operator.not_)
+    until: Timestamp | None = Field(default=None, exclude_if=operator.not_)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_dump():
+            raise PydanticCustomError("empty_scope", "names nothing; leave it out to ask the whole memory")
+        if self.since is not None and self.until is not None and self.since > self.until:
+            raise PydanticCustomError("no_time", "ends before it begins: since is later than until")
+        return self
+
+
+def _from_json(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return Scope.model_validate_json(value)
+    except ValueError as error:
+        raise PydanticCustomError("scope", "{reason}", {"reason": _reason(error)}) from None
+
+
+def _reason(error: ValueError) -> str:
+    errors = getattr(error, "errors", None)
+    found = errors()[0] if errors is not None else {"loc": (), "msg": str(error)}
+    place = ".".join(str(part) for part in found["loc"])
+    return f"{place}: {found['msg']}" if place else str(found["msg"])
+
+
+ScopeParameter = Annotated[
+    Scope,
+    BeforeValidator(_from_json, json_schema_input_type=str),
+    Field(description='A scope as JSON, such as {"in": ["/srv/drive/hr"]}.'),
+]
+"""A scope in a query string."""
+
+
+class ScopeCount(Response):
+    """One thing that a scope may name, and how many documents it holds."""
+
+    name: str
+    documents: int
+
+
+class ScopeList(Response):
+    """What scopes may name: sources, labels (of documents and of their sources), and folders."""
+
+    sources: list[ScopeCount]
+    labels: list[ScopeCount]
+    folders: list[ScopeCount]

@@ -1,0 +1,107 @@
+"""The passages that the first ones lead to: what a question asks of the passage that it names is told by another.
+
+A start passage's triples are ranked by their similarity to the query, as PropRAG's beams are (arXiv 2504.18070), but one hop
+deep and without encoding anything: "composer of the film" picks ("billy elliot", "music by", "stephen warbeck") among all that
+the film's passage states. The passages titled by the other end of such a triple are the next starts.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.retrieval.linking import passage_count
+from memory.retrieval.query_context import Floats, QueryContext
+from memory.retrieval.query_titles import title_phrases
+from memory.retrieval.score_scaling import Scale, softmax
+from memory.retrieval.top_k import cosines, top_k
+from store.index.adjacency import Adjacency
+from store.snapshot import Snapshot
+
+HOP_PASSAGES = 10
+"""From how many start passages, the heaviest, the next ones are looked for."""
+HOP_TRIPLES = 10
+"""How many triples of each, those nearest to the query, lead on."""
+HOP_TEMPERATURE = 1.0
+"""How far from the best triple of its passage a triple may lie, in standard deviations over all triples. Wider than where all
+triples are compared: these differ in what is asked alone, of which the question says little."""
+TITLED_PASSAGES = 20
+"""How many of a phrase's passages, those that say most about it, are asked for their titles."""
+
+
+def next_passages(
+    context: QueryContext, starts: Floats, graph: Adjacency, scores: NDArray[np.float32], scale: Scale
+) -> Floats:
+    """What of the weight of `starts` arrives at other passages, shape (n_passages,); the rest leads to no passage.
+
+    `scores` are those of all triples, shape (n_triples,), and `scale` makes them comparable.
+    """
+    ends = _ends(context, starts, scores, scale)
+    weights: Floats = np.zeros(len(starts))
+    for phrase, passages in _passages_titled(context.snapshot, graph, list(ends)).items():
+        weights[passages] += ends[phrase] / len(passages)
+    return weights
+
+
+def _ends(context: QueryContext, starts: Floats, scores: NDArray[np.float32], scale: Scale) -> Mapping[int, float]:
+    """The phrases that the best triples of the heaviest starts lead to, with what arrives at each, summing to 1 at most."""
+    snapshot = context.snapshot
+    sources = top_k(np.round(starts, 12), HOP_PASSAGES, starts > 0, lambda row: snapshot.passage(row).id)
+    if not sources:
+        return {}
+    passages, triples, _ = snapshot.incidence.entries(np.array(sources))
+    compared = context.triples_compared[triples]
+    passages, triples = passages[compared], triples[compared]
+    by_words = context.triples_by_words
+    scaled = scale(scores[triples] if by_words else cosines(snapshot.triple_vectors, context.vector, triples))
+    ends: dict[int, float] = {}
+    for source in sources:
+        stated = passages == source
+        chances = _best_triples(snapshot, triples[stated], scaled[stated])
+        for triple, chance in chances.items():
+            for phrase, share in _other_ends(snapshot, source, triple).items():
+                arrives = float(starts[source] / starts[sources].sum()) * chance * share
+                ends[phrase] = ends.get(phrase, 0.0) + arrives
+    return ends
+
+
+def _best_triples(snapshot: Snapshot, triples: NDArray[np.int32], scores: NDArray[np.float64]) -> Mapping[int, float]:
+    """The rows of the best of a passage's triples and the softmax of their scores; equal ones in order of text."""
+
+    def text(at: int) -> str:
+        return "\0".join(snapshot.triple(int(triples[at])))
+
+    best = top_k(scores, HOP_TRIPLES, np.ones(len(scores), np.bool_), text)
+    if not best:
+        return {}
+    return dict(zip(triples[best].tolist(), softmax(scores[best], HOP_TEMPERATURE).tolist(), strict=True))
+
+
+def _other_ends(snapshot: Snapshot, passage: int, triple: int) -> Mapping[int, float]:
+    """The ends of a triple that the passage's title does not name, by node specificity, summing to 1; none if it names both."""
+    own = title_phrases(snapshot.passage(passage).title)
+    ends = {int(end) for end in snapshot.triple_ends[triple] if snapshot.phrase(int(end)) not in own}
+    specific = {end: 1.0 / passage_count(snapshot, end) for end in sorted(ends, key=snapshot.phrase)}
+    return {end: each / sum(specific.values()) for end, each in specific.items()}
+
+
+def _passages_titled(snapshot: Snapshot, graph: Adjacency, phrases: list[int]) -> Mapping[int, list[int]]:
+    """For each phrase, the passages that it is the title of, where there are any."""
+    first = snapshot.n_phrases
+    nodes, others, weights = graph.neighbours(np.array(phrases, np.int64))
+    to_passages = others >= first
+    nodes, rows, weights = nodes[to_passages], others[to_passages] - first, weights[to_passages]
+    titled: dict[int, list[int]] = {}
+    for phrase in phrases:
+        here = nodes == phrase
+        passages, said = rows[here], weights[here]
+        if len(passages) > TITLED_PASSAGES:
+            # Those that say as much as the last one all count or none does, so that the order of arrival decides nothing.
+            least = np.partition(said, -TITLED_PASSAGES)[-TITLED_PASSAGES]
+            enough = said >= least
+            passages = passages[enough if enough.sum() <= 2 * TITLED_PASSAGES else said > least]
+        name = snapshot.phrase(phrase)
+        found = [int(row) for row in passages if name in title_phrases(snapshot.passage(int(row)).title)]
+        if found:
+            titled[phrase] = found
+    return titled

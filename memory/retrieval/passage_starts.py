@@ -1,0 +1,84 @@
+"""Where `fused` begins among the passages: the nearest, those with the query's words, and those that it names by their titles.
+
+All are reset weights of shape (n_passages,). How sure a start is decides its share, no constant does. Titles that the query
+spells out have as much as the query consists of them. The rest is shared by cosines and words, each as concentrated as it is:
+a softmax that gives one passage everything counts for more than one that is spread over fifty. Words count for as much as the
+passages that have some of them have of the query.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.retrieval.query_context import Floats, QueryContext
+from memory.retrieval.query_titles import NamedTitle, share_of_query
+from memory.retrieval.score_scaling import StandardScore, softmax
+
+START_PASSAGES = 50
+"""How many passages of one kind are starts. The weights of the rest are noise, whose sum would grow with the memory."""
+WORD_TEMPERATURE = 0.1
+"""How far from the best a passage may lie by its words, as a share of the best one's BM25."""
+
+
+def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> Floats:
+    """Reset weights that sum to 1; all 0 if there is nothing to begin at."""
+    nearest, worded = nearest_passages(context), passages_with_words(context)
+    covered = float(worded @ context.snapshot.word_coverage(context.query, context.passages_compared))
+    unnamed = _mixed((_concentration(nearest), nearest), (_concentration(worded) * covered, worded))
+    share = share_of_query(context, titles)
+    return _mixed((share, passages_named(context, titles)), (1.0 - share, unnamed))
+
+
+def _mixed(*parts: tuple[float, Floats]) -> Floats:
+    """The weights of the parts that have any, each scaled to its share; they sum to 1, or are all 0."""
+    found = [(share, weights / weights.sum()) for share, weights in parts if share > 0 and weights.any()]
+    total = sum(share for share, _ in found)
+    out: Floats = np.zeros(len(parts[0][1]))
+    for share, weights in found:
+        out += share / total * weights
+    return out
+
+
+def _concentration(weights: Floats) -> float:
+    """Sum of squares (Simpson's index) of weights that sum to 1: 1 where one has everything, 1 / n where n have the same."""
+    return float((weights**2).sum())
+
+
+def nearest_passages(context: QueryContext) -> Floats:
+    """The passages nearest to the query, by the softmax of their cosines' standard scores (of BM25 where no cosine says a
+    thing); all 0 if passages are compared by words and none has a word of the query."""
+    alive = context.passages_compared
+    if context.passages_by_words:
+        alive = alive & (context.similarities > 0)
+    scores = StandardScore.of(context.similarities, alive)(context.similarities)
+    return _softmax_of_best(scores, alive, context.settings.temperature)
+
+
+def passages_with_words(context: QueryContext) -> Floats:
+    """The passages with the query's words, by the softmax of their BM25 in shares of the best one's; all 0 where
+    `nearest_passages` goes by words already."""
+    scores = context.word_scores.astype(np.float64)
+    if context.passages_by_words or not scores.any():
+        return np.zeros(len(scores))
+    return _softmax_of_best(scores / scores.max(), scores > 0, WORD_TEMPERATURE)
+
+
+def passages_named(context: QueryContext, titles: Sequence[NamedTitle]) -> Floats:
+    """The passages that bear a title which stands in the query. Each title has one part, which its passages share."""
+    weights: Floats = np.zeros(context.snapshot.n_passages)
+    for title in titles:
+        weights[list(title.passages)] += 1.0 / len(title.passages)
+    return weights
+
+
+def _softmax_of_best(scores: NDArray[np.float64], alive: NDArray[np.bool_], temperature: float) -> Floats:
+    """The softmax over the best `START_PASSAGES` living rows, and all that equal the last of them; shape (n_passages,)."""
+    weights: Floats = np.zeros(len(scores))
+    rows = np.flatnonzero(alive)
+    if len(rows) > START_PASSAGES:
+        least = np.partition(scores[rows], -START_PASSAGES)[-START_PASSAGES]
+        rows = rows[scores[rows] >= least]
+    if len(rows):
+        weights[rows] = softmax(scores[rows], temperature)
+    return weights

@@ -1,0 +1,104 @@
+"""The titles that stand in a query, and the passages that bear them.
+
+A title names what its passage is about, so a passage whose title the question spells out is where the question begins. Titles
+are read by words, without regard to what joins them in a sentence: "Love, Honor and Oh-Baby!" is no run of capitalised words.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import sqrt
+
+import numpy as np
+
+from memory.phrase_normalisation import normalise_phrase
+from memory.retrieval.query_context import QueryContext
+from memory.retrieval.query_entities import MAX_NAMES, MAX_QUERY_CHARS, OPENING_WORDS, UNSPACED
+from memory.retrieval.top_k import top_k
+
+TITLE_CANDIDATES = 100
+"""Of how many passages, the best by BM25, the titles are compared with the query: one that is named has its title's words."""
+HEADING_SEPARATOR = " › "
+"""Between the headings above a passage, the nearest last."""
+
+_LAST_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTitle:
+    """A title as it stands in the query, normalised, and the rows of the passages that bear it, at least one."""
+
+    phrase: str
+    passages: tuple[int, ...]
+
+
+@lru_cache(maxsize=16_384)
+def title_phrases(title: str) -> tuple[str, ...]:
+    """What a passage with this title is called, normalised: its last heading, with and without what ends it in parentheses."""
+    heading = title.rpartition(HEADING_SEPARATOR)[2]
+    found = (normalise_phrase(heading), normalise_phrase(_LAST_PARENTHESES.sub("", heading)))
+    return tuple(dict.fromkeys(phrase for phrase in found if phrase))
+
+
+def named_titles(context: QueryContext) -> list[NamedTitle]:
+    """The titles in the query, the longest first; none lies within another. At most `MAX_NAMES`.
+
+    A title counts where it has a capitalised word of the query, a number, or a word of a script without capitals; in a query
+    in small letters, where it has several words.
+    """
+    snapshot, scores = context.snapshot, context.word_scores
+    rows = top_k(scores, TITLE_CANDIDATES, snapshot.passage_alive & (scores > 0), lambda row: snapshot.passage(row).id)
+    bearers: dict[str, set[int]] = {}
+    for row in rows:
+        for phrase in title_phrases(snapshot.passage(row).title):
+            bearers.setdefault(phrase, set()).add(row)
+    words = _QueryWords(context.query[:MAX_QUERY_CHARS])
+    found = [(phrase, start) for phrase in bearers if (start := words.find(phrase)) is not None]
+    taken = np.zeros(len(words.text), np.bool_)
+    named: list[NamedTitle] = []
+    for phrase, start in sorted(found, key=lambda each: (-len(each[0]), each[1], each[0])):
+        part = slice(start, start + len(phrase))
+        if not taken[part].any() and len(named) < MAX_NAMES:
+            taken[part] = True
+            named.append(NamedTitle(phrase, tuple(sorted(bearers[phrase]))))
+    return named
+
+
+def share_of_query(context: QueryContext, titles: Sequence[NamedTitle]) -> float:
+    """How much of the query the titles are: the cosine between the query's words, weighted by inverse document frequency, and
+    those among them that a title has. 0 without titles, 1 for a query that is nothing else."""
+    if not titles:
+        return 0.0
+    snapshot, counted = context.snapshot, context.passages_compared
+    asked = snapshot.word_rarities(context.query, counted)
+    within = {word for title in titles for word in snapshot.word_rarities(title.phrase, counted)}
+    whole = sum(rarity**2 for rarity in asked.values())
+    return sqrt(sum(rarity**2 for word, rarity in asked.items() if word in within) / whole) if whole else 0.0
+
+
+class _QueryWords:
+    """A query as normalised words, of which some may begin a name."""
+
+    def __init__(self, query: str) -> None:
+        words: list[str] = []
+        self._may_name: list[bool] = []
+        for piece in query.split():
+            first = next((char for char in piece if char.isalnum()), "a")
+            for word in normalise_phrase(piece).split():
+                words.append(word)
+                self._may_name.append(not first.islower() and word not in OPENING_WORDS)
+        self.text = f" {' '.join(words)} "
+        self._is_small = not any(self._may_name)
+
+    def find(self, phrase: str) -> int | None:
+        """Where the phrase stands in the text as a name, or None."""
+        if UNSPACED.search(phrase):
+            at = self.text.find(phrase)
+            return at if at >= 0 and len(phrase) > 1 else None
+        at = self.text.find(f" {phrase} ")
+        if at < 0:
+            return None
+        first = self.text.count(" ", 0, at + 1) - 1
+        among: Sequence[bool] = self._may_name[first : first + phrase.count(" ") + 1]
+        return at + 1 if any(among) or (self._is_small and len(among) > 1) else None

@@ -1,0 +1,48 @@
+"""The live index as of one commit, for whoever reads it while commits go on: texts where they are, the rest copied."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.effective_triples import UpstreamTriples
+from store.index.live_index import LiveIndex
+from store.index.synonyms.lsh import Sketches
+from store.snapshot import Snapshot
+from store.types import Document, ExtractionState
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenIndex:
+    """Of `index` only what is appended to and never changed is read later: texts, their rows, postings."""
+
+    index: LiveIndex
+    snapshot: Snapshot
+    documents: Mapping[str, Document]
+    holders: Sequence[Mapping[str, UpstreamTriples]]
+    extracted: Sequence[NDArray[np.int32] | None]
+    effective: Sequence[NDArray[np.int32]]
+    extraction_states: Mapping[int, ExtractionState]
+    ids: Mapping[str, NDArray[np.int32]]
+    linkable: NDArray[np.bool_]
+    wordings: NDArray[np.int64]
+    sketches: Sketches
+
+
+def freeze(index: LiveIndex, snapshot: Snapshot) -> FrozenIndex:
+    """Copies the containers that a commit changes: some 20 ms a million passages, for which the caller keeps commits from
+    being applied. `snapshot` is of `index` as it is now."""
+    return FrozenIndex(
+        index,
+        snapshot,
+        index.documents.copy(),
+        index.holders.copy(),
+        index.extracted.copy(),
+        index.effective.copy(),
+        index.extraction_states.copy(),
+        {name: ids.view() for name, ids in index.ids.items()},
+        index.linkable.view(),
+        index.wordings.view(),
+        index.sketches.view(),
+    )

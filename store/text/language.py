@@ -1,0 +1,74 @@
+"""The language of a text, by Compact Language Detector 2: 4-grams of letters, 83 languages, a few microseconds a kilobyte.
+
+In seven languages of Latin letters a count of function words may outvote it. Of texts of 100 characters that raises the
+share of right answers from .849 to .907 (docs/dependencies.md): CLD2 takes a sentence with an English name in it for English.
+It depends on the text alone. A short or mixed text may get the wrong language or none; whoever asks must do with that.
+"""
+
+import re
+
+import pycld2
+
+DETECTED_CHARS = 4_000
+"""Of a text, from its beginning: more than a passage has, so that a huge one costs no more."""
+
+# What the detector refuses: control characters and lone surrogates.
+_REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_KANA = re.compile("[\u3041-\u30fa]")
+_HAN = re.compile("[\u3400-\u9fff]")
+
+
+def detect_language(text: str) -> str:
+    """The ISO 639 code of the language that most of `text` is in ("de", "zh"), "" where that cannot be told."""
+    clean = _REFUSED.sub(" ", text[:DETECTED_CHARS])
+    try:
+        _, _, found = pycld2.detect(clean, isPlainText=True, bestEffort=True)
+    except pycld2.error:  # what it takes for no text at all
+        found = ()
+    code = found[0][1] if found else "un"
+    if code in ("un", "xxx", "ja") and _HAN.search(clean):
+        # No sentence of Japanese is without kana.
+        code = "ja" if _KANA.search(clean) else "zh"
+    return _outvoted(clean, _ALIASES.get(code, "" if code.startswith(("un", "xx")) else code))
+
+
+FUNCTION_WORDS = {
+    code: frozenset(text.split())
+    for code, text in {
+        "en": "the of and to is in that it for was with as on by are be this from at or an which not has have were "
+        "their its his",
+        "de": "der die das und ist ein eine von zu den mit nicht sich auf für dem des im werden wird auch als bei "
+        "oder sind aus einen wie nach war wurde",
+        "fr": "le la les de des et est un une du en que qui dans pour par sur pas au ce il avec sont plus ne se ou "
+        "vous cette être été quand",
+        "es": "el la los las de del y en que es un una por con para se no al su lo como más o son este está fue sus "
+        "entre",
+        "it": "il la di e che è un una per in del con non si da le della i gli al sono nel dei come più o alla dal "
+        "anche questo fu",
+        "pt": "o a os as de do da e em que é um uma para com não no na se por dos das ao mais como ou foi são pode "
+        "ser seu",
+        "nl": "de het een van en in is dat op te voor met zijn niet aan er die om door als bij ook naar wordt uit "
+        "worden of dit werd kan",
+    }.items()
+}
+"""The commonest words of languages that are taken for one another."""
+_LATIN_RELATIVES = frozenset(
+    ["af", "ca", "ceb", "da", "gl", "id", "la", "lb", "ms", "no", "oc", "ro", "so", "sv", "sw", "tl", "war"]
+)
+"""What else CLD2 takes a few words of those languages for."""
+_WORD = re.compile(r"[^\W\d_]+")
+_FEWEST, _SHARE, _LEAD = 2, 8, 1.5
+"""Function words that outvote CLD2: so many at least, one in `_SHARE` words, and that many times those of its own answer."""
+
+
+def _outvoted(text: str, code: str) -> str:
+    if code and code not in FUNCTION_WORDS and code not in _LATIN_RELATIVES:
+        return code
+    words = [word.lower() for word in _WORD.findall(text)]
+    counts = {each: sum(word in known for word in words) for each, known in FUNCTION_WORDS.items()}
+    best = max(counts, key=counts.__getitem__)
+    enough = counts[best] >= max(_FEWEST, _LEAD * counts.get(code, 0) + 1) and counts[best] * _SHARE >= len(words)
+    return best if enough else code
+
+
+_ALIASES = {"zh-Hant": "zh", "iw": "he", "nn": "no", "nb": "no"}

@@ -1,0 +1,17 @@
+"""Scripts that are written without spaces between words."""
+
+import re
+
+CJK = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+"""Chinese characters, kana and Hangul syllables, as ranges of a regular expression's set. One of them says as much as a word
+of letters, or a part of one."""
+
+UNSPACED = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+"""The same with Thai, Lao, Burmese and Khmer, which have an alphabet but no spaces."""
+
+_CJK_CHARACTER = re.compile(f"[{CJK}]")
+
+
+def has_cjk(text: str) -> bool:
+    """Whether one of the text's characters is a Chinese character, a kana or a Hangul syllable."""
+    return not text.isascii() and _CJK_CHARACTER.search(text) is not None

@@ -1,0 +1,125 @@
+"""The terms of a text, which BM25 counts: stems of words, pairs of characters where a script has no spaces.
+
+A passage's words are stemmed by the rules of the passage's language. The language is part of the term, so that Italian "rom"
+(Roma) is not English "rom". Nobody knows for sure which language a query is in, and the drive may hold several: so each of
+its words stands for the stems that it has in every language of the index. Whatever language a passage was taken for, the word
+meets its own stem there. A passage's terms depend on that passage alone.
+
+A word counts once in the length of its passage. Where its spelling without accents, or with "ue" for "ü", has another stem, the
+passage has that term besides: so "oublie" finds "oublié", and "Mueller" finds "Müller".
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from unicodedata import combining, normalize
+
+import snowballstemmer
+
+from store.text.language import FUNCTION_WORDS, detect_language
+from store.text.scripts import UNSPACED
+
+LONGEST_TERM = 64
+"""Longer runs of letters are cut: they are base64 or noise, and must not become a million terms of a kilobyte each."""
+
+ENGLISH = "en"
+"""Terms of English, and of texts whose language is unknown or has no stemmer, bear no mark."""
+
+STEMMERS = {
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    ENGLISH: "english",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hu": "hungarian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "tr": "turkish",
+}
+"""Languages with a stemmer of Snowball's, by the detector's code."""
+
+_MARK = "\x1f"
+"""Separates a stem from its language. No word holds it."""
+
+_WORD = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_STROKES = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
+_SPELT_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+_stem_of = {code: snowballstemmer.stemmer(name).stemWord for code, name in STEMMERS.items()}
+
+
+def passage_terms(text: str) -> tuple[Counter[str], str, int]:
+    """How often each term occurs in a passage, the language that its terms bear, and its length in words."""
+    code = detect_language(text)
+    code = code if code in STEMMERS else ENGLISH
+    found: Counter[str] = Counter()
+    length = 0
+    for word in _words(text):
+        terms = _terms(word, code)
+        found.update(terms)
+        length += 1
+    return found, code, length
+
+
+def query_terms(query: str, languages: Iterable[str]) -> dict[tuple[str, ...], int]:
+    """For each word of a query the terms that it stands for in `languages`, and how often the query has such a word.
+
+    Function words of a query in another language than English are left out, where others remain: among passages of many
+    languages "der" is rare enough to count, and says nothing.
+    """
+    codes = sorted({ENGLISH, *languages})
+    found: Counter[tuple[str, ...]] = Counter()
+    words = list(_words(query))
+    code = detect_language(query)
+    idle = FUNCTION_WORDS.get(code, frozenset()) if code != ENGLISH else frozenset()
+    for word in [word for word in words if word not in idle] or words:
+        found[tuple(dict.fromkeys(term for code in codes for term in _terms(word, code)))] += 1
+    return found
+
+
+def language_of(term: str) -> str:
+    """The language whose stemmer made a term."""
+    return term.rpartition(_MARK)[2] if _MARK in term else ENGLISH
+
+
+def _words(text: str) -> Iterator[str]:
+    """Case-folded words and numbers in order, accents composed; pairs of characters where a script has no spaces.
+
+    Full-width letters, ligatures and the like are their plain ones (NFKC). A lone character is a pair by itself.
+    """
+    for word in _WORD.findall(normalize("NFKC", normalize("NFKC", text).casefold())):
+        if _UNSPACED.match(word):
+            yield from (word[i : i + 2] for i in range(max(len(word) - 1, 1)))
+        else:
+            yield word[:LONGEST_TERM]
+
+
+@lru_cache(1 << 16)
+def _terms(word: str, code: str) -> tuple[str, ...]:
+    """The terms of a word in a language: the first is its stem, the others those of its other spellings."""
+    if _UNSPACED.match(word):
+        return (word,)
+    stem_of, mark = _stem_of[code], "" if code == ENGLISH else _MARK + code
+    if word.isascii():
+        return (stem_of(word) + mark,)
+    spellings = (word, without_accents(word), without_accents(word.translate(_SPELT_OUT)))
+    return tuple(dict.fromkeys(without_accents(stem_of(spelling)) + mark for spelling in spellings))
+
+
+def without_accents(word: str) -> str:
+    """A word of Latin letters without accents, other marks and strokes; any other as it is."""
+    if word.isascii() or not "a" <= normalize("NFD", word[:1]).translate(_STROKES)[:1] <= "z":
+        return word
+    return "".join(c for c in normalize("NFD", word.translate(_STROKES)) if not combining(c))

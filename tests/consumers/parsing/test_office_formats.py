@@ -1,0 +1,140 @@
+"""What is read of OpenDocument, RTF and Outlook's messages."""
+
+import struct
+
+import compressed_rtf
+
+from consumers.parsing import parse_data
+from consumers.splitting import SplitSettings
+from consumers.types import ParsedDocument
+from tests.consumers.parsing.office_samples import opendocument, outlook
+
+S = SplitSettings(max_tokens=400, min_tokens=0)
+LONG = "Mara Quill repaired the seismograph before the autumn expedition set out from Tarn Harbour. " * 3
+
+
+def read(name: str, data: bytes) -> ParsedDocument:
+    (document,) = parse_data(data, name.encode(), f"file:///{name}", S)
+    return document
+
+
+def texts(document: ParsedDocument) -> list[tuple[str, str]]:
+    assert document.error is None
+    return [(passage.title, passage.text) for passage in document.passages]
+
+
+def test_odt_headings_lists_and_tables() -> None:
+    body = (
+        "<text:table-of-content><text:p>Findings 1</text:p></text:table-of-content><text:h "
+        'text:outline-level="1">Field Report</text:h>'
+        f'<text:p>{LONG}</text:p><text:h text:outline-level="2">Findings</text:h>'
+        "<text:p>Basalt<text:s text:c='2'/>was<text:line-break/>found.<office:annotation><text:p>"
+        "Really?</text:p></office:annotation></text:p>"
+        "<text:list><text:list-item><text:p>chalk</text:p></text:list-item><text:list-item><text:p>"
+        "flint</text:p></text:list-item></text:list>"
+        "<table:table><table:table-row><table:table-cell><text:p>rock</text:p></table:table-cell>"
+        "<table:table-cell><text:p>depth</text:p>"
+        "</table:table-cell></table:table-row><table:table-row><table:table-cell><text:p>basalt</text:p>"
+        "</table:table-cell>"
+        "<table:table-cell><text:p>40 m</text:p></table:table-cell></table:table-row></table:table>"
+    )
+    document = read("a.odt", opendocument("text", body, title="untitled"))
+    assert document.title == "Field Report"
+    assert document.metadata == {"format": "opendocument", "creator": "Ada Writer"}
+    assert texts(document) == [
+        ("Field Report", LONG.strip()),
+        ("Field Report › Findings", "Basalt  was\nfound.\n- chalk\n- flint\n\nrock: basalt; depth: 40 m"),
+    ]
+
+
+def test_ods_sheets_and_rows_that_repeat() -> None:
+    def row(*cells: str, repeated: int = 1) -> str:
+        inner = "".join(f"<table:table-cell><text:p>{cell}</text:p></table:table-cell>" for cell in cells)
+        return f'<table:table-row table:number-rows-repeated="{repeated}">{inner}</table:table-row>'
+
+    rest = '<table:table-cell table:number-columns-repeated="16384"/>'
+    empty = f'<table:table-row table:number-rows-repeated="1048000">{rest}</table:table-row>'
+    sheets = (
+        f'<table:table table:name="Readings">'
+        f"{row('station', 'depth')}{row('Alpha', '12', repeated=2)}{row('Beta', '7')}{empty}</table:table>"
+        f'<table:table table:name="Notes">{row("1", "2")}</table:table>'
+    )
+    document = read("a.ods", opendocument("spreadsheet", sheets))
+    assert texts(document) == [
+        ("Readings", "station: Alpha; depth: 12\nstation: Alpha; depth: 12\nstation: Beta; depth: 7"),
+        ("Notes", "1; 2"),
+    ]
+    assert document.passages[0].location == {"heading": "Readings", "sheet": "Readings", "row": 2}
+
+
+def test_odp_slides() -> None:
+    body = (
+        '<draw:page draw:name="page1"><draw:frame presentation:class="title"><draw:text-box><text:p>The '
+        "Route</text:p></draw:text-box>"
+        "</draw:frame><draw:frame><draw:text-box><text:p>From Tarn to Skerry</text:p></draw:text-box>"
+        "</draw:frame></draw:page>"
+        '<draw:page draw:name="page2"><draw:frame><draw:text-box><text:p>No title here</text:p>'
+        "</draw:text-box></draw:frame></draw:page>"
+    )
+    document = read("a.odp", opendocument("presentation", body, title="Expedition"))
+    assert texts(document) == [
+        ("Expedition › The Route", "From Tarn to Skerry"),
+        ("Expedition › page2", "No title here"),
+    ]
+    assert [passage.location["page"] for passage in document.passages] == [1, 2]
+
+
+def test_opendocument_under_another_name_and_behind_a_password() -> None:
+    assert read("a.bin", opendocument("text", "<text:p>Words here.</text:p>")).metadata["format"] == "opendocument"
+    assert "password" in (read("a.odt", opendocument("text", "", encrypted=True)).error or "")
+
+
+def test_rtf_text_title_and_tables() -> None:
+    source = (
+        r"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Times;}}{\info{\title The Tarn Survey}{\author Ada}}\pard\b Tides\b0\par\par "
+        r"The caf\'e9 costs 3 \u8364?.\par{\pict\pngblip " + "89504e47" * 200 + r"}\par\trowd part\cell year\cell\row"
+        "\n"
+        r"\trowd gauge\cell 1911\cell\row}"
+    )
+    document = read("a.rtf", source.encode())
+    assert document.title == "The Tarn Survey"
+    assert document.metadata == {"format": "rtf", "author": "Ada"}
+    assert texts(document) == [("The Tarn Survey", "Tides\n\nThe café costs 3 €.\n\npart: gauge; year: 1911")]
+
+
+def message(**streams: bytes) -> bytes:
+    wide = {key: value.decode().encode("utf-16-le") for key, value in streams.items() if key.endswith("001F")}
+    fixed = bytes(32) + struct.pack("<HHIQ", 0x40, 0x39, 6, 133_907_544_000_000_000)
+    inner = {f"__substg1.0_{key}": value for key, value in (streams | wide).items()}
+    named = {"__substg1.0_3707001F": "gauge.pdf".encode("utf-16-le")}
+    return outlook({"__properties_version1.0": fixed, **inner}, {"__attach_version1.0_#00000000": named})
+
+
+def test_an_outlook_message_with_its_people_and_attachments() -> None:
+    data = message(
+        **{
+            "0037001F": "Tide gauge – spare parts".encode(),
+            "0C1A001F": b"Mara Quill",
+            "5D01001F": b"mara@tarn.example",
+            "0E04001F": b"Joss",
+            "1000001F": b"The gauge needs a new float.\r\n\r\nMara",
+        }
+    )
+    document = read("a.msg", data)
+    assert document.title == "Tide gauge – spare parts"
+    assert document.metadata["attachments"] == ["gauge.pdf"]
+    assert texts(document)[0][1] == (
+        "From: Mara Quill <mara@tarn.example>\nTo: Joss\nDate: 2025-05-03T14:00:00+00:00\n\n"
+        "The gauge needs a new float.\n\nMara"
+    )
+
+
+def test_an_outlook_message_that_has_only_html_or_packed_rtf() -> None:
+    assert "A new float." in texts(read("a.msg", message(**{"10130102": b"<p>A <b>new</b> float.</p>"})))[0][1]
+    packed = compressed_rtf.compress(rb"{\rtf1 A new float.\par}")
+    assert "A new float." in texts(read("b", message(**{"10090102": packed})))[0][1]
+
+
+def test_other_ole_files_and_texts_called_msg_are_told_apart() -> None:
+    assert "save it as .docx" in (read("a.msg", outlook({"WordDocument": b"x"})).error or "")
+    assert texts(read("de.msg", b"msgcat set de quit Beenden")) == [("", "msgcat set de quit Beenden")]

@@ -1,0 +1,23 @@
+"""Files that an earlier version has read are read again, as it made something else of them."""
+
+from pathlib import Path
+
+from consumers.folder.ledger import Entry
+from consumers.folder.tree.file_status import FileStatus
+from consumers.types import READER_VERSION, Fingerprint
+
+
+def test_a_file_is_known_by_the_position_of_this_reader_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    path.write_text("<p>Words.</p>")
+    stat = path.stat()
+    read = Fingerprint(stat.st_size, stat.st_mtime_ns, stat.st_ino, "digest")
+    stored = read.to_json()
+
+    def is_known(position: dict[str, object]) -> bool:
+        return Entry(Fingerprint.from_json(position), committed=True).matches(FileStatus("file", stat))
+
+    assert Fingerprint.from_json(stored) == read
+    assert is_known(stored)
+    assert not is_known({key: value for key, value in stored.items() if key != "reader"})
+    assert not is_known({**stored, "reader": READER_VERSION + 1})

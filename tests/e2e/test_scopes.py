@@ -1,0 +1,143 @@
+"""Questions within a scope: what a memory of those documents alone would answer, through every command that takes one."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.real_hippod import Daemon
+
+pytestmark = pytest.mark.daemon
+
+MILL = {
+    "mill.md": "# The mill\n\nSolveig Aas built the mill of Ternby in 1790. Ternby lies on the river Ask.\n",
+    "bridge.txt": "Torgeir Vik designed the bridge of Ternby. Torgeir Vik was a pupil of Solveig Aas.",
+}
+OTHER = {
+    "secret.md": "# Wages\n\nSolveig Aas earns 7,000 crowns a month at the mill of Ternby.\n",
+    "river.txt": "The river Ask flows through Ternby and Holm. Holm lies below Ternby.",
+}
+QUESTION = "Who designed the bridge in the town where Solveig Aas built the mill?"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """Both folders, one labelled, and two added documents."""
+    daemon = Daemon(tmp_path_factory.mktemp("whole"))
+    for name, text in MILL.items():
+        daemon.write(f"mill/{name}", text)
+    for name, text in OTHER.items():
+        daemon.write(f"mills-accounts/{name}", text)
+    with daemon:
+        added = [
+            {"id": "old", "title": "Old news", "text": "The Ternby Post was founded in 1850.", "published_at": "1999-05-01",
+             "labels": ["press", "public"], "kind": "news"},
+            {"id": "new", "title": "New news", "text": "The Ternby Post closed in 2020.", "published_at": "2020-02-01",
+             "labels": ["press"], "kind": "news", "page": 3},
+        ]  # fmt: skip
+        daemon.ctl("add", "-", stdin="".join(json.dumps(each) + "\n" for each in added))
+        daemon.wait()
+        yield daemon
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """A fresh memory of the folder `mill` alone."""
+    daemon = Daemon(tmp_path_factory.mktemp("alone"))
+    for name, text in MILL.items():
+        daemon.write(f"mill/{name}", text)
+    with daemon:
+        daemon.wait()
+        yield daemon
+
+
+def ranking(answer: dict[str, Any]) -> list[tuple[str, float]]:
+    return [(passage["id"], round(passage["score"], 5)) for passage in answer["passages"]]
+
+
+@pytest.mark.parametrize("mode", ["fused", "hipporag2", "hipporag", "bm25", "dense"])
+def test_a_scope_answers_as_a_memory_of_its_documents_alone(whole: Daemon, alone: Daemon, mode: str) -> None:
+    folder = str(whole.drive / "mill")
+    scoped = whole.ctl_json("query", QUESTION, "--mode", mode, "-k", "10", "--in", folder)
+    fresh = alone.ctl_json("query", QUESTION, "--mode", mode, "-k", "10")
+    assert [id for id, _ in ranking(scoped)] == [id for id, _ in ranking(fresh)]
+    assert [score for _, score in ranking(scoped)] == pytest.approx([score for _, score in ranking(fresh)], abs=2e-5)
+    assert [t["object"] for t in scoped["triples"]] == [t["object"] for t in fresh["triples"]]
+    assert [s["phrase"] for s in scoped["seeds"]] == [s["phrase"] for s in fresh["seeds"]]
+    assert all(passage["document"].startswith(whole.uri("mill/")) for passage in scoped["passages"])
+    assert ranking(whole.ctl_json("query", QUESTION, "--mode", mode, "-k", "10")) != ranking(scoped)
+
+
+def test_export_show_ls_and_graph_know_nothing_else(whole: Daemon, alone: Daemon) -> None:
+    scope = ["--in", str(whole.drive / "mill")]
+    assert whole.ctl("export", "-", *scope).out == alone.ctl("export", "-").out
+    listed = [document["uri"] for document in whole.ctl_json("ls", *scope)["documents"]]
+    assert listed == [whole.uri("mill/bridge.txt"), whole.uri("mill/mill.md")]
+    outside = whole.ctl("--json", "show", whole.uri("mills-accounts/secret.md"), *scope)
+    absent = whole.ctl("--json", "show", whole.uri("mills-accounts/nothing.md"), *scope)
+    assert (outside.code, outside.json["title"]) == (absent.code, absent.json["title"])
+    assert whole.ctl_json("show", "solveig aas", *scope)["counts"] == alone.ctl_json("show", "solveig aas")["counts"]
+    drawn, fresh = (daemon.ctl_json("graph", QUESTION, *options) for daemon, options in ((whole, scope), (alone, [])))
+    assert [node["id"] for node in drawn["nodes"]] == [node["id"] for node in fresh["nodes"]]
+    assert len(drawn["edges"]) == len(fresh["edges"])
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (["--label", "press"], {"added:new", "added:old"}),
+        (["--label", "public", "--label", "nothing"], {"added:old"}),
+        (["--where", "kind=news", "--where", "page=3"], {"added:new"}),
+        (["--since", "2010-01-01", "--until", "2021-01-01"], {"added:new"}),
+        (["--until", "2000-01-01T00:00:00Z"], {"added:old"}),
+        (["--source", "added"], {"added:new", "added:old"}),
+        (["--in", "added:o"], {"added:old"}),
+        (["--source", "nowhere"], set()),
+    ],
+)
+def test_each_condition_of_a_scope(whole: Daemon, options: list[str], found: set[str]) -> None:
+    assert {passage["document"] for passage in whole.ctl_json("query", "Ternby Post", *options)["passages"]} == found
+    assert {document["uri"] for document in whole.ctl_json("ls", *options)["documents"]} == found
+
+
+def test_scopes_names_what_there_is_to_name(whole: Daemon) -> None:
+    answer = whole.ctl_json("scopes")
+    assert {each["name"]: each["documents"] for each in answer["sources"]} == {"added": 2, str(whole.drive): 4}
+    assert {each["name"]: each["documents"] for each in answer["labels"]} == {"press": 2, "public": 1}
+    folders = {each["name"]: each["documents"] for each in answer["folders"]}
+    assert folders[whole.uri("mill")] == 2
+    assert folders[whole.uri("mills-accounts")] == 2
+    assert "public" in whole.ctl("scopes").out
+
+
+def test_a_scope_follows_what_changes(whole: Daemon) -> None:
+    scope = ["--in", str(whole.drive / "mills-accounts")]
+    whole.ctl_json("query", "Who owns the ferry?", *scope)
+    whole.write("mills-accounts/ferry.md", "# The ferry\n\nMarit Lund owns the ferry of Holm.\n")
+    whole.wait()
+    answer = whole.ctl_json("query", "Who owns the ferry?", *scope)
+    assert answer["passages"][0]["document"] == whole.uri("mills-accounts/ferry.md")
+    assert answer["commit"] == whole.ctl_json("status")["commit"]
+    before = whole.ctl_json("query", "Who owns the ferry?", *scope, "--as-of", str(answer["commit"] - 1))
+    assert whole.uri("mills-accounts/ferry.md") not in {each["document"] for each in before["passages"]}
+    (whole.drive / "mills-accounts" / "ferry.md").unlink()
+    whole.wait()
+    answer = whole.ctl_json("query", "Who owns the ferry?", *scope)
+    assert whole.uri("mills-accounts/ferry.md") not in {each["document"] for each in answer["passages"]}
+
+
+def test_a_scope_that_says_nothing_or_nonsense_is_refused(whole: Daemon) -> None:
+    client = whole.http
+    for scope, named in (
+        ({}, "scope"),
+        ({"labels": []}, "scope"),
+        ({"prefix": "x"}, "scope.prefix"),
+        ({"since": "2020-01-01T00:00:00Z", "until": "2019-01-01T00:00:00Z"}, "scope"),
+        ({"where": {"a": 1}}, "scope.where.a"),
+    ):
+        answer = client.post("/v1/query", json={"query": "x", "scope": scope})
+        assert answer.status_code == 422, (scope, answer.text)
+        assert answer.json()["errors"][0]["field"] == named
+    assert client.get("/v1/documents", params={"scope": "{"}).status_code == 422
+    assert whole.ctl("query", "x", "--where", "nothing").code == 2

@@ -1,0 +1,115 @@
+"""What is written in a language is found by a question in it, alone and among others."""
+
+import numpy as np
+import pytest
+
+from store.index.bm25 import Postings
+from store.text.terms import ENGLISH, language_of, passage_terms, query_terms
+from tests.store.text.test_language import TEXTS
+
+MORE = {
+    "en": "Bakers knead their loaves before sunrise, while the streets are empty and the ovens are getting warm.",
+    "de": "Die Bäckereien öffnen vor Sonnenaufgang; die größten Häuser der Straße gehören den Müllers.",
+    "fr": "Les boulangers ont oublié les journaux dans les bibliothèques de la ville, qui étaient déjà fermées.",
+    "es": "Los panaderos amasan antes del amanecer, y las canciones de la estación suenan en las habitaciones.",
+    "it": "I fornai impastano prima dell'alba, e le canzoni della stazione si sentono nelle camere degli ospiti.",
+    "pt": "Os padeiros amassam antes do amanhecer, e as canções da estação ouvem-se nos corações das crianças.",
+    "nl": "De bakkers kneden hun broden voor zonsopgang, en in de kamers hoort men de liederen van het station.",
+    "zh": "面包师在日出之前揉面，那时街道空无一人，烤炉渐渐变热，用Dough2机器。",
+    "ja": "パン職人は日の出前に生地をこね、通りには誰もおらず、かまどがＫｉｌｎのように熱くなる。",
+    "ru": "Пекари месят тесто до восхода солнца, когда улицы пусты, а печи только нагреваются.",
+}
+QUESTIONS = {
+    "en": ["Which baker kneads?", "a loaf before the sunrise"],
+    "de": [
+        "Wem gehört das größte Haus?", "groesste", "grosste", "in welchem haus wohnt Mueller", "MULLER", "Bäckerei", "baeckerei"
+    ],
+    "fr": ["bibliothèque fermée", "la bibliotheque", "oublie", "oublier un journal", "BOULANGERS"],
+    "es": ["canción", "cancion", "habitación", "estaciones"],
+    "it": ["canzone", "stazioni", "camere", "l'ospite"],
+    "pt": ["canções", "cancoes", "corações", "coracoes", "estação"],
+    "nl": ["een brood", "kamer", "lied van stations"],
+    "zh": ["面包师什么时候揉面？", "烤炉", "dough2", "ＤＯＵＧＨ2"],
+    "ja": ["パン職人", "ﾊﾟﾝ職人", "生地", "kiln"],
+    "ru": ["пекарь", "улица", "печь"],
+}  # fmt: skip
+
+
+def postings(texts):
+    found = Postings()
+    length = sum(found.extend(row, text) for row, text in enumerate(texts))
+    return found, np.ones(len(texts), np.bool_), length
+
+
+TOGETHER = [*TEXTS.values(), *MORE.values()]
+MIXED = postings(TOGETHER)
+
+
+@pytest.mark.parametrize(("code", "query"), [(code, query) for code in QUESTIONS for query in QUESTIONS[code]])
+def test_a_question_finds_what_is_written_in_its_language(code, query):
+    alone, alive, length = postings([TEXTS[code], MORE[code]])
+    assert np.argmax(alone.scores(query, alive, length)) == 1
+    mixed, alive, length = MIXED
+    scores = mixed.scores(query, alive, length)
+    assert np.argmax(scores) == TOGETHER.index(MORE[code])
+    assert scores.max() > 0
+
+
+def test_a_word_of_another_language_is_not_mistaken_for_its_own():
+    """Italian "Roma" and "rom" have one stem, and no English passage has it."""
+    found, alive, length = postings([TEXTS["en"] + " The ROM chips.", TEXTS["it"] + " Tornò a Roma.", *MORE.values()])
+    assert found.scores("Roma", alive, length).tolist()[:2] == [0.0, pytest.approx(3.0, abs=1.5)]
+
+
+def test_terms_depend_on_the_passage_alone_and_english_ones_bear_no_mark():
+    assert passage_terms(TEXTS["en"]) == passage_terms(TEXTS["en"])
+    terms, language, length = passage_terms("The runners ran, and the mayor of the town saw the 2,000 runners run.")
+    assert (language, length) == (ENGLISH, 15)
+    assert terms["runner"] == 2
+    assert all(language_of(term) == ENGLISH for term in terms)
+    terms, language, _ = passage_terms(TEXTS["de"])
+    assert language == "de"
+    assert {language_of(term) for term in terms} == {"de"}
+
+
+def test_other_spellings_of_a_word_do_not_make_its_passage_longer():
+    plain, accents = "The mayor met Mr Muller in the town.", "The mayor met Mr Müller in the town."
+    assert passage_terms(plain)[2] == passage_terms(accents)[2] == 8
+    for query in ("Muller", "Müller", "MÜLLER", "Mu\u0308ller"):
+        assert {"muller"} <= {term for terms in query_terms(query, []) for term in terms}
+    found, alive, length = postings([accents, "The mayor met Mr Miller in the town."])
+    for query in ("Mueller", "muller", "Müller", "Mu\u0308ller"):
+        assert (found.scores(query, alive, length) > 0).tolist() == [True, False], query
+
+
+def test_function_words_of_a_query_count_only_where_it_has_no_others():
+    words = {terms[0] for terms in query_terms("Wer wohnt in dem Haus an der Straße?", [])}
+    assert "haus" in words
+    assert words.isdisjoint({"dem", "der"})
+    assert query_terms("der die das", ["de"])
+    assert {("the",), ("of",)} <= query_terms("the house of the mayor", []).keys()  # English counts every word, as ever
+
+
+def test_saved_postings_know_their_languages():
+    mixed, alive, length = MIXED
+    saved = Postings(mixed.to_arrays(len(TOGETHER)))
+    for queries in QUESTIONS.values():
+        for query in queries:
+            assert saved.scores(query, alive, length).tolist() == mixed.scores(query, alive, length).tolist()
+
+
+def test_passages_of_a_language_that_died_change_nothing():
+    found, alive, length = postings([*TEXTS.values(), MORE["en"]])
+    alive[1:-1] = False
+    length = found.length(0) + found.length(len(alive) - 1)
+    few, everything, _ = postings([TEXTS["en"], MORE["en"]])
+    for query in ("bakers", "Der Leuchtturm und die Straße", "灯台"):
+        scores = found.scores(query, alive, length)
+        assert [scores[0], scores[-1]] == few.scores(query, everything, length).tolist()
+
+
+def test_a_triple_is_compared_with_a_question_in_its_language():
+    mixed, alive, _ = MIXED
+    for query, triple in (("Wem gehört das Haus?", "Häuser gehören Müllers"), ("烤炉", "面包师 用 烤炉")):
+        scores = mixed.scores_of(query, ["The lighthouse was rebuilt", triple], alive)
+        assert scores[0] == 0 < scores[1]
