@@ -27,6 +27,7 @@ SECTIONS = (
     "hubs",
     "scopes",
     "manuals",
+    "languages",
     "html_content",
     "weak_matches",
     "models",

@@ -123,6 +123,10 @@ class Snapshot:
         living passages, a mask over all."""
         return self._postings.rarities(query, counted)
 
+    def word_coverage(self, query: str, counted: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """How much of `query` each passage has, shape (n_passages,), from 0 to 1; how rare a word is comes from `counted`."""
+        return self._postings.coverage(query, self.passage_alive, counted)
+
     def bm25_of(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """BM25 of texts that are no passages but made of their words (triples, say), shape (len(texts),): how rare a word is
         comes from the passages, how long a text is from these texts."""

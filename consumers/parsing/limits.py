@@ -19,7 +19,7 @@ class Limits:
     line_chars: int = MIB
     """Of one line of plain text: longer ones are data, not something to read."""
     unpacked_bytes: int = 256 * MIB
-    """Of a packed format (DOCX, PPTX, XLSX, EPUB), over all its parts."""
+    """Of a packed format (DOCX, PPTX, XLSX, OpenDocument, EPUB, gzip), over all its parts."""
     unpacked_ratio: int = 200
     """Unpacked over packed size; looked at from 16 MiB on, as small files of blanks pack well."""
     columns: int = 2_000

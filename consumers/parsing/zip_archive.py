@@ -1,4 +1,4 @@
-"""Packed formats (DOCX, PPTX, XLSX, EPUB): checks before any of their libraries opens them."""
+"""Packed formats (DOCX, PPTX, XLSX, OpenDocument, EPUB): checks before any of their libraries opens them."""
 
 import io
 import zipfile

@@ -2,7 +2,8 @@
 
 All are reset weights of shape (n_passages,). How sure a start is decides its share, no constant does. Titles that the query
 spells out have as much as the query consists of them. The rest is shared by cosines and words, each as concentrated as it is:
-a softmax that gives one passage everything counts for more than one that is spread over fifty.
+a softmax that gives one passage everything counts for more than one that is spread over fifty. Words count for as much as the
+passages that have some of them have of the query.
 """
 
 from collections.abc import Sequence
@@ -16,14 +17,15 @@ from memory.retrieval.score_scaling import StandardScore, softmax
 
 START_PASSAGES = 50
 """How many passages of one kind are starts. The weights of the rest are noise, whose sum would grow with the memory."""
-WORD_TEMPERATURE = 0.05
+WORD_TEMPERATURE = 0.1
 """How far from the best a passage may lie by its words, as a share of the best one's BM25."""
 
 
 def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> Floats:
     """Reset weights that sum to 1; all 0 if there is nothing to begin at."""
     nearest, worded = nearest_passages(context), passages_with_words(context)
-    unnamed = _mixed((_concentration(nearest), nearest), (_concentration(worded), worded))
+    covered = float(worded @ context.snapshot.word_coverage(context.query, context.passages_compared))
+    unnamed = _mixed((_concentration(nearest), nearest), (_concentration(worded) * covered, worded))
     share = share_of_query(context, titles)
     return _mixed((share, passages_named(context, titles)), (1.0 - share, unnamed))
 

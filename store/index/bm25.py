@@ -133,6 +133,19 @@ class Postings:
         words = query_terms(query, self._languages)
         return {terms: _idf(living, len(self._living(terms, counted)[0])) for terms in words}
 
+    def coverage(self, query: str, alive: NDArray[np.bool_], counted: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """How much of `query` each living passage has, from 0 to 1, shape (n,): the cosine between the query's words, weighted
+        by inverse document frequency among `counted` passages, and those of them that the passage has."""
+        living = int(counted.sum())
+        out = np.zeros(len(alive))
+        whole = 0.0
+        for terms in query_terms(query, self._languages):
+            rows = self._living(terms, alive)[0]
+            squared = _idf(living, int(counted[rows].sum())) ** 2
+            out[rows] += squared
+            whole += squared
+        return np.sqrt(out / whole if whole else out).astype(np.float32)
+
     def scores_of(self, query: str, texts: Sequence[str], alive: NDArray[np.bool_]) -> NDArray[np.float64]:
         """BM25 of `texts` for `query`, shape (len(texts),), with the passages' inverse document frequencies."""
         read = [passage_terms(text) for text in texts]

@@ -32,7 +32,7 @@ def detect_language(text: str) -> str:
     return _outvoted(clean, _ALIASES.get(code, "" if code.startswith(("un", "xx")) else code))
 
 
-_FUNCTION_WORDS = {
+FUNCTION_WORDS = {
     code: frozenset(text.split())
     for code, text in {
         "en": "the of and to is in that it for was with as on by are be this from at or an which not has have were "
@@ -62,10 +62,10 @@ _FEWEST, _SHARE, _LEAD = 2, 8, 1.5
 
 
 def _outvoted(text: str, code: str) -> str:
-    if code and code not in _FUNCTION_WORDS and code not in _LATIN_RELATIVES:
+    if code and code not in FUNCTION_WORDS and code not in _LATIN_RELATIVES:
         return code
     words = [word.lower() for word in _WORD.findall(text)]
-    counts = {each: sum(word in known for word in words) for each, known in _FUNCTION_WORDS.items()}
+    counts = {each: sum(word in known for word in words) for each, known in FUNCTION_WORDS.items()}
     best = max(counts, key=counts.__getitem__)
     enough = counts[best] >= max(_FEWEST, _LEAD * counts.get(code, 0) + 1) and counts[best] * _SHARE >= len(words)
     return best if enough else code

@@ -17,7 +17,7 @@ from unicodedata import combining, normalize
 
 import snowballstemmer
 
-from store.text.language import detect_language
+from store.text.language import FUNCTION_WORDS, detect_language
 from store.text.scripts import UNSPACED
 
 LONGEST_TERM = 64
@@ -74,10 +74,17 @@ def passage_terms(text: str) -> tuple[Counter[str], str, int]:
 
 
 def query_terms(query: str, languages: Iterable[str]) -> dict[tuple[str, ...], int]:
-    """For each word of a query the terms that it stands for in `languages`, and how often the query has such a word."""
+    """For each word of a query the terms that it stands for in `languages`, and how often the query has such a word.
+
+    Function words of a query in another language than English are left out, where others remain: among passages of many
+    languages "der" is rare enough to count, and says nothing.
+    """
     codes = sorted({ENGLISH, *languages})
     found: Counter[tuple[str, ...]] = Counter()
-    for word in _words(query):
+    words = list(_words(query))
+    code = detect_language(query)
+    idle = FUNCTION_WORDS.get(code, frozenset()) if code != ENGLISH else frozenset()
+    for word in [word for word in words if word not in idle] or words:
         found[tuple(dict.fromkeys(term for code in codes for term in _terms(word, code)))] += 1
     return found
 

@@ -15,7 +15,9 @@ from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
 _LARGEST = 1 << 21
-_GENERATED = re.compile(r"\b(?:auto-?generated|generated (?:by|from|code)|do not edit)\b", re.IGNORECASE)
+_GENERATED = re.compile(
+    r"\b(?:auto(?:matically)?[- ]?generated|code generated|do not (?:edit|modify))\b", re.IGNORECASE
+)
 _GENERATED_WITHIN = 2000
 _LICENSE = re.compile(r"\b(?:copyright|licen[sc]ed?|spdx-license-identifier|all rights reserved)\b|©", re.IGNORECASE)
 _MARKS = re.compile(

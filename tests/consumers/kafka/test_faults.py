@@ -144,8 +144,13 @@ def test_brokers_that_are_away_at_the_start_are_waited_for(cluster, tmp_path):
             waited = daemon.ctl("wait", "--timeout", "0.3")
             assert waited.code == 5
             assert "is unreachable (no answer from" in waited.err
+        asked = {"query": "Which town has moved?", "mode": "dense"}
+        assert "Kafka has not said yet what waits in" in daemon.ask("POST", "/v1/query", json=asked)["note"]
         cluster.mock(do="up", broker=1)
         assert daemon.wait()["documents"] == 1
+        until(
+            lambda: "note" not in daemon.ask("POST", "/v1/query", json=asked), "an answer leaves nothing out any more"
+        )
         assert "error" not in {event["state"] for event in daemon.events("kafka_state")}
         assert source(daemon)["rebalances"] == 1
 

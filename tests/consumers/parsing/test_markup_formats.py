@@ -126,6 +126,16 @@ def test_restructured_text_includes_no_file_and_no_raw_markup(tmp_path: Path) ->
     assert texts(read("a.rst", source)) == [("Tides", "Here.")]
 
 
+def test_what_one_text_defines_means_nothing_to_the_next() -> None:
+    source = "Tides\n=====\n\nA :gauge:`brass gauge` of :emphasis:`old`.\n"
+    first = texts(read("a.rst", source))
+    hidden = "".join(f".. role:: {name}(raw)\n   :format: html\n\n" for name in ("gauge", "emphasis"))
+    hidden += ".. default-role:: gauge\n\n"
+    read("b.rst", hidden + "Some words `here`.")
+    assert first == [("Tides", "A brass gauge of old.")]
+    assert texts(read("a.rst", source)) == first
+
+
 def test_latex_as_it_is_printed() -> None:
     source = (
         r"\documentclass{article}\title{The \emph{Tarn} Survey}\author{Mara}\begin{document}\maketitle"

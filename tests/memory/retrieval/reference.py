@@ -35,7 +35,7 @@ class Settings:
     temperature: float = 0.25
     hop_share: float = 0.4
     seed_passages: int = 50
-    word_temperature: float = 0.05
+    word_temperature: float = 0.1
     hop_passages: int = 10
     hop_triples: int = 10
     hop_temperature: float = 1.0
@@ -260,7 +260,7 @@ class Reference:
 
     def _passage_starts(self, query, titles, settings):
         """{id: weight}: the passages named, by what the titles are of the query; the rest by cosines and by words, each with as
-        much as the squares of its weights sum to."""
+        much as the squares of its weights sum to, and words with as much as their passages have of the query."""
         nearest = self._softmax_of_best(
             dict(zip(self.ids, standardised(np.array(list(self._dense(query).values()))), strict=True)),
             settings.temperature,
@@ -272,6 +272,7 @@ class Reference:
             {id: score / best for id, score in words.items()}, settings.word_temperature, settings.seed_passages
         )
         sure = [sum(weight**2 for weight in weights.values()) for weights in (nearest, worded)]
+        sure[1] *= sum(weight * self._coverage(query, id) for id, weight in worded.items())
         named = Counter()
         for ids in titles.values():
             for id in ids:
@@ -363,6 +364,13 @@ class Reference:
                 taken |= set(span)
                 found[phrase] = bearers[phrase]
         return found
+
+    def _coverage(self, query, id):
+        """The cosine between the query's words, by idf, and those of them that the passage has."""
+        counts = self.texts[self.ids.index(id)]
+        asked = {word: self._idf(word) for word in self.query_terms(query, self.languages)}
+        has = sum(idf**2 for word, idf in asked.items() if any(term in counts for term in word))
+        return math.sqrt(has / sum(idf**2 for idf in asked.values()))
 
     def _idf(self, word):
         if word not in self._rarity:

@@ -82,6 +82,14 @@ def test_other_spellings_of_a_word_do_not_make_its_passage_longer():
         assert (found.scores(query, alive, length) > 0).tolist() == [True, False], query
 
 
+def test_function_words_of_a_query_count_only_where_it_has_no_others():
+    words = {terms[0] for terms in query_terms("Wer wohnt in dem Haus an der Straße?", [])}
+    assert "haus" in words
+    assert words.isdisjoint({"dem", "der"})
+    assert query_terms("der die das", ["de"])
+    assert {("the",), ("of",)} <= query_terms("the house of the mayor", []).keys()  # English counts every word, as ever
+
+
 def test_saved_postings_know_their_languages():
     mixed, alive, length = MIXED
     saved = Postings(mixed.to_arrays(len(TOGETHER)))

@@ -52,7 +52,7 @@ def parse_restructured_text(data: bytes, limits: Limits) -> ParsedText:
     if len(text) > _LARGEST:
         return parse_text(data, limits)
     _learn_names(text)
-    document = new_document("document", _settings())
+    document = new_document("document", _settings().copy())
     Parser().parse(text, document)
     outline = Outline(limits.text_chars)
     _Walk(outline).run(document)
@@ -85,6 +85,7 @@ def _settings() -> Any:
 def _learn_names(text: str) -> None:
     """Have docutils take directives and roles that it does not know; it has no other way to be told what unknown ones mean."""
     known = _settings()
+    roles._roles.clear()  # those that documents before this one have defined
     for name in sorted({match[1].lower() for match in _DIRECTIVE.finditer(text)})[:_MOST_NAMES]:
         found, _ = directives.directive(name, _english(), new_document("names", known))
         if found is None:
