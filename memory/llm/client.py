@@ -38,12 +38,14 @@ class ModelClient:
         settings: ModelSettings,
         count_call: CountCall = lambda _purpose, _outcome: None,
         count_tokens: CountTokens = lambda _purpose, _prompt, _completion: None,
+        chat: Chat | None = None,
     ) -> None:
+        """`chat`: what carries the calls, by default OpenAI's client."""
         self.settings = settings
         self.count_call = count_call
         self._count_tokens = count_tokens
         self._capabilities = ServerCapabilities()
-        self._chat = Chat(settings, self._capabilities)
+        self._chat = chat or Chat(settings, self._capabilities)
 
     async def close(self) -> None:
         await self._chat.close()
@@ -147,16 +149,16 @@ class ModelClient:
     ) -> Reply:
         if limiter is None:
             return await self._in_any_json_mode(purpose, messages, schema, max_tokens, failed_tries)
-        async with limiter.slot() as began:
+        async with limiter.slot() as call:
             try:
                 reply = await self._in_any_json_mode(purpose, messages, schema, max_tokens, failed_tries)
             except TransientError as error:
                 if error.rate_limited:
-                    limiter.refused(began, error.retry_after_s)
+                    limiter.refused(call, error.retry_after_s)
                 else:
-                    limiter.troubled()
+                    limiter.troubled(call)
                 raise
-            limiter.succeeded()
+            limiter.succeeded(reply.rate_limit)
             return reply
 
     async def _in_any_json_mode(
