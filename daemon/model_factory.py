@@ -33,7 +33,7 @@ from store.types import Extraction, PassageText
 log = structlog.get_logger()
 
 JOURNAL = "openie.jsonl"
-USABLE_OUTCOMES = frozenset({"ok", "surrounded", "repaired", "cut off"})
+USABLE_OUTCOMES = frozenset({"ok", "surrounded", "repaired", "cut off", "incomplete"})
 PASSAGES_PER_CALL = 1.25
 """Passages under way for each call that may be made at once, so that the next call is ready when one ends."""
 

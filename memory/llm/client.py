@@ -38,12 +38,14 @@ class ModelClient:
         settings: ModelSettings,
         count_call: CountCall = lambda _purpose, _outcome: None,
         count_tokens: CountTokens = lambda _purpose, _prompt, _completion: None,
+        chat: Chat | None = None,
     ) -> None:
+        """`chat`: what carries the calls, by default OpenAI's client."""
         self.settings = settings
         self.count_call = count_call
         self._count_tokens = count_tokens
         self._capabilities = ServerCapabilities()
-        self._chat = Chat(settings, self._capabilities)
+        self._chat = chat or Chat(settings, self._capabilities)
 
     async def close(self) -> None:
         await self._chat.close()
@@ -61,12 +63,15 @@ class ModelClient:
     ) -> tuple[T, Reply]:
         """What `read` makes of the JSON answer, and the answer itself with the tokens of every try that was answered.
 
+        An answer that ends in the middle is asked for once more, also where the server says that it is whole; the second one
+        is taken as far as it goes, as `cut`.
+
         `read` raises BadAnswer for JSON of no use. `retries` is how often a failure is tried again, `[llm] max_retries` by
         default. `before_try` is called before every try but those that follow a 429; it may raise to end the call. Raises
         ModelDown, ModelRefused or BadAnswer, with the tokens of the answers that were of no use.
         """
         tries = ModelCallRetries(self.settings.max_retries if retries is None else retries)
-        rate_limited = False
+        rate_limited = asked_again = False
         spent = Reply("")
         while True:
             if not rate_limited:
@@ -83,8 +88,13 @@ class ModelClient:
                 short = len(reply.text) <= PARSED_INLINE_CHARS
                 parsed = parse(reply.text) if short else await asyncio.to_thread(parse, reply.text)
                 value = read(parsed.value)
-                self.count_call(purpose, "cut off" if reply.cut else parsed.how)
-                return value, spent
+                if parsed.whole or reply.cut:
+                    self.count_call(purpose, "cut off" if reply.cut else parsed.how)
+                    return value, spent
+                self.count_call(purpose, "incomplete")
+                if asked_again or tries.limit == 0:
+                    return value, replace(spent, cut=True)
+                asked_again = True
             except BadAnswer as error:
                 self.count_call(purpose, error.kind)
                 if reply.cut:  # the caller may ask for less at a time
@@ -147,25 +157,23 @@ class ModelClient:
     ) -> Reply:
         if limiter is None:
             return await self._in_any_json_mode(purpose, messages, schema, max_tokens, failed_tries)
-        async with limiter.slot() as began:
+        async with limiter.slot() as call:
             try:
                 reply = await self._in_any_json_mode(purpose, messages, schema, max_tokens, failed_tries)
             except TransientError as error:
                 if error.rate_limited:
-                    limiter.refused(began, error.retry_after_s)
+                    limiter.refused(call, error.retry_after_s)
                 else:
-                    limiter.troubled()
+                    limiter.troubled(call)
                 raise
-            limiter.succeeded()
+            limiter.succeeded(reply.rate_limit)
             return reply
 
     async def _in_any_json_mode(
         self, purpose: str, messages: Sequence[ChatMessage], schema: JsonSchema, max_tokens: int, failed_tries: int
     ) -> Reply:
-        json_mode: str | None = self._capabilities.json_mode
-        # Some servers fail (500) where they should refuse: a mode that never worked is doubted after two tries.
-        if failed_tries >= 2 and not self._capabilities.proven:
-            json_mode = next_json_mode(self._capabilities.json_mode) or json_mode
+        json_mode: str | None = self._capabilities.mode_to_ask(failed_tries)
+        refused = False
         while True:
             assert json_mode is not None
             try:
@@ -175,9 +183,9 @@ class ModelClient:
                 if lower is None:
                     self.count_call(purpose, "too long" if error.too_long else "refused")
                     raise
-                json_mode = lower
+                json_mode, refused = lower, True
                 continue
-            self._capabilities.mode_worked(json_mode)
+            self._capabilities.mode_worked(json_mode, refused)
             return reply
 
 

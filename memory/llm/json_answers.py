@@ -20,10 +20,14 @@ _JSON_ERRORS = (ValueError, RecursionError)
 
 @dataclass(frozen=True, slots=True)
 class ParsedJson:
-    """A value, and how it was parsed: "ok", "surrounded" (prose or a code fence around it) or "repaired"."""
+    """A value, and how it was parsed: "ok", "surrounded" (prose or a code fence around it) or "repaired".
+
+    `whole` is False where the text ends within the value.
+    """
 
     value: Any
     how: str
+    whole: bool = True
 
 
 def parse(text: str) -> ParsedJson:
@@ -54,7 +58,7 @@ def parse(text: str) -> ParsedJson:
         raise BadAnswer("no JSON", "the model's answer cannot be repaired into JSON") from error
     if not isinstance(value, dict | list):
         raise BadAnswer("no JSON", "the model's answer cannot be repaired into JSON")
-    return ParsedJson(value, "repaired")
+    return ParsedJson(value, "repaired", not _ends_within(text[start:]))
 
 
 def get_field(value: Any, *names: str) -> Any:
@@ -117,8 +121,19 @@ def _without_thinking(text: str) -> str:
     return text.rpartition(_THINKING_ENDS)[2]
 
 
+def _ends_within(text: str) -> bool:
+    """Whether a bracket or a string of the first value is still open at the end of the text."""
+    depth, inside = _scan(text)[1:]
+    return depth > 0 or inside
+
+
 def _depth(text: str) -> int:
     """How deep brackets are nested outside of strings; it stops counting one beyond `MAX_DEPTH`."""
+    return _scan(text)[0]
+
+
+def _scan(text: str) -> tuple[int, int, bool]:
+    """The deepest nesting of brackets outside of strings, that at the end, and whether the end is inside a string."""
     depth = deepest = 0
     inside = escaped = False
     for char in text:
@@ -139,4 +154,4 @@ def _depth(text: str) -> int:
                     break
         elif char in "]}":
             depth = max(depth - 1, 0)
-    return deepest
+    return deepest, depth, inside

@@ -1,60 +1,93 @@
-"""How much a server takes: calls at once by AIMD, calls a second once it has refused some.
+"""How many calls a server takes: at once, and a second. Both are learnt from which calls it accepts and which it refuses.
 
-Additive increase, multiplicative decrease, as in Chiu and Jain, "Analysis of the increase and decrease algorithms for
-congestion avoidance", 1989: one more call at once for each round that went well (twice as many until the first trouble),
-half as many after a timeout or a server error. A refusal (429) says that a rate is too high, which fewer calls at once do
-not cure when each is quick: from the first on, calls are spaced at the rate that was accepted, a little less after each
-refusal, a little more while there is none.
+What a server says is believed before anything that is estimated: `Retry-After`, and `x-ratelimit-*` of every answer. A refusal
+(429) otherwise says that one of two limits was too high: the calls at once where more were under way than when others were
+accepted, else the calls a second. A rate is only ever estimated from calls that were accepted. Where none was, the server is
+away, and one call at a time finds out when it is back. Failures (5xx, timeouts) lower the calls at once.
 """
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from memory.llm.adaptive_limit import AdaptiveLimit
+from memory.llm.rate_headers import RateLimit
 
 START_CALLS = 8
-"""Calls at once at the start, before anything is known of the server."""
-FAILURE_WINDOW_S = 1.0
-"""Failures within this time of one another count as one."""
-RATE_FACTOR_AFTER_REFUSAL = 0.96
+"""Calls at once at the start, before anything is known of the server; one more for each answer until the first trouble."""
+DEFAULT_PAUSE_S = 0.5
+"""How long calls wait after a refusal that does not say how long."""
+OUTAGE_PAUSE_S = 1.0
+"""The same where nothing is accepted."""
+BRIEF_S = 2.0
+"""A server that asks for no longer wait than this is slowed down for, not waited for, once its rate is known."""
+SETTLE_S = 0.25
+"""Until then the calls under way show which of them were refused together."""
 RECENT_S = 3.0
-GROWTH_A_SECOND = 0.005
-GROWTH_DOUBLES_S = 15.0
-GROWTH_DOUBLINGS = 32.0
-"""More than ever matters: without this bound, a day without a call would overflow a float."""
-MAX_GROWTH_A_SECOND = 0.2
-MIN_RATE = 0.02
-FIRST_RATE = 1.0
-"""Calls a second after a refusal before which no call was accepted: nothing can be estimated from none."""
-FIRST_GROWTH = 1.0
-"""Share by which such a rate grows in a second, until the next refusal: it doubles in 0.7 s."""
+"""The time over which the accepted rate is measured, at least."""
+ENOUGH_CALLS = 8
+"""Fewer accepted calls make no estimate that is worth holding on to."""
+RATE_BACKOFF, RATE_PLATEAU = 0.95, 0.97
+"""The parts of a rate that was refused at which calls go on, and which is believed to be accepted."""
+REPEATED_BACKOFF = 0.8
+"""The same for a rate that was lowered twice and is refused again before it has recovered."""
+SLOW_RATE = 2.0
+"""Below so many calls a second a rate grows more slowly: by calls, not by seconds."""
+LEVELS = 64
+"""Accepted calls of which it is remembered how many were under way."""
+LEVEL_OUTLIERS = 8
+"""One in so many of them is passed over: a call that hangs makes those beside it look like more."""
+OUTAGE_FAILURES = 4
+"""So many failures in a row are an outage, which says nothing of how many calls the server takes."""
+
+
+@dataclass(slots=True)
+class LimitedCall:
+    """A call in its slot. `inside`: calls under way when it began, itself included."""
+
+    began: float
+    inside: int
+    probes_rate: bool
+    """Whether it was the rate that held it back, and at a level that is not known to be accepted."""
+    accepted: bool = True
+    """False once it has been refused or has failed."""
 
 
 class Limiter:
     """On one event loop. Each call runs inside a `slot()`; `succeeded`, `refused` or `troubled` reports its outcome."""
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most = most
         self._clock = clock
-        self._window = float(min(START_CALLS, most))
-        self._doubling = True
+        self._window = AdaptiveLimit(min(START_CALLS, most), most)
+        """Calls at once."""
+        self._rate = AdaptiveLimit(math.inf)
+        """Calls a second; infinite until the first refusal."""
+        self._waited_for: AdaptiveLimit | None = None
+        """The limit that holds the next call back: only what is used in full grows."""
+        self._grown_at = clock()
         self._calls_under_way = 0
         self._turn = asyncio.Lock()
         self._freed = asyncio.Event()
-        self._starts: deque[float] = deque(maxlen=4096)
-        self._paused_until = 0.0
-        self._to_estimate: tuple[float, float] | None = None
-        """When the first refusal came and over how long before it to count, until the rate has been worked out."""
-        self._rate: float | None = None
         self._next = 0.0
-        self._last_growth_at = 0.0
-        self._rate_is_first_guess = False
-        """Whether the rate is `FIRST_RATE`, and not an estimate from accepted calls."""
-        self._last_failure_at = float("-inf")
-        self._refusals: deque[float] = deque(maxlen=4096)
-        """When the calls began that were refused."""
-        self._paced_since = 0.0
+        self._paused_until = self._told_until = 0.0
+        """When calls go on, and when the server said that they may: the latter is later where others are being accepted."""
+        self._refusal: tuple[float, LimitedCall] | None = None
+        """The first of the refusals that came together, until the pause after them is over."""
+        self._resumed_at = clock()
+        self._calls: list[LimitedCall] = []
+        """Since the last refusal."""
+        self._levels: deque[LimitedCall] = deque(maxlen=LEVELS)
+        self._exceeded = False
+        self._early_refusals = 0
+        self._outage = False
+        self._failures = 0
+        self._window_before = replace(self._window)
+        """Before the first of the failures in a row."""
+        self._header_spacing_s = self._header_until = 0.0
 
     @property
     def inside(self) -> int:
@@ -64,96 +97,146 @@ class Limiter:
     @property
     def rate(self) -> float | None:
         """Calls a second that are allowed at present, None while no server has refused any."""
-        return self._rate
+        return None if self._rate.value == math.inf else self._rate.value
 
     @asynccontextmanager
-    async def slot(self) -> AsyncIterator[float]:
-        """Waits for a turn, first come first served; yields the time at which the call began, for `refused`."""
-        began = await self._enter()
+    async def slot(self) -> AsyncIterator[LimitedCall]:
+        """Waits for a turn, first come first served."""
+        call = await self._enter()
         try:
-            yield began
+            yield call
         finally:
             self._calls_under_way -= 1
             self._freed.set()
 
-    async def _enter(self) -> float:
+    async def _enter(self) -> LimitedCall:
         async with self._turn:
             while True:
                 now = self._clock()
-                if self._calls_under_way >= max(1, int(self._window)):
+                if now < self._paused_until:
+                    await asyncio.sleep(self._paused_until - now)
+                    continue
+                if self._refusal is not None:
+                    self._learn(now)
+                    continue
+                self._grow(now)
+                if self._calls_under_way >= (1 if self._outage else max(1, round(self._window.value))):
+                    self._waited_for = self._window
                     self._freed.clear()
                     await self._freed.wait()
-                elif now < self._paused_until:
-                    await asyncio.sleep(self._paused_until - now)
-                elif self._to_estimate is not None:
-                    self._estimate_rate(now)
-                elif self._rate is not None and now < self._next:
-                    self._grow(now)
+                elif now < self._next:
+                    self._waited_for = self._rate
                     await asyncio.sleep(self._next - now)
                 else:
                     break
-            if self._rate is not None:
-                # One call's time may be made up for when the loop was late.
-                self._next = max(self._next, now - 1 / self._rate) + 1 / self._rate
-            self._starts.append(now)
+            probes = self._rate.value == math.inf or (self._waited_for is self._rate and self._rate.probes)
+            self._waited_for = None
+            self._next = now + max(1 / self._rate.value, self._header_spacing_s if now < self._header_until else 0.0)
             self._calls_under_way += 1
-            return now
-
-    def succeeded(self) -> None:
-        self._window = min(self._window + (1.0 if self._doubling else 1.0 / self._window), float(self._most))
-
-    def troubled(self) -> None:
-        """A timeout, a lost connection, a server error."""
-        now = self._clock()
-        self._doubling = False
-        if now >= self._last_failure_at + FAILURE_WINDOW_S:
-            self._last_failure_at = now
-            self._window = max(1.0, self._window / 2)
-
-    def refused(self, began: float, retry_after_s: float | None) -> None:
-        """429: the server refused the call that began at `began`."""
-        now = self._clock()
-        self._doubling = False
-        self._refusals.append(began)
-        wait = 1.0 if retry_after_s is None else retry_after_s
-        if self._rate is None:
-            if self._to_estimate is None:
-                self._to_estimate = (now, max(1.0, wait))
-                self._paused_until = now + wait
-        elif now >= self._last_failure_at + max(FAILURE_WINDOW_S, min(wait, 10.0)):
-            self._last_failure_at = self._last_growth_at = now
-            self._rate_is_first_guess = False
-            self._rate *= RATE_FACTOR_AFTER_REFUSAL
-            # A first estimate that was far off (a server lets calls be saved up) must not be approached step by step.
-            if (span := min(now - self._paced_since, RECENT_S)) >= FAILURE_WINDOW_S:
-                self._rate = min(self._rate, self._accepted_calls(now - span, now) / span)
-            self._rate = max(self._rate, MIN_RATE)
-            if wait > 2.0:
-                self._paused_until = now + wait
-
-    def _estimate_rate(self, now: float) -> None:
-        """Estimates the rate from the calls that were accepted before the first refusal. The pause after it is over, so the
-        calls that were refused with it are known."""
-        assert self._to_estimate is not None
-        at, span = self._to_estimate
-        self._to_estimate = None
-        taken = self._accepted_calls(at - span, now)
-        self._rate_is_first_guess = taken == 0
-        self._rate = (
-            FIRST_RATE if self._rate_is_first_guess else max(taken / span * RATE_FACTOR_AFTER_REFUSAL, MIN_RATE)
-        )
-        self._next = self._last_growth_at = self._last_failure_at = self._paced_since = now
-
-    def _accepted_calls(self, since: float, until: float) -> int:
-        """Calls that began between `since` and `until` and were not refused so far."""
-        return sum(since <= at <= until for at in self._starts) - sum(since <= at <= until for at in self._refusals)
+            call = LimitedCall(now, self._calls_under_way, probes)
+            self._calls.append(call)
+            if self._refusal is None and len(self._calls) > 16 * LEVELS:
+                self._remember_levels(self._calls)
+            return call
 
     def _grow(self, now: float) -> None:
-        assert self._rate is not None
-        quiet = now - self._last_failure_at
-        doublings = min(quiet / GROWTH_DOUBLES_S, GROWTH_DOUBLINGS)
-        share = (
-            FIRST_GROWTH if self._rate_is_first_guess else min(GROWTH_A_SECOND * 2.0**doublings, MAX_GROWTH_A_SECOND)
-        )
-        self._rate *= 1 + share * (now - self._last_growth_at)
-        self._last_growth_at = now
+        if self._waited_for is self._rate:
+            self._rate.grow((now - self._grown_at) * min(1.0, self._rate.value / SLOW_RATE))
+        elif self._waited_for is self._window and self._window.plateau is not None:
+            self._window.grow(now - self._grown_at)
+        self._grown_at = now
+
+    def succeeded(self, limit: RateLimit | None = None) -> None:
+        """`limit`: what the answer's headers said."""
+        now = self._clock()
+        self._failures = 0
+        if self._window.plateau is None:
+            self._window.value = min(self._window.value + 1, self._window.most)
+        if self._outage:
+            self._outage = False
+            self._window.value = max(1.0, self._window.value / 2)
+        if limit is not None:
+            self._header_until = now + limit.reset_s
+            self._header_spacing_s = limit.reset_s / max(limit.remaining, 1)
+            if limit.remaining == 0:
+                self._next = max(self._next, now + limit.reset_s)
+
+    def troubled(self, call: LimitedCall) -> None:
+        """A timeout, a lost connection, a server error."""
+        call.accepted = False
+        for other in (*self._levels, *self._calls):
+            other.inside -= call.began < other.began
+        if self._outage:
+            return
+        window = self._window
+        if self._failures == 0:
+            self._window_before = replace(window)
+        self._failures += 1
+        if self._failures >= OUTAGE_FAILURES:
+            window.value, window.plateau = self._window_before.value, self._window_before.plateau
+            self._outage = True
+            return
+        # Half a call less for each failure: half as many calls after a round that failed, and no matter for one in a hundred.
+        lost = max(0.0, min(0.5, window.value - 1))
+        plateau = window.value if window.plateau is None else window.plateau
+        window.value -= lost
+        window.plateau = max(window.value, plateau - lost / 2)
+
+    def refused(self, call: LimitedCall, retry_after_s: float | None) -> None:
+        """429: the server takes no more at present."""
+        now = self._clock()
+        call.accepted = False
+        if self._refusal is None:
+            self._refusal = now, call
+        wait = retry_after_s
+        if wait is None:
+            wait = OUTAGE_PAUSE_S if self._outage or self._failures else DEFAULT_PAUSE_S
+        self._told_until = max(self._told_until, now + wait)
+        if self._rate.value < math.inf and wait <= BRIEF_S and not self._outage:
+            self._paused_until = max(self._paused_until, now + min(wait, SETTLE_S))
+        else:
+            self._paused_until = self._told_until
+
+    def _learn(self, now: float) -> None:
+        """After a refusal, when it is known which calls were refused with it."""
+        assert self._refusal is not None
+        (at, refused), self._refusal = self._refusal, None
+        accepted = [call for call in self._calls if call.accepted and call.began <= at]
+        self._calls = [call for call in self._calls if call.began > at]
+        if not accepted:
+            self._outage = True
+            self._paused_until = self._told_until
+        else:
+            self._levels.extend(accepted)
+            level = sorted(call.inside for call in self._levels)[-1 - len(self._levels) // LEVEL_OUTLIERS]
+            exceeded_before, self._exceeded = self._exceeded, refused.inside > level
+            if self._exceeded and (exceeded_before or not refused.probes_rate):
+                self._window.back_off(level, level)
+            else:
+                self._lower_rate(accepted, at, now)
+        self._resumed_at = self._grown_at = now
+
+    def _lower_rate(self, accepted: list[LimitedCall], at: float, now: float) -> None:
+        rate = self._rate
+        if rate.value == math.inf:
+            # The pause counts: what a server lets calls be saved up comes back in it.
+            span = max(1.0, now - at)
+            count = sum(call.began >= at - span for call in accepted)
+            estimate = max(count, 1) / span
+            rate.value = RATE_BACKOFF * estimate
+            rate.plateau = RATE_PLATEAU * estimate if count >= ENOUGH_CALLS else None
+            return
+        since = max(self._resumed_at, at - RECENT_S)
+        count = sum(call.began >= since for call in accepted)
+        refused = rate.value
+        if count >= ENOUGH_CALLS:
+            measured = count / max(at - since, 0.5)
+            refused = min(refused, measured if rate.plateau is not None else 1.5 * measured)
+        self._early_refusals = 0 if rate.probes else self._early_refusals + 1
+        factor = REPEATED_BACKOFF if self._early_refusals >= 2 else RATE_BACKOFF
+        rate.back_off(factor * refused, factor * refused * RATE_PLATEAU / RATE_BACKOFF)
+
+    def _remember_levels(self, calls: list[LimitedCall]) -> None:
+        """A long time without a refusal: only what is needed of its calls stays."""
+        self._levels.extend(call for call in calls[:-LEVELS] if call.accepted)
+        del calls[:-LEVELS]

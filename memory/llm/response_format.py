@@ -22,13 +22,35 @@ class JsonSchema:
     schema: Mapping[str, Any]
 
 
+FIRST_RECHECK_ANSWERS = 4
+"""After so many answers a way that was given up because the server failed is tried again, the next time after twice as many."""
+
+
 @dataclass(slots=True)
 class ServerCapabilities:
-    """What one server has shown: the best way to ask it for JSON, whether that ever worked, and the options that it refuses."""
+    """What one server has shown: the best way to ask it for JSON, whether that ever worked, and the options that it refuses.
+
+    A way that a server refuses in words is given up for good. One at which it only fails (500), before anything worked, may
+    not be at fault: it is tried again once the server answers.
+    """
 
     json_mode: str = BY_SCHEMA
     proven: bool = False
     dropped: set[str] = field(default_factory=set)
+    doubted: str | None = None
+    """The way that was given up because the server failed."""
+    _recheck_after: int = FIRST_RECHECK_ANSWERS
+    _answers: int = 0
+    """Answers since the doubted way was given up, or tried again."""
+
+    def mode_to_ask(self, failed_tries: int) -> str:
+        """The way for a call that has failed so often. Some servers fail (500) where they should refuse."""
+        if failed_tries >= 2 and not self.proven:
+            return next_json_mode(self.json_mode) or self.json_mode
+        if self.doubted is not None and failed_tries == 0 and self._answers >= self._recheck_after:
+            self._answers, self._recheck_after = 0, 2 * self._recheck_after
+            return self.doubted
+        return self.json_mode
 
     def options(self, shape: JsonSchema | None, json_mode: str, temperature: float, max_tokens: int) -> dict[str, Any]:
         """The request's options besides model and messages."""
@@ -51,9 +73,18 @@ class ServerCapabilities:
                 return True
         return False
 
-    def mode_worked(self, json_mode: str) -> None:
-        """A request asked this way was answered."""
+    def mode_worked(self, json_mode: str, refused_better: bool = False) -> None:
+        """A request asked this way was answered. `refused_better`: after the server had refused a better way in words."""
+        self._answers += 1
+        if _is_better(json_mode, self.json_mode) or refused_better:
+            self.doubted = None
+        elif _is_better(self.json_mode, json_mode):
+            self.doubted, self._answers = self.json_mode, 1
         self.json_mode, self.proven = json_mode, True
+
+
+def _is_better(json_mode: str, other: str) -> bool:
+    return JSON_MODES.index(json_mode) < JSON_MODES.index(other)
 
 
 def next_json_mode(json_mode: str) -> str | None:

@@ -4,7 +4,7 @@ import re
 
 from consumers.parsing.formats.document_format import DocumentFormat
 
-_MAN_WORDS = "1 2 3 4 5 6 7 8 1p 3p 3pm 3perl 1ssl 3ssl 5ssl 7ssl 2type 3type 3const man mdoc"
+_MAN_WORDS = "1 2 3 4 5 6 7 8 1p 3p 3t 3x 3pm 3perl 1ssl 3ssl 5ssl 7ssl 2type 3type 3const man mdoc"
 _MAN_SECTIONS = tuple(_MAN_WORDS.split())
 _SOURCE_WORDS = """
     py pyi pyx js mjs cjs jsx ts tsx java c h cc cpp cxx hh hpp hxx cs go rs rb php pl pm swift kt kts scala groovy gradle sh
@@ -73,7 +73,7 @@ FORMATS = (
         _MAN_SECTIONS,
         ("text/troff",),
         "markup.man.pages.parse_man",
-        text_sign=re.compile(rb"""\s*[.'](?:\\?\\"|[ \t]*(?:TH|Dd|Dt|so|de|if|ie|ds|nr|ig|tr|TS|mso|do)\b)"""),
+        text_sign=re.compile(rb"""\s*[.'](?:\\?\\"|[ \t]*(?:[A-Za-z][A-Za-z0-9]|mso)\b)"""),
     ),
     DocumentFormat(
         "xml",

@@ -1,38 +1,13 @@
 """How the limiter finds out what a server takes, on a clock that the test turns: nothing here depends on the machine."""
 
 import asyncio
-import selectors
 from collections import deque
 
 import pytest
 
 from memory.llm.limiter import Limiter
-
-
-class Leap(selectors.SelectSelector):
-    """Does not wait: the loop's clock leaps to the next timer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-
-    def select(self, timeout=None):
-        found = super().select(0)
-        if not found:
-            assert timeout is not None, "everything waits, and for nothing"
-            self.now += timeout
-        return found
-
-
-def simulate(work):
-    """Runs `work(now)` on such a clock; `now` tells the time."""
-    selector = Leap()
-    loop = asyncio.SelectorEventLoop(selector)
-    loop.time = lambda: selector.now
-    try:
-        return loop.run_until_complete(work(lambda: selector.now))
-    finally:
-        loop.close()
+from memory.llm.rate_headers import RateLimit
+from tests.memory.llm.simulated_servers import KINDS, draw, run, simulate
 
 
 async def carry(calls, most, now, server):
@@ -45,12 +20,12 @@ async def carry(calls, most, now, server):
         while left > 0:
             left -= 1
             while True:
-                async with limiter.slot() as began:
+                async with limiter.slot() as call:
                     retry_after = await server(now)
                     if retry_after is None:
                         limiter.succeeded()
                         break
-                    limiter.refused(began, retry_after)
+                    limiter.refused(call, retry_after)
                 refused += 1
                 await asyncio.sleep(retry_after)
 
@@ -155,19 +130,27 @@ def test_a_limit_that_is_lifted_is_found_out():
 
 
 def test_trouble_halves_the_calls_at_once_and_success_brings_them_back():
+    """Failures in a row let one call at a time ask whether the server is back."""
+
     async def work(now):
         limiter = Limiter(32, now)
         for _ in range(100):
+            async with limiter.slot() as call:
+                limiter.succeeded()
+        for _ in range(4):
+            async with limiter.slot() as call:
+                limiter.troubled(call)
+        async with limiter.slot() as call:
+            holding = [limiter.slot() for _ in range(16)]
+            second = asyncio.ensure_future(holding[0].__aenter__())
+            await asyncio.sleep(1)
+            assert not second.done()
             limiter.succeeded()
-        limiter.troubled()
-        limiter.troubled()  # the same trouble
-        holding = [limiter.slot() for _ in range(16)]
-        for each in holding:
-            await each.__aenter__()
+        calls = [await second] + [await each.__aenter__() for each in holding[1:]]
         seventeenth = asyncio.ensure_future(limiter.slot().__aenter__())
         await asyncio.sleep(1)
         assert not seventeenth.done()
-        for _ in range(17):
+        for _ in calls:
             limiter.succeeded()
         await holding[0].__aexit__(None, None, None)
         await seventeenth
@@ -179,14 +162,16 @@ def test_trouble_halves_the_calls_at_once_and_success_brings_them_back():
 def test_a_night_without_a_refusal_is_no_trouble():
     async def work(now):
         limiter = Limiter(16, now)
-        async with limiter.slot() as began:
-            limiter.refused(began, 1.0)
-        async with limiter.slot():
+        async with limiter.slot() as call:
+            limiter.succeeded()
+        async with limiter.slot() as call:
+            limiter.refused(call, 1.0)
+        async with limiter.slot() as call:
             assert limiter.rate is not None
         for _ in range(5):
             await asyncio.sleep(86_400)
             for _ in range(40):
-                async with limiter.slot():
+                async with limiter.slot() as call:
                     limiter.succeeded()
         return now()
 
@@ -207,16 +192,16 @@ def test_a_server_that_refuses_the_first_call_and_fails_the_second_is_used_in_fu
                 left -= 1
                 answered = False
                 while not answered:
-                    async with limiter.slot() as began:
+                    async with limiter.slot() as call:
                         outcome = next(outcomes, "ok")
                         await asyncio.sleep(0.01)
                         answered = outcome == "ok"
                         if answered:
                             limiter.succeeded()
                         elif outcome == "429":
-                            limiter.refused(began, 1.0)
+                            limiter.refused(call, 1.0)
                         else:
-                            limiter.troubled()
+                            limiter.troubled(call)
                     await asyncio.sleep(0 if answered else 1.0)
 
         first = asyncio.ensure_future(worker())
@@ -225,3 +210,62 @@ def test_a_server_that_refuses_the_first_call_and_fails_the_second_is_used_in_fu
         return now()
 
     assert simulate(work) < 15
+
+
+def test_a_rate_is_estimated_from_no_refusal_alone():
+    async def work(now):
+        limiter = Limiter(16, now)
+        for _ in range(20):
+            async with limiter.slot() as call:
+                limiter.refused(call, 1.0)
+        assert limiter.rate is None
+        began = now()
+        for _ in range(20):
+            async with limiter.slot() as call:
+                limiter.succeeded()
+        return now() - began
+
+    assert simulate(work) == 1.0  # the last refusal's time, and nothing more
+
+
+def test_no_call_begins_before_a_long_retry_after_is_over():
+    async def work(now):
+        limiter = Limiter(16, now)
+        for wait in (5.0, 30.0):
+            async with limiter.slot() as call:
+                limiter.succeeded()
+            async with limiter.slot() as call:
+                limiter.refused(call, wait)
+            refused_at = now()
+            async with limiter.slot() as call:
+                assert call.began == refused_at + wait
+                limiter.succeeded()
+
+    simulate(work)
+
+
+def test_what_the_headers_of_an_answer_leave_is_spread_over_their_time():
+    async def work(now):
+        limiter = Limiter(16, now)
+        async with limiter.slot() as call:
+            limiter.succeeded(RateLimit(remaining=10, reset_s=5.0))
+        begins = []
+        for _ in range(10):
+            async with limiter.slot() as call:
+                begins.append(now())
+        assert begins[-1] - begins[1] == pytest.approx(8 * 0.5)
+        async with limiter.slot() as call:
+            limiter.succeeded(RateLimit(remaining=0, reset_s=20.0))
+        at = now()
+        async with limiter.slot() as call:
+            return call.began - at
+
+    assert simulate(work) == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_server_drawn_by_chance_gives_seven_tenths_of_what_a_client_gets_that_knows_everything(seed):
+    """`python -m bench models` draws 200."""
+    assert draw(seed).kind == KINDS[seed % len(KINDS)]
+    outcome = run(seed)
+    assert outcome.share >= 0.7, (draw(seed), outcome)

@@ -49,7 +49,8 @@ def test_a_server_that_fails_in_every_way_loses_no_passage_and_every_outcome_is_
         "protocol": Raw("<html>gateway</html>"),
         "no JSON": Text("I would rather not."),
         "surrounded": Text(f"```json\n{good}\n```"),
-        "repaired": Text('{"triples": [["alpha one", "links to", "beta two"], ["half a'),
+        "incomplete": Text('{"triples": [["alpha one", "links to", "beta two"], ["half a'),
+        "repaired": Text('{"triples": [["alpha one", "links to" "beta two"]]}'),
         "wrong schema": {"facts_of_mine": 3},
         "empty": {"triples": []},
         "two and five": {"triples": [["a", "b"], *GOOD, ["a", "b", "c", "d", "e"], "none", None]},
@@ -77,14 +78,26 @@ def test_a_server_that_fails_in_every_way_loses_no_passage_and_every_outcome_is_
     for name in set(outcomes) - {"empty", "language", "ten thousand"}:
         assert triples(name) == GOOD, name
 
-    for outcome in ("connection", "timeout", "5xx", "429", "protocol", "no JSON", "wrong schema", "bomb", "repaired"):
+    once = (
+        "connection",
+        "timeout",
+        "5xx",
+        "429",
+        "protocol",
+        "no JSON",
+        "wrong schema",
+        "bomb",
+        "repaired",
+        "incomplete",
+    )
+    for outcome in once:
         assert daemon.metric("hippod_model_calls_total", purpose="triples", outcome=outcome) == 1, outcome
     assert daemon.metric("hippod_model_calls_total", purpose="triples", outcome="surrounded") == 2
     assert daemon.metric("hippod_triples_dropped_total", reason="parts") >= 4
     assert daemon.metric("hippod_triples_dropped_total", reason="excess") == 9600
 
-    # What was of use was asked for once, what was not once more.
-    useless = {"no JSON", "wrong schema", "bomb"}
+    # What was of use was asked for once, what was not once more, and so was half an answer.
+    useless = {"no JSON", "wrong schema", "bomb", "incomplete"}
     for number, name in enumerate(outcomes):
         paid = sum(
             n

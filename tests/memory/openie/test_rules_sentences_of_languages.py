@@ -1,5 +1,7 @@
 """What sentences of other languages state, read by grammar."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from memory.openie.rules.extractor import RulesExtractor
@@ -186,3 +188,10 @@ def test_english_in_a_text_of_another_language_is_read_as_english():
 )
 def test_hostile_prose_costs_no_more_than_other(text):
     assert len(read("Der Titel ist das", text + " Das ist der Ort, in dem wir wohnen.").triples) < 400
+
+
+def test_threads_may_share_the_taggers():
+    texts = [(title, f"{text} {n}") for title, text, _ in STATED.values() for n in range(6)]
+    alone = [read(*each).triples for each in texts]
+    with ThreadPoolExecutor(4) as threads:
+        assert [found.triples for found in threads.map(lambda each: read(*each), texts)] == alone

@@ -19,6 +19,9 @@ _DETERMINERS = frozenset(
     ["该", "这", "那", "此", "本", "每", "各", "某", "这个", "那个", "这些", "那些", "该项", "一个", "本书"]
 )
 _PERSONS = frozenset(["他", "她", "它", "他们", "她们", "它们"])
+_EXAMPLES = frozenset({"如", "例如", "比如", "即", "譬如", "诸如"})
+_NO_VERBS = frozenset({"来", "去", "相关", "虚拟", "任意", "请", "主要", "独立", "守护", "初始", "默认"})
+"""What jieba takes for verbs, and what states nothing."""
 _ASPECTS = frozenset(["了", "着", "过"])
 _SUBORDINATE = frozenset(
     {"如果", "因为", "虽然", "当", "若", "假如", "要是", "只要", "除非", "即使", "为了", "由于", "但"}
@@ -77,7 +80,9 @@ def _tag(text: str, tag: str) -> str:
         return w.SUBORDINATOR
     if text in _AUXILIARY and tag[0] in "vdp":
         return w.AUXILIARY
-    if text in _ASPECTS:
+    if text in _EXAMPLES:
+        return w.MARK
+    if text in _ASPECTS or text in _NO_VERBS:
         return w.ADVERB
     if text in _DETERMINERS:
         return w.DETERMINER

@@ -8,6 +8,7 @@ What hangs on another clause ("weil", "qui", "如果") is left out.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from memory.openie.rules.grammar.tokenizer import word_set
 from memory.openie.rules.languages import words as w
 from memory.openie.rules.languages.words import Phrase, Statement, Word
 
@@ -16,6 +17,15 @@ MAX_OBJECTS = 4
 
 _WITHIN = frozenset({w.ADJECTIVE, w.NUMBER, w.NOUN, w.NAME})
 _VERBS = frozenset({w.VERB, w.AUXILIARY})
+_UNFINISHED = word_set(
+    """
+    wird werden kann können muss müssen soll sollen darf dürfen peut peuvent doit doivent va vont puede pueden debe deben
+    può possono deve devono pode podem devem kan kunnen moet moeten zal zullen 能 能够 可以 可 会 应 应该 应当 必须 将
+    """
+)
+"""Auxiliaries that say nothing without another verb; where there is none it was not found."""
+MAX_VERB_WORDS = 5
+"""Of a predicate; a longer one was put together from several clauses."""
 _PARTITIVE = frozenset({"des", "du"})
 
 
@@ -44,6 +54,8 @@ class _Clause:
     before: list[_Item] = field(default_factory=list)
     after: list[_Item] = field(default_factory=list)
     verb: list[str] = field(default_factory=list)
+    full: bool = False
+    """The verb has a meaning of its own: more than an auxiliary has been read."""
 
 
 def read_clauses(sentence: Sequence[Word], style: Style) -> Iterator[Statement]:
@@ -155,17 +167,31 @@ def _clauses(items: list[_Item], style: Style) -> Iterator[_Clause]:
             end = parting if parting is not None else verbs[n + 1]
         clause = _Clause(before=_last_stretch(items[start:at]))
         clause.verb.append(items[at].text)
+        clause.full = items[at].kind == w.VERB
         for item in items[at + 1 : end]:
             if item.kind == w.MARK or (item.kind == w.COMMA and style.modifiers_first):
                 break
             if item.kind in (w.NONFINITE, w.PARTICLE, *_VERBS):
+                if _is_of_another(item, clause, style):
+                    break
                 clause.verb.append(item.text)
+                clause.full = clause.full or (item.kind != w.AUXILIARY and item.kind != w.PARTICLE)
             else:
                 clause.after.append(item)
         while clause.before and clause.before[-1].kind == w.PARTICLE:
             clause.verb.insert(0, clause.before.pop().text)
         yield clause
         start = end
+
+
+def _is_of_another(item: _Item, clause: _Clause, style: Style) -> bool:
+    """Whether a part of a verb that comes after an object or a comma belongs to what follows: "zu ändern", "utilisant"."""
+    if style.verb_second:
+        # The participle and the separated prefix come last; after a comma there is another clause.
+        return clause.full and item.kind == w.NONFINITE and any(each.kind == w.COMMA for each in clause.after)
+    if any(each.phrase and not each.preposition for each in clause.after):
+        return item.kind != w.PARTICLE or style.modifiers_first
+    return clause.full and bool(clause.after)
 
 
 def _parting(items: list[_Item], first: int, second: int) -> int | None:
@@ -208,6 +234,8 @@ def _can_be_subject(item: _Item) -> bool:
 
 def _statements(clause: _Clause, subject: Phrase) -> Iterator[Statement]:
     verb = " ".join(clause.verb)
+    if verb in _UNFINISHED or len(clause.verb) > MAX_VERB_WORDS:
+        return
     placed = [item for item in clause.before if item.phrase and item.preposition]
     direct_taken = listed = False
     count = 0

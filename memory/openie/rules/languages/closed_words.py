@@ -103,6 +103,9 @@ FINITE_ENDINGS = {
     "nl": ("dde", "dden", "tte", "tten"),
 }
 PARTICIPLE_ENDINGS = {
+    "fr": ("é", "ée", "és", "ées"),
+    "es": ("ado", "ada", "ados", "adas", "ido", "ida", "idos", "idas"),
+    "it": ("ato", "ata", "ati", "uto", "uta", "uti"),
     "pt": (
         "ado",
         "ada",
@@ -119,7 +122,7 @@ PARTICIPLE_ENDINGS = {
         "ando",
         "endo",
         "indo",
-    )
+    ),
 }
 INFINITIVE_ENDINGS = {
     "fr": ("er", "ir"),

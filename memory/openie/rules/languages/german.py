@@ -68,6 +68,11 @@ def _tagger() -> Any:
     return tagger
 
 
+def _is_plural(sentence: Sequence[str]) -> bool:
+    """Whether the second word can be a verb in the plural: "Sie können" is polite or several."""
+    return len(sentence) > 1 and sentence[1].endswith(("en", "ind"))
+
+
 def tag_german(sentence: Sequence[str]) -> list[Word]:
     """The words with their tags. Common nouns are told from names, though both are capitalised."""
     tagger = _tagger()
@@ -85,7 +90,7 @@ def tag_german(sentence: Sequence[str]) -> list[Word]:
             tag = w.OF if text in ("des", "eines") or i > 1 else tag
         elif tag == w.NOUN and not text[0].isupper():
             tag = w.ADVERB  # prose writes every noun with a capital
-        elif tag == w.PRONOUN and text == "Sie" and i > 0:
+        elif tag == w.PRONOUN and text == "Sie" and (i > 0 or _is_plural(sentence)):
             text = "du"  # the polite form: it means the reader, not a person or thing of the text
         found.append(Word(text, tag))
     return found

@@ -7,6 +7,7 @@ and the like stand as prepositions do elsewhere. A verb right before a noun desc
 import re
 from collections.abc import Iterator
 from functools import cache
+from threading import local
 from typing import Any
 
 from memory.openie.rules.languages import words as w
@@ -21,10 +22,20 @@ _COMPOUND = re.compile("^(?:によって|により|として|において|にて
 
 
 @cache
-def _tokenizer() -> Any:
+def _dictionary() -> Any:
     from sudachipy import Dictionary
 
-    return Dictionary(dict="small").tokenizer()
+    return Dictionary(dict="small")
+
+
+_OWN = local()
+"""Each thread's tokenizer: one that is at work refuses another caller."""
+
+
+def _tokenizer() -> Any:
+    if not hasattr(_OWN, "tokenizer"):
+        _OWN.tokenizer = _dictionary().tokenizer()
+    return _OWN.tokenizer
 
 
 def japanese_sentences(text: str) -> Iterator[tuple[list[Word], list[Statement]]]:

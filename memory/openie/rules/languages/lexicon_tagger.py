@@ -97,6 +97,8 @@ def tag_by_lexicon(sentence: Sequence[str], code: str) -> list[Word]:
             # Dutch puts the participle last, after everything else that its auxiliary has.
             last = code == "nl" and tag == w.NONFINITE and any(word.tag == w.AUXILIARY for word in found)
             tag = tag if last else _in_context(tag, before)
+            if tag == w.VERB and code == "fr" and low.endswith(("ez", "ons")):
+                tag = w.MARK  # "consultez": who is spoken to is not in the text
         found.append(Word(text, tag))
     if code == "nl" and not any(word.tag in (w.VERB, w.AUXILIARY) for word in found):
         # "verkocht" is a participle and a past tense: where nothing else is finite, it is that.
