@@ -1,9 +1,9 @@
 """`make bench`, or `python -m bench [SECTION …]`: measures, prints Markdown tables, and writes JSON to bench/results/.
 
-A section is a module of `bench.sections` with `run(results: dict) -> str`; it fills `results` with what it measured and
-returns Markdown. Figures are ratios and distributions of one run on one machine; the machine is named with them.
-What must hold whatever the machine (no time does) and did not, a section leaves as sentences in `results["violations"]`:
-they are printed under it, and the exit code is 1.
+A section is a module in a folder of `bench.sections` (`quality`, `cost`, `faults`) with `run(results: dict) -> str`; it fills
+`results` with what it measured and returns Markdown. Figures are ratios and distributions of one run on one machine; the machine is
+named with them. What must hold whatever the machine (no time does) and did not, a section leaves as sentences in
+`results["violations"]`: they are printed under it, and the exit code is 1.
 """
 
 import argparse
@@ -16,28 +16,30 @@ import time
 from pathlib import Path
 from typing import Any
 
-SECTIONS = (
-    "folder",
-    "retrieval",
-    "extractor_eval",
-    "growth",
-    "crashes",
-    "histories",
-    "kafka",
-    "hubs",
-    "scopes",
-    "manuals",
-    "languages",
-    "html_content",
-    "weak_matches",
-    "models",
-    "api",
-    "fuzz",
-    "soak",
-    "working_memory",
-    "ask",
-    "page",
-)
+SECTIONS = {
+    "folder": "cost",
+    "retrieval": "quality",
+    "extractor_eval": "quality",
+    "growth": "cost",
+    "crashes": "faults",
+    "histories": "faults",
+    "kafka": "cost",
+    "hubs": "cost",
+    "scopes": "cost",
+    "manuals": "quality",
+    "languages": "quality",
+    "html_content": "quality",
+    "weak_matches": "quality",
+    "models": "cost",
+    "api": "faults",
+    "fuzz": "faults",
+    "soak": "faults",
+    "working_memory": "cost",
+    "ask": "cost",
+    "page": "cost",
+}
+"""By name, in the order in which they run: the folder of the section."""
+
 HERE = Path(__file__).resolve().parent
 
 
@@ -54,9 +56,7 @@ def machine() -> dict[str, Any]:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measures.")
-    parser.add_argument(
-        "names", nargs="*", metavar="SECTION", help="a module of bench.sections; all where none is named"
-    )
+    parser.add_argument("names", nargs="*", metavar="SECTION", help="one of the sections; all where none is named")
     parser.add_argument("--count", type=int, help="histories: how many")
     parser.add_argument("--seed", type=int, help="histories: of the first script")
     given = parser.parse_args(arguments)
@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
     options = {name: getattr(given, name) for name in ("count", "seed") if getattr(given, name) is not None}
     if options and names != ["histories"]:
         parser.error("--count and --seed are options of the section histories alone")
-    present = [name for name in SECTIONS if (HERE / "sections" / f"{name}.py").exists()]
+    present = [name for name, group in SECTIONS.items() if (HERE / "sections" / group / f"{name}.py").exists()]
     unknown = [name for name in names if name not in present]
     if unknown:
         print(f"no section {', '.join(unknown)}; there are: {', '.join(present)}", file=sys.stderr)
@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> int:
         results: dict[str, Any] = {"section": name, "machine": machine(), "options": options}
         began = time.perf_counter()
         print(f"## {name}\n", flush=True)
-        print(importlib.import_module(f"bench.sections.{name}").run(results), flush=True)
+        print(importlib.import_module(f"bench.sections.{SECTIONS[name]}.{name}").run(results), flush=True)
         if violations := results.setdefault("violations", []):
             code = 1
             print("\n**Does not hold:**\n\n" + "\n".join(f"- {each}" for each in violations), flush=True)

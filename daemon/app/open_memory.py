@@ -29,8 +29,9 @@ from daemon.runtime.sd_notify import Notifier
 from daemon.runtime.watchdog import ThreadCheck, extend_start
 from daemon.services.answering.ask import AskService
 from daemon.services.answering.sessions import SessionService
-from daemon.services.document_states import DocumentStates
-from daemon.services.documents import DocumentService
+from daemon.services.documents.document_service import DocumentService
+from daemon.services.documents.document_states import DocumentStates
+from daemon.services.documents.unread import UnreadDocuments
 from daemon.services.extraction import ExtractionService, extractor_note
 from daemon.services.graph import GraphService
 from daemon.services.indistinct_phrases import LanguageWatch
@@ -40,7 +41,6 @@ from daemon.services.query import QueryService
 from daemon.services.scopes import ScopeService
 from daemon.services.status import OpenMemory
 from daemon.services.transfer import TransferService
-from daemon.services.unread import UnreadDocuments
 from daemon.sources.base import Source, SourceParts
 from daemon.sources.registry import SOURCE_KINDS
 from daemon.workers.pool import WorkerPool

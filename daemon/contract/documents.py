@@ -65,7 +65,7 @@ DOCUMENT_SCHEMA: Schema = {
     ],
     "example": {"id": "lamp", "title": "Quill lamp", "text": "The Quill lamp was built by Sabine Rell."},
 }
-"""JSON Schema of a document that is added. `daemon.services.added_documents` checks it."""
+"""JSON Schema of a document that is added. `daemon.services.documents.added_documents` checks it."""
 
 DocumentJson = Annotated[dict[str, Any], WithJsonSchema(DOCUMENT_SCHEMA)]
 

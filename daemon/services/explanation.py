@@ -10,7 +10,7 @@ from daemon.contract.query import (
     StatedTriple,
     StrongestPath,
 )
-from daemon.services.document_references import passage_source
+from daemon.services.documents.document_references import passage_source
 from memory.explain import explanation as computed
 from memory.types import Retrieved
 from store.document_snapshot import DocumentLookup

@@ -5,7 +5,7 @@ import time
 from daemon.contract.graph import GraphEdge, GraphNode, GraphPath, GraphRequest, GraphResponse
 from daemon.contract.query import SeedPhrase
 from daemon.contract.show import TripleText
-from daemon.services.document_references import passage_source
+from daemon.services.documents.document_references import passage_source
 from daemon.services.query import QueryService, QueryTerms
 from memory.explain.neighbourhood import EDGE_KINDS, Neighbourhood, node_neighbourhood, query_neighbourhood
 from memory.phrase_normalisation import normalise_phrase

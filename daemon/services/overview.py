@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from heapq import nlargest
 
 from daemon.contract.status import GrowthPoint, Overview
-from daemon.services.document_references import document_entry
+from daemon.services.documents.document_references import document_entry
 from store.store import Store
 from store.types import State
 

@@ -15,10 +15,10 @@ from daemon.contract.query import Explanation, QueryRequest, QueryResponse, Rank
 from daemon.contract.scope import Scope
 from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query
-from daemon.services.document_references import passage_source
+from daemon.services.documents.document_references import passage_source
+from daemon.services.documents.unread import joined
 from daemon.services.explanation import explanation
 from daemon.services.scopes import ScopeService
-from daemon.services.unread import joined
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
 from memory.retrieval.recognition_memory import ModelFilter, QueryFilter

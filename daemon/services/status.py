@@ -10,7 +10,7 @@ from daemon.contract.status import BAD_SOURCE_STATES, DaemonState, Edges, Status
 from daemon.errors import NotReady, TimedOut
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
-from daemon.services.document_states import DocumentStates
+from daemon.services.documents.document_states import DocumentStates
 from daemon.services.extraction import extraction_status
 from daemon.services.indistinct_phrases import indistinct_phrases
 from daemon.services.passage_languages import PassageLanguages

@@ -19,7 +19,7 @@ from daemon.contract.transfer import BackupResponse, ExportFormat, ImportRespons
 from daemon.errors import Conflict, Invalid
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument
-from daemon.services.added_documents import added_uri
+from daemon.services.documents.added_documents import added_uri
 from daemon.services.progress import LongTask, ProgressBoard
 from daemon.services.scopes import ScopeService
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file

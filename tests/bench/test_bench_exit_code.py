@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import bench.__main__ as program
-from bench.sections import api, fuzz, growth
-from bench.sections.soak import DESCRIPTORS_APART, SETTLED_AT, Held, Soak, violations
+from bench.sections.cost import growth
+from bench.sections.faults import api, fuzz
+from bench.sections.faults.soak import DESCRIPTORS_APART, SETTLED_AT, Held, Soak, violations
 from tests.fuzz.running import Fuzzed
 
 MIB = 1 << 20
@@ -26,18 +27,18 @@ def sections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sections:
     def put(**broken: list[str] | None) -> None:
         def load(name: str) -> SimpleNamespace:
             def run(results: dict[str, Any]) -> str:
-                left = broken[name.removeprefix("bench.sections.")]
+                left = broken[name.rpartition(".")[2]]
                 if left is not None:
                     results["violations"] = left
                 return "| measured |"
 
             return SimpleNamespace(run=run)
 
-        (tmp_path / "sections").mkdir(exist_ok=True)
+        (tmp_path / "sections" / "cost").mkdir(parents=True, exist_ok=True)
         for name in broken:
-            (tmp_path / "sections" / f"{name}.py").touch()
+            (tmp_path / "sections" / "cost" / f"{name}.py").touch()
         monkeypatch.setattr(program, "HERE", tmp_path)
-        monkeypatch.setattr(program, "SECTIONS", tuple(broken))
+        monkeypatch.setattr(program, "SECTIONS", dict.fromkeys(broken, "cost"))
         monkeypatch.setattr(importlib, "import_module", load)
 
     return put

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.sections.soak import CLIENTS, Drive, Soak, clients, look
+from bench.sections.faults.soak import CLIENTS, Drive, Soak, clients, look
 from tests.e2e.real_hippod import Daemon, until
 
 pytestmark = pytest.mark.daemon

@@ -7,7 +7,7 @@ import pytest
 from cli.document_names import as_uri, readable_uri
 from cli.terminal_text import uri
 from consumers.folder import file_uri
-from daemon.services.added_documents import added_uri
+from daemon.services.documents.added_documents import added_uri
 
 NAMES = [
     "/drive/日記/今日 notes.md",

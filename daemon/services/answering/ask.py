@@ -11,8 +11,8 @@ from daemon.errors import Invalid
 from daemon.services.answering.deep_answers import DeepAnswers
 from daemon.services.answering.iterative_answers import IterativeAnswers
 from daemon.services.answering.sessions import SessionService
+from daemon.services.documents.unread import joined
 from daemon.services.query import QueryService
-from daemon.services.unread import joined
 from memory.llm.client import ModelClient
 from store.store import Store
 

@@ -12,7 +12,7 @@ from daemon.contract.steps import StepEvent
 from daemon.errors import Conflict, Invalid, UpstreamFailed
 from daemon.services.answering.request_budget import budget_of, steps_of
 from daemon.services.answering.sessions import SessionService
-from daemon.services.document_references import citation
+from daemon.services.documents.document_references import citation
 from daemon.services.query import QueryService
 from memory.answering.working_memory.deep import ask_deep
 from memory.answering.working_memory.deep_answer import DeepAnswer

@@ -10,7 +10,7 @@ from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, 
 from daemon.contract.steps import StepEvent, StepRetrieved, StepsEnded, StepThought, Thought
 from daemon.errors import TimedOut, UpstreamFailed
 from daemon.services.answering.request_budget import budget_of, steps_of
-from daemon.services.document_references import citation
+from daemon.services.documents.document_references import citation
 from daemon.services.query import QueryService
 from memory.answering import qa_reader
 from memory.answering.answer_stream import stream_answer

@@ -23,7 +23,7 @@ from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
 from daemon.services import documents as serving
 from daemon.services import transfer
-from daemon.services.documents import DocumentService
+from daemon.services.documents.document_service import DocumentService
 from daemon.services.progress import ProgressBoard
 from daemon.services.transfer import TransferService
 from memory.encoder import make_encoder

@@ -7,7 +7,7 @@ import pytest
 from cli.terminal_text import local_time
 from daemon.contract.base import utc_time
 from daemon.contract.documents import DocumentEntry
-from daemon.services.document_references import document_entry
+from daemon.services.documents.document_references import document_entry
 from store.types import Document
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.sections.extractor_eval import LEAST_KEPT, LEAST_TRUE, MOST_WRONG, read_labelled, still_read
+from bench.sections.quality.extractor_eval import LEAST_KEPT, LEAST_TRUE, MOST_WRONG, read_labelled, still_read
 from memory.openie.rules.extractor import RulesExtractor
 from memory.openie.rules.titles import plain_title
 from store.types import PassageText, Triple

@@ -1,4 +1,4 @@
-"""The steps of `bench growth`, each in a process of its own: `python -m bench.support.growth_steps STEP [ARGUMENT …]`."""
+"""The steps of `bench growth`, each in a process of its own: `python -m bench.support.growth.steps STEP [ARGUMENT …]`."""
 
 import json
 import sys
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.support.growth_maintenance import QUERIES, ask
-from bench.support.growth_store import (
+from bench.support.growth.maintenance import QUERIES, ask
+from bench.support.growth.store import (
     commit,
     megabytes,
     open_store,

@@ -16,7 +16,7 @@ from daemon.contract.show import (
     TripleText,
     WeightedPhrase,
 )
-from daemon.services.document_states import CurrentStates
+from daemon.services.documents.document_states import CurrentStates
 from memory.phrase_normalisation import normalise_phrase, normalise_triple
 from store.document_snapshot import DocumentSnapshot
 from store.index.delta_csr import MatrixView

@@ -16,7 +16,7 @@ from daemon.contract.documents import DocumentEntry, DocumentState
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import container_uri
-from daemon.services.document_references import document_entry
+from daemon.services.documents.document_references import document_entry
 from daemon.services.extraction import ExtractionStates, extraction_states
 from store.store import Store
 from store.types import Document, State

@@ -22,7 +22,7 @@ from store.snapshot import Snapshot
 from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.llm.model_server import ModelServer
 
-RECORDED = Path(__file__).parents[3] / "shared" / "data" / "musique" / "openie.json"
+RECORDED = Path(__file__).parents[4] / "shared" / "data" / "musique" / "openie.json"
 LATENCY_S = 0.3
 QUESTIONS = 12
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.crash.crashing import Crashes
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SLICE = 1_000
 """Histories of one process: each slice has a seed of its own, and a failure is known when its slice ends."""
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.support.growth_store import commit, open_store
+from bench.support.growth.store import commit, open_store
 from bench.support.hostile_vectors import in_letters
 from bench.support.process_memory import peak_mib
 from daemon.contract.http.routes import document_path

@@ -20,7 +20,7 @@ from tests.e2e.real_hippod import Daemon
 from tests.memory.llm import simulated_servers
 from tests.memory.llm.model_server import Call, ModelServer, Status, Text, obedient
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "musique"
+SHARED = Path(__file__).parents[4] / "shared" / "data" / "musique"
 SECONDS = 40
 SIMULATED_SERVERS = 200
 

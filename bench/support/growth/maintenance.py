@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.support.growth_store import commit, open_store, resident_mb, spread, store_folder, timed
-from bench.support.growth_thresholds import RATE
+from bench.support.growth.store import commit, open_store, resident_mb, spread, store_folder, timed
+from bench.support.growth.thresholds import RATE
 from daemon.runtime.allocator import trim_heap
 
 SINGLES = 60

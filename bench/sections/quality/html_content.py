@@ -15,7 +15,7 @@ from typing import Any
 
 from lxml import html
 
-from bench.sections.manuals import DATA
+from bench.sections.quality.manuals import DATA
 from consumers.parsing import Limits
 from consumers.parsing.formats.markup.html import parse_html
 from consumers.splitting import SplitSettings, split

@@ -18,7 +18,7 @@ from typing import Any
 from tests.fuzz.running import LIMIT_S, fuzz
 
 INPUTS = 100_000
-KEPT = Path(__file__).resolve().parents[1] / "results" / "fuzz"
+KEPT = Path(__file__).resolve().parents[2] / "results" / "fuzz"
 
 
 def run(results: dict[str, Any]) -> str:

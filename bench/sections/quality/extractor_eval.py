@@ -11,14 +11,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from bench.sections.retrieval import SHARED
+from bench.sections.quality.retrieval import SHARED
 from memory.openie.hipporag_file import read_hipporag_file
 from memory.openie.rules.extractor import RulesExtractor
 from memory.phrase_normalisation import normalise_phrase
 from store.passage_id import passage_id
 from store.types import PassageText, Triple
 
-LABELLED = Path(__file__).resolve().parent.parent / "support" / "labelled_triples.json"
+LABELLED = Path(__file__).resolve().parents[2] / "support" / "labelled_triples.json"
 LABELS = ("true", "bare", "wrong")
 LEAST_TRUE, MOST_WRONG = 0.60, 0.15
 """Of the sample that was drawn: what technical text is to give at least and at most."""

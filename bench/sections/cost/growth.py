@@ -18,7 +18,7 @@ import tempfile
 import time
 from typing import Any
 
-from bench.support.growth_thresholds import judge_all, violations
+from bench.support.growth.thresholds import judge_all, violations
 
 PARTS = ("sizes", "commits", "crossover", "live", "hostile")
 HOSTILE = {"anywhere": 50_000, "equal": 50_000, "cone": 50_000, "groups": 10_000, "cones": 10_000}
@@ -63,7 +63,7 @@ def _hostile(name: str, phrases: int) -> dict[str, Any]:
     return found
 
 
-def _step(name: str, *arguments: str, program: str = "bench.support.growth_steps") -> dict[str, Any]:
+def _step(name: str, *arguments: str, program: str = "bench.support.growth.steps") -> dict[str, Any]:
     """Runs one step in a process of its own; tells of it as soon as it is done. One that fails leaves its error."""
     began = time.perf_counter()
     done = subprocess.run(

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.support.growth_store import commit, open_store, resident_mb, spread, stream_part
+from bench.support.growth.store import commit, open_store, resident_mb, spread, stream_part
 from bench.support.synthetic_documents import World, document
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings

@@ -22,10 +22,10 @@ from daemon.errors import Invalid
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import ADDED, AddedDocument, container_uri
-from daemon.services.added_documents import check_document
-from daemon.services.document_states import CurrentStates, DocumentStates
+from daemon.services.documents.added_documents import check_document
+from daemon.services.documents.document_states import CurrentStates, DocumentStates
+from daemon.services.documents.show import show
 from daemon.services.scopes import ScopeService
-from daemon.services.show import show
 from store.store import Store
 from store.types import Document, State
 

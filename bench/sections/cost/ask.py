@@ -25,7 +25,7 @@ from tests.e2e.real_hippod import Daemon
 from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.llm.model_server import Call, ModelServer, obedient
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LATENCY_S = 0.3
 QUESTIONS = 10
 ADDED = 20

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.sections.manuals import DATA
+from bench.sections.quality.manuals import DATA
 from consumers.parsing.parse_file import parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument, Passage
@@ -24,7 +24,7 @@ from memory.openie.rules.extractor import RulesExtractor
 from store.index.bm25 import Postings
 from store.types import PassageText
 
-QUESTIONS = Path(__file__).resolve().parent.parent / "support" / "manual_questions.json"
+QUESTIONS = Path(__file__).resolve().parents[2] / "support" / "manual_questions.json"
 EXTRACTED_PASSAGES = 300
 """Passages a language that the rules read."""
 STRUCTURE = ("part of", "also known as")

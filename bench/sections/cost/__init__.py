@@ -1,0 +1,1 @@
+"""What it takes: time, memory, disk, and how that grows."""

@@ -1,0 +1,1 @@
+"""What goes wrong on purpose: kills, hostile input, random histories, months of use."""

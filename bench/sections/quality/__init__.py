@@ -1,0 +1,1 @@
+"""What is found and read: recall, triples, languages, pages."""
