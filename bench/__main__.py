@@ -25,6 +25,7 @@ SECTIONS = (
     "histories",
     "kafka",
     "hubs",
+    "scopes",
     "manuals",
     "languages",
     "html_content",

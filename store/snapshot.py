@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.adjacency import Adjacency, EdgeWeights
+from store.index.bm25 import ComparedWords
 from store.index.delta_csr import MatrixView
 from store.index.live_index import LiveIndex
 from store.types import PassageText, Triple
@@ -114,18 +115,18 @@ class Snapshot:
         row = self._passage_rows.get(id)
         return row if row is not None and row < self.n_passages and self._passage_counts[row] > 0 else None
 
-    def bm25(self, query: str, counted: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
-        """BM25 of every passage, shape (n_passages,), with the statistics of the `counted` living passages, by default all."""
-        return self._postings.scores(query, self.passage_alive, self._total_length, counted)
+    def bm25(self, query: str) -> NDArray[np.float32]:
+        """BM25 of every passage, shape (n_passages,)."""
+        return self._postings.scores(query, self.passage_alive, self._total_length)
 
-    def word_rarities(self, query: str, counted: NDArray[np.bool_]) -> Mapping[tuple[str, ...], float]:
-        """For each word of `query`, as the terms that it stands for, its inverse document frequency among the `counted`
-        living passages, a mask over all."""
-        return self._postings.rarities(query, counted)
+    def compare_words(self, query: str, counted: NDArray[np.bool_]) -> ComparedWords:
+        """A query beside all passages, by word, with the statistics of the `counted` living passages, a mask over all."""
+        known = self._total_length if counted is self.passage_alive else None
+        return self._postings.compare(query, self.passage_alive, counted, known)
 
-    def word_coverage(self, query: str, counted: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """How much of `query` each passage has, shape (n_passages,), from 0 to 1; how rare a word is comes from `counted`."""
-        return self._postings.coverage(query, self.passage_alive, counted)
+    def words(self, text: str) -> set[tuple[str, ...]]:
+        """The words of a text, as `compare_words` names them."""
+        return self._postings.words(text)
 
     def bm25_of(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """BM25 of texts that are no passages but made of their words (triples, say), shape (len(texts),): how rare a word is

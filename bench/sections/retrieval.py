@@ -1,10 +1,13 @@
-"""How well and how fast the memory answers: every mode on recorded triples and on those of the rules, ablations, growth.
+"""How well and how fast the memory answers: every mode on every set of questions, ablations, growth.
 
-Recall is that of `hippoctl eval`: the share of a question's supporting passages among the first k. Times are of one query at
-a time: `took` by the daemon's own count, `socket` as the client sees it, each question new to the daemon.
+The sets are MuSiQue with recorded triples and with those of the rules, HotpotQA, 2Wiki, the example drive, and manuals in
+several languages (`../shared/data/manuals/build` makes them in ../shared/data/manuals/drive, or `HIPPOD_BENCH_MANUALS` says
+where they are). One that is not there is left out. Times are of one query at a time: `took` by the daemon's own count,
+`socket` as the client sees it, each question new to the daemon.
 """
 
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -17,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.support.large_graph import large_snapshot
+from bench.support.mode_comparison import KS, ask, compare_modes, markdown_table, recalls
+from bench.support.question_sets import corpus_questions, manual_questions
 from cli.evaluation.questions import EvalQuestion, read_questions
-from daemon.contract.query import QueryResponse
 from memory.encoder import make_encoder
 from memory.retrieval.modes import MODES
 from memory.retrieval.modes.fused import OCCURRENCE_WEIGHTS
@@ -27,9 +31,19 @@ from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from tests.e2e.real_hippod import ROOT, Daemon, clean_environment
 
-SHARED = ROOT.parent / "shared" / "data" / "musique"
+DATA = ROOT.parent / "shared" / "data"
+SHARED = DATA / "musique"
+MANUALS = Path(os.environ.get("HIPPOD_BENCH_MANUALS", DATA / "manuals" / "drive"))
 DRIVE = ROOT / "examples" / "drive"
-KS = (2, 5, 10)
+MANUAL_QUESTIONS = [
+    path
+    for path in (
+        DATA / "manuals" / "questions.json",
+        ROOT / "bench/support/manual_questions.json",
+        ROOT / "bench/support/manual_questions_en.json",
+    )
+    if path.exists()
+]
 WEIGHTS = (0.01, 0.05, 0.1, 0.3, 0.5)
 """Of passages in the reset, as in the HippoRAG 2 paper's Table 5."""
 BULK_S = 3_600.0
@@ -44,7 +58,10 @@ def run(results: dict[str, Any]) -> str:
             parts += [_recorded(folder / "recorded", results), _rules(folder / "rules", results)]
         else:
             parts.append("MuSiQue skipped: its files are read from ../shared/data/musique, which is not there.")
+        parts += [_corpus(folder / name, name, results) for name in ("hotpotqa", "2wiki") if (DATA / name).exists()]
         parts.append(_drive(folder / "drive", results))
+        languages = sorted(path.name for path in MANUALS.iterdir()) if MANUALS.exists() else []
+        parts += [_manuals(folder / f"manuals-{name}", name, results) for name in languages]
         if SHARED.exists():
             parts.append(_large(results))
     finally:
@@ -81,7 +98,7 @@ def _recorded(home: Path, results: dict[str, Any]) -> str:
         status = daemon.status()
         questions = read_questions(SHARED / "questions.json")
         latency = _latency(daemon, questions)
-        table = _modes(daemon, questions, results.setdefault("recorded", {}))
+        table = compare_modes(daemon, questions, results.setdefault("recorded", {}))
         ablations = _ablations(daemon, questions, results["recorded"])
         grown = [_grown(daemon, mode, results["recorded"]) for mode in ("fused", "hipporag2")]
     results["recorded"] |= {"import_s": took, "import": imported, "status": status, "latency": latency}
@@ -107,12 +124,34 @@ def _rules(home: Path, results: dict[str, Any]) -> str:
         daemon.wait(BULK_S)
         took = time.perf_counter() - began
         status = daemon.status()
-        table = _modes(daemon, read_questions(SHARED / "questions.json"), results.setdefault("rules", {}))
+        table = compare_modes(daemon, read_questions(SHARED / "questions.json"), results.setdefault("rules", {}))
     results["rules"] |= {"add_s": took, "status": status}
     return (
         f"MuSiQue, triples of the rules (no model): {status['phrases']:,} phrases, {status['triples']:,} triples, "
         f"{took:.1f} s from `add` to the last commit.\n\n{table}"
     )
+
+
+def _corpus(home: Path, name: str, results: dict[str, Any]) -> str:
+    """A corpus of `../shared/data` with the triples of the rules."""
+    with _daemon(home) as daemon:
+        _ctl(daemon, "add", DATA / name / "corpus.json")
+        daemon.wait(BULK_S)
+        passages = daemon.status()["passages"]
+        table = compare_modes(daemon, corpus_questions(DATA / name), results.setdefault(name, {}))
+    return f"{name}, {passages:,} passages, triples of the rules:\n\n{table}"
+
+
+def _manuals(home: Path, language: str, results: dict[str, Any]) -> str:
+    questions = [each for path in MANUAL_QUESTIONS for each in manual_questions(path, language)]
+    if not questions:
+        return f"Manuals ({language}): no questions."
+    daemon = _daemon(home)
+    shutil.copytree(MANUALS / language, daemon.drive, dirs_exist_ok=True)
+    with daemon:
+        daemon.wait(BULK_S)
+        table = compare_modes(daemon, questions, results.setdefault(f"manuals {language}", {}))
+    return f"Manuals ({language}), triples of the rules:\n\n{table}"
 
 
 def _drive(home: Path, results: dict[str, Any]) -> str:
@@ -121,52 +160,10 @@ def _drive(home: Path, results: dict[str, Any]) -> str:
     shutil.copytree(DRIVE, daemon.drive, dirs_exist_ok=True)
     with daemon:
         daemon.wait(BULK_S)
-        table = _modes(daemon, read_questions(ROOT / "examples" / "questions.json"), results.setdefault("drive", {}))
+        table = compare_modes(
+            daemon, read_questions(ROOT / "examples" / "questions.json"), results.setdefault("drive", {})
+        )
     return f"The example drive and its questions, triples of the rules:\n\n{table}"
-
-
-# Recall.
-
-
-def _ask(daemon: Daemon, text: str, mode: str, **settings: Any) -> QueryResponse:
-    body = {"query": text, "mode": mode, "k": max(KS), "settings": settings}
-    return QueryResponse.model_validate(daemon.ask("POST", "/v1/query", json=body))
-
-
-def _recalls(daemon: Daemon, questions: list[EvalQuestion], mode: str, **settings: Any) -> NDArray[np.float64]:
-    """Shape (questions, len(KS))."""
-    rows = []
-    for question in questions:
-        passages = _ask(daemon, question.text, mode, **settings).passages
-        rows.append([question.found(passages[:k]) / question.gold for k in KS])
-    return np.array(rows)
-
-
-def _modes(daemon: Daemon, questions: list[EvalQuestion], results: dict[str, Any]) -> str:
-    """One row a mode, with the difference in recall@5 to hipporag2 and its 90 % interval."""
-    found = {mode: _recalls(daemon, questions, mode) for mode in MODES}
-    rows = []
-    for mode, recalls in found.items():
-        low, high = _interval(recalls[:, 1] - found["hipporag2"][:, 1])
-        difference = float((recalls[:, 1] - found["hipporag2"][:, 1]).mean())
-        everything = float((recalls[:, 1] == 1.0).mean())
-        results.setdefault("modes", {})[mode] = {
-            "recall": dict(zip(map(str, KS), recalls.mean(axis=0).round(4).tolist(), strict=True)),
-            "all@5": everything,
-            "recall@5 above hipporag2": {"mean": difference, "90 %": [low, high]},
-        }
-        shown = "" if mode == "hipporag2" else f"{difference:+.3f} [{low:+.3f}, {high:+.3f}]"
-        rows.append((f"`{mode}`", *(f"{value:.4f}" for value in recalls.mean(axis=0)), f"{everything:.2f}", shown))
-    head = (f"mode ({len(questions)} questions)", *(f"recall@{k}" for k in KS), "all@5", "recall@5 − `hipporag2`")
-    return _table(head, rows)
-
-
-def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:
-    """The 90 % bootstrap interval of a mean over questions."""
-    random = np.random.default_rng(0)
-    means = differences[random.integers(0, len(differences), (10_000, len(differences)))].mean(axis=1)
-    low, high = np.quantile(means, [0.05, 0.95])
-    return float(low), float(high)
 
 
 def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str, Any]) -> str:
@@ -177,10 +174,10 @@ def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str,
     settings += [("hipporag2", f"passage_weight = {weight}", {"passage_weight": weight}) for weight in WEIGHTS]
     rows = []
     for mode, name, chosen in settings:
-        recalls = _recalls(daemon, questions, mode, **chosen).mean(axis=0)
-        results.setdefault("ablations", {})[f"{mode}, {name}"] = recalls.round(4).tolist()
-        rows.append((f"`{mode}`, `{name}`", *(f"{value:.4f}" for value in recalls)))
-    return _table(("ablation", *(f"recall@{k}" for k in KS)), rows)
+        recall = recalls(daemon, questions, mode, **chosen).mean(axis=0)
+        results.setdefault("ablations", {})[f"{mode}, {name}"] = recall.round(4).tolist()
+        rows.append((f"`{mode}`, `{name}`", *(f"{value:.4f}" for value in recall)))
+    return markdown_table(("ablation", *(f"recall@{k}" for k in KS)), rows)
 
 
 def _grown(daemon: Daemon, mode: str, results: dict[str, Any]) -> str:
@@ -191,7 +188,7 @@ def _grown(daemon: Daemon, mode: str, results: dict[str, Any]) -> str:
         (str(row["segment"]), f"{row['passages']:,}", *(f"{row['recall'][str(k)]:.4f}" for k in KS))
         for row in whole["segments"]
     ]
-    return _table((f"segment ({whole['n']} questions of the first, `{mode}`)", "passages", *map(_at, KS)), rows)
+    return markdown_table((f"segment ({whole['n']} questions of the first, `{mode}`)", "passages", *map(_at, KS)), rows)
 
 
 def _at(k: int) -> str:
@@ -205,11 +202,11 @@ def _latency(daemon: Daemon, questions: list[EvalQuestion]) -> dict[str, Any]:
     """Milliseconds by mode. A mark makes each question new, so that its encoding counts."""
     out: dict[str, Any] = {}
     for mode in MODES:
-        _ask(daemon, f"warm-up {mode}", mode)
+        ask(daemon, f"warm-up {mode}", mode)
         took, socket = [], []
         for question in questions:
             began = time.perf_counter()
-            took.append(_ask(daemon, f"{question.text} ({mode})", mode).took_ms)
+            took.append(ask(daemon, f"{question.text} ({mode})", mode).took_ms)
             socket.append((time.perf_counter() - began) * 1000)
         out[mode] = {"took_ms": _percentiles(took), "socket_ms": _percentiles(socket)}
     return out
@@ -220,7 +217,7 @@ def _latency_table(latency: dict[str, Any]) -> str:
         (f"`{mode}`", *(f"{each[kind][share]:.1f}" for kind in ("took_ms", "socket_ms") for share in ("p50", "p95")))
         for mode, each in latency.items()
     ]
-    return _table(("one query, ms, encoding included", "took p50", "p95", "socket p50", "p95"), rows)
+    return markdown_table(("one query, ms, encoding included", "took p50", "p95", "socket p50", "p95"), rows)
 
 
 def _large(results: dict[str, Any]) -> str:
@@ -250,7 +247,7 @@ def _large(results: dict[str, Any]) -> str:
     results["large"] = figures
     return (
         f"{figures['nodes']:,} nodes and {sum(edges.values()):,} edges (the paper's size), {snapshot.n_triples:,} triples:"
-        "\n\n" + _table(("one query, ms, encoding included", "p50", "p95", "of it the walk, p50", "p95"), rows)
+        "\n\n" + markdown_table(("one query, ms, encoding included", "p50", "p95", "of it the walk, p50", "p95"), rows)
     )
 
 
@@ -272,8 +269,3 @@ def _by_igraph(matrix: Any, reset: NDArray[np.float64]) -> float:
 def _percentiles(values: list[float]) -> dict[str, float]:
     p50, p95 = (float(value) for value in np.percentile(values, (50, 95)))
     return {"p50": p50, "p95": p95, "n": len(values)}
-
-
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

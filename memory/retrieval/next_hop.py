@@ -5,7 +5,7 @@ deep and without encoding anything: "composer of the film" picks ("billy elliot"
 the film's passage states. The passages titled by the other end of such a triple are the next starts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from memory.retrieval.top_k import cosines, top_k
 from store.index.adjacency import Adjacency
 from store.snapshot import Snapshot
 
-HOP_PASSAGES = 10
+HOP_PASSAGES = 5
 """From how many start passages, the heaviest, the next ones are looked for."""
 HOP_TRIPLES = 10
 """How many triples of each, those nearest to the query, lead on."""
@@ -54,14 +54,14 @@ def _ends(context: QueryContext, starts: Floats, scores: NDArray[np.float32], sc
     passages, triples = passages[compared], triples[compared]
     by_words = context.triples_by_words
     scaled = scale(scores[triples] if by_words else cosines(snapshot.triple_vectors, context.vector, triples))
+    total = float(starts[sources].sum())
     ends: dict[int, float] = {}
     for source in sources:
         stated = passages == source
-        chances = _best_triples(snapshot, triples[stated], scaled[stated])
-        for triple, chance in chances.items():
-            for phrase, share in _other_ends(snapshot, source, triple).items():
-                arrives = float(starts[source] / starts[sources].sum()) * chance * share
-                ends[phrase] = ends.get(phrase, 0.0) + arrives
+        own = title_phrases(snapshot.passage(source).title)
+        for triple, chance in _best_triples(snapshot, triples[stated], scaled[stated]).items():
+            for phrase, share in _other_ends(snapshot, triple, own).items():
+                ends[phrase] = ends.get(phrase, 0.0) + float(starts[source]) / total * chance * share
     return ends
 
 
@@ -77,12 +77,12 @@ def _best_triples(snapshot: Snapshot, triples: NDArray[np.int32], scores: NDArra
     return dict(zip(triples[best].tolist(), softmax(scores[best], HOP_TEMPERATURE).tolist(), strict=True))
 
 
-def _other_ends(snapshot: Snapshot, passage: int, triple: int) -> Mapping[int, float]:
-    """The ends of a triple that the passage's title does not name, by node specificity, summing to 1; none if it names both."""
-    own = title_phrases(snapshot.passage(passage).title)
-    ends = {int(end) for end in snapshot.triple_ends[triple] if snapshot.phrase(int(end)) not in own}
-    specific = {end: 1.0 / passage_count(snapshot, end) for end in sorted(ends, key=snapshot.phrase)}
-    return {end: each / sum(specific.values()) for end, each in specific.items()}
+def _other_ends(snapshot: Snapshot, triple: int, titles: Sequence[str]) -> Mapping[int, float]:
+    """The ends of a triple that none of a passage's titles names, by node specificity, summing to 1; none if both are named."""
+    ends = dict.fromkeys(int(end) for end in snapshot.triple_ends[triple])
+    specific = {end: 1.0 / passage_count(snapshot, end) for end in ends if snapshot.phrase(end) not in titles}
+    total = sum(specific.values())
+    return {end: each / total for end, each in specific.items()}
 
 
 def _passages_titled(snapshot: Snapshot, graph: Adjacency, phrases: list[int]) -> Mapping[int, list[int]]:

@@ -24,7 +24,7 @@ WORD_TEMPERATURE = 0.1
 def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> Floats:
     """Reset weights that sum to 1; all 0 if there is nothing to begin at."""
     nearest, worded = nearest_passages(context), passages_with_words(context)
-    covered = float(worded @ context.snapshot.word_coverage(context.query, context.passages_compared))
+    covered = float(worded @ context.words.coverage)
     unnamed = _mixed((_concentration(nearest), nearest), (_concentration(worded) * covered, worded))
     share = share_of_query(context, titles)
     return _mixed((share, passages_named(context, titles)), (1.0 - share, unnamed))
@@ -58,7 +58,7 @@ def nearest_passages(context: QueryContext) -> Floats:
 def passages_with_words(context: QueryContext) -> Floats:
     """The passages with the query's words, by the softmax of their BM25 in shares of the best one's; all 0 where
     `nearest_passages` goes by words already."""
-    scores = context.word_scores.astype(np.float64)
+    scores = context.words.scores.astype(np.float64)
     if context.passages_by_words or not scores.any():
         return np.zeros(len(scores))
     return _softmax_of_best(scores / scores.max(), scores > 0, WORD_TEMPERATURE)

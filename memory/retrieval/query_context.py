@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from memory.retrieval.settings import RetrievalSettings
 from memory.types import Encoder
+from store.index.bm25 import ComparedWords
 from store.snapshot import Snapshot
 from store.types import Triple
 
@@ -94,12 +95,11 @@ class QueryContext:
             return self.snapshot.passage_vectors.scores(vector)
 
     @cached_property
-    def word_scores(self) -> NDArray[np.float32]:
-        """BM25 of every passage, shape (n_passages,); how rare a word is comes from the passages that are compared."""
+    def words(self) -> ComparedWords:
+        """The query beside all passages, by word; how rare a word is comes from the passages that are compared."""
         compared = self.passages_compared
         with self.stage("words"):
-            everything = compared is self.snapshot.passage_alive
-            return self.snapshot.bm25(self.query, None if everything else compared)
+            return self.snapshot.compare_words(self.query, compared)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

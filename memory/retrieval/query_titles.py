@@ -47,7 +47,7 @@ def named_titles(context: QueryContext) -> list[NamedTitle]:
     A title counts where it has a capitalised word of the query, a number, or a word of a script without capitals; in a query
     in small letters, where it has several words.
     """
-    snapshot, scores = context.snapshot, context.word_scores
+    snapshot, scores = context.snapshot, context.words.scores
     rows = top_k(scores, TITLE_CANDIDATES, snapshot.passage_alive & (scores > 0), lambda row: snapshot.passage(row).id)
     bearers: dict[str, set[int]] = {}
     for row in rows:
@@ -70,11 +70,10 @@ def share_of_query(context: QueryContext, titles: Sequence[NamedTitle]) -> float
     those among them that a title has. 0 without titles, 1 for a query that is nothing else."""
     if not titles:
         return 0.0
-    snapshot, counted = context.snapshot, context.passages_compared
-    asked = snapshot.word_rarities(context.query, counted)
-    within = {word for title in titles for word in snapshot.word_rarities(title.phrase, counted)}
-    whole = sum(rarity**2 for rarity in asked.values())
-    return sqrt(sum(rarity**2 for word, rarity in asked.items() if word in within) / whole) if whole else 0.0
+    rarities = context.words.rarities
+    within = set[tuple[str, ...]]().union(*(context.snapshot.words(title.phrase) for title in titles))
+    whole = sum(rarity**2 for rarity in rarities.values())
+    return sqrt(sum(rarity**2 for word, rarity in rarities.items() if word in within) / whole) if whole else 0.0
 
 
 class _QueryWords:

@@ -33,6 +33,20 @@ class PostingsArrays:
     lengths: NDArray[np.int32]
 
 
+@dataclass(frozen=True, slots=True)
+class ComparedWords:
+    """A query beside all passages.
+
+    `scores`: BM25, shape (n,), 0 where no word occurs. `coverage`: how much of the query a passage has, from 0 to 1:
+    the cosine between the query's words, weighted by inverse document frequency, and those of them that it has. `rarities`:
+    that frequency of each word, which is the terms that stand for it.
+    """
+
+    scores: NDArray[np.float32]
+    coverage: NDArray[np.float64]
+    rarities: dict[tuple[str, ...], float]
+
+
 class Postings:
     """Append-only postings of all passages, by row: those that were saved, as arrays, and those that came since."""
 
@@ -103,48 +117,38 @@ class Postings:
         """Terms in each of the first `n` passages, shape (n,)."""
         return self._lengths.view()[:n]
 
-    def scores(
-        self, query: str, alive: NDArray[np.bool_], total_length: int, counted: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.float32]:
+    def scores(self, query: str, alive: NDArray[np.bool_], total_length: int) -> NDArray[np.float32]:
         """BM25 of every passage for `query`, shape (n,), n = len(alive); 0 where no term occurs or the passage is dead.
 
-        `alive` and `total_length` (terms in all living passages) are those of the snapshot that asks. With `counted`, a mask of
-        some of the living, how rare a word is and how long a passage comes from these alone, whatever else there is.
+        `alive` and `total_length` (terms in all living passages) are those of the snapshot that asks.
+        """
+        return self.compare(query, alive, alive, total_length).scores
+
+    def compare(
+        self, query: str, alive: NDArray[np.bool_], counted: NDArray[np.bool_], total_length: int | None = None
+    ) -> ComparedWords:
+        """Compares `query` with every living passage, by word.
+
+        How rare a word is and how long a passage comes from the `counted` among the living alone, whatever else there is;
+        `total_length` is their length in terms, if that is known.
         """
         n = len(alive)
-        out = np.zeros(n, np.float64)
-        if counted is None:
-            counted = alive
-        else:
+        scores, squares, rarities = np.zeros(n), np.zeros(n), {}
+        if total_length is None:
             total_length = int(self._lengths.view()[:n][counted].sum())
         living = int(counted.sum())
-        if not living:
-            return out.astype(np.float32)
-        norms = K1 * (1 - B + B * self._lengths.view()[:n] / max(total_length / living, 1e-9))
-        for terms, repeats in query_terms(query, self._languages).items():
+        norms = K1 * (1 - B + B * self._lengths.view()[:n] / max(total_length / max(living, 1), 1e-9))
+        for terms, repeats in query_terms(query, self._languages).items() if living else ():
             rows, counts = self._living(terms, alive)
-            idf = _idf(living, int(counted[rows].sum()))
-            out[rows] += repeats * idf * counts * (K1 + 1) / (counts + norms[rows])
-        return out.astype(np.float32)
+            idf = rarities[terms] = _idf(living, int(counted[rows].sum()))
+            scores[rows] += repeats * idf * counts * (K1 + 1) / (counts + norms[rows])
+            squares[rows] += idf * idf
+        whole = sum(idf * idf for idf in rarities.values())
+        return ComparedWords(scores.astype(np.float32), np.sqrt(squares / (whole or 1.0)), rarities)
 
-    def rarities(self, query: str, counted: NDArray[np.bool_]) -> dict[tuple[str, ...], float]:
-        """For each word of `query`, as the terms that stand for it, its inverse document frequency among `counted` passages."""
-        living = int(counted.sum())
-        words = query_terms(query, self._languages)
-        return {terms: _idf(living, len(self._living(terms, counted)[0])) for terms in words}
-
-    def coverage(self, query: str, alive: NDArray[np.bool_], counted: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """How much of `query` each living passage has, from 0 to 1, shape (n,): the cosine between the query's words, weighted
-        by inverse document frequency among `counted` passages, and those of them that the passage has."""
-        living = int(counted.sum())
-        out = np.zeros(len(alive))
-        whole = 0.0
-        for terms in query_terms(query, self._languages):
-            rows = self._living(terms, alive)[0]
-            squared = _idf(living, int(counted[rows].sum())) ** 2
-            out[rows] += squared
-            whole += squared
-        return np.sqrt(out / whole if whole else out).astype(np.float32)
+    def words(self, text: str) -> set[tuple[str, ...]]:
+        """The words of a text, each as the terms that stand for it."""
+        return set(query_terms(text, self._languages))
 
     def scores_of(self, query: str, texts: Sequence[str], alive: NDArray[np.bool_]) -> NDArray[np.float64]:
         """BM25 of `texts` for `query`, shape (len(texts),), with the passages' inverse document frequencies."""

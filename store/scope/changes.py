@@ -130,7 +130,12 @@ def share_of_dead(index: LiveIndex) -> float:
 
 
 def held_bytes(index: LiveIndex) -> int:
-    """About how much memory the index takes: its vectors, sketches and edges, and 300 bytes a row for what is Python's."""
+    """About how much memory the index takes: vectors, sketches, edges, counts, and 300 bytes a row for what is Python's."""
     rows = len(index.passages) + len(index.phrases) + len(index.predicates)
     entries = sum(matrix.base_entries + matrix.log_length for matrix in index.matrices.values())
-    return rows * (index.dim * np.dtype(np.float32).itemsize + 300) + 16 * entries + 100 * len(index.phrases)
+    return (
+        index.crowding.bytes
+        + rows * (index.dim * np.dtype(np.float32).itemsize + 300)
+        + 16 * entries
+        + 100 * len(index.phrases)
+    )

@@ -54,10 +54,10 @@ export class Graph {
   async expand(node) {
     const room = Math.min(NEIGHBOURS_ADDED, NODES_MAX - this.data.nodes.size);
     if (room < 1) return this.say(`${number.format(NODES_MAX)} nodes are shown, as many as there may be; search to begin anew.`);
-    const { query, mode, as_of } = this.about;
+    const { query, mode, as_of, scope } = this.about;
     const which = node.kind === "phrase" ? { phrase: node.text } : { passage: node.id.slice("passage:".length) };
     try {
-      const answer = await post("/v1/graph", { query, mode, as_of, ...which, nodes: room + 1 });
+      const answer = await post("/v1/graph", { query, mode, as_of, scope, ...which, nodes: room + 1 });
       const before = this.data.nodes.size;
       const at = { x: node.x, y: node.y };
       this.data.add(answer, at);

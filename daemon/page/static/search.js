@@ -1,6 +1,7 @@
 // The question, the passages that answer it, and what led to them.
 import { post } from "./api.js";
 import { byId, documentName, documentText, element, line, milliseconds, percent, place, unwrapped } from "./text.js";
+import { Scope } from "./scope.js";
 import { best, marked, marker } from "./highlight.js";
 
 const K = 5;
@@ -14,6 +15,7 @@ export class Search {
     this.asked = asked;
     this.form = byId("search");
     this.outcome = byId("outcome");
+    this.scope = new Scope(() => this.again());
     this.under = null;
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -43,19 +45,20 @@ export class Search {
     const under = (this.under = new AbortController());
     const mode = byId("mode").value || undefined;
     const as_of = this.timeSlider.asOf();
-    const wanted = { query: question, k: K, mode, as_of };
+    const scope = this.scope.chosen();
+    const wanted = { query: question, k: K, mode, as_of, scope };
     const beside = byId("beside").checked;
     this.say("Searching …");
     try {
       const answers = await Promise.all([
         post("/v1/query", wanted, under.signal),
-        beside ? post("/v1/query", { query: question, k: K, mode: "dense", as_of }, under.signal) : null,
+        beside ? post("/v1/query", { query: question, k: K, mode: "dense", as_of, scope }, under.signal) : null,
       ]);
       if (under !== this.under) return;
       answers[0].reasons = reasons(wanted, under.signal);
       this.show(question, ...answers);
       for (const answer of answers) if (answer) this.asked(answer);
-      await this.graph.ask({ query: question, mode, as_of, k: K });
+      await this.graph.ask({ query: question, mode, as_of, scope, k: K });
     } catch (error) {
       if (error.name !== "AbortError" && under === this.under) this.say(error.message, true);
     }

@@ -9,7 +9,7 @@ from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import split_sentences
 from memory.openie.rules.languages.reader import LANGUAGES, read_language
 from memory.openie.rules.line_classifier import line_blocks
-from memory.openie.rules.names_and_keywords import is_english, names_and_keywords
+from memory.openie.rules.names_and_keywords import is_english, names_and_keywords, names_together
 from memory.openie.rules.table_records import read_record
 from memory.openie.rules.technical_text import is_technical
 from memory.openie.rules.titles import is_contents
@@ -22,6 +22,8 @@ VERSION = 3
 MAX_CHARS = 40_000
 """Of a passage, read from its beginning: many times what a splitter makes, so that nothing costs more than a moment."""
 MAX_TRIPLES = 400
+TOGETHER = "mentioned with"
+"""Predicate of names that stand in one sentence of a language whose grammar is not read."""
 
 
 class RulesExtractor:
@@ -68,3 +70,7 @@ def _read_prose(text: str, language: str, found: TripleCollector) -> None:
     else:
         for name in names_and_keywords(text, read):
             found.add_name(normalise_phrase(name))
+        if language not in ("", "en") and not found.technical:
+            # Nobody knows what the sentence says of them: the predicate says so.
+            for name, other in names_together(read):
+                found.add_triple(normalise_phrase(name), TOGETHER, normalise_phrase(other))

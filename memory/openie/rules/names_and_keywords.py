@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from memory.openie.rules.grammar.tokenizer import word_set
 
@@ -47,6 +48,14 @@ def names_and_keywords(text: str, sentences: Sequence[Sequence[str]]) -> list[st
         found = [word for words in sentences for word in words if word[0].isalpha() and 3 <= len(word) <= _WORD_CHARS]
         counts.update(word for word in found if not word.isascii() and len(word) > 3)
     return [word for word, _ in counts.most_common(MAX_NAMES)]
+
+
+def names_together(sentences: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
+    """Pairs of names that follow each other in a sentence, in order; at most `MAX_NAMES`."""
+    found: dict[tuple[str, str], None] = {}
+    for words in sentences:
+        found.update(dict.fromkeys(pairwise(_capitalised(words))))
+    return list(found)[:MAX_NAMES]
 
 
 def _capitalised(words: Sequence[str]) -> list[str]:

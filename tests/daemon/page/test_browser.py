@@ -118,6 +118,19 @@ def test_a_node_is_chosen_and_expanded_and_the_graph_grows(page: Page) -> None:
     page.locator("#picked").get_by_role("button", name="Expand").wait_for()
 
 
+def test_a_search_is_limited_to_a_folder_that_the_field_suggests(page: Page, daemon: Daemon) -> None:
+    daemon.write("logbook/keeper.md", "# Logbook\n\nThe keeper of the lighthouse noted the storm in the logbook.\n")
+    daemon.wait()
+    page.locator("#scope").focus()
+    expect(page.locator("#scopes option[value$='/logbook']")).to_have_count(1)
+    page.locator("#scope").fill(page.locator("#scopes option[value$='/logbook']").get_attribute("value") or "")
+    search(page, "lighthouse")
+    expect(page.locator("#answers .hit")).to_have_count(1)
+    page.locator("#scope").fill("")
+    page.locator("#scope").blur()
+    expect(page.locator("#answers .hit")).not_to_have_count(1)
+
+
 def test_the_slider_shows_the_memory_as_it_was(page: Page, daemon: Daemon) -> None:
     uri = daemon.write("people/zed.md", "# Zed Umber\nZed Umber paints the Zeppelin of Quillport.")
     expect(arrival(page, uri)).to_have_attribute("data-state", "indexed")

@@ -241,7 +241,9 @@ def test_documents_are_named_and_written_beside_the_event_loop(monkeypatch: pyte
 
     monkeypatch.setattr(serving, "check_document", named)
     taking = Taking(10, 1000)
-    service = DocumentService(cast("Any", None), cast("Any", taking), cast("Any", None), cast("Any", None))
+    service = DocumentService(
+        cast("Any", None), cast("Any", taking), cast("Any", None), cast("Any", None), cast("Any", None)
+    )
     asyncio.run(service.add([{"id": "1", "text": "a"}, {"id": "2", "text": "b"}]))
     assert [document.uri for document in taking.taken[0]] == ["added:1", "added:2"]
     assert threading.main_thread() not in threads
@@ -267,7 +269,9 @@ def test_an_import_comes_in_parts_that_have_room(
     board = ProgressBoard(cast("Any", Empty(burst=Burst())), cast("Any", Empty(burst=Burst())))
     told: list[Progress] = []
     monkeypatch.setattr(taking, "on_indexed", lambda: told.extend(board.current()))
-    answer = asyncio.run(TransferService(cast("Any", None), cast("Any", taking), board).import_openie(chunks()))
+    answer = asyncio.run(
+        TransferService(cast("Any", None), cast("Any", taking), cast("Any", None), board).import_openie(chunks())
+    )
     assert (answer.passages, answer.triples, answer.skipped) == (1_200, 1_201, 1_201)
     handed = sum(map(len, taking.taken))
     assert [(each.task, each.done, each.total) for each in told] == [("import", handed - 200, handed)]

@@ -11,6 +11,7 @@ from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
 from daemon.services.progress import ProgressBoard
+from daemon.services.scopes import ScopeService
 from daemon.services.transfer import TransferService
 from memory.encoder import make_encoder
 from store.passage_id import passage_id
@@ -170,7 +171,7 @@ def test_an_import_waits_for_its_own_documents_alone(tmp_path: Path) -> None:
         drive.change("first", a="It takes long to read.")
         await drive.until_begun(FILE)
         board = ProgressBoard(drive.pipeline.intake, cast("Any", None))
-        taking = TransferService(drive.store, drive.pipeline, board)
+        taking = TransferService(drive.store, drive.pipeline, ScopeService(drive.store, tuple), board)
         imported = await asyncio.wait_for(taking.import_openie(body()), 30)
         assert imported.passages == 3
         assert [work.key for work in drive.pipeline.intake.pending()] == [FILE]

@@ -34,9 +34,27 @@ READ = {"Marie Curie", "Köln", "北京", "東京"}
 def test_names_are_mentions_of_the_title(title: str, text: str, mentioned: set[str]) -> None:
     [found] = RulesExtractor().extract([PassageText("p", title, text)])
     if title not in READ:
-        assert {predicate for _, predicate, _ in found.triples} == {"mentions"}
-        assert {subject for subject, _, _ in found.triples} == {found.entities[0]}
+        mentions = [triple for triple in found.triples if triple[1] != "mentioned with"]
+        assert {predicate for _, predicate, _ in mentions} == {"mentions"}
+        assert {subject for subject, _, _ in mentions} == {found.entities[0]}
     assert mentioned <= {end for subject, _, object_ in found.triples for end in (subject, object_)}
+
+
+@pytest.mark.parametrize(
+    ("text", "together"),
+    [
+        (
+            "Фарфоровую лампу купил Юрий Долгорукий вместе с Анной Морозовой. Лето было тёплым.",
+            ("юрий долгорукий", "анной морозовой"),
+        ),
+        ("På ön bodde alltid Nils Ek nära Karin Berg. Sommaren var varm och lång.", ("nils ek", "karin berg")),
+    ],
+    ids=["Russian", "Swedish"],
+)
+def test_names_in_one_sentence_are_tied_where_grammar_is_not_read_and_marked_so(text, together) -> None:
+    [found] = RulesExtractor().extract([PassageText("p", "42", text)])
+    assert (together[0], "mentioned with", together[1]) in found.triples
+    assert {predicate for _, predicate, _ in found.triples} <= {"mentions", "mentioned with"}
 
 
 def test_mentions_are_bounded_and_the_most_frequent_stay() -> None:

@@ -36,7 +36,7 @@ class Settings:
     hop_share: float = 0.4
     seed_passages: int = 50
     word_temperature: float = 0.1
-    hop_passages: int = 10
+    hop_passages: int = 5
     hop_triples: int = 10
     hop_temperature: float = 1.0
     title_candidates: int = 100

@@ -1,0 +1,93 @@
+"""Compares modes on one set of questions: recall, by halves too, and by how much the default finds more.
+
+Recall is that of `hippoctl eval`: the share of a question's gold passages or documents among the first k.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.support.question_sets import Question
+from daemon.contract.query import QueryResponse
+from memory.retrieval.modes import DEFAULT_MODE, MODES
+from tests.e2e.real_hippod import Daemon
+
+KS = (2, 5, 10)
+
+
+def ask(daemon: Daemon, text: str, mode: str, **settings: Any) -> QueryResponse:
+    body = {"query": text, "mode": mode, "k": max(KS), "settings": settings}
+    return QueryResponse.model_validate(daemon.ask("POST", "/v1/query", json=body))
+
+
+def _found(daemon: Daemon, questions: Sequence[Question], mode: str, **settings: Any) -> NDArray[np.float64]:
+    """The share of each question's gold among the first 1 … max(KS) passages, shape (questions, max(KS))."""
+    rows = []
+    for question in questions:
+        passages = ask(daemon, question.text, mode, **settings).passages
+        rows.append([question.found(passages[:k]) / question.gold for k in range(1, max(KS) + 1)])
+    return np.array(rows)
+
+
+def recalls(daemon: Daemon, questions: Sequence[Question], mode: str, **settings: Any) -> NDArray[np.float64]:
+    """Shape (questions, len(KS))."""
+    return _found(daemon, questions, mode, **settings)[:, np.array(KS) - 1]
+
+
+def compare_modes(daemon: Daemon, questions: Sequence[Question], results: dict[str, Any]) -> str:
+    """One row a mode: recall, questions with all gold, recall@5 of both halves, and how much more of it the default finds."""
+    found = {mode: _found(daemon, questions, mode) for mode in MODES}
+    alone = np.array([question.gold == 1 for question in questions])
+    half = len(questions) // 2
+    rows = []
+    for mode, shares in found.items():
+        at_5 = shares[:, 4]
+        more, halves = found[DEFAULT_MODE][:, 4] - at_5, [float(at_5[:half].mean()), float(at_5[half:].mean())]
+        first = float(shares[alone, 0].mean()) if alone.any() else None
+        recall = shares[:, np.array(KS) - 1].mean(axis=0)
+        everything = {str(k): float((shares[:, k - 1] == 1.0).mean()) for k in (5, 8)}
+        low, high = _interval(more)
+        above = at_5 - found["hipporag2"][:, 4]
+        results.setdefault("modes", {})[mode] = {
+            "recall": dict(zip(map(str, KS), recall.round(4).tolist(), strict=True)),
+            "all": everything,
+            "first, of one gold": first,
+            "recall@5 by halves": halves,
+            f"recall@5 of {DEFAULT_MODE} above": {"mean": float(more.mean()), "90 %": [low, high]},
+            "recall@5 above hipporag2": {"mean": float(above.mean()), "90 %": list(_interval(above))},
+        }
+        rows.append(
+            (
+                f"`{mode}`",
+                *(f"{value:.4f}" for value in recall),
+                *(f"{value:.2f}" for value in everything.values()),
+                "" if first is None else f"{first:.2f}",
+                " / ".join(f"{value:.3f}" for value in halves),
+                "" if mode == DEFAULT_MODE else f"{more.mean():+.3f} [{low:+.3f}, {high:+.3f}]",
+            )
+        )
+    head = (
+        f"mode ({len(questions)} questions)",
+        *(f"recall@{k}" for k in KS),
+        "all@5",
+        "all@8",
+        "first, of one gold",
+        "recall@5, halves",
+        f"`{DEFAULT_MODE}` − it, recall@5",
+    )
+    return markdown_table(head, rows)
+
+
+def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:
+    """The 90 % bootstrap interval of a mean over questions."""
+    random = np.random.default_rng(0)
+    means = differences[random.integers(0, len(differences), (10_000, len(differences)))].mean(axis=1)
+    low, high = np.quantile(means, [0.05, 0.95])
+    return float(low), float(high)
+
+
+def markdown_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
