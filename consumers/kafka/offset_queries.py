@@ -53,6 +53,18 @@ class OffsetQueries:
         """The offset after the last message; `None` while there is no answer."""
         return self._offset_of_one(tp, self._consumer.end_offsets)
 
+    def fetched_end(self, tp: TopicPartition) -> int:
+        """The end as the last fetched messages named it, 0 before the first; asks no broker.
+
+        Some brokers answer the question for the end with an older offset: Tansu 0.6 counts one message of the last batch.
+        """
+        position = self._consumer.position(tp, timeout_ms=0) or 0
+        if (
+            self._consumer.config["isolation_level"] == "read_committed"
+        ):  # behind the end may be what is not committed yet
+            return int(position)
+        return max(int(position), int(self._consumer.highwater(tp) or 0))
+
     def committed(self, tp: TopicPartition) -> int | None:
         """The group's offset, -1 where it has none; `None` while there is no answer."""
 

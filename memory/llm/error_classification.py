@@ -18,6 +18,8 @@ CONFIGURATION_ERRORS = {
 }
 """What a server means by these statuses, whatever else it says."""
 REFUSED_REQUEST_STATUSES = (400, 413, 422, 501)
+REFUSED_FORMAT = "response_format"
+"""llama-cpp-python's server answers 500 to a way of asking for JSON that it does not know, and names the option."""
 PROTOCOL_ERRORS = (ValueError, TypeError, AttributeError, LookupError)
 """What OpenAI's client, or reading its answer, raises for a body that is no answer in the protocol."""
 MAX_MESSAGE_CHARS = 400
@@ -72,7 +74,7 @@ class Failures:
         if status in CONFIGURATION_ERRORS:
             what, hint = f"refuses the configuration ({status})", f": {CONFIGURATION_ERRORS[status]}"
             raise self._transient(str(status), what, f": {complaint}", hint, after) from None
-        if status in REFUSED_REQUEST_STATUSES:
+        if status in REFUSED_REQUEST_STATUSES or (status == 500 and REFUSED_FORMAT in complaint):
             too_long = is_too_long(complaint)
             if status != 413 and (reduce() if too_long else self._capabilities.drop_option(complaint)):
                 return

@@ -260,7 +260,9 @@ class KafkaSource(Source):
                     topic=partition[0],
                     partition=partition[1],
                     position=self._stored(partition),
-                    end=self._offsets.ends[partition],
+                    end=max(
+                        self._offsets.ends[partition], self._stored(partition) or 0
+                    ),  # brokers are asked now and then
                     lag=lag,
                 )
                 for partition, lag in lags.items()

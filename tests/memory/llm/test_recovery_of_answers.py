@@ -67,8 +67,9 @@ def test_a_server_that_always_fails_where_a_schema_is_asked_for_is_asked_for_one
     assert outcomes == {"5xx": 5, "ok": 29}
 
 
-def test_a_schema_that_is_refused_in_words_is_given_up_for_good(ask):
-    refusal = Status(400, '{"error": {"message": "response_format json_schema is not supported"}}')
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_schema_that_is_refused_in_words_is_given_up_for_good(ask, status):
+    refusal = Status(status, '{"error": {"message": "response_format json_schema is not supported"}}')
     _, _, formats = ask(lambda call: refusal if call.format == "json_schema" else {"triples": GOOD}, times=12)
     assert formats == ["json_schema"] + ["json_object"] * 12
 
