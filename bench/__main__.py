@@ -1,7 +1,7 @@
 """`make bench`, or `python -m bench [SECTION …]`: measures, prints Markdown tables, and writes JSON to bench/results/.
 
 A section is a module in a folder of `bench.sections` (`quality`, `cost`, `faults`) with `run(results: dict) -> str`; it fills
-`results` with what it measured and returns Markdown. Figures are ratios and distributions of one run on one machine; the machine is
+`results` with what it measured and returns Markdown. Figures are ratios and distributions of one run on one machine, which is
 named with them. What must hold whatever the machine (no time does) and did not, a section leaves as sentences in
 `results["violations"]`: they are printed under it, and the exit code is 1.
 """
