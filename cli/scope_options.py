@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +25,9 @@ def scope_options(command: Command) -> Command:
 
     def callback(**chosen: Any) -> Any:
         scope = {key: chosen.pop(option) for option, key in FIELDS.items()}
+        since, until = scope["since"], scope["until"]
+        if since and until and datetime.fromisoformat(since) > datetime.fromisoformat(until):
+            raise click.UsageError("--since is later than --until: no document is of that time.")
         return command(scope={key: value for key, value in scope.items() if value} or None, **chosen)
 
     callback.__name__, callback.__doc__ = command.__name__, command.__doc__

@@ -116,9 +116,10 @@ def query_parameters(model: type[BaseModel], rename: Mapping[str, str] | None = 
     found = []
     for name, field in schema["properties"].items():
         parameter = (rename or {}).get(name, name)
-        found.append(
-            {"name": parameter, "in": "query", "required": False, "schema": _without_null(_inline(field, schema))}
-        )
+        inlined = _without_null(_inline(field, schema))
+        # A value of several parts is JSON in the query string too.
+        how = {"content": {JSON: {"schema": inlined}}} if inlined.get("type") == "object" else {"schema": inlined}
+        found.append({"name": parameter, "in": "query", "required": False, **how})
     return {"parameters": found}
 
 

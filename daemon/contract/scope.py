@@ -1,9 +1,9 @@
 """`scope`: which documents a question is asked of. The memory of a scope is what a memory of those documents alone would be."""
 
 import operator
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints
 from pydantic.functional_validators import BeforeValidator
 from pydantic_core import PydanticCustomError
 
@@ -17,7 +17,7 @@ Label = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r
 
 
 class Scope(Request):
-    """All that is given must hold of a document.
+    """All that is given must hold of a document; an empty scope is the whole memory.
 
     `in`: its URI begins with one of these, or its file is one of these absolute paths or lies below it. `source`: it came
     from that source, as `status` names it. `labels`: it has one of them, of its own or of its source. `where`: its metadata
@@ -32,14 +32,6 @@ class Scope(Request):
     where: dict[str, str] = Field(default_factory=dict, max_length=SCOPE_TERMS_MAX, exclude_if=operator.not_)
     since: Timestamp | None = Field(default=None, exclude_if=operator.not_)
     until: Timestamp | None = Field(default=None, exclude_if=operator.not_)
-
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        if not self.model_dump():
-            raise PydanticCustomError("empty_scope", "names nothing; leave it out to ask the whole memory")
-        if self.since is not None and self.until is not None and self.since > self.until:
-            raise PydanticCustomError("no_time", "ends before it begins: since is later than until")
-        return self
 
 
 def _from_json(value: Any) -> Any:
@@ -60,10 +52,9 @@ def _reason(error: ValueError) -> str:
 
 ScopeParameter = Annotated[
     Scope,
-    BeforeValidator(_from_json, json_schema_input_type=str),
-    Field(description='A scope as JSON, such as {"in": ["/srv/drive/hr"]}.'),
+    BeforeValidator(_from_json, json_schema_input_type=Scope),
 ]
-"""A scope in a query string."""
+"""A scope in a query string, as JSON: `{"in": ["/srv/drive/hr"]}`."""
 
 
 class ScopeCount(Response):

@@ -171,7 +171,11 @@ def test_malformed_calls_are_errors_and_the_session_goes_on(memory: Daemon, conn
         for name, arguments, said in (
             ("search", {}, "query: field required"),
             ("search", {"query": " "}, "query: "),
-            ("search", {"query": "x", "topk": 3}, "topk: is not known here; there is query, k, mode, as_of, why"),
+            (
+                "search",
+                {"query": "x", "topk": 3},
+                "topk: is not known here; there is query, k, mode, as_of, scope, why",
+            ),
             ("search", {"query": "x", "k": 0}, "k: input should be greater than or equal to 1"),
             ("search", {"query": "x", "mode": "psychic"}, "mode: input should be 'fused'"),
             ("ask", {"question": "x", "steps": 99}, "steps: "),

@@ -21,8 +21,8 @@ from daemon.pipeline.inbox import QUEUE_SLICE_DOCUMENTS
 from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
-from daemon.services import documents as serving
 from daemon.services import transfer
+from daemon.services.documents import document_service as serving
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.progress import ProgressBoard
 from daemon.services.transfer import TransferService
