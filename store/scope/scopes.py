@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from store.change.plan import plan
 from store.document_snapshot import DocumentSnapshot
-from store.errors import StoreError
+from store.errors import IncompleteBatch, StoreError
 from store.index.live_index import LiveIndex
 from store.index.synonyms.lsh import sort
 from store.scope.change_log import ChangeLog
@@ -139,7 +139,10 @@ class Scopes:
             return None
         if index.sketches.due:
             index.sketches.adopt(sort(index.sketches.view()))
-        index.apply(plan(index, batch, self._rule, time.time()))
+        try:
+            index.apply(plan(index, batch, self._rule, time.time()))
+        except IncompleteBatch:
+            return None
         restore_documents(index, batch)
         if share_of_log(index) > LOG_SHARE or share_of_dead(index) > DEAD_SHARE:
             return None

@@ -77,7 +77,7 @@ def _take(statement: Statement, found: TripleCollector) -> None:
     """Takes a statement of which both ends can be met again: one is a name or the title, the other says something."""
     coref = found.coref
     if not statement.subject.words:
-        subject, named = _meant(statement.subject.text, found), True
+        subject, named = _referent(statement.subject.text, found), True
     else:
         subject = normalise_phrase(statement.subject.text)
         named = statement.subject.name or subject == coref.title
@@ -95,7 +95,7 @@ def _take(statement: Statement, found: TripleCollector) -> None:
     coref.note_subject(subject, named)
 
 
-def _meant(pronoun: str, found: TripleCollector) -> str:
+def _referent(pronoun: str, found: TripleCollector) -> str:
     """What a pronoun means: the last subject that was a name or the title, the title for a thing, "" for nothing."""
     coref = found.coref
     if pronoun in _SPEAKERS:
