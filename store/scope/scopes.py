@@ -121,6 +121,8 @@ class Scopes:
             return None
         with self._applying:
             whole, now = self._current()
+            if scope.memory.snapshot.commit == now.commit:
+                return scope.memory
             changes = self._log.since(scope.memory.snapshot.commit)
             if changes is None:
                 return None
