@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 
+from memory.llm.json_answers import replace_surrogates
 from memory.openie.rules.coreference import Coreference
 from memory.openie.rules.grammar.clause_parser import parse_sentences
 from memory.openie.rules.grammar.pos_tagger import tagger
@@ -37,8 +38,9 @@ class RulesExtractor:
 
     def _extract(self, passage: PassageText) -> Extraction:
         started = time.perf_counter()
-        text = passage.text[:MAX_CHARS]
-        title = passage.title[:1000]
+        # The taggers of some languages are written in Rust and take no half of a surrogate pair.
+        text = replace_surrogates(passage.text[:MAX_CHARS])
+        title = replace_surrogates(passage.title[:1000])
         technical = is_technical(title, text)
         language = detect_language(f"{title}\n{text}")
         found = TripleCollector(Coreference(title, text, technical), technical)

@@ -1,5 +1,6 @@
 """Hostile text costs no more than its length, gives bounded output, and never an exception."""
 
+import json
 import sys
 from collections.abc import Iterator
 
@@ -98,6 +99,15 @@ def test_output_is_bounded(unit: str, as_title: bool) -> None:
     assert len(found.triples) <= MAX_TRIPLES
     assert sum(len(part) for triple in found.triples for part in triple) <= MAX_TRIPLES * 700
     assert all(len(name) <= 1_500 for name in found.entities)
+
+
+@pytest.mark.parametrize(
+    "prose", ["中国的软件维护者。", "東京は日本の首都です。", "Die Stadt liegt am Fluss.", "Ann Lee built it."]
+)
+@pytest.mark.parametrize("as_title", [False, True], ids=["text", "title"])
+def test_half_a_surrogate_pair_is_read_in_every_language(prose: str, as_title: bool) -> None:
+    found = _extract(prose + "\ud800", prose) if as_title else _extract("Ann Lee", f"{prose}\ud800{prose}")
+    json.dumps([found.entities, found.triples], ensure_ascii=False).encode()
 
 
 @settings(max_examples=200, deadline=None)
