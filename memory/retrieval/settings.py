@@ -1,8 +1,8 @@
 """The settings of retrieval: each is declared here once, with its default, bounds and meaning. A mode names those it reads.
 
 The section `[retrieval]` of the configuration, the `settings` of a request, `hippoctl --set`, the comments of `config.toml` and
-the table in `docs/retrieval.md` derive from this declaration or are tested against it. This module imports nothing heavy:
-clients read it too.
+the table in `docs/explanation/retrieval.md` derive from this declaration or are tested against it. This module imports nothing
+heavy: clients read it too.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """The retrieval modes: each is registered here once, and has a file in this folder that ranks the passages.
 
-The configuration, the contract, `hippoctl --mode` and its completion, the page and the table in `docs/retrieval.md` derive from
-this registry or are tested against it. A mode's file (and with it numpy) is imported when the mode is first used, because
-clients read the registry too.
+The configuration, the contract, `hippoctl --mode` and its completion, the page and the table in
+`docs/explanation/retrieval.md` derive from this registry or are tested against it. A mode's file (and with it numpy) is
+imported when the mode is first used, because clients read the registry too.
 """
 
 from collections.abc import Mapping

@@ -186,8 +186,8 @@ def setting_row(setting: Setting) -> str:
 
 
 def rows(heading: str) -> list[str]:
-    """The rows of the first table below a heading of docs/retrieval.md."""
-    text = (ROOT / "docs" / "retrieval.md").read_text()
+    """The rows of the first table below a heading of docs/explanation/retrieval.md."""
+    text = (ROOT / "docs" / "explanation" / "retrieval.md").read_text()
     table = re.search(r"^\|.*\n\| ---.*\n((?:\|.*\n)+)", text[text.index(f"\n{heading}\n") :], re.M)
     assert table
     return table[1].splitlines()
