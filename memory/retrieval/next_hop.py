@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.linking import passage_count
+from memory.retrieval.linking.phrases import passage_count
+from memory.retrieval.linking.query_titles import title_phrases
 from memory.retrieval.query_context import Floats, QueryContext
-from memory.retrieval.query_titles import title_phrases
 from memory.retrieval.score_scaling import Scale, softmax
 from memory.retrieval.top_k import cosines, top_k
 from store.index.adjacency import Adjacency

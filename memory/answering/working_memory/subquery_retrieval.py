@@ -13,9 +13,10 @@ from memory.answering.working_memory.candidates import Mask, global_candidates, 
 from memory.answering.working_memory.records.inquiries import Concern, FoundEntity, FoundPassage, FoundTriple, Inquiry
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings
-from memory.retrieval.linking import link_known_entities, link_triples
+from memory.retrieval.linking.phrases import link_known_entities
+from memory.retrieval.linking.query_entities import known_names
+from memory.retrieval.linking.triples import link_triples
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.query_entities import known_names
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, cosines, top_k, top_k_by_cosine
 from memory.types import Encoder

@@ -14,21 +14,15 @@ from dataclasses import replace
 import numpy as np
 
 from memory.phrase_normalisation import normalise_phrase
-from memory.retrieval.linking import (
-    filter_triples,
-    heaviest_first,
-    link_known_entities,
-    nearest_triples,
-    passage_count,
-    triple_scores,
-)
+from memory.retrieval.linking.phrases import heaviest_first, link_known_entities, passage_count
+from memory.retrieval.linking.query_entities import known_names, query_entities
+from memory.retrieval.linking.query_titles import NamedTitle, named_titles, title_phrases
+from memory.retrieval.linking.triples import filter_triples, nearest_triples, triple_scores
 from memory.retrieval.mode_result import Ranking, dense_ranking
 from memory.retrieval.next_hop import next_passages
 from memory.retrieval.passage_starts import passage_starts
 from memory.retrieval.ppr_scoring import rank_by_pagerank
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.query_entities import known_names, query_entities
-from memory.retrieval.query_titles import NamedTitle, named_titles, title_phrases
 from memory.retrieval.score_scaling import StandardScore, softmax
 from memory.types import LinkedTriple, Seed
 from store.index.adjacency import EdgeWeights

@@ -1,6 +1,6 @@
 """HippoRAG 1 (section 2): links the query's names to phrases, walks over phrases alone, scores passages by their phrases."""
 
-from memory.retrieval.linking import link_query_entities
+from memory.retrieval.linking.phrases import link_query_entities
 from memory.retrieval.mode_result import Ranking, dense_ranking
 from memory.retrieval.ppr_scoring import rank_by_pagerank
 from memory.retrieval.query_context import QueryContext

@@ -1,10 +1,10 @@
 """HippoRAG 2 (paper, section 3), query to triple: the seeds are the phrases of the nearest triples that the filter keeps."""
 
-from memory.retrieval.linking import link_triples
+from memory.retrieval.linking.seeds import phrase_seeds
+from memory.retrieval.linking.triples import link_triples
 from memory.retrieval.mode_result import Ranking, dense_ranking
 from memory.retrieval.ppr_scoring import rank_as_hipporag2
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.seeds import phrase_seeds
 
 
 def rank(context: QueryContext) -> Ranking:

@@ -12,8 +12,8 @@ from memory.batch_encoding import with_vectors
 from memory.encoder import make_encoder
 from memory.openie.hipporag_file import read_hipporag_file
 from memory.phrase_normalisation import normalise_phrase
+from memory.retrieval.linking.query_entities import query_entities
 from memory.retrieval.modes import MODES
-from memory.retrieval.query_entities import query_entities
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import SETTINGS as RETRIEVAL_SETTINGS
 from memory.retrieval.settings import RetrievalSettings

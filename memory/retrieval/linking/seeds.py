@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from memory.retrieval.linking import heaviest_first, passage_count
+from memory.retrieval.linking.phrases import heaviest_first, passage_count
 from memory.types import LinkedTriple, Seed
 from store.snapshot import Snapshot
 
