@@ -129,6 +129,11 @@ SETTINGS = [
     Settings(passage_weight=1.0, damping=0.1),
     Settings(passage_share=0.1, name_share=0.0, temperature=1.0),
     Settings(passage_share=0.9, name_share=1.0, temperature=0.05),
+    Settings(node_specificity=False),
+    Settings(synonym_edges=False),
+    Settings(walk="neighbours"),
+    Settings(walk="neighbours", synonym_edges=False, node_specificity=False),
+    Settings(walk="none"),
     Settings(hop_share=0.0),
     Settings(hop_share=1.0, temperature=0.5),
 ]
