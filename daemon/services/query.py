@@ -21,6 +21,7 @@ from daemon.services.explanation import explanation
 from daemon.services.scopes import ScopeService
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
+from memory.retrieval.linking.model_entities import ModelEntities, QueryEntities
 from memory.retrieval.linking.recognition_memory import ModelFilter, QueryFilter
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
@@ -53,10 +54,13 @@ class QueryTerms:
     mode: str
     settings: RetrievalSettings
     recognition: QueryFilter | None
+    entities: QueryEntities | None
 
     def noted(self, note: str | None) -> str | None:
-        """`note`, and what recognition memory has to say."""
-        return joined(None if self.recognition is None else self.recognition.note, note)
+        """`note`, and what recognition memory and the reading of names have to say."""
+        for asked in (self.entities, self.recognition):
+            note = joined(None if asked is None else asked.note, note)
+        return note
 
 
 class QueryService:
@@ -74,6 +78,7 @@ class QueryService:
         threads: int = 2,
         scopes: ScopeService | None = None,
         unread: Callable[[], str | None] = lambda: None,
+        entities: ModelEntities | None = None,
     ) -> None:
         """`unread` says, on the event loop, what an answer of this moment leaves out."""
         self._store = store
@@ -81,6 +86,7 @@ class QueryService:
         self._settings = settings
         self._mode = mode
         self._filter = filter_
+        self._entities = entities
         self._filtering = filtering
         self._unread = unread
         self._scopes = scopes or ScopeService(store, tuple)
@@ -105,13 +111,21 @@ class QueryService:
         began = time.perf_counter()
         mode = str(request.mode or self._mode())
         settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
+        if settings.entities == "llm" and self._entities is None:
+            raise NotConfigured('entities = "llm" needs a model; write [llm] base_url and model into the configuration')
         recognition = self._recognition(request)
         with self._shares:
             try:
                 return work(
                     request,
                     QueryTerms(
-                        began, *self._memory(request.as_of, request.scope), self._encoder, mode, settings, recognition
+                        began,
+                        *self._memory(request.as_of, request.scope),
+                        self._encoder,
+                        mode,
+                        settings,
+                        recognition,
+                        self._entity_reader(),
                     ),
                 )
             except EncoderUnavailable as error:
@@ -137,6 +151,7 @@ class QueryService:
             terms.settings,
             terms.recognition,
             explained=request.explain,
+            entity_reader=terms.entities,
         )
         found = replace(found, note=terms.noted(found.note))
         passages = [_passage(terms.naming, rank, hit) for rank, hit in enumerate(found.hits, 1)]
@@ -151,22 +166,24 @@ class QueryService:
         return self._encoder
 
     async def retrieve(self, query: str, k: int, snapshot: Snapshot, filtered: bool = True) -> RetrievalResult:
-        """The passages for `query` within `snapshot`, as configured; `filtered` false leaves recognition memory out."""
+        """The passages for `query` within `snapshot`, as configured; `filtered` false asks no model."""
         return await self.in_thread(lambda: self._retrieve(query, k, snapshot, filtered))
 
     def _retrieve(self, query: str, k: int, snapshot: Snapshot, filtered: bool) -> RetrievalResult:
         began, mode = time.perf_counter(), self._mode()
         recognition = self._recognition(QueryRequest(query=query)) if filtered else None
-        found = retrieve(snapshot, self._encoder, query, mode, k, self._settings(), recognition)
+        entities = self._entity_reader() if filtered else None
+        found = retrieve(snapshot, self._encoder, query, mode, k, self._settings(), recognition, entity_reader=entities)
         observe_query(mode, time.perf_counter() - began, found.stages_ms)
-        if recognition is None:
-            return RetrievalResult(found.hits, found.note)
+        note, asked = found.note, [each for each in (entities, recognition) if each is not None]
+        for each in asked:
+            note = joined(each.note, note)
         return RetrievalResult(
             found.hits,
-            joined(recognition.note, found.note),
-            recognition.calls,
-            recognition.prompt_tokens,
-            recognition.completion_tokens,
+            note,
+            sum(each.calls for each in asked),
+            sum(each.prompt_tokens for each in asked),
+            sum(each.completion_tokens for each in asked),
         )
 
     async def in_thread(self, work: Callable[[], Answer]) -> Answer:
@@ -208,6 +225,12 @@ class QueryService:
         if self._filter is None or (request.filter or chosen) == "none":
             return None
         return QueryFilter(self._filter, limit_s, self._shares.release, self._shares.acquire)
+
+    def _entity_reader(self) -> QueryEntities | None:
+        """What names the entities of one query, where there is a model; it has the time limit of recognition memory."""
+        if self._entities is None:
+            return None
+        return QueryEntities(self._entities, self._filtering()[1], self._shares.release, self._shares.acquire)
 
     async def moves(self) -> None:
         """Returns once a thread of the queries has had its turn: what the watchdog asks."""
