@@ -123,10 +123,10 @@ class ModelFilter:
         self.count_outcome = count_outcome
         self.loop = loop
         self._client = client
-        self._cache: OrderedDict[tuple[str, tuple[Triple, ...]], tuple[int, ...]] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, tuple[Triple, ...]], tuple[tuple[int, ...], Reply]] = OrderedDict()
 
-    async def keep(self, query: str, triples: tuple[Triple, ...]) -> tuple[tuple[int, ...], Reply | None]:
-        """Indices of the triples to keep, and the model's reply, None where the answer was cached.
+    async def keep(self, query: str, triples: tuple[Triple, ...]) -> tuple[tuple[int, ...], Reply, bool]:
+        """Indices of the triples to keep, the model's reply, and whether that was remembered from an equal query.
 
         Raises ModelError after one try: a query does not wait for a second.
         """
@@ -135,7 +135,7 @@ class ModelFilter:
         if cached is not None:
             self._cache.move_to_end(key)
             self.count_outcome("remembered")
-            return cached, None
+            return *cached, True
         kept, reply = await self._client.ask(
             "filter",
             recognition_prompt(query, triples),
@@ -144,18 +144,19 @@ class ModelFilter:
             retries=0,
             max_tokens=RECOGNITION_MAX_TOKENS,
         )
-        self._cache[key] = kept
+        self._cache[key] = kept, reply
         if len(self._cache) > CACHED_ANSWERS:
             self._cache.popitem(last=False)
         self.count_outcome("kept" if kept else "emptied")
-        return kept, reply
+        return kept, reply, False
 
 
 class QueryFilter:
     """`RecognitionMemory` for one query.
 
     Afterwards `note` says why the triples went unfiltered, if they did; `calls`, `prompt_tokens` and `completion_tokens` say
-    what the query cost (the tokens of a failed call are not known). `before_wait` and `after_wait` are called around waiting
+    what the query cost (the tokens of a failed call are not known). `remembered_tokens` (prompt, completion) are those of
+    an answer that an equal query had paid for. `before_wait` and `after_wait` are called around waiting
     for the model: the thread's share of the processor can serve other queries meanwhile.
     """
 
@@ -168,6 +169,7 @@ class QueryFilter:
     ) -> None:
         self.note: str | None = None
         self.calls = self.prompt_tokens = self.completion_tokens = 0
+        self.remembered_tokens: tuple[int, int] | None = None
         self._filter = filter_
         self._limit_s = limit_s
         self._before_wait = before_wait
@@ -178,11 +180,12 @@ class QueryFilter:
         self._before_wait()
         self.calls = 1
         try:
-            kept, reply = answer.result(self._limit_s)
-            if reply is None:
-                self.calls = 0
+            kept, reply, remembered = answer.result(self._limit_s)
+            tokens = reply_tokens(recognition_prompt(query, triples), reply)
+            if remembered:
+                self.calls, self.remembered_tokens = 0, tokens
             else:
-                self.prompt_tokens, self.completion_tokens = reply_tokens(recognition_prompt(query, triples), reply)
+                self.prompt_tokens, self.completion_tokens = tokens
             return kept
         except TimeoutError:
             answer.cancel()
