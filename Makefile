@@ -80,7 +80,7 @@ test-servers: install-test $(SERVERS)/.installed
 bench: install-test
 	$(BIN)/python -m bench
 
-# Pins, imports, licences and docs/dependencies.md need nothing but the installation. pip-audit then asks a service about
+# Pins, imports, licences and docs/reference/dependencies.md need nothing but the installation. pip-audit then asks a service about
 # constraints.txt and constraints-vllm.txt: without it the exit code is 3 and the last lines say so. It has an environment of
 # its own, so that it is not part of what it looks at.
 AUDIT := $(VENV)/audit

@@ -60,10 +60,12 @@ def settings_option(command: Command) -> Command:
 
 
 def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """`KEY=` for what begins like that, and both values of a truth value."""
+    """`KEY=` for what begins like that, and the values of one that has few."""
     found = []
     for setting in SETTINGS.values():
-        values = ("true", "false") if setting.kind is bool and "=" in incomplete else ("",)
+        values: tuple[str, ...] = ("",)
+        if "=" in incomplete:
+            values = ("true", "false") if setting.kind is bool else setting.choices or values
         pairs = (f"{setting.name}={value}" for value in values)
         found += [CompletionItem(pair, help=setting.meaning) for pair in pairs if pair.startswith(incomplete)]
     return found

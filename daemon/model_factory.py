@@ -24,7 +24,7 @@ from memory.openie.registry import (
     ServerBackend,
     WorkerBackend,
 )
-from memory.retrieval.recognition_memory import ModelFilter
+from memory.retrieval.linking.recognition_memory import ModelFilter
 from memory.types import Encoder
 from store.log.log_summary import encoder_of_store
 from store.store import Store

@@ -14,7 +14,7 @@ Vectors = dict[str, NDArray[np.float32]]
 
 
 def triple_text(triple: Triple) -> str:
-    """What is embedded of a triple: the three parts quoted, as HippoRAG 2's code writes them (`docs/retrieval.md`)."""
+    """What is embedded of a triple: the three parts quoted, as HippoRAG 2 writes them (`docs/explanation/retrieval.md`)."""
     subject, predicate, object_ = triple
     return f"('{subject}', '{predicate}', '{object_}')"
 

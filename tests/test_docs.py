@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("consumers", "memory", "store", "daemon", "cli", "tests", "bench", "examples", "systemd", "docs")
-DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 IN_BACKTICKS = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(rf"(?:{'|'.join(ROOMS)})/[\w./-]+(?![\w./<…*-])")
 DOTTED = re.compile(rf"(?:{'|'.join(ROOMS)})(?:\.[A-Za-z_]\w*)+")

@@ -1,4 +1,4 @@
-"""The rooms import one another in one direction only, as docs/architecture.md draws them."""
+"""The rooms import one another in one direction only, as docs/explanation/architecture.md draws them."""
 
 import ast
 import re
@@ -169,7 +169,7 @@ def test_a_room_of_the_store_imports_only_the_rooms_of_its_row():
 
 @pytest.mark.parametrize(("package", "rooms"), [("daemon", DAEMON_ROOMS), ("store", STORE_ROOMS)])
 def test_the_architecture_draws_the_same_table(package, rooms):
-    text = (ROOT / "docs" / "architecture.md").read_text()
+    text = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
     table = text.partition(f"| room of `{package}/` |")[2].partition("\n\n")[0]
     drawn = {}
     for line in table.splitlines()[2:]:

@@ -1,4 +1,5 @@
-"""The worked example of docs/working-memory.md: `python -m bench.support.deep_example` runs it and prints what happened.
+"""The worked example of docs/explanation/working-memory.md: `python -m bench.support.deep_example` runs
+it and prints what happened.
 
 hippod indexes examples/drive with its embedded encoder and extractor; the deep question is real in every part but one: a
 script plays the model. Its sentences were written by hand from the passages that hippod finds.

@@ -172,7 +172,7 @@ def _session(context: click.Context, parameter: click.Parameter, name: str | Non
 
 @click.command()
 @question_options
-@click.option("--deep", is_flag=True, help="Work on a memory of points, in steps (docs/working-memory.md).")
+@click.option("--deep", is_flag=True, help="Work on a memory of points, in steps (docs/explanation/working-memory.md).")
 @step_options
 @answer_mode_option
 @filter_option

@@ -219,7 +219,13 @@ else:
         "_DeclaredRetrievalKeys",
         __base__=Section,
         mode=(Literal[tuple(MODES)], DEFAULT_MODE),
-        **{each.name: (Annotated[each.kind, Field(**each.bounds)], each.default) for each in SETTINGS.values()},
+        **{
+            each.name: (
+                Literal[each.choices] if each.choices else Annotated[each.kind, Field(**each.bounds)],
+                each.default,
+            )
+            for each in SETTINGS.values()
+        },
     )
 
 

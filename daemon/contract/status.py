@@ -70,7 +70,7 @@ SERIOUS_SHARE, SERIOUS_LEAST = 0.05, 100
 
 OTHER_ENCODER = (
     "set [encoder] model to one for many languages (sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2, "
-    'intfloat/multilingual-e5-small) and [store] path to a new store: docs/models.md, "Other languages"'
+    'intfloat/multilingual-e5-small) and [store] path to a new store: docs/how-to/models.md, "Other languages"'
 )
 
 

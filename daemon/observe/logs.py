@@ -2,7 +2,7 @@
 
 A line goes to stderr: readable on a terminal, one JSON object otherwise, with `time`, `level`, `event` and `logger` first
 and the event's own fields after them. Modules log with `structlog.get_logger()`; an event's name is a constant, what
-varies goes into fields (`uri`, `passage`, `commit`, `took_ms`, `error`). `docs/logs.md` lists them all.
+varies goes into fields (`uri`, `passage`, `commit`, `took_ms`, `error`). `docs/reference/logs.md` lists them all.
 
 Text of documents is logged at debug only. What is known to be such text is wrapped in `Content`. An exception's message may
 hold some without anybody's knowledge (`KeyError: 'a title'`), so an exception is given as it is (`error=error`, `exc_info`)

@@ -31,7 +31,7 @@ from daemon.services.explanation import explanation
 from daemon.services.scopes import ScopeService
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
-from memory.retrieval.recognition_memory import ModelFilter, QueryFilter
+from memory.retrieval.linking.recognition_memory import ModelFilter, QueryFilter
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.weak_match import is_weak

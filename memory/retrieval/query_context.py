@@ -22,7 +22,7 @@ ALL_PASSAGES = 1_000_000_000
 
 
 class RecognitionMemory(Protocol):
-    """The filter over the linked triples: which of them matter to the query (HippoRAG 2, section 3.3)."""
+    """The filter over the linked triples: which of them matter to the query (HippoRAG 2, section 3.4)."""
 
     def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
         """Indices into `triples` of the triples to keep, possibly none."""

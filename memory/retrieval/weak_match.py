@@ -1,7 +1,7 @@
 """Whether the best match of a query is weak: nothing in the memory answers it well.
 
 What counts is the cosine of the query with the nearest passage. Which cosine is weak depends on the encoder, so each has to be
-measured (`python -m bench weak_matches`; `docs/retrieval.md`, "Weak matches").
+measured (`python -m bench weak_matches`; `docs/explanation/retrieval.md`, "Weak matches").
 """
 
 from store.types import EncoderIdentity

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 PINS = ROOT / "constraints.txt"
 VLLM_PINS = ROOT / "constraints-vllm.txt"
 """What the extra `vllm` is installed with in place of the others; it is not installed here, and asked about all the same."""
-TABLE = ROOT / "docs" / "dependencies.md"
+TABLE = ROOT / "docs" / "reference" / "dependencies.md"
 OWN = {"hippod", "pip", "setuptools", "wheel"}
 """What is there by itself."""
 ROOMS = ("consumers", "memory", "store", "daemon", "cli")
@@ -36,7 +36,7 @@ SERVICE_S = 600.0
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table in docs/dependencies.md."""
+    """One line of the table in docs/reference/dependencies.md."""
 
     name: str
     why: str
@@ -117,11 +117,11 @@ def unexplained() -> Iterator[str]:
     named = direct()
     for name in sorted(named):
         if name not in rows:
-            yield f"{name} is not in docs/dependencies.md: say why it is there and what would replace it"
+            yield f"{name} is not in docs/reference/dependencies.md: say why it is there and what would replace it"
         elif not (rows[name].why and rows[name].instead):
-            yield f"{name} lacks its reason, or what would replace it, in docs/dependencies.md"
+            yield f"{name} lacks its reason, or what would replace it, in docs/reference/dependencies.md"
     for name in sorted(set(rows) - set(named)):
-        yield f"{name} is in docs/dependencies.md and not in pyproject.toml"
+        yield f"{name} is in docs/reference/dependencies.md and not in pyproject.toml"
 
 
 def imported(folder: str) -> dict[str, Path]:
@@ -149,7 +149,7 @@ def undeclared() -> Iterator[str]:
     for folders, allowed in ((ROOMS, {"", "vllm"}), (BESIDE, {"", "vllm", "test"})):
         for name, path in sorted({name: path for each in folders for name, path in imported(each).items()}.items()):
             if extras.get(name) not in allowed:
-                yield f"{name} is imported ({path}) and not in pyproject.toml: name it there, and in docs/dependencies.md"
+                yield f"{name} is imported ({path}) and not in pyproject.toml: name it there and in {TABLE.relative_to(ROOT)}"
 
 
 def known_of_all_pins(command: list[str]) -> tuple[int, list[str]]:
@@ -212,7 +212,7 @@ def main(command: list[str]) -> int:
         if name not in OWN:
             print(f"  {name} {distribution.version}: {licence(distribution)}")
     wrong = [*differences(), *unexplained(), *undeclared()]
-    print("Pins, imports and docs/dependencies.md" + ("" if wrong else ": in order"))
+    print("Pins, imports and docs/reference/dependencies.md" + ("" if wrong else ": in order"))
     for sentence in wrong:
         print(f"  {sentence}")
     code, told = known_of_all_pins(command)

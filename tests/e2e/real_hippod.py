@@ -57,8 +57,8 @@ def until(condition: Callable[[], Found], what: str, patience_s: float = PATIENC
 
 @cache
 def event_names() -> frozenset[str]:
-    """All that hippod logs, by docs/logs.md, which a test holds against the code."""
-    table = (ROOT / "docs" / "logs.md").read_text("utf-8").partition("## Events")[2]
+    """All that hippod logs, by docs/reference/logs.md, which a test holds against the code."""
+    table = (ROOT / "docs" / "reference" / "logs.md").read_text("utf-8").partition("## Events")[2]
     return frozenset(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
 
 

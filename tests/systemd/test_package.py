@@ -163,7 +163,7 @@ def broken(pages: Iterable[Path], root: Path) -> list[str]:
 def test_every_link_of_the_documentation_leads_somewhere_in_the_checkout_and_in_the_package(tree: Path) -> None:
     shipped = tree / "usr/share/doc/hippod"
     pages = sorted(path.relative_to(shipped) for path in shipped.rglob("*.md"))
-    assert {"README.md", "SECURITY.md", "CHANGELOG.md", "docs/operations.md", "examples/grafana/README.md"} <= {
+    assert {"README.md", "SECURITY.md", "CHANGELOG.md", "docs/how-to/operations.md", "examples/grafana/README.md"} <= {
         str(page) for page in pages
     }
     assert broken((ROOT / page for page in pages), Path("/")) == []
@@ -172,7 +172,11 @@ def test_every_link_of_the_documentation_leads_somewhere_in_the_checkout_and_in_
 
 @pytest.mark.process
 def test_what_the_scripts_and_the_pages_name_in_the_documentation_is_there(tree: Path) -> None:
-    texts = [*(ROOT / "systemd/package/scripts").iterdir(), ROOT / "docs/operations.md", ROOT / "systemd/hippod.toml"]
+    texts = [
+        *(ROOT / "systemd/package/scripts").iterdir(),
+        ROOT / "docs/how-to/operations.md",
+        ROOT / "systemd/hippod.toml",
+    ]
     named = {
         found.rstrip(".") for text in texts for found in re.findall(r"/usr/share/doc/hippod[\w/.-]*", text.read_text())
     }

@@ -8,7 +8,8 @@ RATE = 20
 CEILING_MB = 4 * 1024
 
 HOSTILE_MB = 300
-"""What a search for synonyms may take beside the store, whatever the vectors are (docs/architecture.md, "Bounds")."""
+"""What a search for synonyms may take beside the store, whatever the vectors are (docs/explanation/architecture.md,
+"Bounds")."""
 
 
 def judge_all(rows: list[dict[str, Any]], results: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,8 +1,8 @@
 """The retrieval modes: each is registered here once, and has a file in this folder that ranks the passages.
 
-The configuration, the contract, `hippoctl --mode` and its completion, the page and the table in `docs/retrieval.md` derive from
-this registry or are tested against it. A mode's file (and with it numpy) is imported when the mode is first used, because
-clients read the registry too.
+The configuration, the contract, `hippoctl --mode` and its completion, the page and the table in
+`docs/explanation/retrieval.md` derive from this registry or are tested against it. A mode's file (and with it numpy) is
+imported when the mode is first used, because clients read the registry too.
 """
 
 from collections.abc import Mapping
@@ -43,31 +43,49 @@ _REGISTERED = (
         "fused",
         "fused",
         "Walks from the nearest triples, the query's names, passages near it or named by it, and those they lead to.",
-        settings=("top_triples", "damping", "passage_nodes", "passage_share", "name_share", "hop_share", "temperature"),
+        settings=(
+            "top_triples",
+            "damping",
+            "node_specificity",
+            "synonym_edges",
+            "passage_nodes",
+            "passage_share",
+            "name_share",
+            "hop_share",
+            "temperature",
+        ),
     ),
     RetrievalMode(
         "hipporag2",
         "hipporag2",
         "HippoRAG 2: walks from the heaviest phrases of the nearest triples and from every passage.",
-        settings=("top_triples", "seed_phrases", "passage_weight", "damping", "passage_nodes"),
+        settings=(
+            "top_triples",
+            "seed_phrases",
+            "passage_weight",
+            "damping",
+            "node_specificity",
+            "synonym_edges",
+            "passage_nodes",
+        ),
     ),
     RetrievalMode(
         "query-to-node",
         "query_to_node",
         "Walks from the phrases nearest to the query and from every passage.",
-        settings=("seed_phrases", "passage_weight", "damping", "passage_nodes"),
+        settings=("seed_phrases", "passage_weight", "damping", "node_specificity", "synonym_edges", "passage_nodes"),
     ),
     RetrievalMode(
         "ner-to-node",
         "ner_to_node",
         "Walks from the phrase nearest to each name in the query and from every passage.",
-        settings=("passage_weight", "damping", "passage_nodes"),
+        settings=("passage_weight", "damping", "node_specificity", "synonym_edges", "passage_nodes"),
     ),
     RetrievalMode(
         "hipporag",
         "hipporag",
         "HippoRAG 1: walks over phrases alone, from the phrase nearest to each name in the query.",
-        settings=("damping",),
+        settings=("damping", "walk", "node_specificity", "synonym_edges"),
     ),
     RetrievalMode("dense", "dense", "Ranks passages by their cosine with the query.", walks_graph=False),
     RetrievalMode(

@@ -38,7 +38,7 @@ def test_a_format_that_its_content_does_not_tell_is_found_by_its_endings(format:
 def test_the_docs_list_the_format(format: DocumentFormat) -> None:
     endings = ", ".join(f"`.{ending}`" for ending in format.endings)
     row = f"| {format.title} | `{format.name}` | {endings} | {format.description} |"
-    assert row in (ROOT / "docs" / "formats.md").read_text().splitlines()
+    assert row in (ROOT / "docs" / "reference" / "formats.md").read_text().splitlines()
 
 
 def test_readme_and_configuration_name_the_formats_in_the_order_of_the_registry() -> None:

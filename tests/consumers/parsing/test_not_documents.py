@@ -9,7 +9,7 @@ from consumers.parsing.formats.not_documents import NOT_READ
 from consumers.parsing.formats.registry import BY_ENDING
 from consumers.splitting import SplitSettings
 
-DOCS = Path(__file__).parents[3] / "docs" / "formats.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "formats.md"
 SKIPPED = {
     "style.css": "a style sheet",
     "jquery-3.min.js": "a minified script",

@@ -169,6 +169,8 @@ def test_a_daemon_that_was_away_is_met_when_it_is_back_and_only_reads_by_default
 
 
 def test_the_manual_names_every_tool_and_argument() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| ", (ROOT / "docs" / "mcp.md").read_text("utf-8"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(\w+)` \| (.*?) ?\| ", (ROOT / "docs" / "how-to" / "mcp.md").read_text("utf-8"), re.MULTILINE
+    )
     documented = {name: set(re.findall(r"`(\w+)`", takes)) for name, takes in rows}
     assert documented == {name: set(tool.arguments.model_fields) for name, tool in TOOLS.items()}

@@ -1,4 +1,4 @@
-"""`docs/logs.md` lists every event that the code logs, with its level and fields, and no other."""
+"""`docs/reference/logs.md` lists every event that the code logs, with its level and fields, and no other."""
 
 import ast
 import re
@@ -43,19 +43,19 @@ def logged() -> dict[str, tuple[set[str], set[str]]]:
 
 
 def written() -> dict[str, tuple[set[str], set[str]]]:
-    table = (ROOT / "docs/logs.md").read_text().partition("## Events")[2]
+    table = (ROOT / "docs/reference/logs.md").read_text().partition("## Events")[2]
     found = {}
     for match in ROW.finditer(table):
         name, levels, fields, _ = match.groups()
-        assert name not in found, f"docs/logs.md names {name} twice"
+        assert name not in found, f"docs/reference/logs.md names {name} twice"
         found[name] = ({level.strip() for level in levels.split(",")}, set(re.findall(r"`(\w+)`", fields)))
     return found
 
 
 def test_every_event_is_in_the_docs_with_its_level_and_fields() -> None:
     code, docs = logged(), written()
-    assert sorted(set(code) - set(docs)) == [], "logged and not in docs/logs.md: add a row for each"
-    assert sorted(set(docs) - set(code)) == [], "in docs/logs.md and not logged any more: take the row out"
+    assert sorted(set(code) - set(docs)) == [], "logged and not in docs/reference/logs.md: add a row for each"
+    assert sorted(set(docs) - set(code)) == [], "in docs/reference/logs.md and not logged any more: take the row out"
     wrong = {name: (code[name], docs[name]) for name in code if code[name][0] != docs[name][0]}
     assert wrong == {}
     optional = {"request": {"method", "route", "status", "took_ms"} | PEER, "kafka_state": {"detail"}}

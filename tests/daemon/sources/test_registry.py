@@ -28,7 +28,7 @@ def test_each_field_of_its_status_is_documented(kind: SourceKind[Any]) -> None:
     assert kind.status in OTHER_MODELS  # and so in GET /openapi.json
     [line] = [
         line
-        for line in (ROOT / "docs" / "operations.md").read_text().splitlines()
+        for line in (ROOT / "docs" / "how-to" / "operations.md").read_text().splitlines()
         if line.startswith(f"| `{kind.table}` ")
     ]
     own = set(kind.status.model_fields) - set(SourceStatus.model_fields)

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from memory.llm.client import Reply
-from memory.retrieval.recognition_memory import QueryFilter, recognition_prompt
+from memory.retrieval.linking.recognition_memory import QueryFilter, recognition_prompt
 
 TRIPLES = (("corl tower", "sold to", "brandel family"),)
 

@@ -12,8 +12,8 @@ from memory.batch_encoding import with_vectors
 from memory.encoder import make_encoder
 from memory.openie.hipporag_file import read_hipporag_file
 from memory.phrase_normalisation import normalise_phrase
+from memory.retrieval.linking.query_entities import query_entities
 from memory.retrieval.modes import MODES
-from memory.retrieval.query_entities import query_entities
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import SETTINGS as RETRIEVAL_SETTINGS
 from memory.retrieval.settings import RetrievalSettings
@@ -129,6 +129,11 @@ SETTINGS = [
     Settings(passage_weight=1.0, damping=0.1),
     Settings(passage_share=0.1, name_share=0.0, temperature=1.0),
     Settings(passage_share=0.9, name_share=1.0, temperature=0.05),
+    Settings(node_specificity=False),
+    Settings(synonym_edges=False),
+    Settings(walk="neighbours"),
+    Settings(walk="neighbours", synonym_edges=False, node_specificity=False),
+    Settings(walk="none"),
     Settings(hop_share=0.0),
     Settings(hop_share=1.0, temperature=0.5),
 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 from memory.retrieval.weak_match import WEAK_BELOW, is_weak
 from store.types import EncoderIdentity
 
-DOCS = Path(__file__).parents[3] / "docs" / "retrieval.md"
+DOCS = Path(__file__).parents[3] / "docs" / "explanation" / "retrieval.md"
 
 
 def test_a_match_is_weak_below_the_measured_cosine_of_its_encoder() -> None:

@@ -171,7 +171,7 @@ def measured(*arguments):
 
 COUNT = 50_000
 SEARCH_MB = 300
-"""What the search for synonyms may take at most beside the store, whatever the vectors are (docs/architecture.md)."""
+"""What the search for synonyms may take at most beside the store, whatever the vectors (docs/explanation/architecture.md)."""
 
 
 @pytest.mark.process

@@ -1,4 +1,4 @@
-"""Recognition memory: a model says which of the linked triples matter to the query (HippoRAG 2, section 3.3).
+"""Recognition memory: a model says which of the linked triples matter to the query (HippoRAG 2, section 3.4).
 
 Only triples that were offered to the model can be kept, whatever it answers. After a time limit the query goes on with all
 triples, and its note says so.
