@@ -68,14 +68,14 @@ class ModelEntities:
     def __init__(self, client: ModelClient, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self._client = client
-        self._cache: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._cache: OrderedDict[str, tuple[tuple[str, ...], Reply]] = OrderedDict()
 
-    async def read(self, query: str) -> tuple[tuple[str, ...], Reply | None]:
-        """The names, and the model's reply, None where the answer was cached. Raises ModelError after one try."""
+    async def read(self, query: str) -> tuple[tuple[str, ...], Reply, bool]:
+        """The names, and the model's reply, and whether that was remembered. Raises ModelError after one try."""
         cached = self._cache.get(query)
         if cached is not None:
             self._cache.move_to_end(query)
-            return cached, None
+            return *cached, True
         names, reply = await self._client.ask(
             "query_entities",
             query_entities_prompt(query),
@@ -85,10 +85,10 @@ class ModelEntities:
             max_tokens=ENTITIES_MAX_TOKENS,
         )
         names = names[:-1] if reply.cut else names
-        self._cache[query] = names
+        self._cache[query] = names, reply
         if len(self._cache) > CACHED_ANSWERS:
             self._cache.popitem(last=False)
-        return names, reply
+        return names, reply, False
 
 
 class QueryEntities(QueryModelCalls):

@@ -12,10 +12,11 @@ Value = TypeVar("Value")
 
 
 class QueryModelCalls:
-    """What one query asks the model for one purpose, `what`: its calls run on `loop`, the query waits in a thread of its own.
+    """One call of one query to the model, for one purpose: it runs on `loop`, the query waits in a thread of its own.
 
     Afterwards `note` says what came of trouble, if there was any; `calls`, `prompt_tokens` and `completion_tokens` say what
-    the query cost (the tokens of a failed call are not known). `before_wait` and `after_wait` are called around waiting
+    the query cost (the tokens of a failed call are not known). `remembered_tokens` (prompt, completion) are those of an answer
+    that an equal query had paid for. `before_wait` and `after_wait` are called around waiting
     for the model: the thread's share of the processor can serve other queries meanwhile.
     """
 
@@ -33,26 +34,26 @@ class QueryModelCalls:
     ) -> None:
         self.note: str | None = None
         self.calls = self.prompt_tokens = self.completion_tokens = 0
+        self.remembered_tokens: tuple[int, int] | None = None
         self._loop = loop
         self._limit_s = limit_s
         self._before_wait = before_wait
         self._after_wait = after_wait
 
     def wait(
-        self, work: Coroutine[Any, Any, tuple[Value, Reply | None]], messages: Callable[[], Sequence[ChatMessage]]
+        self, work: Coroutine[Any, Any, tuple[Value, Reply, bool]], messages: Callable[[], Sequence[ChatMessage]]
     ) -> Value | None:
-        """What `work` returns (its reply None where the model was not asked); None after trouble or too long a time."""
+        """What `work` returns beside the model's reply and whether that was remembered; None after trouble or too long."""
         answer = asyncio.run_coroutine_threadsafe(work, self._loop)
         self._before_wait()
-        self.calls += 1
+        self.calls = 1
         try:
-            value, reply = answer.result(self._limit_s)
-            if reply is None:
-                self.calls -= 1
+            value, reply, remembered = answer.result(self._limit_s)
+            tokens = reply_tokens(messages(), reply)
+            if remembered:
+                self.calls, self.remembered_tokens = 0, tokens
             else:
-                prompt, completion = reply_tokens(messages(), reply)
-                self.prompt_tokens += prompt
-                self.completion_tokens += completion
+                self.prompt_tokens, self.completion_tokens = tokens
             return value
         except TimeoutError:
             answer.cancel()

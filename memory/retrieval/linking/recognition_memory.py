@@ -123,10 +123,10 @@ class ModelFilter:
         self.count_outcome = count_outcome
         self.loop = loop
         self._client = client
-        self._cache: OrderedDict[tuple[str, tuple[Triple, ...]], tuple[int, ...]] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, tuple[Triple, ...]], tuple[tuple[int, ...], Reply]] = OrderedDict()
 
-    async def keep(self, query: str, triples: tuple[Triple, ...]) -> tuple[tuple[int, ...], Reply | None]:
-        """Indices of the triples to keep, and the model's reply, None where the answer was cached.
+    async def keep(self, query: str, triples: tuple[Triple, ...]) -> tuple[tuple[int, ...], Reply, bool]:
+        """Indices of the triples to keep, the model's reply, and whether that was remembered from an equal query.
 
         Raises ModelError after one try: a query does not wait for a second.
         """
@@ -135,7 +135,7 @@ class ModelFilter:
         if cached is not None:
             self._cache.move_to_end(key)
             self.count_outcome("remembered")
-            return cached, None
+            return *cached, True
         kept, reply = await self._client.ask(
             "filter",
             recognition_prompt(query, triples),
@@ -144,11 +144,11 @@ class ModelFilter:
             retries=0,
             max_tokens=RECOGNITION_MAX_TOKENS,
         )
-        self._cache[key] = kept
+        self._cache[key] = kept, reply
         if len(self._cache) > CACHED_ANSWERS:
             self._cache.popitem(last=False)
         self.count_outcome("kept" if kept else "emptied")
-        return kept, reply
+        return kept, reply, False
 
 
 class QueryFilter(QueryModelCalls):

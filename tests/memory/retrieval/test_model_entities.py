@@ -104,15 +104,17 @@ def test_an_answer_without_a_list_is_of_no_use() -> None:
 class Replying:
     """Stands for `ModelEntities`: answers with one reply, or fails."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, reply: Reply | None, hangs: bool = False) -> None:
-        self.loop, self._reply, self._hangs = loop, reply, hangs
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, reply: Reply | None, hangs: bool = False, remembered: bool = False
+    ) -> None:
+        self.loop, self._reply, self._hangs, self._remembered = loop, reply, hangs, remembered
 
-    async def read(self, _query: str) -> tuple[tuple[str, ...], Reply | None]:
+    async def read(self, _query: str) -> tuple[tuple[str, ...], Reply, bool]:
         if self._hangs:
             await asyncio.sleep(60)
         if self._reply is None:
             raise ModelDown("the server is away")
-        return ("Tolm",), self._reply
+        return ("Tolm",), self._reply, self._remembered
 
 
 @pytest.fixture
@@ -135,6 +137,8 @@ def test_the_wait_for_names_is_counted_bounded_and_explained(loop) -> None:
     good = asked(Replying(loop, Reply('{"query_entities": ["Tolm"]}', prompt_tokens=90, completion_tokens=9)))
     assert (good.names, good.calls, good.prompt_tokens, good.completion_tokens) == (("Tolm",), 1, 90, 9)
     assert good.note is None
+    known = asked(Replying(loop, Reply("{}", prompt_tokens=90, completion_tokens=9), remembered=True))
+    assert (known.calls, known.prompt_tokens, known.remembered_tokens) == (0, 0, (90, 9))
     down = asked(Replying(loop, None))
     assert (down.names, down.note) == (None, "names found by rules: the server is away")
     late = asked(Replying(loop, None, hangs=True), 0.05)
