@@ -186,6 +186,7 @@ class QueryService:
             recognition.calls,
             recognition.prompt_tokens,
             recognition.completion_tokens,
+            recognition.remembered_tokens,
         )
 
     async def in_thread(self, work: Callable[[], Answer]) -> Answer:
