@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.linking.query_titles import NamedTitle, share_of_query
 from memory.retrieval.query_context import Floats, QueryContext
-from memory.retrieval.query_titles import NamedTitle, share_of_query
 from memory.retrieval.score_scaling import StandardScore, softmax
 
 START_PASSAGES = 50

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memory.answering import qa_reader
+from memory.answering.answer_form import DEFAULT_FORM, AnswerForm
 from memory.answering.qa_reader import without_quote_marks
 from memory.answering.working_memory.prompt_material import Material
 from memory.answering.working_memory.records.inquiries import FoundPassage
@@ -134,10 +135,10 @@ def merge_prompt(question: str, memory: WorkingMemory) -> tuple[ChatMessage, ...
 
 
 def deep_answer_prompt(
-    question: str, memory: WorkingMemory, passages: Sequence[FoundPassage]
+    question: str, memory: WorkingMemory, passages: Sequence[FoundPassage], form: AnswerForm = DEFAULT_FORM
 ) -> tuple[ChatMessage, ...]:
     """The prompt of `memory.answering.qa_reader`, with the points before the passages as notes that rest on passages."""
-    asked = qa_reader.reader_prompt(question, [(passage.title, passage.text) for passage in passages])
+    asked = qa_reader.reader_prompt(question, [(passage.title, passage.text) for passage in passages], form)
     system, user = asked[0]["content"], asked[-1]["content"]
     if not memory.points:
         return _messages(system, user)

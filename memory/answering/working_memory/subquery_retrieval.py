@@ -13,9 +13,10 @@ from memory.answering.working_memory.candidates import Mask, global_candidates, 
 from memory.answering.working_memory.records.inquiries import Concern, FoundEntity, FoundPassage, FoundTriple, Inquiry
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings
-from memory.retrieval.linking import link_known_entities, link_triples
+from memory.retrieval.linking.phrases import link_known_entities
+from memory.retrieval.linking.query_entities import known_names
+from memory.retrieval.linking.triples import link_triples
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.query_entities import known_names
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, cosines, top_k, top_k_by_cosine
 from memory.types import Encoder
@@ -66,7 +67,7 @@ def _inquire_by_words(
     A passage's score is its share of the best one's.
     """
     context = QueryContext(snapshot, encoder, concern.subquery, RetrievalSettings(top_triples=settings.triples))
-    named = link_known_entities(snapshot, known_names(concern.subquery, snapshot))
+    named = link_known_entities(context, known_names(concern.subquery, snapshot))
     triples = link_triples(context)
     ends = [int(end) for triple in triples for end in snapshot.triple_ends[triple.row]]
     entities = [row for row in dict.fromkeys([*(seed.row for seed in named), *ends]) if candidates[row]][

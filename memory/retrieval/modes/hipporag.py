@@ -1,8 +1,8 @@
 """HippoRAG 1 (section 2): links the query's names to phrases, walks over phrases alone, scores passages by their phrases."""
 
-from memory.retrieval.linking import link_query_entities
+from memory.retrieval.linking.phrases import link_query_entities
 from memory.retrieval.mode_result import Ranking, dense_ranking
-from memory.retrieval.ppr_scoring import rank_by_pagerank
+from memory.retrieval.ppr_scoring import rank_by_pagerank, rank_without_walk
 from memory.retrieval.query_context import QueryContext
 
 
@@ -10,4 +10,7 @@ def rank(context: QueryContext) -> Ranking:
     seeds = link_query_entities(context)
     if not seeds:
         return dense_ranking(context, note="no name in the query: dense retrieval")
-    return rank_by_pagerank(context, seeds, None)
+    walk = context.settings.walk
+    if walk == "pagerank":
+        return rank_by_pagerank(context, seeds, None)
+    return rank_without_walk(context, seeds, neighbours=walk == "neighbours")

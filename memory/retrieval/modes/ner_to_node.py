@@ -1,6 +1,6 @@
 """NER to node: HippoRAG 2 with seeds as in HippoRAG 1, the phrases nearest to the names in the query (paper, Table 4)."""
 
-from memory.retrieval.linking import link_query_entities
+from memory.retrieval.linking.phrases import link_query_entities
 from memory.retrieval.mode_result import Ranking, dense_ranking
 from memory.retrieval.ppr_scoring import rank_as_hipporag2
 from memory.retrieval.query_context import QueryContext

@@ -1,6 +1,6 @@
 """Query to node: HippoRAG 2 with the phrases nearest to the query as seeds (paper, Table 4)."""
 
-from memory.retrieval.linking import link_phrases
+from memory.retrieval.linking.phrases import link_phrases
 from memory.retrieval.mode_result import Ranking, dense_ranking
 from memory.retrieval.ppr_scoring import rank_as_hipporag2
 from memory.retrieval.query_context import QueryContext

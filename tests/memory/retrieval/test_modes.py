@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from memory.encoder import make_encoder
+from memory.retrieval.linking.query_entities import MAX_NAMES, query_entities
 from memory.retrieval.modes import MODES
-from memory.retrieval.query_entities import MAX_NAMES, query_entities
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.types import Retrieved

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.retrieval.query_entities import known_names, query_entities
+from memory.retrieval.linking.query_entities import known_names, query_entities
 
 
 class Memory:

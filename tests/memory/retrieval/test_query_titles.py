@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from memory.encoder import make_encoder
+from memory.retrieval.linking.query_titles import named_titles, share_of_query, title_phrases
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.query_titles import named_titles, share_of_query, title_phrases
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from store.store import Store

@@ -13,8 +13,8 @@ from math import sqrt
 import numpy as np
 
 from memory.phrase_normalisation import normalise_phrase
+from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_QUERY_CHARS, OPENING_WORDS, UNSPACED
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.query_entities import MAX_NAMES, MAX_QUERY_CHARS, OPENING_WORDS, UNSPACED
 from memory.retrieval.top_k import top_k
 
 TITLE_CANDIDATES = 100

@@ -1,4 +1,4 @@
-"""Recognition memory: a model says which of the linked triples matter to the query (HippoRAG 2, section 3.3).
+"""Recognition memory: a model says which of the linked triples matter to the query (HippoRAG 2, section 3.4).
 
 Only triples that were offered to the model can be kept, whatever it answers. After a time limit the query goes on with all
 triples, and its note says so.
@@ -12,11 +12,11 @@ from json import dumps
 from typing import Any
 
 from memory.llm.client import ChatMessage, ModelClient, Reply
-from memory.llm.errors import BadAnswer, ModelError
+from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field
 from memory.llm.response_format import JsonSchema
-from memory.llm.token_estimates import reply_tokens
 from memory.phrase_normalisation import normalise_triple
+from memory.retrieval.linking.query_model_calls import QueryModelCalls
 from store.types import Triple
 
 SIMILAR_RATIO = 0.85
@@ -123,10 +123,10 @@ class ModelFilter:
         self.count_outcome = count_outcome
         self.loop = loop
         self._client = client
-        self._cache: OrderedDict[tuple[str, tuple[Triple, ...]], tuple[int, ...]] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, tuple[Triple, ...]], tuple[tuple[int, ...], Reply]] = OrderedDict()
 
-    async def keep(self, query: str, triples: tuple[Triple, ...]) -> tuple[tuple[int, ...], Reply | None]:
-        """Indices of the triples to keep, and the model's reply, None where the answer was cached.
+    async def keep(self, query: str, triples: tuple[Triple, ...]) -> tuple[tuple[int, ...], Reply, bool]:
+        """Indices of the triples to keep, the model's reply, and whether that was remembered from an equal query.
 
         Raises ModelError after one try: a query does not wait for a second.
         """
@@ -135,7 +135,7 @@ class ModelFilter:
         if cached is not None:
             self._cache.move_to_end(key)
             self.count_outcome("remembered")
-            return cached, None
+            return *cached, True
         kept, reply = await self._client.ask(
             "filter",
             recognition_prompt(query, triples),
@@ -144,20 +144,18 @@ class ModelFilter:
             retries=0,
             max_tokens=RECOGNITION_MAX_TOKENS,
         )
-        self._cache[key] = kept
+        self._cache[key] = kept, reply
         if len(self._cache) > CACHED_ANSWERS:
             self._cache.popitem(last=False)
         self.count_outcome("kept" if kept else "emptied")
-        return kept, reply
+        return kept, reply, False
 
 
-class QueryFilter:
-    """`RecognitionMemory` for one query.
+class QueryFilter(QueryModelCalls):
+    """`RecognitionMemory` for one query. Afterwards `note` says why the triples went unfiltered, if they did."""
 
-    Afterwards `note` says why the triples went unfiltered, if they did; `calls`, `prompt_tokens` and `completion_tokens` say
-    what the query cost (the tokens of a failed call are not known). `before_wait` and `after_wait` are called around waiting
-    for the model: the thread's share of the processor can serve other queries meanwhile.
-    """
+    what = "recognition memory"
+    without = "unfiltered"
 
     def __init__(
         self,
@@ -166,30 +164,12 @@ class QueryFilter:
         before_wait: Callable[[], object],
         after_wait: Callable[[], object],
     ) -> None:
-        self.note: str | None = None
-        self.calls = self.prompt_tokens = self.completion_tokens = 0
+        super().__init__(filter_.loop, limit_s, before_wait, after_wait)
         self._filter = filter_
-        self._limit_s = limit_s
-        self._before_wait = before_wait
-        self._after_wait = after_wait
 
     def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
-        answer = asyncio.run_coroutine_threadsafe(self._filter.keep(query, tuple(triples)), self._filter.loop)
-        self._before_wait()
-        self.calls = 1
-        try:
-            kept, reply = answer.result(self._limit_s)
-            if reply is None:
-                self.calls = 0
-            else:
-                self.prompt_tokens, self.completion_tokens = reply_tokens(recognition_prompt(query, triples), reply)
-            return kept
-        except TimeoutError:
-            answer.cancel()
-            self.note = f"unfiltered: recognition memory took longer than {self._limit_s:g} s"
-        except ModelError as error:
-            self.note = f"unfiltered: {error}"
-        finally:
-            self._after_wait()
-        self._filter.count_outcome("skipped")
-        return range(len(triples))
+        kept = self.wait(self._filter.keep(query, tuple(triples)), lambda: recognition_prompt(query, triples))
+        if kept is None:
+            self._filter.count_outcome("skipped")
+            return range(len(triples))
+        return kept

@@ -1,0 +1,101 @@
+"""Linking to phrases: those nearest to the query, and those that it names."""
+
+from collections.abc import Sequence
+
+from memory.phrase_normalisation import normalise_phrase
+from memory.retrieval.linking.query_entities import known_names, query_entities
+from memory.retrieval.query_context import QueryContext
+from memory.retrieval.score_scaling import MinMax
+from memory.retrieval.top_k import top_k_by_cosine
+from memory.types import Seed
+
+
+def link_phrases(context: QueryContext) -> list[Seed]:
+    """The `seed_phrases` phrases nearest to the query, weighted by min-max-scaled cosine times `specificity`."""
+    snapshot = context.snapshot
+    vector = context.vector
+    alive = snapshot.phrase_alive & snapshot.phrase_vectors.known
+    if not context.is_known or not alive.any():
+        return link_known_entities(context, known_names(context.query, snapshot))
+    with context.stage("phrases"):
+        scores = snapshot.phrase_vectors.scores(vector)
+        rows, cosines = top_k_by_cosine(
+            snapshot.phrase_vectors, vector, scores, context.settings.seed_phrases, alive, snapshot.phrase
+        )
+        scaled = MinMax.of(scores, alive)(cosines)
+    return heaviest_first(
+        [
+            Seed(row, snapshot.phrase(row), float(score) * specificity(context, row))
+            for row, score in zip(rows, scaled, strict=True)
+        ]
+    )
+
+
+def link_query_entities(context: QueryContext) -> list[Seed]:
+    """The phrase nearest to each name in the query, weighted by `specificity` (HippoRAG, section 2.2)."""
+    snapshot = context.snapshot
+    names = named_entities(context, by_model=True)
+    if not snapshot.living_phrases:
+        return []
+    rows = {_nearest_phrase(context, name) for name in names}
+    return heaviest_first(
+        [Seed(row, snapshot.phrase(row), specificity(context, row)) for row in rows if row is not None]
+    )
+
+
+def named_entities(context: QueryContext, by_model: bool) -> list[str]:
+    """The names in the query: as the model reads them where there is one and `by_model` or the settings say so, else by rules.
+
+    The rules stand in for a model that cannot be had. Without a word that the encoder knows, they take every known phrase.
+    """
+    chosen = context.settings.entities
+    if context.entity_reader is not None and (chosen == "llm" or (chosen == "auto" and by_model)):
+        with context.stage("entities"):
+            read = context.entity_reader.read(context.query)
+        if read is not None:
+            return list(read)
+    with context.stage("names"):
+        by_rules = query_entities if by_model or context.is_known else known_names
+        return by_rules(context.query, context.snapshot)
+
+
+def link_known_entities(context: QueryContext, names: Sequence[str]) -> list[Seed]:
+    """Seeds for those names that are phrases of the memory, weighted by `specificity`."""
+    snapshot = context.snapshot
+    rows = {snapshot.phrase_row(normalise_phrase(name)) for name in names}
+    return heaviest_first(
+        [Seed(row, snapshot.phrase(row), specificity(context, row)) for row in rows if row is not None]
+    )
+
+
+def _nearest_phrase(context: QueryContext, name: str) -> int | None:
+    """The row of the phrase nearest to `name`. None if it is no phrase of the memory and unknown to the encoder."""
+    snapshot = context.snapshot
+    phrase = normalise_phrase(name)
+    # A phrase is nearest to itself: no need to encode it.
+    row = snapshot.phrase_row(phrase)
+    if row is not None:
+        return row
+    with context.stage("encode"):
+        vector = context.encoder.encode_query(phrase)
+    with context.stage("phrases"):
+        vectors = snapshot.phrase_vectors
+        candidates = snapshot.phrase_alive & vectors.known
+        rows = (
+            top_k_by_cosine(vectors, vector, vectors.scores(vector), 1, candidates, snapshot.phrase)[0]
+            if vector.any()
+            else []
+        )
+        return rows[0] if rows else None
+
+
+def heaviest_first(seeds: Sequence[Seed]) -> list[Seed]:
+    """The seeds in order of weight; equal weights by phrase."""
+    return sorted(seeds, key=lambda seed: (-seed.weight, seed.phrase))
+
+
+def specificity(context: QueryContext, phrase: int) -> float:
+    """Node specificity: 1 / the number of living passages that contain the phrase (HippoRAG, section 2.2); 1 without it."""
+    if not context.settings.node_specificity:
+        return 1.0
+    return 1.0 / max(int(context.snapshot.phrase_passages[phrase]), 1)
