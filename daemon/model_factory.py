@@ -24,6 +24,7 @@ from memory.openie.registry import (
     ServerBackend,
     WorkerBackend,
 )
+from memory.retrieval.linking.model_entities import ModelEntities
 from memory.retrieval.linking.recognition_memory import ModelFilter
 from memory.types import Encoder
 from store.log.log_summary import encoder_of_store
@@ -68,6 +69,7 @@ class Models:
         settings = model_settings(config)
         self.client = ModelClient(settings, self._count_call, count_tokens) if settings is not None else None
         self.limiter = Limiter(config.openie.concurrency)
+        self.entities = ModelEntities(self.client, asyncio.get_running_loop()) if self.client is not None else None
         self.filter = (
             ModelFilter(self.client, asyncio.get_running_loop(), lambda outcome: FILTERED.labels(outcome).inc())
             if self.client is not None

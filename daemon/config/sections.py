@@ -234,7 +234,7 @@ class Retrieval(_DeclaredRetrievalKeys):
     filter: Literal["auto", "llm", "none"] = "auto"
     """Recognition memory: who decides which linked triples matter. auto: the LLM when one is configured."""
     filter_timeout_s: Seconds = 5.0
-    """How long a query waits for that; then it goes on with all linked triples."""
+    """How long a query waits for that; then it goes on with all linked triples. Also for a model to name its entities."""
     keep_sessions: Duration = 30 * 86400.0
     """How long after its last question a session of `hippoctl ask --session` is kept."""
 

@@ -152,7 +152,8 @@ class Tokens(Response):
 
 
 class QueryCost(Response):
-    """What recognition memory took of the model for a query. `remembered`: an equal query before had paid for it."""
+    """What recognition memory and the reading of names took of the model for a query. `remembered`: an equal query before had
+    paid for all of it."""
 
     calls: int
     tokens: Tokens
@@ -165,7 +166,7 @@ class QueryResponse(Response):
 
     `stages_ms`: milliseconds by stage. `weak`: even the nearest passage is so far from the query that nothing in the memory
     answers it well. It is left out where that cannot be said: the encoder was not measured, or passages were compared by words.
-    `cost`: what the filter by a model took, where one was asked.
+    `cost`: what the model took, where it was asked.
     """
 
     query: str

@@ -31,6 +31,8 @@ from daemon.services.explanation import explanation
 from daemon.services.scopes import ScopeService
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
+from memory.retrieval.linking.model_entities import ModelEntities, QueryEntities
+from memory.retrieval.linking.query_model_calls import QueryModelCalls
 from memory.retrieval.linking.recognition_memory import ModelFilter, QueryFilter
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
@@ -63,10 +65,13 @@ class QueryTerms:
     mode: str
     settings: RetrievalSettings
     recognition: QueryFilter | None
+    entities: QueryEntities | None
 
     def noted(self, note: str | None) -> str | None:
-        """`note`, and what recognition memory has to say."""
-        return joined(None if self.recognition is None else self.recognition.note, note)
+        """`note`, and what recognition memory and the reading of names have to say."""
+        for asked in (self.entities, self.recognition):
+            note = joined(None if asked is None else asked.note, note)
+        return note
 
 
 class QueryService:
@@ -84,6 +89,7 @@ class QueryService:
         threads: int = 2,
         scopes: ScopeService | None = None,
         unread: Callable[[], str | None] = lambda: None,
+        entities: ModelEntities | None = None,
     ) -> None:
         """`unread` says, on the event loop, what an answer of this moment leaves out."""
         self._store = store
@@ -91,6 +97,7 @@ class QueryService:
         self._settings = settings
         self._mode = mode
         self._filter = filter_
+        self._entities = entities
         self._filtering = filtering
         self._unread = unread
         self._scopes = scopes or ScopeService(store, tuple)
@@ -123,7 +130,13 @@ class QueryService:
                 return work(
                     request,
                     QueryTerms(
-                        began, *self._memory(request.as_of, request.scope), self._encoder, mode, settings, recognition
+                        began,
+                        *self._memory(request.as_of, request.scope),
+                        self._encoder,
+                        mode,
+                        settings,
+                        recognition,
+                        self._entity_reader(),
                     ),
                 )
             except EncoderUnavailable as error:
@@ -149,6 +162,7 @@ class QueryService:
             terms.settings,
             terms.recognition,
             explained=request.explain,
+            entity_reader=terms.entities,
         )
         found = replace(found, note=terms.noted(found.note))
         passages = [_passage(terms.naming, rank, hit) for rank, hit in enumerate(found.hits, 1)]
@@ -156,7 +170,7 @@ class QueryService:
         took = time.perf_counter() - terms.began
         observe_query(terms.mode, took, found.stages_ms)
         weak = is_weak(terms.encoder.identity, found.best_cosine)
-        return _response(found, passages, explained, weak, _cost(terms.recognition), took * 1000)
+        return _response(found, passages, explained, weak, _cost(terms.entities, terms.recognition), took * 1000)
 
     @property
     def encoder(self) -> Encoder:
@@ -167,7 +181,7 @@ class QueryService:
     ) -> RetrievalResult:
         """The passages for `query` within `snapshot`, in the way that `request` names and for the rest as configured.
 
-        `filtered` false leaves recognition memory out. NotConfigured for a filter that needs a model where there is none.
+        `filtered` false asks no model. NotConfigured for a filter that needs a model where there is none.
         """
         self._require_filter(request)
         return await self.in_thread(lambda: self._retrieve(query, request, snapshot, filtered))
@@ -176,17 +190,19 @@ class QueryService:
         began = time.perf_counter()
         mode, settings = self._mode_and_settings(request)
         recognition = self._recognition(request) if filtered else None
-        found = retrieve(snapshot, self._encoder, query, mode, request.k, settings, recognition)
+        entities = self._entity_reader() if filtered else None
+        found = retrieve(snapshot, self._encoder, query, mode, request.k, settings, recognition, entity_reader=entities)
         observe_query(mode, time.perf_counter() - began, found.stages_ms)
-        if recognition is None:
-            return RetrievalResult(found.hits, found.note)
+        note, asked = found.note, [each for each in (entities, recognition) if each is not None]
+        for each in asked:
+            note = joined(each.note, note)
         return RetrievalResult(
             found.hits,
-            joined(recognition.note, found.note),
-            recognition.calls,
-            recognition.prompt_tokens,
-            recognition.completion_tokens,
-            recognition.remembered_tokens,
+            note,
+            sum(each.calls for each in asked),
+            sum(each.prompt_tokens for each in asked),
+            sum(each.completion_tokens for each in asked),
+            tuple(each.remembered_tokens for each in asked if each.remembered_tokens is not None),
         )
 
     async def in_thread(self, work: Callable[[], Answer]) -> Answer:
@@ -203,6 +219,8 @@ class QueryService:
     def _mode_and_settings(self, request: "QueryRequest | GraphRequest | AskRequest") -> tuple[str, RetrievalSettings]:
         """Those that the request names, and for the rest those that are configured."""
         settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
+        if settings.entities == "llm" and self._entities is None:
+            raise NotConfigured('entities = "llm" needs a model; write [llm] base_url and model into the configuration')
         return str(request.mode or self._mode()), settings
 
     def _memory(self, as_of: datetime | int | None, scope: Scope | None) -> tuple[Snapshot, DocumentLookup]:
@@ -235,6 +253,12 @@ class QueryService:
             return None
         return QueryFilter(self._filter, limit_s, self._shares.release, self._shares.acquire)
 
+    def _entity_reader(self) -> QueryEntities | None:
+        """What names the entities of one query, where there is a model; it has the time limit of recognition memory."""
+        if self._entities is None:
+            return None
+        return QueryEntities(self._entities, self._filtering()[1], self._shares.release, self._shares.acquire)
+
     async def moves(self) -> None:
         """Returns once a thread of the queries has had its turn: what the watchdog asks."""
         await asyncio.get_running_loop().run_in_executor(self._threads, self._turn)
@@ -264,13 +288,15 @@ def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
     )
 
 
-def _cost(recognition: QueryFilter | None) -> QueryCost | None:
+def _cost(*calls: QueryModelCalls | None) -> QueryCost | None:
     """None where no model was asked, now or for an equal query before."""
-    if recognition is None or not (recognition.calls or recognition.remembered_tokens):
+    asked = [each for each in calls if each is not None and (each.calls or each.remembered_tokens)]
+    if not asked:
         return None
-    prompt, completion = recognition.remembered_tokens or (recognition.prompt_tokens, recognition.completion_tokens)
-    remembered = recognition.remembered_tokens is not None
-    return QueryCost(calls=1, tokens=Tokens(prompt=prompt, completion=completion), remembered=remembered)
+    spent = [each.remembered_tokens or (each.prompt_tokens, each.completion_tokens) for each in asked]
+    tokens = Tokens(prompt=sum(prompt for prompt, _ in spent), completion=sum(completion for _, completion in spent))
+    remembered = all(each.remembered_tokens is not None for each in asked)
+    return QueryCost(calls=len(asked), tokens=tokens, remembered=remembered)
 
 
 def _response(

@@ -29,6 +29,14 @@ class RecognitionMemory(Protocol):
         ...
 
 
+class EntityReader(Protocol):
+    """Reads the named entities of a query by a model."""
+
+    def read(self, query: str) -> Sequence[str] | None:
+        """The names, possibly none; None where the model could not be had."""
+        ...
+
+
 class QueryContext:
     """One query on one snapshot. A value that several steps need is computed once, when a step first reads it."""
 
@@ -40,12 +48,14 @@ class QueryContext:
         settings: RetrievalSettings,
         recognition: RecognitionMemory | None = None,
         k: int = ALL_PASSAGES,
+        entity_reader: EntityReader | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.encoder = encoder
         self.query = query
         self.settings = settings
         self.recognition = recognition
+        self.entity_reader = entity_reader
         self.k = k
         """How many passages the client wants. Those ranked below need no exact order."""
         self.stages_ms: dict[str, float] = {}

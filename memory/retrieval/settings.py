@@ -68,6 +68,13 @@ class RetrievalSettings:
         "neighbours",
         "none",
     )
+    entities: str = _setting(
+        "auto",
+        "Who names the query's entities: the rules, or the model where there is one, which fused asks only by llm.",
+        "auto",
+        "llm",
+        "rules",
+    )
     node_specificity: bool = _setting(
         True,
         "Whether a phrase counts for less the more passages hold it; false in hipporag2 is as its paper has it.",

@@ -63,8 +63,7 @@ class IterativeAnswers:
             try:
                 filtered = spending.calls + 2 <= budget.calls and spending.has_tokens_for()
                 found = await self._queries.retrieve(query, request, pinned.snapshot, filtered)
-                if found.remembered is not None:
-                    remembered.append(found.remembered)
+                remembered.extend(found.remembered)
                 return found
             except UpstreamFailed as error:  # the encoder's server
                 raise ModelDown(error.detail) from None

@@ -34,14 +34,29 @@ def link_phrases(context: QueryContext) -> list[Seed]:
 def link_query_entities(context: QueryContext) -> list[Seed]:
     """The phrase nearest to each name in the query, weighted by `specificity` (HippoRAG, section 2.2)."""
     snapshot = context.snapshot
-    with context.stage("names"):
-        names = query_entities(context.query, snapshot)
+    names = named_entities(context, by_model=True)
     if not snapshot.living_phrases:
         return []
     rows = {_nearest_phrase(context, name) for name in names}
     return heaviest_first(
         [Seed(row, snapshot.phrase(row), specificity(context, row)) for row in rows if row is not None]
     )
+
+
+def named_entities(context: QueryContext, by_model: bool) -> list[str]:
+    """The names in the query: as the model reads them where there is one and `by_model` or the settings say so, else by rules.
+
+    The rules stand in for a model that cannot be had. Without a word that the encoder knows, they take every known phrase.
+    """
+    chosen = context.settings.entities
+    if context.entity_reader is not None and (chosen == "llm" or (chosen == "auto" and by_model)):
+        with context.stage("entities"):
+            read = context.entity_reader.read(context.query)
+        if read is not None:
+            return list(read)
+    with context.stage("names"):
+        by_rules = query_entities if by_model or context.is_known else known_names
+        return by_rules(context.query, context.snapshot)
 
 
 def link_known_entities(context: QueryContext, names: Sequence[str]) -> list[Seed]:

@@ -12,11 +12,11 @@ from json import dumps
 from typing import Any
 
 from memory.llm.client import ChatMessage, ModelClient, Reply
-from memory.llm.errors import BadAnswer, ModelError
+from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field
 from memory.llm.response_format import JsonSchema
-from memory.llm.token_estimates import reply_tokens
 from memory.phrase_normalisation import normalise_triple
+from memory.retrieval.linking.query_model_calls import QueryModelCalls
 from store.types import Triple
 
 SIMILAR_RATIO = 0.85
@@ -151,14 +151,11 @@ class ModelFilter:
         return kept, reply, False
 
 
-class QueryFilter:
-    """`RecognitionMemory` for one query.
+class QueryFilter(QueryModelCalls):
+    """`RecognitionMemory` for one query. Afterwards `note` says why the triples went unfiltered, if they did."""
 
-    Afterwards `note` says why the triples went unfiltered, if they did; `calls`, `prompt_tokens` and `completion_tokens` say
-    what the query cost (the tokens of a failed call are not known). `remembered_tokens` (prompt, completion) are those of
-    an answer that an equal query had paid for. `before_wait` and `after_wait` are called around waiting
-    for the model: the thread's share of the processor can serve other queries meanwhile.
-    """
+    what = "recognition memory"
+    without = "unfiltered"
 
     def __init__(
         self,
@@ -167,32 +164,12 @@ class QueryFilter:
         before_wait: Callable[[], object],
         after_wait: Callable[[], object],
     ) -> None:
-        self.note: str | None = None
-        self.calls = self.prompt_tokens = self.completion_tokens = 0
-        self.remembered_tokens: tuple[int, int] | None = None
+        super().__init__(filter_.loop, limit_s, before_wait, after_wait)
         self._filter = filter_
-        self._limit_s = limit_s
-        self._before_wait = before_wait
-        self._after_wait = after_wait
 
     def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
-        answer = asyncio.run_coroutine_threadsafe(self._filter.keep(query, tuple(triples)), self._filter.loop)
-        self._before_wait()
-        self.calls = 1
-        try:
-            kept, reply, remembered = answer.result(self._limit_s)
-            tokens = reply_tokens(recognition_prompt(query, triples), reply)
-            if remembered:
-                self.calls, self.remembered_tokens = 0, tokens
-            else:
-                self.prompt_tokens, self.completion_tokens = tokens
-            return kept
-        except TimeoutError:
-            answer.cancel()
-            self.note = f"unfiltered: recognition memory took longer than {self._limit_s:g} s"
-        except ModelError as error:
-            self.note = f"unfiltered: {error}"
-        finally:
-            self._after_wait()
-        self._filter.count_outcome("skipped")
-        return range(len(triples))
+        kept = self.wait(self._filter.keep(query, tuple(triples)), lambda: recognition_prompt(query, triples))
+        if kept is None:
+            self._filter.count_outcome("skipped")
+            return range(len(triples))
+        return kept

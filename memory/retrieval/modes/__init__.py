@@ -46,6 +46,7 @@ _REGISTERED = (
         settings=(
             "top_triples",
             "damping",
+            "entities",
             "node_specificity",
             "synonym_edges",
             "passage_nodes",
@@ -79,13 +80,13 @@ _REGISTERED = (
         "ner-to-node",
         "ner_to_node",
         "Walks from the phrase nearest to each name in the query and from every passage.",
-        settings=("passage_weight", "damping", "node_specificity", "synonym_edges", "passage_nodes"),
+        settings=("passage_weight", "damping", "entities", "node_specificity", "synonym_edges", "passage_nodes"),
     ),
     RetrievalMode(
         "hipporag",
         "hipporag",
         "HippoRAG 1: walks over phrases alone, from the phrase nearest to each name in the query.",
-        settings=("damping", "walk", "node_specificity", "synonym_edges"),
+        settings=("damping", "walk", "entities", "node_specificity", "synonym_edges"),
     ),
     RetrievalMode("dense", "dense", "Ranks passages by their cosine with the query.", walks_graph=False),
     RetrievalMode(

@@ -14,8 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from memory.phrase_normalisation import normalise_phrase
-from memory.retrieval.linking.phrases import heaviest_first, link_known_entities, specificity
-from memory.retrieval.linking.query_entities import known_names, query_entities
+from memory.retrieval.linking.phrases import heaviest_first, link_known_entities, named_entities, specificity
 from memory.retrieval.linking.query_titles import NamedTitle, named_titles, title_phrases
 from memory.retrieval.linking.triples import filter_triples, nearest_triples, triple_scores
 from memory.retrieval.mode_result import Ranking, dense_ranking
@@ -41,7 +40,9 @@ def rank(context: QueryContext) -> Ranking:
     triples = filter_triples(context, nearest_triples(context, scores, scale))
     with context.stage("names"):
         titles = named_titles(context)
-        named = link_known_entities(context, _names(context, titles))
+    entities = named_entities(context, by_model=False)
+    with context.stage("names"):
+        named = link_known_entities(context, _names(context, titles, entities))
     linked = _triple_seeds(context, triples)
     seeds = _merge_seeds(linked, named, settings.name_share)
     if not settings.passage_nodes:
@@ -59,16 +60,14 @@ def rank(context: QueryContext) -> Ranking:
     return replace(ranking, note="no triple was kept and no name is known: from passages alone")
 
 
-def _names(context: QueryContext, titles: Sequence[NamedTitle]) -> list[str]:
-    """What the query names: what the passages of its titles are called, and its names that lie in none of the titles."""
+def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[str]) -> list[str]:
+    """What the query names: what the passages of its titles are called, and of its `names` those that lie in no title."""
     snapshot = context.snapshot
     called = [
         phrase for title in titles for row in title.passages for phrase in title_phrases(snapshot.passage(row).title)
     ]
-    # If the encoder knows nothing of the query, every phrase in it counts, not its names alone.
-    names = query_entities if context.is_known else known_names
     within = "|".join(f" {title.phrase} " for title in titles)
-    others = [name for name in names(context.query, snapshot) if f" {normalise_phrase(name)} " not in within]
+    others = [name for name in names if f" {normalise_phrase(name)} " not in within]
     return [*called, *others]
 
 
