@@ -209,7 +209,9 @@ async def open_memory(
         graphs=GraphService(queries),
         sessions=sessions,
         overviews=OverviewService(store),
-        asks=None if models.client is None else AskService(store, queries, models.client, sessions, unread.note),
+        asks=None
+        if models.client is None
+        else AskService(store, queries, models.client, sessions, unread.note, active.deep),
     )
     reported = OpenMemory(
         store, pipeline, sources, encoder.identity.name, extractor.name, extraction_queue, states, progress

@@ -10,6 +10,7 @@ from daemon.config.sections import (
     MCP,
     Api,
     Daemon,
+    Deep,
     Encoder,
     Graph,
     OpenIE,
@@ -52,6 +53,7 @@ class Config(_WithSources):
     encoder: Encoder = Field(default_factory=Encoder)
     graph: Graph = Field(default_factory=Graph)
     retrieval: Retrieval = Field(default_factory=Retrieval)
+    deep: Deep = Field(default_factory=Deep)
     mcp: MCP = Field(default_factory=MCP)
     schedule: ScheduleTimes = Field(default_factory=ScheduleTimes)
     daemon: Daemon = Field(default_factory=Daemon)
