@@ -184,8 +184,6 @@ def ask(
     By itself one retrieval and one answer; in several steps with --steps or --deep. On a terminal the steps appear as
     they happen. Where a budget is reached, or the model fails in a step, the answer is made of what there is and says so.
     """
-    if scope is not None and name is not None:
-        raise click.UsageError("--session is of the whole memory; ask within a scope without it.")
     body = {"question": text, "k": k} | step_fields({**chosen, "session": name})
     if scope is not None:
         body["scope"] = scope

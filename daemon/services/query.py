@@ -16,7 +16,7 @@ from daemon.contract.scope import Scope
 from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query
 from daemon.services.documents.document_references import passage_source
-from daemon.services.documents.unread import joined
+from daemon.services.documents.unread import Unread, joined, nothing_unread
 from daemon.services.explanation import explanation
 from daemon.services.scopes import ScopeService
 from memory.answering.iterative.steps import RetrievalResult
@@ -73,9 +73,9 @@ class QueryService:
         filtering: Callable[[], tuple[str, float]] = lambda: ("none", 0.0),
         threads: int = 2,
         scopes: ScopeService | None = None,
-        unread: Callable[[], str | None] = lambda: None,
+        unread: Unread = nothing_unread,
     ) -> None:
-        """`unread` says, on the event loop, what an answer of this moment leaves out."""
+        """`unread` says, on the event loop, what an answer of this moment leaves out of a scope."""
         self._store = store
         self._encoder = encoder
         self._settings = settings
@@ -91,7 +91,7 @@ class QueryService:
         self._shares = threading.Semaphore(threads)
 
     async def query(self, request: QueryRequest) -> QueryResponse:
-        unread = self._unread() if request.as_of is None else None
+        unread = await self._unread(request.scope) if request.as_of is None else None
         answer = await self.run(request, self._answer)
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
@@ -105,7 +105,7 @@ class QueryService:
         began = time.perf_counter()
         mode = str(request.mode or self._mode())
         settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
-        recognition = self._recognition(request)
+        recognition = self._recognition(request.filter, request.scope)
         with self._shares:
             try:
                 return work(
@@ -150,13 +150,16 @@ class QueryService:
     def encoder(self) -> Encoder:
         return self._encoder
 
-    async def retrieve(self, query: str, k: int, snapshot: Snapshot, filtered: bool = True) -> RetrievalResult:
-        """The passages for `query` within `snapshot`, as configured; `filtered` false leaves recognition memory out."""
-        return await self.in_thread(lambda: self._retrieve(query, k, snapshot, filtered))
+    async def retrieve(
+        self, query: str, k: int, snapshot: Snapshot, filtered: bool = True, scope: Scope | None = None
+    ) -> RetrievalResult:
+        """The passages for `query` within `snapshot`, which is that of `scope`, as configured; `filtered` false leaves
+        recognition memory out."""
+        return await self.in_thread(lambda: self._retrieve(query, k, snapshot, filtered, scope))
 
-    def _retrieve(self, query: str, k: int, snapshot: Snapshot, filtered: bool) -> RetrievalResult:
+    def _retrieve(self, query: str, k: int, snapshot: Snapshot, filtered: bool, scope: Scope | None) -> RetrievalResult:
         began, mode = time.perf_counter(), self._mode()
-        recognition = self._recognition(QueryRequest(query=query)) if filtered else None
+        recognition = self._recognition(None, scope) if filtered else None
         found = retrieve(snapshot, self._encoder, query, mode, k, self._settings(), recognition)
         observe_query(mode, time.perf_counter() - began, found.stages_ms)
         if recognition is None:
@@ -202,12 +205,13 @@ class QueryService:
             f"There is no memory of that time: {detail}.", errors=[FieldError(field="as_of", message=detail)]
         )
 
-    def _recognition(self, request: "QueryRequest | GraphRequest") -> QueryFilter | None:
-        """Recognition memory for one query, where it is configured or asked for."""
+    def _recognition(self, asked: str | None, scope: Scope | None) -> QueryFilter | None:
+        """Recognition memory for one query, where it is configured or asked for. It remembers within `scope` alone."""
         chosen, limit_s = self._filtering()
-        if self._filter is None or (request.filter or chosen) == "none":
+        if self._filter is None or (asked or chosen) == "none":
             return None
-        return QueryFilter(self._filter, limit_s, self._shares.release, self._shares.acquire)
+        within = "" if scope is None else scope.model_dump_json()
+        return QueryFilter(self._filter, limit_s, self._shares.release, self._shares.acquire, within)
 
     async def moves(self) -> None:
         """Returns once a thread of the queries has had its turn: what the watchdog asks."""

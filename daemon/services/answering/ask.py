@@ -11,7 +11,7 @@ from daemon.errors import Invalid
 from daemon.services.answering.deep_answers import DeepAnswers
 from daemon.services.answering.iterative_answers import IterativeAnswers
 from daemon.services.answering.sessions import SessionService
-from daemon.services.documents.unread import joined
+from daemon.services.documents.unread import Unread, joined, nothing_unread
 from daemon.services.query import QueryService
 from memory.llm.client import ModelClient
 from store.store import Store
@@ -32,9 +32,9 @@ class AskService:
         queries: QueryService,
         client: ModelClient,
         sessions: SessionService,
-        unread: Callable[[], str | None] = lambda: None,
+        unread: Unread = nothing_unread,
     ) -> None:
-        """`unread` says, on the event loop, what an answer of this moment leaves out."""
+        """`unread` says, on the event loop, what an answer of this moment leaves out of a scope."""
         self._unread = unread
         self._iterative = IterativeAnswers(store, queries, client)
         self._deep = DeepAnswers(store, queries, client, sessions)
@@ -44,7 +44,7 @@ class AskService:
         return await self._answer(request, lambda _progress: None)
 
     async def _answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
-        unread = self._unread()
+        unread = await self._unread(request.scope)
         answer = await self._answerer(request).answer(request, report)
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
@@ -70,10 +70,7 @@ class AskService:
 
 
 def refuse_ineffective_options(request: AskRequest) -> None:
-    """Invalid for an option that would have no effect: it must not be ignored in silence. And for a session in a scope: its
-    points may be of documents outside."""
-    if request.scope is not None and request.session is not None:
-        raise _invalid(["session"], 'is of the whole memory, and cannot be asked within a "scope"')
+    """Invalid for an option that would have no effect: it must not be ignored in silence."""
     if not request.deep:
         deep_only = {
             "session": request.session is not None,

@@ -59,7 +59,7 @@ class IterativeAnswers:
         async def retrieve_passages(query: str) -> RetrievalResult:
             try:
                 filtered = spending.calls + 2 <= budget.calls and spending.has_tokens_for()
-                return await self._queries.retrieve(query, request.k, pinned.snapshot, filtered)
+                return await self._queries.retrieve(query, request.k, pinned.snapshot, filtered, request.scope)
             except UpstreamFailed as error:  # the encoder's server
                 raise ModelDown(error.detail) from None
 

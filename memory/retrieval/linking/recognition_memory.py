@@ -123,14 +123,17 @@ class ModelFilter:
         self.count_outcome = count_outcome
         self.loop = loop
         self._client = client
-        self._cache: OrderedDict[tuple[str, tuple[Triple, ...]], tuple[int, ...]] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str, tuple[Triple, ...]], tuple[int, ...]] = OrderedDict()
 
-    async def keep(self, query: str, triples: tuple[Triple, ...]) -> tuple[tuple[int, ...], Reply | None]:
-        """Indices of the triples to keep, and the model's reply, None where the answer was cached.
+    async def keep(
+        self, query: str, triples: tuple[Triple, ...], within: str = ""
+    ) -> tuple[tuple[int, ...], Reply | None]:
+        """Indices of the triples to keep, and the model's reply, None where the answer was cached: of a question that was
+        asked `within` the same scope.
 
         Raises ModelError after one try: a query does not wait for a second.
         """
-        key = (query, triples)
+        key = (within, query, triples)
         cached = self._cache.get(key)
         if cached is not None:
             self._cache.move_to_end(key)
@@ -165,7 +168,10 @@ class QueryFilter:
         limit_s: float,
         before_wait: Callable[[], object],
         after_wait: Callable[[], object],
+        within: str = "",
     ) -> None:
+        """`within`: the scope that is asked of; what is remembered of one is of no use in another."""
+        self._within = within
         self.note: str | None = None
         self.calls = self.prompt_tokens = self.completion_tokens = 0
         self._filter = filter_
@@ -174,7 +180,9 @@ class QueryFilter:
         self._after_wait = after_wait
 
     def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
-        answer = asyncio.run_coroutine_threadsafe(self._filter.keep(query, tuple(triples)), self._filter.loop)
+        answer = asyncio.run_coroutine_threadsafe(
+            self._filter.keep(query, tuple(triples), self._within), self._filter.loop
+        )
         self._before_wait()
         self.calls = 1
         try:

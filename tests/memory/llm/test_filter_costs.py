@@ -17,7 +17,7 @@ class Replying:
     def __init__(self, loop: asyncio.AbstractEventLoop, reply: Reply) -> None:
         self.loop, self._reply = loop, reply
 
-    async def keep(self, _query: str, _triples: object) -> tuple[tuple[int, ...], Reply]:
+    async def keep(self, _query: str, _triples: object, _within: str) -> tuple[tuple[int, ...], Reply]:
         return (0,), self._reply
 
 
