@@ -64,7 +64,9 @@ def client_tables(home: Any, tokens: dict[str, str]) -> list[Json]:
     do all."""
     rights = {"visitor": ["read"], "clerk": ["read", "write"], "board": ["read", "write"], "writer": ["write"]}
     labels = {"visitor": ["public"], "clerk": ["public"], "board": ["board"], "writer": ["public", "press"]}
-    tables: list[Json] = [{"name": "operator", "user": str(os.getuid()), "labels": ["*"], "rights": ["read", "write", "admin"]}]
+    tables: list[Json] = [
+        {"name": "operator", "user": str(os.getuid()), "labels": ["*"], "rights": ["read", "write", "admin"]}
+    ]
     for name, may in rights.items():
         tokens[name] = f"token-of-{name}"
         (home / name).write_text(tokens[name])

@@ -77,7 +77,9 @@ class ClientsMemory(RuleBasedStateMachine):
         self.labels: dict[str, list[str]] = {}
         self.documents: dict[str, Made] = {}
         self.past: dict[int, dict[str, Made]] = {}
-        self.scopes = ScopeService(self.store, lambda: tuple((name, tuple(each)) for name, each in sorted(self.labels.items())))
+        self.scopes = ScopeService(
+            self.store, lambda: tuple((name, tuple(each)) for name, each in sorted(self.labels.items()))
+        )
         self.queries = service(self.store, self.scopes)
 
     def teardown(self) -> None:
@@ -169,7 +171,11 @@ def test_each_clients_memory_is_a_fresh_one_of_what_it_sees() -> None:
     run_state_machine_as_test(
         ClientsMemory,
         settings=settings(
-            max_examples=8, stateful_step_count=14, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+            max_examples=8,
+            stateful_step_count=14,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            derandomize=True,
         ),
     )
 

@@ -80,7 +80,9 @@ def test_nor_does_the_past(memory: Memory, visitor: httpx.Client) -> None:
         assert SECRET not in answer.text
 
 
-@pytest.mark.parametrize("path", ["/v1/status", "/v1/scopes", "/v1/documents", "/v1/export", "/page/overview", "/v1/sessions"])
+@pytest.mark.parametrize(
+    "path", ["/v1/status", "/v1/scopes", "/v1/documents", "/v1/export", "/page/overview", "/v1/sessions"]
+)
 def test_nothing_that_is_listed_or_counted_says_it(memory: Memory, visitor: httpx.Client, path: str) -> None:
     answer = visitor.get(path)
     assert answer.status_code == 200
@@ -102,7 +104,9 @@ def test_counts_are_of_what_the_client_sees(memory: Memory, visitor: httpx.Clien
     assert all(SECRET.encode() not in each.content for each in graphs)
 
 
-def test_what_is_hidden_is_answered_as_what_is_not_there(memory: Memory, visitor: httpx.Client, clerk: httpx.Client) -> None:
+def test_what_is_hidden_is_answered_as_what_is_not_there(
+    memory: Memory, visitor: httpx.Client, clerk: httpx.Client
+) -> None:
     whole = memory.daemon.ask("GET", document_path(hidden(memory)[0]))
     ids = [passage["id"] for passage in whole["passages"]]
     keys = [*hidden(memory), *ids, SECRET, f"{SECRET} wages", json.dumps(["solveig aas", "earns", f"{SECRET} crowns"])]
@@ -190,19 +194,26 @@ def test_events_are_of_what_the_client_sees(memory: Memory, visitor: httpx.Clien
     thread.join(PATIENCE_S)
     assert SECRET not in "\n".join(heard)
     events = [json.loads(line[6:]) for line in heard if line.startswith("data: ")]
-    told = [(event["event"], event.get("uri")) for event in events if event["event"] in ("indexed", "removed", "failed")]
+    told = [
+        (event["event"], event.get("uri")) for event in events if event["event"] in ("indexed", "removed", "failed")
+    ]
     assert told == [("indexed", "added:changing"), ("removed", "added:changing"), ("indexed", "added:the-end")]
     assert [(each["documents"], each["removed"]) for each in events if each["event"] == "commit"] == [(1, 0), (0, 1)]
     assert [each["id"] for each in events] == list(range(1, len(events) + 1))
     daemon.ask("DELETE", "/v1/documents", json={"uris": ["added:the-end"]})
 
 
-def test_nothing_is_overwritten_by_who_cannot_see_it(memory: Memory, clerk: httpx.Client, visitor: httpx.Client) -> None:
+def test_nothing_is_overwritten_by_who_cannot_see_it(
+    memory: Memory, clerk: httpx.Client, visitor: httpx.Client
+) -> None:
     taken = f"minutes-{SECRET}"
     before = memory.daemon.ask("GET", document_path(f"added:{taken}"))
     free = clerk.post("/v1/documents", json={"documents": [{"id": "free", "text": "Mine."}]})
     mine = clerk.post("/v1/documents", json={"documents": [{"id": taken, "text": "Mine as well."}]})
-    assert (free.json()["documents"], mine.json()["documents"]) == (["added:[public]/free"], [f"added:[public]/{taken}"])
+    assert (free.json()["documents"], mine.json()["documents"]) == (
+        ["added:[public]/free"],
+        [f"added:[public]/{taken}"],
+    )
     gone = clerk.post("/v1/documents", json={"documents": [{"id": taken, "deleted": True}]})
     assert gone.status_code == 200
     memory.daemon.wait()

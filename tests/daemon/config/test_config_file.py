@@ -45,7 +45,9 @@ def test_it_changes_no_default_but_the_places(checkout):
 
 def test_every_commented_setting_is_the_default(checkout):
     (checkout / "config.toml").write_text(uncommented())
-    (checkout / "empty.toml").write_text('[[folder]]\npath = "drive"\n[[kafka]]\ntopics = ["articles"]\n[[client]]\nuser = "root"\n')
+    (checkout / "empty.toml").write_text(
+        '[[folder]]\npath = "drive"\n[[kafka]]\ntopics = ["articles"]\n[[client]]\nuser = "root"\n'
+    )
     said = load_config(checkout / "config.toml", {"HOME": "/h"}).model_dump()
     default = load_config(checkout / "empty.toml", {"HOME": "/h"}).model_dump()
     for section, key in CHECKOUT:
