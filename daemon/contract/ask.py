@@ -16,7 +16,7 @@ from daemon.contract.base import (
     Response,
     is_empty,
 )
-from daemon.contract.query import K_MAX, AsOf, QueryText, Tokens
+from daemon.contract.query import K_MAX, AsOf, QueryCost, QueryText, Tokens
 from daemon.contract.retrieval import Filter, Mode, RetrievalOverrides
 from daemon.contract.scope import Scope
 from daemon.contract.sessions import SessionName
@@ -147,7 +147,8 @@ class AskResponse(Response):
     model wrote before it, where that was asked for; so `passages`, all that was retrieved, best first. `note`: what a user
     should know about it. `steps`: the whole record of each step; `stopped`: why there were no more. `calls`: requests to the
     model; `own_ms`: what hippod spent besides waiting for it. `written` is false where the model failed and the answer is put
-    together from what the steps found.
+    together from what the steps found. `remembered`: answers of recognition memory that equal queries had paid for; `tokens`
+    and `calls` do not count them.
 
     A deep answer has the rest of its trace beside the steps: `version`, `settings`, `earlier` (the memory it began with),
     `forgotten` (ids of points dropped from that), `answered` (the calls that wrote the answer), and `entities_a_point`, the
@@ -159,6 +160,7 @@ class AskResponse(Response):
     citations: list[Citation]
     steps: list[dict[str, Any]]
     tokens: Tokens
+    remembered: QueryCost | None = Field(default=None, exclude_if=is_empty)
     took_ms: float
     found: bool = True
     short: str = ""

@@ -202,6 +202,7 @@ class QueryService:
             sum(each.calls for each in asked),
             sum(each.prompt_tokens for each in asked),
             sum(each.completion_tokens for each in asked),
+            tuple(each.remembered_tokens for each in asked if each.remembered_tokens is not None),
         )
 
     async def in_thread(self, work: Callable[[], Answer]) -> Answer:

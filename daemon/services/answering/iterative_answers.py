@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, RetrievedPassage
-from daemon.contract.query import Tokens
+from daemon.contract.query import QueryCost, Tokens
 from daemon.contract.steps import StepEvent, StepRetrieved, StepsEnded, StepThought, Thought
 from daemon.errors import TimedOut, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
@@ -57,11 +57,14 @@ class IterativeAnswers:
         budget, form = budget_of(request), answer_form_of(request)
         spending = Spending(budget)
         several = request.steps is not None
+        remembered: list[tuple[int, int]] = []
 
         async def retrieve_passages(query: str) -> RetrievalResult:
             try:
                 filtered = spending.calls + 2 <= budget.calls and spending.has_tokens_for()
-                return await self._queries.retrieve(query, request, pinned.snapshot, filtered)
+                found = await self._queries.retrieve(query, request, pinned.snapshot, filtered)
+                remembered.extend(found.remembered)
+                return found
             except UpstreamFailed as error:  # the encoder's server
                 raise ModelDown(error.detail) from None
 
@@ -85,7 +88,9 @@ class IterativeAnswers:
             request.question, form, iterated, passages, spending, lambda text: report(AskProgress(text=text))
         )
         notes = [*dict.fromkeys(step.note for step in iterated.steps), end_note(iterated, budget), read.note]
-        return _response(request, pinned, iterated, read, spending, (time.perf_counter() - began) * 1000, notes)
+        took_ms = (time.perf_counter() - began) * 1000
+        answer = _response(request, pinned, iterated, read, spending, took_ms, notes)
+        return answer.model_copy(update={"remembered": _remembered(remembered)})
 
     async def _read(
         self,
@@ -111,6 +116,13 @@ class IterativeAnswers:
         if not iterated.thoughts:
             raise failure
         return _unwritten(iterated, f"the answer is made of the thoughts on the way to it: {failure.detail}")
+
+
+def _remembered(tokens: Sequence[tuple[int, int]]) -> QueryCost | None:
+    if not tokens:
+        return None
+    prompt, completion = (sum(each) for each in zip(*tokens, strict=True))
+    return QueryCost(calls=len(tokens), tokens=Tokens(prompt=prompt, completion=completion), remembered=True)
 
 
 def failure_of(error: ModelError | TimeoutError | None, limit_s: float) -> UpstreamFailed | TimedOut:
