@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
-from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.ask import NO_RETRIEVAL, AskProgress, AskRequest, AskResponse
 from daemon.contract.http.problem import FieldError
 from daemon.contract.steps import StepEvent
 from daemon.errors import Invalid
+from daemon.services.answering.closed_book_answers import ClosedBookAnswers
 from daemon.services.answering.deep_answers import DeepAnswers
 from daemon.services.answering.iterative_answers import IterativeAnswers
-from daemon.services.answering.sessions import SessionService
+from daemon.services.answering.sessions import SessionService, asked_scope
 from daemon.services.documents.unread import Unread, joined, nothing_unread
 from daemon.services.query import QueryService
 from memory.llm.client import ModelClient
@@ -36,6 +37,7 @@ class AskService:
     ) -> None:
         """`unread` says, on the event loop, what an answer of this moment leaves out of a scope."""
         self._unread = unread
+        self._closed_book = ClosedBookAnswers(store, client)
         self._iterative = IterativeAnswers(store, queries, client)
         self._deep = DeepAnswers(store, queries, client, sessions)
 
@@ -46,6 +48,7 @@ class AskService:
     async def _answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
         unread = await self._unread(request.scope)
         answer = await self._answerer(request).answer(request, report)
+        unread = None if request.mode == NO_RETRIEVAL or request.as_of is not None else unread
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
     async def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
@@ -66,11 +69,33 @@ class AskService:
             await asyncio.gather(answer, return_exceptions=True)
 
     def _answerer(self, request: AskRequest) -> Answerer:
+        if request.mode == NO_RETRIEVAL:
+            return self._closed_book
         return self._deep if request.deep else self._iterative
 
 
 def refuse_ineffective_options(request: AskRequest) -> None:
-    """Invalid for an option that would have no effect: it must not be ignored in silence."""
+    """Invalid for an option that would have no effect: it must not be ignored in silence. And for a session at an
+    earlier time: its points may be of later documents."""
+    if request.session is not None and request.as_of is not None:
+        raise _invalid(["session"], 'is of the present memory, and cannot be asked within an "as_of"')
+    retrieval = {
+        "mode": request.mode is not None and request.mode != NO_RETRIEVAL,
+        "filter": request.filter is not None,
+        "settings": bool(request.settings.model_fields_set),
+        "passages": request.passages,
+    }
+    if request.deep and (wrong := [name for name, is_given in retrieval.items() if is_given]):
+        raise _invalid(wrong, 'is for answers from the passages of a mode, without "deep": true')
+    if request.mode == NO_RETRIEVAL:
+        retrieval |= {
+            "deep": request.deep,
+            "steps": request.steps is not None,
+            "scope": bool(asked_scope(request.scope)),
+            "as_of": request.as_of is not None,
+        }
+        if wrong := [name for name, is_given in retrieval.items() if is_given]:
+            raise _invalid(wrong, 'is for answers from the memory; mode "none" answers without it')
     if not request.deep:
         deep_only = {
             "session": request.session is not None,

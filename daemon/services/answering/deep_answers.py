@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, AskSession, Tokens
+from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, AskSession
+from daemon.contract.query import Tokens
 from daemon.contract.scope import Scope
 from daemon.contract.steps import StepEvent
 from daemon.errors import Conflict, Invalid, UpstreamFailed
-from daemon.services.answering.request_budget import budget_of, steps_of
+from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
 from daemon.services.answering.sessions import SessionService, session_key
 from daemon.services.documents.document_references import citation
 from daemon.services.query import QueryService
@@ -79,7 +80,7 @@ class DeepAnswers:
         scope, session, earlier = request.scope, None, None
         if name is not None:
             session = await asyncio.to_thread(self._sessions.load, session_key(name, scope), name)
-        pinned = await self._queries.in_thread(partial(self._queries.document_snapshot, scope))
+        pinned = await self._queries.in_thread(partial(self._queries.document_snapshot, scope, request.as_of))
         if session is not None:
             earlier = self._sessions.in_sight(memory_from_json(session.memory), scope, pinned.snapshot)
         question = _Question(request, pinned, earlier, session)
@@ -123,6 +124,7 @@ class DeepAnswers:
                 question.earlier,
                 report,
                 self._queries.in_thread,
+                answer_form_of(request),
             )
         except BadAnswer as error:
             raise UpstreamFailed(f"{error}; ask again, or use a model that answers in JSON") from None
@@ -157,6 +159,7 @@ def _response(
         took_ms=round(seconds * 1000, 3),
         found=answer.found,
         short=answer.short,
+        reasoning=answer.reasoning or None,
         note="; ".join(note for note in notes if note) or None,
         answerer=Answerer.DEEP,
         commit=answer.trace.commit,

@@ -32,7 +32,7 @@ def session_key(name: str, scope: Scope | None) -> str:
     same name each has its own."""
     if scope is None:
         return name
-    return f"~{_owner(scope)}~{sha256(f'{_asked(scope)} {name}'.encode()).hexdigest()[:32]}"
+    return f"~{_owner(scope)}~{sha256(f'{asked_scope(scope)} {name}'.encode()).hexdigest()[:32]}"
 
 
 def _owner(scope: Scope | None) -> str:
@@ -42,7 +42,7 @@ def _owner(scope: Scope | None) -> str:
     return sha256(json.dumps([scope.client, scope.visible]).encode()).hexdigest()[:16]
 
 
-def _asked(scope: Scope | None) -> str:
+def asked_scope(scope: Scope | None) -> str:
     """The scope as it was asked for, as JSON; empty for none."""
     fields = {name: getattr(scope, name) for name in Scope.model_fields} if scope is not None else {}
     asked = Scope(**fields)
@@ -99,7 +99,7 @@ class SessionService:
     ) -> None:
         """Durable when it returns. Raises OSError."""
         with self._writing:
-            key, within = session_key(name, scope), _asked(scope) or None
+            key, within = session_key(name, scope), asked_scope(scope) or None
             self._sessions.save(key, memory, commit, question, answer, before, name, within)
 
     async def sessions(self, scope: Scope | None = None) -> SessionList:

@@ -16,8 +16,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from daemon.api.listen import ListenError, bind_tcp
 from daemon.api.access import token_file as token_file_module
+from daemon.api.listen import ListenError, bind_tcp
 from daemon.api.middleware.tcp_auth import host_name
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.config_types.path_validators import read_token

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.api.access.client import Client, ClientRule, Right
+from daemon.api.access.client import ClientRule
 from daemon.config import ConfigError, load_config
 from daemon.runtime.reload import ActiveConfig, serve_reloads
 
