@@ -5,9 +5,10 @@ documents, waits until somebody says that it is so. Nothing of this is written d
 finds the same.
 """
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 
 from consumers.folder.ledger import Ledger
+from consumers.folder.pending_removals import PendingRemovals
 
 GUARDED_DOCUMENTS = 5
 """A folder with fewer documents is not guarded: they are read again in no time."""
@@ -17,7 +18,7 @@ class LossGuard:
     """For one thread, but for `confirm`."""
 
     def __init__(
-        self, ledger: Ledger, vanished: Container[bytes], documents: Callable[[bytes], int], *, enabled: bool
+        self, ledger: Ledger, vanished: PendingRemovals, documents: Callable[[bytes], int], *, enabled: bool
     ) -> None:
         """`vanished`: paths of which it is known already that they are gone. `documents`: how many there are in the file at a
         path."""
