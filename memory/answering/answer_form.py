@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JsonSchema
 
 DEFAULT_MAX_TOKENS = 4096
@@ -59,7 +60,8 @@ def answer_schema(form: AnswerForm = DEFAULT_FORM) -> JsonSchema:
 
 def answer_task(form: AnswerForm = DEFAULT_FORM) -> str:
     """The system prompt."""
-    return f"{_role(form)}{_reasoning(form)}{_writing(form)}{_short(form)}{_missing(form)}{_form(form)}"
+    task = prompt_text("answer", f"{_role(form)}{_reasoning(form)}{_writing(form)}{_short(form)}")
+    return f"{task}{_missing(form)}{_form(form)}"
 
 
 def _role(form: AnswerForm) -> str:
