@@ -13,10 +13,11 @@ from starlette.responses import Response
 
 from daemon.contract.ask import AskProgress, AskRequest
 from daemon.contract.documents import AddRequest, RemoveRequest, RetryRequest
-from daemon.contract.evaluation import EvalResponse
+from daemon.contract.evaluation import ComparisonResponse, EvalResponse
 from daemon.contract.graph import GraphRequest
 from daemon.contract.http.problem import FieldError, Problem
 from daemon.contract.http.routes import JSON, NDJSON, PROBLEM_JSON, Route
+from daemon.contract.judge import JudgeRequest
 from daemon.contract.query import QueryRequest
 from daemon.contract.sessions import RemoveSessionsRequest
 from daemon.contract.status import Event, WaitRequest
@@ -30,6 +31,7 @@ REQUEST_MODELS: tuple[type[BaseModel], ...] = (
     AskRequest,
     BackupRequest,
     GraphRequest,
+    JudgeRequest,
     QueryRequest,
     RemoveRequest,
     RemoveSessionsRequest,
@@ -40,6 +42,7 @@ OTHER_MODELS: tuple[type[BaseModel], ...] = (
     Problem,
     FieldError,
     Event,
+    ComparisonResponse,
     EvalResponse,
     AskProgress,
     *(kind.status for kind in SOURCE_KINDS),
