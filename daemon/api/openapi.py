@@ -11,6 +11,7 @@ from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 from starlette.responses import Response
 
+from daemon.api.access.rights import Need, needs
 from daemon.contract.ask import AskProgress, AskRequest
 from daemon.contract.documents import AddRequest, RemoveRequest, RetryRequest
 from daemon.contract.evaluation import ComparisonResponse, EvalResponse
@@ -159,6 +160,7 @@ def add_route(app: FastAPI, version: str) -> None:
         | {200: {"description": "This document.", "content": {JSON: {"schema": {"type": "object"}}}}},
         summary="What the routes take and give",
     )
+    @needs(Need.CLIENT)
     async def openapi() -> Response:
         if not made:
             made.append(await asyncio.to_thread(lambda: to_json(document(app, version))))
