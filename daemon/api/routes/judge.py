@@ -5,6 +5,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
+from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
 from daemon.api.middleware.disconnect import cancel_on_disconnect
 from daemon.api.openapi import json_body, problems
@@ -23,10 +24,11 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         openapi_extra=json_body(JudgeRequest),
         summary="Have the model judge an answer, or compare two",
     )
+    @needs(Need.READ)
     async def judge(request: Request) -> Response:
         with context.body_memory.reservation() as reservation:
             wanted = await read_model(request, JudgeRequest, reservation, context.limits)
-            ports = await context.memory.ports()
+            ports = await context.memory(request)
             if ports.judge is None:
                 raise NotConfigured(NO_MODEL_DETAIL)
             with context.asks.slot():
