@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from daemon.api.access.rights import Need, needs
 from daemon.contract.ask import AskProgress, AskRequest
-from daemon.contract.documents import AddRequest, RemoveRequest, RetryRequest
+from daemon.contract.documents import AddRequest, ConfirmRequest, RemoveRequest, RetryRequest
 from daemon.contract.evaluation import ComparisonResponse, EvalResponse
 from daemon.contract.graph import GraphRequest
 from daemon.contract.http.problem import FieldError, Problem
@@ -28,6 +28,7 @@ from daemon.sources.registry import SOURCE_KINDS
 
 REF = "#/components/schemas/{model}"
 REQUEST_MODELS: tuple[type[BaseModel], ...] = (
+    ConfirmRequest,
     AddRequest,
     AskRequest,
     BackupRequest,

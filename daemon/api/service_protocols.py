@@ -15,7 +15,14 @@ from typing import Any, Protocol
 
 from daemon.api.access.event_view import EventView
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
-from daemon.contract.documents import AddResponse, DocumentList, ListRequest, RemoveResponse, RetryResponse
+from daemon.contract.documents import (
+    AddResponse,
+    ConfirmResponse,
+    DocumentList,
+    ListRequest,
+    RemoveResponse,
+    RetryResponse,
+)
 from daemon.contract.graph import GraphRequest, GraphResponse
 from daemon.contract.judge import JudgeRequest, JudgeResponse
 from daemon.contract.query import QueryRequest, QueryResponse
@@ -101,6 +108,10 @@ class DocumentPort(Protocol):
 
     async def retry(self, uris: Sequence[str] | None, scope: Scope | None = None) -> RetryResponse:
         """None: every failed document of `scope`."""
+        ...
+
+    async def confirm(self, source: str) -> ConfirmResponse:
+        """NotFound where there is no such source, Conflict where it holds nothing back."""
         ...
 
 

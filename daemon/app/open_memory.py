@@ -180,7 +180,7 @@ async def open_memory(
     sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions, scopes)
     scheduler = Scheduler(config.schedule)
     states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
-    documents = DocumentService(store, pipeline, extraction_queue, states, scopes)
+    documents = DocumentService(store, pipeline, extraction_queue, states, scopes, sources)
     extractions = ExtractionService(
         store, extraction_queue, models.load_bulk_extractor(), extractor_note(config.openie.backend)
     )

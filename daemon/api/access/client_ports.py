@@ -22,7 +22,14 @@ from daemon.api.service_protocols import (
     TransferPort,
 )
 from daemon.contract.ask import NO_RETRIEVAL, AskProgress, AskRequest, AskResponse
-from daemon.contract.documents import AddResponse, DocumentList, ListRequest, RemoveResponse, RetryResponse
+from daemon.contract.documents import (
+    AddResponse,
+    ConfirmResponse,
+    DocumentList,
+    ListRequest,
+    RemoveResponse,
+    RetryResponse,
+)
 from daemon.contract.graph import GraphRequest, GraphResponse
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.scope import Scope, ScopeList
@@ -141,6 +148,9 @@ class _Documents:
 
     async def retry(self, uris: Sequence[str] | None, scope: Scope | None = None) -> RetryResponse:
         return await self.port.retry(uris, self.client.limited(scope))
+
+    async def confirm(self, _source: str) -> ConfirmResponse:
+        raise Forbidden(WHOLE_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
