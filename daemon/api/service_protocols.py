@@ -15,8 +15,16 @@ from typing import Any, Protocol
 
 from daemon.api.access.event_view import EventView
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
-from daemon.contract.documents import AddResponse, DocumentList, ListRequest, RemoveResponse, RetryResponse
+from daemon.contract.documents import (
+    AddResponse,
+    ConfirmResponse,
+    DocumentList,
+    ListRequest,
+    RemoveResponse,
+    RetryResponse,
+)
 from daemon.contract.graph import GraphRequest, GraphResponse
+from daemon.contract.judge import JudgeRequest, JudgeResponse
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.scope import Scope, ScopeList
 from daemon.contract.sessions import RemoveSessionsResponse, SessionList
@@ -49,6 +57,12 @@ class AskPort(Protocol):
     def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
         """What happens in each step; all of the answer's text so far, each time longer; last the answer itself. Fails as
         `ask` does."""
+        ...
+
+
+class JudgePort(Protocol):
+    async def judge(self, request: JudgeRequest) -> JudgeResponse:
+        """Upstream when the LLM fails."""
         ...
 
 
@@ -94,6 +108,10 @@ class DocumentPort(Protocol):
 
     async def retry(self, uris: Sequence[str] | None, scope: Scope | None = None) -> RetryResponse:
         """None: every failed document of `scope`."""
+        ...
+
+    async def confirm(self, source: str) -> ConfirmResponse:
+        """NotFound where there is no such source, Conflict where it holds nothing back."""
         ...
 
 
@@ -161,7 +179,8 @@ class OverviewPort(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemoryPorts:
-    """What needs the open memory; `daemon.api.startup_gate` gives them to routes. `asks` is None where no LLM is configured."""
+    """What needs the open memory; `daemon.api.startup_gate` gives them to routes. `asks` and `judge` are None where no
+    LLM is configured."""
 
     queries: QueryPort
     documents: DocumentPort
@@ -171,6 +190,7 @@ class MemoryPorts:
     sessions: SessionPort
     overviews: OverviewPort
     asks: AskPort | None
+    judge: JudgePort | None = None
 
 
 @dataclass(frozen=True, slots=True)

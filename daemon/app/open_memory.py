@@ -28,6 +28,7 @@ from daemon.runtime.scheduler import Scheduler, add_maintenance_jobs
 from daemon.runtime.sd_notify import Notifier
 from daemon.runtime.watchdog import ThreadCheck, extend_start
 from daemon.services.answering.ask import AskService
+from daemon.services.answering.judging import JudgeService
 from daemon.services.answering.sessions import SessionService
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.documents.document_states import DocumentStates
@@ -179,7 +180,7 @@ async def open_memory(
     sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions, scopes)
     scheduler = Scheduler(config.schedule)
     states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
-    documents = DocumentService(store, pipeline, extraction_queue, states, scopes)
+    documents = DocumentService(store, pipeline, extraction_queue, states, scopes, sources)
     extractions = ExtractionService(
         store, extraction_queue, models.load_bulk_extractor(), extractor_note(config.openie.backend)
     )
@@ -210,6 +211,7 @@ async def open_memory(
         sessions=sessions,
         overviews=OverviewService(store, scopes),
         asks=None if models.client is None else AskService(store, queries, models.client, sessions, unread.note),
+        judge=None if models.client is None else JudgeService(models.client),
     )
     reported = OpenMemory(
         store, pipeline, sources, encoder.identity.name, extractor.name, extraction_queue, states, progress, scopes

@@ -19,6 +19,7 @@ AUDITED_REQUESTS = frozenset(
         ("POST", Route.DOCUMENTS),
         ("DELETE", Route.DOCUMENTS),
         ("POST", Route.RETRY),
+        ("POST", Route.CONFIRM),
         ("POST", Route.IMPORT),
         ("POST", Route.REEXTRACT),
         ("POST", Route.BACKFILL),

@@ -17,6 +17,8 @@ from daemon.api.validation import read_model, read_query_string
 from daemon.contract.documents import (
     AddRequest,
     AddResponse,
+    ConfirmRequest,
+    ConfirmResponse,
     DocumentList,
     ListRequest,
     RemoveRequest,
@@ -141,6 +143,19 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         with context.body_memory.reservation() as reservation:
             uris = (await read_model(request, RetryRequest, reservation, limits)).uris
             return responses.json_response(await (await context.memory(request)).documents.retry(uris))
+
+    @app.post(
+        Route.CONFIRM,
+        response_model=ConfirmResponse,
+        responses=problems(400, 404, 408, 409, 413, 415, 422, 503),
+        openapi_extra=json_body(ConfirmRequest),
+        summary="Say that what a source did not find any more is gone",
+    )
+    @needs(Need.ADMIN)
+    async def confirm(request: Request) -> Response:
+        with context.body_memory.reservation() as reservation:
+            wanted = await read_model(request, ConfirmRequest, reservation, limits)
+            return responses.json_response(await (await context.memory(request)).documents.confirm(wanted.source))
 
 
 def _uris_of_query(request: Request) -> list[str]:

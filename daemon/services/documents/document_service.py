@@ -10,6 +10,7 @@ from consumers.folder import path_of
 from consumers.types import FileChanged, Fingerprint
 from daemon.contract.documents import (
     AddResponse,
+    ConfirmResponse,
     DocumentList,
     ListRequest,
     RemoveResponse,
@@ -18,7 +19,7 @@ from daemon.contract.documents import (
 from daemon.contract.http.problem import FieldError
 from daemon.contract.scope import ClientScope, Scope, ScopeList
 from daemon.contract.show import ShowResponse
-from daemon.errors import Invalid
+from daemon.errors import Conflict, Invalid, NotFound
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import ADDED, AddedDocument, container_uri
@@ -27,6 +28,7 @@ from daemon.services.documents.added_documents import check_document, document_l
 from daemon.services.documents.document_states import CurrentStates, DocumentStates
 from daemon.services.documents.show import show
 from daemon.services.scopes import ScopeService
+from daemon.sources.base import Source
 from store.store import Store
 from store.types import Document, State
 
@@ -59,12 +61,14 @@ class DocumentService:
         extraction_queue: ExtractionQueue,
         states: DocumentStates,
         scopes: ScopeService,
+        sources: Sequence[Source] = (),
     ) -> None:
         self._store = store
         self._pipeline = pipeline
         self._extraction_queue = extraction_queue
         self._states = states
         self._scopes = scopes
+        self._sources = sources
 
     async def add(self, documents: Sequence[dict[str, Any]], scope: Scope | None = None) -> AddResponse:
         self._pipeline.inbox.refuse_too_many(len(documents))
@@ -134,6 +138,15 @@ class DocumentService:
         return RetryResponse(
             requeued=documents + self._retry_passages(wanted, holds), missing_uris=missing, not_failed_uris=sound
         )
+
+    async def confirm(self, source: str) -> ConfirmResponse:
+        named = [each for each in self._sources if each.name == source]
+        if not named:
+            raise NotFound(f"No source is named {source[:500]!r}; `hippoctl status` names them.")
+        documents = sum(each.confirm() for each in named)
+        if not documents:
+            raise Conflict(f"The source {source[:500]!r} has lost nothing that waits to be confirmed.")
+        return ConfirmResponse(source=source, documents=documents)
 
     def retry_due(self, now: float) -> None:
         """Tries what is due, on the event loop: failed documents, and passages that the model could not read."""

@@ -27,7 +27,8 @@ from daemon.errors import Unauthorised
 from daemon.page import routes as page_routes
 
 CHANGES = {("POST", Paths.DOCUMENTS), ("DELETE", Paths.DOCUMENTS), ("POST", Paths.RETRY)}
-WHOLE = {Paths.METRICS, Paths.IMPORT, Paths.REEXTRACT, Paths.BACKFILL, Paths.EXTRACTION, Paths.VERIFY, Paths.BACKUP}
+WHOLE = {Paths.METRICS, Paths.IMPORT, Paths.REEXTRACT, Paths.BACKFILL, Paths.EXTRACTION, Paths.VERIFY}
+WHOLE |= {Paths.BACKUP, Paths.CONFIRM}
 
 
 def app(*more: Any) -> FastAPI:
