@@ -11,10 +11,11 @@ from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
 from cli.retrieval_options import mode_option, settings_option
 from cli.scope_options import scope_options, scope_parameter
-from daemon.contract.ask import Answerer, AskResponse
+from daemon.contract.ask import AskResponse
+from daemon.contract.choices import MODES, Answerer
 from daemon.contract.http.routes import Route
-from daemon.contract.query import K_MAX, QueryResponse, RankedPassage
-from daemon.contract.retrieval import MODES
+from daemon.contract.limits import K_MAX
+from daemon.contract.query import QueryResponse, RankedPassage
 
 SHOWN_PASSAGES_LIMIT = 10_000
 """Passages of one document that are looked at."""
@@ -96,7 +97,7 @@ def evaluate(
             raise click.UsageError("--continual measures one mode: leave --compare and --answers out.")
         _continual(invocation, questions, ks, {"mode": mode, "settings": settings, "scope": scope}, count)
         return
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
     from cli.evaluation.questions import read_questions
     from cli.evaluation.scoring import evaluate_answers, evaluate_retrieval
     from cli.render.evaluation import evaluation_lines
@@ -144,7 +145,7 @@ def _settings_text(answerer: str | None, steps: dict[str, Any]) -> dict[str, Any
 
 def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[str, Any], count: int) -> None:
     """Asks the memory as of each segment's end."""
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
     from cli.evaluation.continual import first_questions, segments
     from cli.evaluation.questions import read_questions
     from cli.evaluation.scoring import evaluate_retrieval

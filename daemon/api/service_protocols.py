@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.choices import ExportFormat
 from daemon.contract.documents import AddResponse, DocumentList, ListRequest, RemoveResponse, RetryResponse
 from daemon.contract.graph import GraphRequest, GraphResponse
 from daemon.contract.query import QueryRequest, QueryResponse
@@ -21,7 +22,7 @@ from daemon.contract.sessions import RemoveSessionsResponse, SessionList
 from daemon.contract.show import ShowResponse
 from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overview, Status
 from daemon.contract.steps import StepEvent
-from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
+from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
 
 
 class QueryPort(Protocol):

@@ -1,42 +1,16 @@
 """`POST /v1/ask`: a question, its answer, and what the answer took."""
 
-from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from daemon.contract.base import (
-    JSON_INTEGER,
-    TIMEOUT_MAX_S,
-    JsonBoolean,
-    JsonInteger,
-    JsonNumber,
-    Request,
-    Response,
-    is_empty,
-)
-from daemon.contract.query import K_MAX, QueryText
+from daemon.contract.base import JSON_INTEGER, JsonBoolean, JsonInteger, JsonNumber, Request, Response, is_empty
+from daemon.contract.choices import Answerer, Investigation
+from daemon.contract.limits import K_MAX, STEPS_MAX, TIMEOUT_MAX_S
+from daemon.contract.query import QueryText
 from daemon.contract.scope import Scope
 from daemon.contract.sessions import SessionName
-
-STEPS_MAX = 20
-
-
-class Answerer(StrEnum):
-    """How a question is answered: from one retrieval, from several, or over a working memory of points."""
-
-    SINGLE = "single"
-    ITERATIVE = "iterative"
-    DEEP = "deep"
-
-
-class Investigation(StrEnum):
-    """HGMem's two kinds of investigation: of points in the working memory, or beyond it."""
-
-    LOCAL = "local"
-    GLOBAL = "global"
-
 
 _NULL: JsonDict = {"type": "null"}
 _TRUE: JsonDict = {"const": True}

@@ -17,7 +17,7 @@ from typing import Any, get_args
 import click
 from roff import Page
 
-from cli.main import hippoctl
+from cli.command_line import hippoctl
 from daemon.config import Config, sections
 from daemon.config.messages import _number, field_at
 from daemon.main import main as hippod

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, AskSession, Tokens
+from daemon.contract.ask import AskProgress, AskRequest, AskResponse, AskSession, Tokens
+from daemon.contract.choices import Answerer
 from daemon.contract.steps import StepEvent
 from daemon.errors import Conflict, Invalid, UpstreamFailed
 from daemon.services.answering.request_budget import budget_of, steps_of

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, Tokens
+from daemon.contract.ask import AskProgress, AskRequest, AskResponse, Tokens
+from daemon.contract.choices import Answerer
 from daemon.contract.steps import StepEvent, StepRetrieved, StepsEnded, StepThought, Thought
 from daemon.errors import TimedOut, UpstreamFailed
 from daemon.services.answering.request_budget import budget_of, steps_of
