@@ -5,7 +5,11 @@ BIN := $(VENV)/bin
 # Every version is pinned here; torch comes first so that no looser requirement pulls a GPU build.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: install install-test run check test test-broker test-servers bench audit lint deb clean
+# Some shells forbid Python to keep what it compiled. hippod's own modules would then be compiled at each of the suite's starts:
+# 0.6 s of a processor for a daemon, a third of its start.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: install install-test run check test test-broker test-servers bench audit lint docs deb clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -91,6 +95,20 @@ $(AUDIT)/bin/pip-audit: | $(BIN)/python
 
 audit: install-test $(AUDIT)/bin/pip-audit
 	$(BIN)/python -m tests.dependencies.audit $(AUDIT)/bin/pip-audit
+
+# The documentation as a site, under dist/docs: open index.html there. Sphinx has an environment of its own (120 MB), so that
+# nothing else needs it. A link that leads nowhere is an error.
+DOCS := $(VENV)/docs
+
+$(DOCS)/.installed: docs/site/requirements.txt | $(BIN)/python
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --disable-pip-version-check --quiet --requirement docs/site/requirements.txt
+	@touch $@
+
+docs: install $(DOCS)/.installed
+	$(BIN)/python -m docs.site.assemble build/docs
+	$(DOCS)/bin/python -m sphinx --quiet --fail-on-warning --keep-going -c docs/site -d build/doctrees build/docs dist/docs
+	@echo "hippod: the site is in dist/docs; open dist/docs/index.html"
 
 # One file to install with apt, under dist/. It is for the release of Debian or Ubuntu that it is built on.
 DEB_PYTHON ?= /usr/bin/python3

@@ -25,7 +25,7 @@ COMMANDS = {
     "eval": (
         "eval",
         "evaluate",
-        "Measure recall with a file of QUESTIONS whose supporting passages or documents are known.",
+        "Measure recall, and with --answers exact match and F1, with a file of QUESTIONS whose answers are known.",
     ),
     "export": (
         "export",
@@ -40,7 +40,7 @@ COMMANDS = {
     "import": (
         "add",
         "import_",
-        "Take in a HippoRAG OpenIE results file: its passages as documents, its triples as they are.",
+        "Take in a file of records (Parquet), or a HippoRAG OpenIE results file.",
     ),
     "ls": (
         "documents",

@@ -6,22 +6,42 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from daemon.contract.choices import MODES, SETTINGS
+from daemon.contract.choices import MODES, NO_RETRIEVAL, SETTINGS, Filter
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class _ModeChoice(click.Choice[str]):
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [
-            CompletionItem(mode.name, help=mode.summary) for mode in MODES.values() if mode.name.startswith(incomplete)
-        ]
+        summaries = {
+            name: MODES[name].summary if name in MODES else "Answers without retrieval." for name in self.choices
+        }
+        return [CompletionItem(name, help=said) for name, said in summaries.items() if name.startswith(incomplete)]
 
 
 def mode_option(command: Command) -> Command:
     """Gives the command `mode`, the name of a retrieval mode or None."""
     return click.option(
         "--mode", type=_ModeChoice(list(MODES)), help="How passages are found; the configured way by default."
+    )(command)
+
+
+def answer_mode_option(command: Command) -> Command:
+    """As `mode_option`, with "none": an answer without retrieval."""
+    return click.option(
+        "--mode",
+        type=_ModeChoice([*MODES, NO_RETRIEVAL]),
+        help=f"How passages are found; {NO_RETRIEVAL}: not at all, the model answers from what it knows.",
+    )(command)
+
+
+def filter_option(command: Command) -> Command:
+    """Gives the command `filter_`, who filters the linked triples, or None."""
+    return click.option(
+        "--filter",
+        "filter_",
+        type=click.Choice([each.value for each in Filter]),
+        help="Who filters the linked triples.",
     )(command)
 
 
@@ -39,10 +59,12 @@ def settings_option(command: Command) -> Command:
 
 
 def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """`KEY=` for what begins like that, and both values of a truth value."""
+    """`KEY=` for what begins like that, and the values of one that has few."""
     found = []
     for setting in SETTINGS.values():
-        values = ("true", "false") if setting.kind is bool and "=" in incomplete else ("",)
+        values: tuple[str, ...] = ("",)
+        if "=" in incomplete:
+            values = ("true", "false") if setting.kind is bool else setting.choices or values
         pairs = (f"{setting.name}={value}" for value in values)
         found += [CompletionItem(pair, help=setting.meaning) for pair in pairs if pair.startswith(incomplete)]
     return found

@@ -16,6 +16,7 @@ from daemon.workers.pool import WorkerPool
 from memory.encoder.registry import ENCODER_BACKENDS, EmbeddingServer, make_encoder
 from memory.llm.client import ModelClient, ModelSettings
 from memory.llm.limiter import Limiter
+from memory.llm.prompt_texts import read_prompt_files, replace_prompts
 from memory.openie.registry import (
     OPENIE_BACKENDS,
     WORKER_BACKENDS,
@@ -24,6 +25,7 @@ from memory.openie.registry import (
     ServerBackend,
     WorkerBackend,
 )
+from memory.retrieval.linking.model_entities import ModelEntities
 from memory.retrieval.linking.recognition_memory import ModelFilter
 from memory.types import Encoder
 from store.log.log_summary import encoder_of_store
@@ -64,10 +66,12 @@ class Models:
     def __init__(self, config: Config) -> None:
         self._config = config
         self.backend = OPENIE_BACKENDS[config.openie.backend]
+        replace_prompts(read_prompt_files(config.llm.prompts) if config.llm.prompts is not None else {})
         self._listening_queues: list[ExtractionQueue] = []
         settings = model_settings(config)
         self.client = ModelClient(settings, self._count_call, count_tokens) if settings is not None else None
         self.limiter = Limiter(config.openie.concurrency)
+        self.entities = ModelEntities(self.client, asyncio.get_running_loop()) if self.client is not None else None
         self.filter = (
             ModelFilter(self.client, asyncio.get_running_loop(), lambda outcome: FILTERED.labels(outcome).inc())
             if self.client is not None

@@ -38,6 +38,8 @@ class PassageRef:
     location: Mapping[str, Any] = field(default_factory=dict)
     triples: tuple[Triple, ...] | None = None
     """Triples extracted upstream; `None` when the document brought none and an extractor is to be asked."""
+    extractor: str | None = None
+    """Who found `triples`, where they came in a record (docs/reference/records.md); `None` where the document states them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""The documents name the code as it is: every file, module, class and function of ours that they name exists.
+"""The documents name the code as it is: every file, module, class and function of ours that they name exists, every link leads
+somewhere, and the code names documents that exist.
 
 A name in backticks counts as ours when it begins with one of the rooms (`consumers.folder`, `store/lance/vacuum.py`). A class
 alone (`FolderWatcher`) is not checked: it may be a library's. A path with a placeholder is one of data.
@@ -11,10 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.markdown_links import broken
+
 ROOT = Path(__file__).parents[1]
 ROOMS = ("consumers", "memory", "store", "daemon", "cli", "tests", "bench", "examples", "systemd", "docs")
 DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+EXAMPLES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("examples/**/README.md"))
 IN_BACKTICKS = re.compile(r"`([^`\n]+)`")
+DOCUMENT = re.compile(r"\bdocs/[\w./-]+\.md\b")
 PATH = re.compile(rf"(?:{'|'.join(ROOMS)})/[\w./-]+(?![\w./<…*-])")
 DOTTED = re.compile(rf"(?:{'|'.join(ROOMS)})(?:\.[A-Za-z_]\w*)+")
 
@@ -28,6 +33,24 @@ def test_a_name_that_is_gone_would_be_found() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_place_in_the_code_that_a_document_names_exists(document: str) -> None:
     assert missing((ROOT / document).read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, *EXAMPLES])
+def test_every_link_leads_to_a_file_and_a_heading(document: str) -> None:
+    assert broken([ROOT / document], Path("/")) == []
+
+
+def test_a_link_that_leads_nowhere_would_be_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One\n\n[a](#one), [b](#two), [c](gone.md), [d](https://example.org)\n```\n[e](code.md)\n```\n")
+    assert broken([page], Path("/")) == [f"{page}: #two", f"{page}: gone.md"]
+
+
+def test_the_code_names_documents_that_exist() -> None:
+    files = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")] + [ROOT / "config.toml", ROOT / "Makefile"]
+    named = {name: path for path in files for name in DOCUMENT.findall(path.read_text("utf-8"))}
+    assert len(named) > 8
+    assert {name: str(path) for name, path in named.items() if not (ROOT / name).exists()} == {}
 
 
 def missing(text: str) -> list[str]:

@@ -32,6 +32,7 @@ DAEMON_ROOMS = {
         "sources",
         "workers",
     },
+    "fleet": {"observe", "pipeline"},
     "doctor": {"config", "contract", "model_factory", "runtime", "sources"},
     "model_factory": {"config", "observe", "pipeline", "workers"},
     "runtime": {"api", "config", "config_types", "contract", "observe", "pipeline"},

@@ -86,7 +86,11 @@ def _reject(rejected: list[RejectedDocument], item: RejectedDocument) -> None:
 @json_option
 @pass_invocation
 def import_(invocation: Invocation, file: Path) -> None:
-    """Take in a HippoRAG OpenIE results file: its passages as documents, its triples as they are."""
+    """Take in a file of records (Parquet), or a HippoRAG OpenIE results file.
+
+    Records are documents that hippod-worker read elsewhere: nothing of them is extracted or encoded again. Of a HippoRAG file
+    the passages become documents, and the triples are used as they are.
+    """
     try:
         total = file.stat().st_size
         file.open("rb").close()
@@ -113,7 +117,8 @@ def import_(invocation: Invocation, file: Path) -> None:
     from cli.render.lines import text
 
     imported = parse_answer(ImportResponse, answer)
-    skipped = f"; {count(imported.skipped, 'malformed triple')} skipped" if imported.skipped else ""
-    print_lines(
-        [text(f"{count(imported.passages, 'passage')} and {count(imported.triples, 'triple')} imported{skipped}")]
-    )
+    what = "malformed triple" if imported.records is None else "unreadable record"
+    skipped = f"; {count(imported.skipped, what)} skipped" if imported.skipped else ""
+    records = f"{count(imported.records, 'record')} with " if imported.records is not None else ""
+    passages, triples = count(imported.passages, "passage"), count(imported.triples, "triple")
+    print_lines([text(f"{records}{passages} and {triples} imported{skipped}")])

@@ -1,4 +1,4 @@
-"""eval: how well the memory retrieves, measured with questions whose answers are known."""
+"""eval: how well the memory retrieves and answers, measured with questions whose answers are known."""
 
 from pathlib import Path
 from typing import Any
@@ -6,13 +6,12 @@ from typing import Any
 import click
 
 from cli.commands.documents import all_documents
-from cli.commands.query import answer_timeout_s, step_fields, step_options
+from cli.commands.query import answer_timeout_s, form_options, retrieval_fields, step_fields, step_options
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
-from cli.retrieval_options import mode_option, settings_option
+from cli.retrieval_options import answer_mode_option, filter_option, settings_option
 from cli.scope_options import scope_options, scope_parameter
-from daemon.contract.ask import AskResponse
-from daemon.contract.choices import MODES, Answerer
+from daemon.contract.choices import MODES, NO_RETRIEVAL, Answerer
 from daemon.contract.http.routes import Route
 from daemon.contract.limits import K_MAX
 from daemon.contract.query import QueryResponse, RankedPassage
@@ -37,23 +36,40 @@ def _ks(context: click.Context, parameter: click.Parameter, value: str) -> list[
 
 def _modes(context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
     modes = [part.strip() for part in value.split(",")] if value else []
+    known = [*MODES, NO_RETRIEVAL]
     for mode in modes:
-        if mode not in MODES:
-            raise click.BadParameter(f"{mode!r} is no mode; there are {', '.join(MODES)}", context, parameter)
+        if mode not in known:
+            raise click.BadParameter(f"{mode!r} is no mode; there are {', '.join(known)}", context, parameter)
     return list(dict.fromkeys(modes))
 
 
 @click.command(name="eval")
 @click.argument("questions", metavar="QUESTIONS", type=click.Path(path_type=Path))
-@mode_option
+@answer_mode_option
+@filter_option
 @click.option("--k", "ks", default="2,5,10", show_default=True, callback=_ks, help="Ranks to measure at.")
-@click.option("--compare", "modes", metavar="MODE,…", callback=_modes, help="Measure several modes, side by side.")
+@click.option(
+    "--compare",
+    "modes",
+    metavar="MODE,…",
+    callback=_modes,
+    help="Measure several modes side by side, and how far each differs from the first.",
+)
 @click.option("--answers", is_flag=True, help="Have the model answer too: exact match and F1. Needs a model.")
 @click.option(
     "--answerer",
     type=click.Choice([each.value for each in Answerer]),
     help="Who answers, as `ask` does: single, iterative (--steps), or deep (--deep). Means --answers.",
 )
+@click.option(
+    "--read",
+    type=click.IntRange(1, K_MAX),
+    default=5,
+    show_default=True,
+    metavar="K",
+    help="Passages that an answer reads; `ask` calls it -k.",
+)
+@form_options
 @step_options
 @click.option(
     "--continual",
@@ -71,6 +87,7 @@ def evaluate(
     /,
     questions: Path,
     mode: str | None,
+    filter_: str | None,
     ks: list[int],
     modes: list[str],
     answers: bool,
@@ -78,67 +95,79 @@ def evaluate(
     settings: dict[str, Any],
     scope: dict[str, Any] | None,
     answerer: str | None,
+    read: int,
+    length: int | None,
+    reason: bool,
     **steps: Any,
 ) -> None:
-    """Measure recall with a file of QUESTIONS whose supporting passages or documents are known.
+    """Measure recall, and with --answers exact match and F1, with a file of QUESTIONS whose answers are known.
 
-    Reads HippoRAG's formats (gold: supporting paragraphs) and {"question", "documents": [paths]}. Recall@k is the share of
-    gold found among the first k passages, all@k the share of questions with all of it; times are the daemon's own, with
-    one query at a time; with --compare they leave out encoding the question, which the daemon then remembers.
+    Reads the files of the usual data sets and {"question", "documents": [paths]} (docs/how-to/evaluation.md). Recall@k is the
+    share of gold found among the first k passages, all@k the share of questions with all of it; with --steps of what all
+    steps found. Times are the daemon's own, one query at a time; with --compare they leave out encoding the question, which
+    the daemon then remembers.
     """
-    how = _settings_text(answerer, steps)
-    answers = answers or answerer is not None
-    if answers and (mode or modes or settings):
-        raise click.UsageError("--answers is for what is configured: leave --mode, --compare and settings out.")
     if mode and modes:
         raise click.UsageError("--mode and --compare exclude each other.")
+    chosen: list[str | None] = [*modes] if modes else [mode]
+    who = _answerer(answers, answerer, steps)
+    form = retrieval_fields({"length": length, "reason": reason})
+    how = retrieval_fields({"filter_": filter_, "settings": settings, "scope": scope})
+    _refuse_ineffective(who, chosen, how, form)
     if count is not None:
-        if modes or answers:
+        if modes or who is not None:
             raise click.UsageError("--continual measures one mode: leave --compare and --answers out.")
-        _continual(invocation, questions, ks, {"mode": mode, "settings": settings, "scope": scope}, count)
+        _continual(invocation, questions, ks, how | ({"mode": mode} if mode else {}), count)
         return
-    from cli.client.typed_answers import parse_answer
     from cli.evaluation.questions import read_questions
-    from cli.evaluation.scoring import evaluate_answers, evaluate_retrieval
-    from cli.render.evaluation import evaluation_lines
+    from cli.evaluation.requests import EvalRequests
+    from cli.evaluation.run import Evaluation
+    from cli.evaluation.run import evaluate as run
+    from cli.render.evaluation import comparison_lines
 
     loaded_questions = read_questions(questions)
-    chosen: list[str | None] = [*modes] if modes else [mode]
-    rounds = len(chosen) + (len(chosen) > 1) + answers
-    with invocation.client() as client, progress("evaluating", len(loaded_questions) * rounds, counted=True) as shown:
-
-        def ask(text: str, mode: str | None) -> QueryResponse:
-            body: dict[str, Any] = {"query": text, "k": max(ks)} | ({"mode": mode} if mode else {})
-            body |= {"settings": settings} if settings else {}
-            body |= {"scope": scope} if scope else {}
-            answer = parse_answer(QueryResponse, client.call("POST", Route.QUERY, body))
-            shown.advance()
-            return answer
-
-        def reply(text: str) -> AskResponse:
-            body = {"question": text, **how, **({"scope": scope} if scope else {})}
-            answer = parse_answer(AskResponse, client.call("POST", Route.ASK, body, timeout_s=answer_timeout_s(steps)))
-            shown.advance()
-            return answer
-
-        results = evaluate_retrieval(loaded_questions, ks, ask, chosen)
-        if answers:
-            results = [results[0].model_copy(update={"answers": evaluate_answers(loaded_questions, reply)})]
-    documents = [result.model_dump(mode="json") for result in results]
-    whole = {"n": len(loaded_questions), "modes": documents} if modes else documents[0]
-    invocation.emit(whole, lambda: evaluation_lines(results), wrap=False)
+    answering = _step_fields(who, steps) | form
+    with invocation.client() as client, progress("evaluating") as shown:
+        requests = EvalRequests(client, max(ks), read, answer_timeout_s(steps), how, answering, shown.advance)
+        answer = requests.answer if who is not None else None
+        found = run(loaded_questions, chosen, Evaluation(ks, requests.query, answer, who or Answerer.SINGLE))
+    whole = found.model_dump(mode="json")
+    invocation.emit(whole if modes else whole["modes"][0], lambda: comparison_lines(found), wrap=False)
 
 
-def _settings_text(answerer: str | None, steps: dict[str, Any]) -> dict[str, Any]:
+def _answerer(answers: bool, answerer: str | None, steps: dict[str, Any]) -> Answerer | None:
+    """Who answers; None where only retrieval is measured."""
+    if answerer is not None:
+        return Answerer(answerer)
+    if steps["steps"] is not None:
+        return Answerer.ITERATIVE
+    if unused := [name for name, value in steps.items() if value]:
+        raise click.UsageError(f"--{unused[0].replace('_', '-')} is for --answerer deep or iterative.")
+    return Answerer.SINGLE if answers else None
+
+
+def _refuse_ineffective(
+    who: Answerer | None, modes: list[str | None], how: dict[str, Any], form: dict[str, Any]
+) -> None:
+    """UsageError for what would have no effect."""
+    if who is None and form:
+        raise click.UsageError(f"--{next(iter(form))} is for --answers.")
+    if NO_RETRIEVAL in modes and who is not Answerer.SINGLE:
+        raise click.UsageError(f"the mode {NO_RETRIEVAL} is for --answers without steps: nothing is retrieved.")
+    if modes == [NO_RETRIEVAL] and how:
+        raise click.UsageError(f"--{next(iter(how))} has no effect without retrieval.")
+    if who is Answerer.DEEP and (modes != [None] or how.keys() - {"scope"}):
+        raise click.UsageError("deep answers retrieve in a way of their own: leave modes, --filter and --set out.")
+
+
+def _step_fields(who: Answerer | None, steps: dict[str, Any]) -> dict[str, Any]:
     """How each question is asked, as fields of the request."""
-    if answerer is None:
-        if unused := [name for name, value in steps.items() if value]:
-            raise click.UsageError(f"--{unused[0].replace('_', '-')} is for --answerer deep or iterative.")
+    if who is None:
         return {}
-    chosen = {**steps, "deep": answerer == Answerer.DEEP}
-    if answerer == Answerer.SINGLE and chosen["steps"] is not None:
+    chosen = {**steps, "deep": who is Answerer.DEEP}
+    if who is Answerer.SINGLE and chosen["steps"] is not None:
         raise click.UsageError("--steps is for --answerer deep or iterative.")
-    if answerer == Answerer.ITERATIVE and chosen["steps"] is None:
+    if who is Answerer.ITERATIVE and chosen["steps"] is None:
         chosen["steps"] = ITERATIVE_STEPS
     return step_fields(chosen)
 
@@ -148,7 +177,8 @@ def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[s
     from cli.client.typed_answers import parse_answer
     from cli.evaluation.continual import first_questions, segments
     from cli.evaluation.questions import read_questions
-    from cli.evaluation.scoring import evaluate_retrieval
+    from cli.evaluation.run import Evaluation
+    from cli.evaluation.run import evaluate as run
     from cli.render.continual import continual_lines
     from daemon.contract.http.routes import document_path
     from daemon.contract.show import ShowDocument
@@ -169,7 +199,7 @@ def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[s
                 for each in document.passages
             ]
 
-        documents = all_documents(client, scope_parameter(chosen["scope"]))
+        documents = all_documents(client, scope_parameter(chosen.get("scope")))
         parts = segments(documents, count)
         questions = first_questions(loaded_questions, documents, parts[0], look)
         measured = []
@@ -183,7 +213,7 @@ def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[s
                     QueryResponse, client.call("POST", Route.QUERY, body | {"query": text}, timeout_s=AS_OF_TIMEOUT_S)
                 )
 
-            measured.append((segment, evaluate_retrieval(questions, ks, ask, [chosen["mode"]])[0]))
+            measured.append((segment, run(questions, [chosen.get("mode")], Evaluation(ks, ask)).modes[0]))
     rows = [
         {"segment": segment.number, "documents": segment.documents, "passages": segment.passages}
         | {key: value for key, value in result.model_dump(mode="json").items() if key in ("recall", "all", "took_ms")}

@@ -12,12 +12,12 @@ import click
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_lines, width
-from cli.retrieval_options import mode_option, settings_option
+from cli.retrieval_options import answer_mode_option, filter_option, mode_option, settings_option
 from cli.scope_options import scope_options
 from cli.time_type import Moment
-from daemon.contract.choices import Filter, Investigation
+from daemon.contract.choices import Investigation
 from daemon.contract.http.routes import Route
-from daemon.contract.limits import K_MAX, QUERY_CHARS_MAX, SESSION_PATTERN, STEPS_MAX, TIMEOUT_MAX_S
+from daemon.contract.limits import K_MAX, LENGTH_MAX, QUERY_CHARS_MAX, SESSION_PATTERN, STEPS_MAX, TIMEOUT_MAX_S
 
 if TYPE_CHECKING:
     from cli.render.styled_text import Text
@@ -52,9 +52,7 @@ def question_options(command: Command) -> Command:
 @click.command()
 @question_options
 @mode_option
-@click.option(
-    "--filter", "filter_", type=click.Choice([each.value for each in Filter]), help="Who filters the linked triples."
-)
+@filter_option
 @click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask the memory as it was then.")
 @click.option("--explain", is_flag=True, help="Say of each passage what brought it there.")
 @settings_option
@@ -151,6 +149,26 @@ def answer_timeout_s(chosen: dict[str, Any]) -> float:
     return max(ASK_TIMEOUT_S, (chosen["timeout"] or 0.0) + ANSWER_MARGIN_S)
 
 
+def form_options(command: Command) -> Command:
+    """Gives the command `length` and `reason`: what answer is asked for."""
+    command = click.option("--reason", is_flag=True, help="Have the model write down its reasoning before it answers.")(
+        command
+    )
+    return click.option(
+        "--length",
+        type=click.IntRange(1, LENGTH_MAX),
+        metavar="WORDS",
+        help="About how long the answer should be; by default one to four sentences.",
+    )(command)
+
+
+def retrieval_fields(chosen: dict[str, Any]) -> dict[str, Any]:
+    """`mode`, `filter_`, `settings`, `as_of`, `scope`, `length`, `reason` and `verify` as fields of a request; those that
+    were not given are left out."""
+    fields = {("filter" if name == "filter_" else name): value for name, value in chosen.items()}
+    return {name: value for name, value in fields.items() if value not in (None, False, {})}
+
+
 def _session(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
     if name is not None and not re.fullmatch(SESSION_PATTERN, name):
         rule = "letters, digits, underscores, dots and dashes; not first a dot or dash, and 60 at most"
@@ -162,6 +180,12 @@ def _session(context: click.Context, parameter: click.Parameter, name: str | Non
 @question_options
 @click.option("--deep", is_flag=True, help="Work on a memory of points, in steps (docs/explanation/working-memory.md).")
 @step_options
+@answer_mode_option
+@filter_option
+@settings_option
+@click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask the memory as it was then.")
+@form_options
+@click.option("--verify", is_flag=True, help="TEXT is a claim: the short answer is true or false.")
 @click.option(
     "--session", "name", metavar="NAME", callback=_session, help="Of --deep: go on from this session's points."
 )
@@ -182,6 +206,13 @@ def ask(
     name: str | None,
     trace: Path | None,
     scope: dict[str, Any] | None,
+    mode: str | None,
+    filter_: str | None,
+    settings: dict[str, Any],
+    as_of: str | int | None,
+    length: int | None,
+    reason: bool,
+    verify: bool,
     **chosen: Any,
 ) -> None:
     """Answer TEXT from the memory, with citations. Needs a language model: exits with 4 where none is configured.
@@ -189,11 +220,21 @@ def ask(
     By itself one retrieval and one answer; in several steps with --steps or --deep. On a terminal the steps appear as
     they happen. Where a budget is reached, or the model fails in a step, the answer is made of what there is and says so.
     """
-    if scope is not None and name is not None:
-        raise click.UsageError("--session is of the whole memory; ask within a scope without it.")
+    if name is not None and (scope is not None or as_of is not None):
+        raise click.UsageError("--session is of the whole present memory; ask within a scope or --as-of without it.")
     body = {"question": text, "k": k} | step_fields({**chosen, "session": name})
-    if scope is not None:
-        body["scope"] = scope
+    body |= retrieval_fields(
+        {
+            "mode": mode,
+            "filter_": filter_,
+            "settings": settings,
+            "as_of": as_of,
+            "scope": scope,
+            "length": length,
+            "reason": reason,
+            "verify": verify,
+        }
+    )
     if trace is not None and not trace.absolute().parent.is_dir():
         raise click.UsageError(f"--trace {trace}: there is no directory {trace.absolute().parent}.")
     from cli.client.typed_answers import parse_answer

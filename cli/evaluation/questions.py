@@ -1,4 +1,4 @@
-"""Questions with their gold passages, in HippoRAG's formats and in this project's own."""
+"""Questions and claims with what answers them: gold passages or documents, known answers, whether a claim is true."""
 
 import json
 import unicodedata
@@ -9,7 +9,21 @@ from typing import Any
 from urllib.parse import unquote
 
 from cli.errors import CommandError
+from cli.evaluation.question_formats import (
+    BadEntry,
+    answers_of,
+    claims_of,
+    documents_of,
+    paragraphs_of,
+    question_of,
+)
+from daemon.contract.ask import RetrievedPassage
 from daemon.contract.query import RankedPassage
+
+FORMATS_HINT = (
+    "Known are the files of MuSiQue, 2Wiki, HotpotQA, NaturalQuestions, PopQA, LV-Eval and NarrativeQA, claims (`claim` with "
+    "`label`, or `true_claim` and `false_claim`), and `question` with `documents` (paths): docs/how-to/evaluation.md."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +35,12 @@ class EvalQuestion:
     documents: frozenset[str] = field(default_factory=frozenset)
     answers: tuple[str, ...] = ()
     """Every known way to write the answer."""
+    holds: bool | None = None
+    """Of a claim: whether it is true. None for a question."""
+    pair: int | None = None
+    """The same number for the claims of one pair, which counts only where both are judged rightly (NoCha)."""
 
-    def found(self, ranked: Sequence[RankedPassage]) -> int:
+    def found(self, ranked: Sequence[RankedPassage | RetrievedPassage]) -> int:
         """How many of its gold passages or documents are among `ranked`."""
         texts = {same_text(f"{passage.title}\n{passage.text}") for passage in ranked}
         uris = {unquote(uri) for passage in ranked for uri in (passage.document, *passage.also_in)}
@@ -35,68 +53,60 @@ class EvalQuestion:
 
 
 def read_questions(path: Path) -> list[EvalQuestion]:
-    """The questions in a file. `CommandError` names the first entry that is none."""
+    """The questions in a file: a JSON array, or JSON lines. `CommandError` names the first bad entry and what it lacks."""
     try:
-        entries = json.loads(path.read_text("utf-8-sig"))
+        text = path.read_text("utf-8-sig")
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (ValueError, RecursionError) as error:
-        raise CommandError(f"{path} is no JSON: {error}.") from None
-    if isinstance(entries, dict) and isinstance(entries.get("questions"), list):
-        entries = entries["questions"]
-    if not isinstance(entries, list) or not entries:
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path} is no text in UTF-8: {error.reason} at byte {error.start:,}.") from None
+    entries = _entries(text, path)
+    if not entries:
         raise CommandError(f"{path} holds no questions: it must be a JSON array with one object a question.")
-    return [_question(entry, f"{path}[{number}]") for number, entry in enumerate(entries, 1)]
+    return [question for number, entry in enumerate(entries, 1) for question in _questions(entry, number, path)]
 
 
-def _question(entry: Any, where: str) -> EvalQuestion:
-    if not isinstance(entry, dict) or not isinstance(entry.get("question"), str) or not entry["question"].strip():
-        raise CommandError(f"{where} has no `question`.")
+def _entries(text: str, path: Path) -> list[Any]:
     try:
-        if "documents" in entry:
-            question = EvalQuestion(
-                entry["question"], documents=frozenset(map(_path, entry["documents"])), answers=_answers(entry)
-            )
-        else:
-            question = EvalQuestion(
-                entry["question"], passages=frozenset(map(same_text, _paragraphs(entry))), answers=_answers(entry)
-            )
-    except (TypeError, KeyError, AttributeError, IndexError, ValueError) as error:
-        raise CommandError(f"{where} is in no known format: {type(error).__name__}: {error}.", hint=_FORMATS) from None
-    if not question.gold:
-        raise CommandError(f"{where} names nothing that answers it.", hint=_FORMATS)
-    return question
+        whole = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) < 2 or not lines[0].lstrip().startswith("{"):
+            raise CommandError(f"{path} is no JSON: {error}.") from None
+        return [_line(line, number, path) for number, line in enumerate(lines, 1)]
+    if isinstance(whole, dict) and isinstance(whole.get("questions"), list):
+        whole = whole["questions"]
+    if isinstance(whole, dict) and whole:
+        return [whole]  # JSON lines of one line
+    return whole if isinstance(whole, list) else []
 
 
-_FORMATS = (
-    "Known are `paragraphs` or `contexts` with `is_supporting`, `supporting_facts` with `context`, and `documents` "
-    "(paths, as a URI ends)."
-)
+def _line(line: str, number: int, path: Path) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{path}[{number}] is no JSON: {error}.") from None
 
 
-def _paragraphs(entry: dict[str, Any]) -> list[str]:
-    """The supporting paragraphs, as title, newline, text."""
-    if "supporting_facts" in entry:
-        titles = {fact[0] for fact in entry["supporting_facts"]}
-        return [f"{title}\n{' '.join(sentences)}" for title, sentences in entry["context"] if title in titles]
-    entries = entry["contexts"] if "contexts" in entry else entry["paragraphs"]
-    # As HippoRAG reads them: a paragraph that does not say is a supporting one.
-    gold = [paragraph for paragraph in entries if paragraph.get("is_supporting", True)]
-    return [f"{each['title']}\n{each['text'] if 'text' in each else each['paragraph_text']}" for each in gold]
-
-
-def _answers(entry: dict[str, Any]) -> tuple[str, ...]:
-    """`answer` (one or several) and `answer_aliases`; nothing where the file has none."""
-    found: list[Any] = []
-    for value in (entry.get("answer"), entry.get("answer_aliases")):
-        found += value if isinstance(value, list) else [value]
-    return tuple(answer for answer in found if isinstance(answer, str) and answer.strip())
-
-
-def _path(value: str) -> str:
-    if not value.strip("/. "):
-        raise ValueError("a document's path is empty")
-    return value.removeprefix("./").lstrip("/")
+def _questions(entry: Any, number: int, path: Path) -> list[EvalQuestion]:
+    """One, or the two of a pair of claims."""
+    try:
+        if not isinstance(entry, dict):
+            raise BadEntry("is no JSON object")
+        claims = claims_of(entry)
+        gold: dict[str, Any] = {
+            "passages": frozenset(map(same_text, paragraphs_of(entry) if claims is None else ())),
+            "documents": frozenset(documents_of(entry)),
+        }
+        if claims is not None:
+            pair = number if len(claims) > 1 else None
+            return [EvalQuestion(text, **gold, holds=holds, pair=pair) for text, holds in claims]
+        question = EvalQuestion(question_of(entry), **gold, answers=answers_of(entry))
+        if not question.gold and not question.answers:
+            raise BadEntry("names neither gold passages or documents nor an `answer`")
+    except BadEntry as error:
+        raise CommandError(f"{path}[{number}] {error}.", hint=FORMATS_HINT) from None
+    return [question]
 
 
 def same_text(text: str) -> str:

@@ -15,6 +15,8 @@ def answer_lines(answer: AskResponse, width: int) -> list[Text]:
 def evidence_lines(answer: AskResponse, width: int) -> list[Text]:
     """What the answer rests on, and what it took."""
     lines: list[Text] = []
+    if answer.reasoning:
+        lines += [Text(), text(("Reasoning", HEADING)), *indent(Text(terminal_safe(answer.reasoning)), 4, width)]
     if answer.citations:
         lines += [Text(), text(("Sources", HEADING))]
     for citation in answer.citations:

@@ -1,25 +1,23 @@
 """`eval` on a terminal: one row a mode."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cli.render.lines import DIM, HEADING, align, text
 from cli.render.styled_text import Text
 from cli.terminal_text import count, milliseconds
-from daemon.contract.evaluation import AnswerScores, EvalResponse
+from daemon.contract.evaluation import AnswerScores, ComparisonResponse, Difference, EvalResponse, ModelCost
 
 
-def evaluation_lines(results: Sequence[EvalResponse]) -> list[Text]:
-    """Recall and the share of questions with every gold passage, by k, and the time of a query."""
-    ks = list(results[0].recall)
-    heads = ["mode", *(f"recall@{k}" for k in ks), *(f"all@{k}" for k in ks), "p50", "p95"]
-    rows = [[text((head, HEADING)) for head in heads]]
-    for result in results:
-        shares = [*(result.recall[k] for k in ks), *(result.all[k] for k in ks)]
-        times = [milliseconds(result.took_ms.p50), milliseconds(result.took_ms.p95)]
-        rows.append(
-            [text(result.mode or "(configured)"), *(text(f"{share:.4f}") for share in shares), *map(text, times)]
-        )
-    lines = [*align(rows, right=range(1, len(heads))), text((count(results[0].n, "question"), DIM))]
+def comparison_lines(found: ComparisonResponse) -> list[Text]:
+    """Recall and the share of questions with every gold passage, by k, answers, the time of a query and the model's cost; below
+    it how far the modes differ."""
+    results = found.modes
+    columns = _columns(results)
+    heads = [text((head, HEADING)) for head in ("mode", *columns)]
+    rows = [[text(result.mode or "(configured)"), *(text(of(result)) for of in columns.values())] for result in results]
+    gold = next((result.gold for result in results if result.gold is not None), None)
+    asked = count(found.n, "question") + (f", {gold:,} with known gold" if gold is not None else "")
+    lines = [*align([heads, *rows], right=range(1, len(columns) + 1)), text((asked, DIM))]
     for result in results:
         if (statistics := result.filter) is not None:
             summary = (
@@ -28,17 +26,71 @@ def evaluation_lines(results: Sequence[EvalResponse]) -> list[Text]:
             )
             lines.append(text(("recognition memory ", DIM), result.mode or "", (f": {summary}", DIM)))
         if (scores := result.answers) is not None:
-            lines += answer_score_lines(scores)
-    return lines
+            lines += answer_score_lines(scores, result.mode if len(results) > 1 else None)
+    return [*lines, *difference_lines(found.differences)]
 
 
-def answer_score_lines(scores: AnswerScores) -> list[Text]:
+def _columns(results: Sequence[EvalResponse]) -> dict[str, Callable[[EvalResponse], str]]:
+    """By heading, what stands below it; only what some mode has."""
+    ks = list(dict.fromkeys(k for result in results for k in result.recall))
+    columns: dict[str, Callable[[EvalResponse], str]] = {}
+    for k in ks:
+        columns[f"recall@{k}"] = lambda result, k=k: _share(result.recall.get(k))  # type: ignore[misc]
+    for k in ks:
+        columns[f"all@{k}"] = lambda result, k=k: _share(result.all.get(k))  # type: ignore[misc]
+    if len(results) > 1:
+        answers = [result.answers for result in results if result.answers is not None]
+        if any(scores.em is not None for scores in answers):
+            columns["EM"] = lambda result: _share(result.answers.em if result.answers else None)
+            columns["F1"] = lambda result: _share(result.answers.f1 if result.answers else None)
+        if any(scores.claims is not None for scores in answers):
+            columns["accuracy"] = lambda result: _share(_accuracy(result))
+    columns["p50"] = lambda result: milliseconds(result.took_ms.p50)
+    columns["p95"] = lambda result: milliseconds(result.took_ms.p95)
+    if any(result.cost is not None for result in results):
+        columns["calls"] = lambda result: f"{result.cost.calls:.2f}" if result.cost else "0"
+        columns["tokens"] = lambda result: _tokens(result.cost)
+    return columns
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _accuracy(result: EvalResponse) -> float | None:
+    return result.answers.claims.accuracy if result.answers and result.answers.claims else None
+
+
+def _tokens(cost: ModelCost | None) -> str:
+    return f"{cost.prompt_tokens:,.0f} + {cost.completion_tokens:,.0f}" if cost else "0"
+
+
+def difference_lines(differences: Sequence[Difference]) -> list[Text]:
+    """Each mode against the first."""
+    if not differences:
+        return []
+    heads = ("", "difference", "95 % interval", "p")
+    rows = [[text((head, HEADING)) for head in heads]]
+    for each in differences:
+        interval = f"{each.low:+.4f} … {each.high:+.4f}"
+        name = f"{each.mode} - {each.baseline}, {each.measure}"
+        rows.append([text(name), *(text(value) for value in (f"{each.difference:+.4f}", interval, f"{each.p:.4f}"))])
+    return [Text(), *align(rows, right=(1, 2, 3))]
+
+
+def answer_score_lines(scores: AnswerScores, mode: str | None = None) -> list[Text]:
     """What the answers were worth and what they took."""
     tokens = f"{scores.prompt_tokens / scores.n:,.0f} + {scores.completion_tokens / scores.n:,.0f} tokens"
     calls = f"{scores.calls:.2f} calls"
     times = f", {milliseconds(scores.took_ms.p50)} (p95 {milliseconds(scores.took_ms.p95)})" if scores.took_ms else ""
-    head = f"answers ({scores.answerer}): EM {scores.em:.4f}, F1 {scores.f1:.4f}"
+    worth = [f"EM {scores.em:.4f}, F1 {scores.f1:.4f}"] if scores.em is not None else []
+    if (claims := scores.claims) is not None:
+        pairs = f", {claims.pair_accuracy:.4f} of {count(claims.pairs or 0, 'pair')}" if claims.pairs else ""
+        worth.append(f"accuracy {claims.accuracy:.4f} of {count(claims.n, 'claim')}{pairs}")
+    head = f"answers ({f'{mode}, ' if mode else ''}{scores.answerer}): {', '.join(worth)}"
     lines = [text(head, (f" of {scores.n:,}; a question: {tokens}, {calls}{times}", DIM))]
+    if scores.abstained:
+        lines.append(text((f"{count(scores.abstained, 'question')} not answered: the model abstained", DIM)))
     if scores.entities_a_point is not None:
         lines.append(text(("points have ", DIM), f"{scores.entities_a_point:.2f}", (" entities on average", DIM)))
     if scores.failed:

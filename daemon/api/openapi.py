@@ -158,11 +158,12 @@ def add_route(app: FastAPI, version: str) -> None:
     )
     async def openapi() -> Response:
         if not made:
-            made.append(await asyncio.to_thread(lambda: to_json(_openapi_document(app, version))))
+            made.append(await asyncio.to_thread(lambda: to_json(document(app, version))))
         return Response(made[0], media_type=JSON)
 
 
-def _openapi_document(app: FastAPI, version: str) -> dict[str, Any]:
+def document(app: FastAPI, version: str) -> dict[str, Any]:
+    """The OpenAPI document of an application: its routes, and the models of the contract."""
     found = get_openapi(
         title="hippod",
         version=version,

@@ -142,6 +142,7 @@ async def open_memory(
         active.mode,
         models.filter,
         active.filtering,
+        entities=models.entities,
         scopes=scopes,
         unread=lambda: unread.note(),
     )

@@ -26,6 +26,8 @@ def _model_needed(config: Config) -> list[str]:
             )
         if config.retrieval.filter == "llm":
             problems.append(f'retrieval.filter = "llm" {needs}; or write "auto" or "none"')
+        if _value(config, "retrieval.entities") == "llm":
+            problems.append(f'retrieval.entities = "llm" {needs}; or write "auto" or "rules"')
     if any(_value(config, key) is None for key in backend.needs):
         problems.append(f'openie.backend = "{backend.name}" {backend.needs_text}')
     encoder = ENCODER_BACKENDS[config.encoder.backend]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
-from daemon.config_types.path_validators import make_token, readable_file, token_in
+from daemon.config_types.path_validators import make_token, readable_file, token_in, usable_prompts
 from daemon.config_types.paths import SOCKET, STORE
 from daemon.config_types.section import MiB, Section
 from daemon.config_types.values import AnyPath, Count, Duration, Interval, OptionalPath, OptionalText, Seconds
@@ -170,6 +170,8 @@ class LLM(Section):
     timeout_s: Seconds = 60.0
     max_retries: Annotated[int, Field(ge=0, le=100)] = 5
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    prompts: Annotated[OptionalPath, AfterValidator(usable_prompts)] = None
+    """A folder of prompts that replace hippod's own, each a file NAME.txt."""
 
     @model_validator(mode="after")
     def _one_server_one_key(self) -> "LLM":
@@ -219,7 +221,13 @@ else:
         "_DeclaredRetrievalKeys",
         __base__=Section,
         mode=(Literal[tuple(MODES)], DEFAULT_MODE),
-        **{each.name: (Annotated[each.kind, Field(**each.bounds)], each.default) for each in SETTINGS.values()},
+        **{
+            each.name: (
+                Literal[each.choices] if each.choices else Annotated[each.kind, Field(**each.bounds)],
+                each.default,
+            )
+            for each in SETTINGS.values()
+        },
     )
 
 
@@ -228,7 +236,7 @@ class Retrieval(_DeclaredRetrievalKeys):
     filter: Literal["auto", "llm", "none"] = "auto"
     """Recognition memory: who decides which linked triples matter. auto: the LLM when one is configured."""
     filter_timeout_s: Seconds = 5.0
-    """How long a query waits for that; then it goes on with all linked triples."""
+    """How long a query waits for that; then it goes on with all linked triples. Also for a model to name its entities."""
     keep_sessions: Duration = 30 * 86400.0
     """How long after its last question a session of `hippoctl ask --session` is kept."""
 

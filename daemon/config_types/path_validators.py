@@ -7,6 +7,8 @@ import stat
 from difflib import get_close_matches
 from pathlib import Path
 
+from memory.llm.prompt_texts import BadPromptFile, read_prompt_files
+
 _TOKEN_BYTES = 4096
 ABSENT = "absent: "
 """Begins what the units of systemd give in place of a credential that nobody has written; the rest says what to do."""
@@ -32,6 +34,16 @@ def readable_file(path: Path | None) -> Path | None:
     if path is not None:
         _head(path)
     return path
+
+
+def usable_prompts(folder: Path | None) -> Path | None:
+    """`folder`, when each prompt in it can be used; else `ValueError`."""
+    if folder is not None:
+        try:
+            read_prompt_files(folder)
+        except BadPromptFile as error:
+            raise ValueError(f"a folder of prompts that can be used; {error}") from None
+    return folder
 
 
 def token_in(path: Path | None) -> Path | None:

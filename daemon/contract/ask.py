@@ -1,24 +1,38 @@
 """`POST /v1/ask`: a question, its answer, and what the answer took."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from daemon.contract.base import JSON_INTEGER, JsonBoolean, JsonInteger, JsonNumber, Request, Response, is_empty
-from daemon.contract.choices import Answerer, Investigation
-from daemon.contract.limits import K_MAX, STEPS_MAX, TIMEOUT_MAX_S
-from daemon.contract.query import QueryText
+from daemon.contract.choices import NO_RETRIEVAL, Answerer, Filter, Investigation
+from daemon.contract.limits import K_MAX, LENGTH_MAX, STEPS_MAX, TIMEOUT_MAX_S
+from daemon.contract.query import AsOf, QueryCost, QueryText, Tokens
+from daemon.contract.retrieval import Mode, RetrievalOverrides
 from daemon.contract.scope import Scope
 from daemon.contract.sessions import SessionName
 
 _NULL: JsonDict = {"type": "null"}
 _TRUE: JsonDict = {"const": True}
-_NOT_DEEP: JsonDict = {"deep": {"const": False}, "session": _NULL, "only": _NULL, "update": _TRUE, "merge": _TRUE}
-_DEEP: JsonDict = {"properties": {"deep": _TRUE}, "required": ["deep"]}
-_ITERATIVE: JsonDict = {"properties": {**_NOT_DEEP, "steps": {"type": "integer"}}, "required": ["steps"]}
-_SINGLE: JsonDict = {
-    "properties": {**_NOT_DEEP, "steps": _NULL, "max_calls": _NULL, "max_tokens": _NULL, "timeout_s": _NULL}
+_FALSE: JsonDict = {"const": False}
+_NO_RETRIEVAL_OPTIONS: JsonDict = {"filter": _NULL, "settings": {"maxProperties": 0}, "passages": _FALSE}
+_NOT_DEEP: JsonDict = {"deep": _FALSE, "session": _NULL, "only": _NULL, "update": _TRUE, "merge": _TRUE}
+_RETRIEVING: JsonDict = {**_NOT_DEEP, "mode": {"not": {"const": NO_RETRIEVAL}}}
+_ONE_STEP: JsonDict = {"steps": _NULL, "max_calls": _NULL, "max_tokens": _NULL, "timeout_s": _NULL}
+_DEEP: JsonDict = {"properties": {"deep": _TRUE, "mode": _NULL, **_NO_RETRIEVAL_OPTIONS}, "required": ["deep"]}
+_ITERATIVE: JsonDict = {"properties": {**_RETRIEVING, "steps": {"type": "integer"}}, "required": ["steps"]}
+_SINGLE: JsonDict = {"properties": {**_RETRIEVING, **_ONE_STEP}}
+_CLOSED_BOOK: JsonDict = {
+    "properties": {
+        **_NOT_DEEP,
+        **_ONE_STEP,
+        **_NO_RETRIEVAL_OPTIONS,
+        "mode": {"const": NO_RETRIEVAL},
+        "scope": _NULL,
+        "as_of": _NULL,
+    },
+    "required": ["mode"],
 }
 
 
@@ -26,18 +40,31 @@ class AskRequest(Request):
     """`steps` alone: retrieve again with each thought as the next query, at most so often. `deep`: HGMem's working memory of
     points, in at most `steps` steps (3 by default).
 
+    `mode`, `filter`, `settings` and `as_of` are those of a query; mode "none" answers without retrieval, from what the model
+    knows. `passages`: the answer also holds what was retrieved, best first. `length`: about as many words as the answer
+    should have, by default one to four sentences. `reason`: the model writes down its reasoning before the answer. `verify`:
+    the question is a claim, and the short answer is "true" or "false".
+
     For `deep`: `session` continues from the points of that session's earlier questions; `only`, `update` and `merge` are the
     paper's ablations. For both kinds: `max_calls` to the model, `max_tokens` of prompts and answers together, and `timeout_s`
     are budgets. When a budget is spent, the answer is made of what there is, and says so.
     """
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": [_DEEP, _ITERATIVE, _SINGLE]})
+    model_config = ConfigDict(json_schema_extra={"anyOf": [_DEEP, _ITERATIVE, _SINGLE, _CLOSED_BOOK]})
 
     question: QueryText
     deep: JsonBoolean = False
     steps: Annotated[int, Field(ge=1, le=STEPS_MAX), JSON_INTEGER] | None = None
     k: JsonInteger = Field(default=5, ge=1, le=K_MAX)
+    mode: Mode | Literal["none"] | None = None
+    filter: Filter | None = None
+    settings: RetrievalOverrides = RetrievalOverrides()
+    as_of: AsOf | None = None
     scope: Scope | None = None
+    passages: JsonBoolean = False
+    length: Annotated[int, Field(ge=1, le=LENGTH_MAX), JSON_INTEGER] | None = None
+    reason: JsonBoolean = False
+    verify: JsonBoolean = False
     session: SessionName | None = None
     only: Investigation | None = None
     update: JsonBoolean = True
@@ -58,9 +85,17 @@ class Citation(Response):
     points: list[str] = Field(default_factory=list, exclude_if=is_empty)
 
 
-class Tokens(Response):
-    prompt: int
-    completion: int
+class RetrievedPassage(Response):
+    """A passage that was retrieved for the answer, whether it was read or not; fields as in a query's answer. `score` is its
+    share of the best score of its step, the best where several steps found it."""
+
+    rank: int
+    score: float
+    id: str
+    title: str
+    text: str
+    document: str
+    also_in: list[str] = Field(default_factory=list, exclude_if=is_empty)
 
 
 class AskSession(Response):
@@ -78,10 +113,12 @@ class AskSession(Response):
 class AskResponse(Response):
     """An answer, as of `commit`.
 
-    `found`: the memory holds the answer. `short`: the bare answer. `note`: what a user should know about it. `steps`: the
-    whole record of each step; `stopped`: why there were no more. `calls`: requests to the model; `own_ms`: what hippod spent
-    besides waiting for it. `written` is false where the model failed and the answer is put together from what the steps
-    found.
+    `found`: the memory holds the answer; false where the model abstained. `short`: the bare answer. `reasoning`: what the
+    model wrote before it, where that was asked for; so `passages`, all that was retrieved, best first. `note`: what a user
+    should know about it. `steps`: the whole record of each step; `stopped`: why there were no more. `calls`: requests to the
+    model; `own_ms`: what hippod spent besides waiting for it. `written` is false where the model failed and the answer is put
+    together from what the steps found. `remembered`: answers of recognition memory that equal queries had paid for; `tokens`
+    and `calls` do not count them.
 
     A deep answer has the rest of its trace beside the steps: `version`, `settings`, `earlier` (the memory it began with),
     `forgotten` (ids of points dropped from that), `answered` (the calls that wrote the answer), and `entities_a_point`, the
@@ -93,9 +130,12 @@ class AskResponse(Response):
     citations: list[Citation]
     steps: list[dict[str, Any]]
     tokens: Tokens
+    remembered: QueryCost | None = Field(default=None, exclude_if=is_empty)
     took_ms: float
     found: bool = True
     short: str = ""
+    reasoning: str | None = Field(default=None, exclude_if=is_empty)
+    passages: list[RetrievedPassage] = Field(default_factory=list, exclude_if=is_empty)
     note: str | None = Field(default=None, exclude_if=is_empty)
     answerer: Answerer = Answerer.SINGLE
     commit: int = 0

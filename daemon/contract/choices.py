@@ -13,6 +13,7 @@ from memory.retrieval.settings import SETTINGS
 __all__ = [
     "DEFAULT_MODE",
     "MODES",
+    "NO_RETRIEVAL",
     "SETTINGS",
     "Answerer",
     "DocumentState",
@@ -20,6 +21,9 @@ __all__ = [
     "Filter",
     "Investigation",
 ]
+
+NO_RETRIEVAL = "none"
+"""The mode of an answer without retrieval: the model answers from what it knows (closed book)."""
 
 
 class Filter(StrEnum):

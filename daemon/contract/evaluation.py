@@ -21,32 +21,58 @@ class FilterStatistics(Response):
     unfiltered: int
 
 
+class ModelCost(Response):
+    """What the model took, as means over the questions. Answers of recognition memory that were remembered from an equal query
+    count as if they had been paid for: that is what the row costs by itself."""
+
+    calls: float
+    prompt_tokens: float
+    completion_tokens: float
+
+
 class QuestionScore(Response):
-    """One question's answer compared with the known ones, and what it took. `error`: why there is none (it counts as 0)."""
+    """One question's answer compared with the known ones, and what it took. `error`: why there is none (it counts as 0).
+
+    `em` and `f1` are those of a question, `correct` of a claim. `found` is false where the model abstained.
+    """
 
     question: str
     short: str
-    em: float
-    f1: float
-    prompt_tokens: int
-    completion_tokens: int
-    calls: int
-    took_ms: float
+    em: float | None = Field(default=None, exclude_if=is_empty)
+    f1: float | None = Field(default=None, exclude_if=is_empty)
+    correct: bool | None = Field(default=None, exclude_if=is_empty)
+    found: bool = True
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    calls: int = 0
+    took_ms: float = 0.0
     entities_a_point: float | None = Field(default=None, exclude_if=is_empty)
     note: str | None = Field(default=None, exclude_if=is_empty)
     error: str | None = Field(default=None, exclude_if=is_empty)
 
 
-class AnswerScores(Response):
-    """Exact match and token F1 as in MuSiQue's evaluation, means over the `n` questions whose answers are known.
+class ClaimScores(Response):
+    """The share of claims that were judged rightly, and of pairs of which both were (`pair_accuracy`, as NoCha counts)."""
 
-    Tokens are the sum over all questions. `calls` and `entities_a_point` (deep answers only: HGMem's measure of how complex
-    the relations of a point are) are means over the questions. `failed` questions have no answer.
+    n: int
+    accuracy: float
+    pairs: int | None = Field(default=None, exclude_if=is_empty)
+    pair_accuracy: float | None = Field(default=None, exclude_if=is_empty)
+
+
+class AnswerScores(Response):
+    """Exact match and token F1 as in SQuAD's evaluation, means over the questions whose answers are known, and `claims`.
+
+    `n` questions and claims were asked. Of these `abstained` were not answered, as the model said that it could not, and
+    `failed` have no answer; both count as 0. Tokens are the sum over all questions. `calls` and `entities_a_point` (deep
+    answers only: HGMem's measure of how complex the relations of a point are) are means over the questions.
     """
 
     n: int
-    em: float
-    f1: float
+    em: float | None = Field(default=None, exclude_if=is_empty)
+    f1: float | None = Field(default=None, exclude_if=is_empty)
+    claims: ClaimScores | None = Field(default=None, exclude_if=is_empty)
+    abstained: int = 0
     prompt_tokens: int
     completion_tokens: int
     answerer: Answerer = Answerer.SINGLE
@@ -58,12 +84,43 @@ class AnswerScores(Response):
 
 
 class EvalResponse(Response):
-    """Shares from 0 to 1 by k. `all` is the share of questions with every gold passage among the first k."""
+    """Shares from 0 to 1 by k, over the questions with known gold: `gold` of them where not all `n` have one.
+
+    `all` is the share of questions with every gold passage among the first k. `took_ms` is the time of a query; of an answer
+    where no query was made for itself. `cost` is that of the answers, where there are any, else of the queries.
+    """
 
     n: int
+    gold: int | None = Field(default=None, exclude_if=is_empty)
     recall: dict[str, float]
     all: dict[str, float]
     took_ms: Percentiles
     mode: str | None = Field(default=None, exclude_if=is_empty)
+    cost: ModelCost | None = Field(default=None, exclude_if=is_empty)
     filter: FilterStatistics | None = Field(default=None, exclude_if=is_empty)
     answers: AnswerScores | None = Field(default=None, exclude_if=is_empty)
+
+
+class Difference(Response):
+    """What `mode` has more of a measure than `baseline`, question by question over `n` questions.
+
+    `low` and `high`: a 95 % interval by the bootstrap over questions (percentiles of 9,999 draws). `p`: two-sided, by the
+    paired permutation test (signs of the differences drawn 9,999 times; all of them where there are no more).
+    """
+
+    measure: str
+    mode: str
+    baseline: str
+    n: int
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+class ComparisonResponse(Response):
+    """Several modes over the same questions, and how far each differs from the first."""
+
+    n: int
+    modes: list[EvalResponse]
+    differences: list[Difference] = Field(default_factory=list)

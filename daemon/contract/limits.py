@@ -7,4 +7,6 @@ QUERY_CHARS_MAX = 32_768
 K_MAX = 1_000
 NODES_MAX = 2_000
 STEPS_MAX = 20
+LENGTH_MAX = 4_000
+"""Words of the longest answer that can be asked for."""
 SESSION_PATTERN = r"^\w[\w.-]{0,59}$"

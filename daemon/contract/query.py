@@ -145,12 +145,27 @@ class Explanation(OpenResponse):
     passages: list[PassageExplanation] = Field(default_factory=list)
 
 
+class Tokens(Response):
+    prompt: int
+    completion: int
+
+
+class QueryCost(Response):
+    """What recognition memory and the reading of names took of the model for a query. `remembered`: an equal query before had
+    paid for all of it."""
+
+    calls: int
+    tokens: Tokens
+    remembered: bool = False
+
+
 class QueryResponse(Response):
     """`note` says what a user should know about how the answer came about: an empty filter, a fallback, documents that are
     still being read.
 
     `stages_ms`: milliseconds by stage. `weak`: even the nearest passage is so far from the query that nothing in the memory
     answers it well. It is left out where that cannot be said: the encoder was not measured, or passages were compared by words.
+    `cost`: what the model took, where it was asked.
     """
 
     query: str
@@ -163,4 +178,5 @@ class QueryResponse(Response):
     stages_ms: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
     explain: Explanation | None = Field(default=None, exclude_if=is_empty)
     weak: bool | None = Field(default=None, exclude_if=is_empty)
+    cost: QueryCost | None = Field(default=None, exclude_if=is_empty)
     note: str | None = Field(default=None, exclude_if=is_empty)

@@ -1,7 +1,7 @@
 """The retrieval modes and settings that a request may name. Both derive from their declarations in `memory.retrieval`."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
@@ -22,6 +22,8 @@ def _field(setting: Setting) -> Any:
     """The type of a setting in a request, where None stands for the configured value."""
     if setting.kind is bool:
         return JsonBoolean | None
+    if setting.choices:
+        return Literal[setting.choices] | None
     if setting.kind is int:
         return Annotated[int, Field(**setting.bounds), JSON_INTEGER] | None
     return Annotated[JsonNumber, Field(**setting.bounds, allow_inf_nan=False)] | None

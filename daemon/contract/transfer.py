@@ -19,11 +19,13 @@ class ExportRequest(Request):
 
 
 class ImportResponse(Response):
-    """Counts; `skipped` are malformed triples."""
+    """Counts; `skipped` are malformed triples, or rows that are no records."""
 
     passages: int
     triples: int
     skipped: int
+    records: int | None = None
+    """Of a file of records, how many documents it holds; else null."""
 
 
 class VerifyResponse(Response):

@@ -2,9 +2,10 @@
 
 from pydantic import Field
 
-from daemon.contract.ask import Citation, Tokens
+from daemon.contract.ask import Citation
 from daemon.contract.base import Response, is_empty
 from daemon.contract.documents import DocumentEntry
+from daemon.contract.query import Tokens
 
 
 class Answered(Response):

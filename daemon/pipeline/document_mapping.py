@@ -1,13 +1,14 @@
 """Turns documents as they were read into the store's documents and passage texts."""
 
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import overload
 
 from consumers.failure_codes import FailureCode
-from consumers.types import ParsedDocument, Passage
+from consumers.types import ParsedDocument
 from memory.phrase_normalisation import normalise_triple
 from store.passage_id import passage_id
-from store.types import Document, PassageRef, PassageText, State
+from store.types import Document, PassageRef, PassageText, State, Triple
 
 RETRY_DELAYS_S = (60.0, 600.0, 3600.0)
 """When a failed document is tried again by itself; after the last, `hippoctl retry` or a change of the file does it."""
@@ -32,7 +33,7 @@ def to_store_document(
         title, text = storable(passage.title), storable(passage.text)
         id = passage_id(title, text)
         texts.append(PassageText(id, title, text))
-        refs.append(PassageRef(id, dict(passage.location), _normalised_triples(passage)))
+        refs.append(PassageRef(id, dict(passage.location), normalised_triples(passage.triples)))
     document = Document(
         uri=read.uri,
         source=source,
@@ -45,11 +46,20 @@ def to_store_document(
     return document, texts
 
 
-def _normalised_triples(passage: Passage) -> Any:
-    if passage.triples is None:
+@overload
+def normalised_triples(triples: Sequence[Triple]) -> tuple[Triple, ...]: ...
+
+
+@overload
+def normalised_triples(triples: Sequence[Triple] | None) -> tuple[Triple, ...] | None: ...
+
+
+def normalised_triples(triples: Sequence[Triple] | None) -> tuple[Triple, ...] | None:
+    """Each once, without those of which nothing is left; None for None."""
+    if triples is None:
         return None
-    triples = [normalise_triple(triple) for triple in passage.triples]
-    return tuple(dict.fromkeys(triple for triple in triples if triple is not None))
+    normalised = (normalise_triple(triple) for triple in triples)
+    return tuple(dict.fromkeys(triple for triple in normalised if triple is not None))
 
 
 def failed_document(

@@ -126,6 +126,10 @@ class Intake:
         """Whether there is work for `key`, or for a line of it."""
         return key in self._waiting or key in self._active or key in self._lines
 
+    def of(self, key: str) -> list[Work]:
+        """The work for `key`: what waits, and what is under way."""
+        return [work for work in (self._waiting.get(key), self._active.get(key)) if work is not None]
+
     @property
     def last_seq(self) -> int:
         """The number of the latest work."""

@@ -17,6 +17,7 @@ from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, ParsedDocument, Passage
 from daemon.pipeline.document_mapping import failed_document, to_store_document
+from daemon.pipeline.records import take_record
 from daemon.pipeline.work_items import (
     AddedDocument,
     DeliveredDocument,
@@ -26,7 +27,7 @@ from daemon.pipeline.work_items import (
     Urgency,
     Work,
 )
-from daemon.workers.pool import WorkerPool
+from daemon.workers.pool import WorkerFailed, WorkerPool
 from store.types import Document, PassageText
 
 UNSEEN_POSITION = Fingerprint(0, 0, 0)
@@ -58,6 +59,13 @@ class DocumentReader:
     def follow_folder(self, access: FolderAccess) -> None:
         """Files below this folder may be read from now on."""
         self._folders[os.fsdecode(access.root)] = access
+
+    async def record_file_fault(self, path: Path) -> str | None:
+        """Why a file cannot be read as one of records, None where it can: a child process has read it then."""
+        try:
+            return await self._pool.check_record_file(str(path))
+        except WorkerFailed as error:
+            return str(error)
 
     async def read(self, work: Work) -> AsyncIterator[DocumentChange]:
         """The changes of one task, the last one `final`. What cannot be read is a change too."""
@@ -255,6 +263,10 @@ def delivered_change(work: Work, task: DeliveredDocument) -> DocumentChange:
     """The change of a document that came read."""
     if task.document is None:
         return DocumentChange(work)
+    if task.record is not None:
+        change = _outcome(work, [task.document], retry_payload(task) if task.document.error is not None else None)
+        take_record(change, task.record)
+        return change
     failing = task.document.error is not None and not task.document.skipped
     change = _outcome(work, [task.document], retry_payload(task) if failing else None)
     if failing:

@@ -8,9 +8,11 @@ batch (`batching`), encodes and commits it; `_after_commit` tells everybody who 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import structlog
 
+from consumers.records.record import Record
 from daemon.errors import NotReady
 from daemon.pipeline.acknowledgement import Acknowledgement, merged_positions
 from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
@@ -23,6 +25,7 @@ from daemon.pipeline.inbox import QUEUE_SLICE_DOCUMENTS, Inbox
 from daemon.pipeline.intake import STOPPING, Intake
 from daemon.pipeline.parse_task import DocumentReader, FolderAccess, delivered_change
 from daemon.pipeline.read_loop import ReadingLoop
+from daemon.pipeline.records import RemovedRecords, is_overtaken, record_of
 from daemon.pipeline.work_items import (
     ADDED,
     Change,
@@ -31,6 +34,7 @@ from daemon.pipeline.work_items import (
     ExtractionsFound,
     RemoveDocument,
     Task,
+    Urgency,
     Work,
     container_uri,
 )
@@ -73,6 +77,7 @@ class Pipeline:
         self.committer = Committer(store, encoder, extractor, self._make_batch, self._after_commit, limits)
         self.file_events = FileEvents(store, self.documents_by_file, self.intake, self.committer.queue)
         self.reading = ReadingLoop(store, self.intake, reader, extractor, self.committer.queue, self._finish)
+        self._removed = RemovedRecords(store.positions)
         self._retries: dict[str, RetryDocument] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -107,17 +112,40 @@ class Pipeline:
         self.file_events.listen(source, committed)
 
     async def deliver(
-        self, task: DeliveredDocument, source: str, attempts: int = 0, acknowledgement: Acknowledgement | None = None
+        self,
+        task: DeliveredDocument,
+        source: str,
+        attempts: int = 0,
+        acknowledgement: Acknowledgement | None = None,
+        *,
+        more: Sequence[Acknowledgement] = (),
+        urgency: Urgency = Urgency.FRESH,
     ) -> None:
         """Takes a document that its source has read; waits while too much is ready to be committed.
 
-        `acknowledgement` is done once the document is committed, or a later one that replaced it.
+        `acknowledgement`, and `more` of them, are done once the document is committed, or a later one that replaced it.
         """
-        acknowledgements = () if acknowledgement is None else (acknowledgement,)
-        work = self.intake.put(task.uri, task, source, attempts, acknowledgements=acknowledgements)
-        passages = task.document.passages if task.document is not None else ()
-        if all(passage.triples is not None for passage in passages) and self.intake.take(work) is not None:
+        acknowledgements = (*more, *(() if acknowledgement is None else (acknowledgement,)))
+        if (newer := self._newer_under_way(task)) is not None:
+            newer.acknowledgements.extend(acknowledgements)
+            return
+        work = self.intake.put(task.uri, task, source, attempts, acknowledgements=acknowledgements, urgency=urgency)
+        if task.is_read and self.intake.take(work) is not None:
             await self.committer.queue.put(delivered_change(work, task))
+
+    def _newer_under_way(self, task: DeliveredDocument) -> Work | None:
+        """Work with a newer record of the same document: it must not be replaced by this older one."""
+        if task.record is None or task.record.position is None:
+            return None
+        for work in self.intake.of(task.uri):
+            record = record_of(work.task)
+            if record is not None and record.position is not None and task.record.position.is_before(record.position):
+                return work
+        return None
+
+    async def record_file_fault(self, path: Path) -> str | None:
+        """Why a file cannot be read as one of records, None where it can."""
+        return await self._reader.record_file_fault(path)
 
     async def remove(self, uris: Sequence[str]) -> None:
         """Returns once the documents are gone from the memory. NotReady where hippod stops before."""
@@ -188,10 +216,12 @@ class Pipeline:
         batch = make_batch(self._store, self.documents_by_file, changes)
         touched = self.file_events.batch_positions()
         delivered = merged_positions(_acknowledgements(changes))
-        return replace(batch, positions={**touched, **batch.positions, **delivered})
+        removals = self._removed.positions(_applied_records(self._store, changes))
+        return replace(batch, positions={**touched, **batch.positions, **removals, **delivered})
 
     def _after_commit(self, changes: Sequence[Change], batch: Batch, committed: CommitResult, took_ms: float) -> None:
         self.documents_by_file.update(batch)
+        self._removed.committed(batch.positions)
         report_documents(batch, committed.seq, self._publish)
         self._on_commit([ref.passage for each in batch.documents for ref in each.passages if ref.triples is None])
         self.file_events.committed(changes, batch)
@@ -210,6 +240,14 @@ class Pipeline:
     async def drained(self) -> None:
         """Returns once all that is here now is committed or failed."""
         await self.intake.drained()
+
+
+def _applied_records(store: Store, changes: Sequence[Change]) -> Iterator[Record]:
+    for change in changes:
+        if isinstance(change, DocumentChange) and not is_overtaken(store, change.work.task):
+            record = record_of(change.work.task)
+            if record is not None:
+                yield record
 
 
 def _acknowledgements(changes: Sequence[Change]) -> Iterator[Acknowledgement]:

@@ -91,12 +91,12 @@ class ReadingLoop:
                 self._finish(work)
                 return
             if change.texts:
-                change.extractions = await self._extract(change)
+                change.extractions |= await self._extract(change)
             await self._commits.put(change)
 
     async def _extract(self, change: DocumentChange) -> dict[str, Extraction]:
         unread = self._store.unextracted(
-            Batch(documents=tuple(change.documents), passages=tuple(change.texts.values()))
+            Batch(tuple(change.documents), (), tuple(change.texts.values()), tuple(change.extractions.values()))
         )
         if not unread:
             return {}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from consumers.records.record import Record
 from consumers.types import FileEvent, ParsedDocument
 from daemon.pipeline.acknowledgement import Acknowledgement
 from store.types import Document, Extraction, PassageText
@@ -41,6 +42,15 @@ class DeliveredDocument:
     document: ParsedDocument | None
     payload: Callable[[], str] | None = None
     """What the source needs to read it once more; called, and stored, only where the document fails."""
+    record: Record | None = None
+    """The record that the document came in: its extractions and vectors are taken as they are."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether no passage is left to extract."""
+        if self.record is not None:
+            return self.record.is_read
+        return self.document is None or all(passage.triples is not None for passage in self.document.passages)
 
 
 Task = FileEvent | AddedDocument | RemoveDocument | DeliveredDocument
@@ -94,6 +104,8 @@ class DocumentChange:
     extractions: dict[str, Extraction] = field(default_factory=dict)
     positions: Mapping[str, Any | None] = field(default_factory=dict)
     final: bool = True
+    record: Record | None = None
+    """What its documents' vectors are taken from."""
 
     @property
     def size(self) -> int:

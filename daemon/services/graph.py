@@ -29,7 +29,15 @@ class GraphService:
     def _answer(self, request: GraphRequest, terms: QueryTerms) -> GraphResponse | None:
         snapshot, context = terms.snapshot, None
         if request.query is not None:
-            context = QueryContext(snapshot, terms.encoder, request.query, terms.settings, terms.recognition, request.k)
+            context = QueryContext(
+                snapshot,
+                terms.encoder,
+                request.query,
+                terms.settings,
+                terms.recognition,
+                request.k,
+                terms.entities,
+            )
         if context is not None and request.phrase is None and request.passage is None:
             return self._graph_response(request, terms, query_neighbourhood(context, terms.mode, request.nodes))
         centre = _centre(snapshot, request)

@@ -9,9 +9,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
+from daemon.contract.ask import AskRequest
 from daemon.contract.graph import GraphRequest
 from daemon.contract.http.problem import FieldError
-from daemon.contract.query import Explanation, QueryRequest, QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
+from daemon.contract.query import (
+    Explanation,
+    QueryCost,
+    QueryRequest,
+    QueryResponse,
+    RankedPassage,
+    ScoredTriple,
+    SeedPhrase,
+    Tokens,
+)
 from daemon.contract.scope import Scope
 from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query
@@ -21,6 +31,8 @@ from daemon.services.explanation import explanation
 from daemon.services.scopes import ScopeService
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
+from memory.retrieval.linking.model_entities import ModelEntities, QueryEntities
+from memory.retrieval.linking.query_model_calls import QueryModelCalls
 from memory.retrieval.linking.recognition_memory import ModelFilter, QueryFilter
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
@@ -53,10 +65,13 @@ class QueryTerms:
     mode: str
     settings: RetrievalSettings
     recognition: QueryFilter | None
+    entities: QueryEntities | None
 
     def noted(self, note: str | None) -> str | None:
-        """`note`, and what recognition memory has to say."""
-        return joined(None if self.recognition is None else self.recognition.note, note)
+        """`note`, and what recognition memory and the reading of names have to say."""
+        for asked in (self.entities, self.recognition):
+            note = joined(None if asked is None else asked.note, note)
+        return note
 
 
 class QueryService:
@@ -74,6 +89,7 @@ class QueryService:
         threads: int = 2,
         scopes: ScopeService | None = None,
         unread: Callable[[], str | None] = lambda: None,
+        entities: ModelEntities | None = None,
     ) -> None:
         """`unread` says, on the event loop, what an answer of this moment leaves out."""
         self._store = store
@@ -81,6 +97,7 @@ class QueryService:
         self._settings = settings
         self._mode = mode
         self._filter = filter_
+        self._entities = entities
         self._filtering = filtering
         self._unread = unread
         self._scopes = scopes or ScopeService(store, tuple)
@@ -97,21 +114,29 @@ class QueryService:
 
     async def run(self, request: AnyRequest, work: Callable[[AnyRequest, "QueryTerms"], Answer]) -> Answer:
         """`work` in a thread of the queries, on the snapshot and the terms that `request` names."""
+        self._require_filter(request)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._on_terms, request, work)
+
+    def _require_filter(self, request: "QueryRequest | GraphRequest | AskRequest") -> None:
         if request.filter == "llm" and self._filter is None:
             raise NotConfigured("the filter needs a model; write [llm] base_url and model into the configuration")
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._on_terms, request, work)
 
     def _on_terms(self, request: AnyRequest, work: Callable[[AnyRequest, "QueryTerms"], Answer]) -> Answer:
         began = time.perf_counter()
-        mode = str(request.mode or self._mode())
-        settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
+        mode, settings = self._mode_and_settings(request)
         recognition = self._recognition(request)
         with self._shares:
             try:
                 return work(
                     request,
                     QueryTerms(
-                        began, *self._memory(request.as_of, request.scope), self._encoder, mode, settings, recognition
+                        began,
+                        *self._memory(request.as_of, request.scope),
+                        self._encoder,
+                        mode,
+                        settings,
+                        recognition,
+                        self._entity_reader(),
                     ),
                 )
             except EncoderUnavailable as error:
@@ -137,6 +162,7 @@ class QueryService:
             terms.settings,
             terms.recognition,
             explained=request.explain,
+            entity_reader=terms.entities,
         )
         found = replace(found, note=terms.noted(found.note))
         passages = [_passage(terms.naming, rank, hit) for rank, hit in enumerate(found.hits, 1)]
@@ -144,29 +170,39 @@ class QueryService:
         took = time.perf_counter() - terms.began
         observe_query(terms.mode, took, found.stages_ms)
         weak = is_weak(terms.encoder.identity, found.best_cosine)
-        return _response(found, passages, explained, weak, took * 1000)
+        return _response(found, passages, explained, weak, _cost(terms.entities, terms.recognition), took * 1000)
 
     @property
     def encoder(self) -> Encoder:
         return self._encoder
 
-    async def retrieve(self, query: str, k: int, snapshot: Snapshot, filtered: bool = True) -> RetrievalResult:
-        """The passages for `query` within `snapshot`, as configured; `filtered` false leaves recognition memory out."""
-        return await self.in_thread(lambda: self._retrieve(query, k, snapshot, filtered))
+    async def retrieve(
+        self, query: str, request: AskRequest, snapshot: Snapshot, filtered: bool = True
+    ) -> RetrievalResult:
+        """The passages for `query` within `snapshot`, in the way that `request` names and for the rest as configured.
 
-    def _retrieve(self, query: str, k: int, snapshot: Snapshot, filtered: bool) -> RetrievalResult:
-        began, mode = time.perf_counter(), self._mode()
-        recognition = self._recognition(QueryRequest(query=query)) if filtered else None
-        found = retrieve(snapshot, self._encoder, query, mode, k, self._settings(), recognition)
+        `filtered` false asks no model. NotConfigured for a filter that needs a model where there is none.
+        """
+        self._require_filter(request)
+        return await self.in_thread(lambda: self._retrieve(query, request, snapshot, filtered))
+
+    def _retrieve(self, query: str, request: AskRequest, snapshot: Snapshot, filtered: bool) -> RetrievalResult:
+        began = time.perf_counter()
+        mode, settings = self._mode_and_settings(request)
+        recognition = self._recognition(request) if filtered else None
+        entities = self._entity_reader() if filtered else None
+        found = retrieve(snapshot, self._encoder, query, mode, request.k, settings, recognition, entity_reader=entities)
         observe_query(mode, time.perf_counter() - began, found.stages_ms)
-        if recognition is None:
-            return RetrievalResult(found.hits, found.note)
+        note, asked = found.note, [each for each in (entities, recognition) if each is not None]
+        for each in asked:
+            note = joined(each.note, note)
         return RetrievalResult(
             found.hits,
-            joined(recognition.note, found.note),
-            recognition.calls,
-            recognition.prompt_tokens,
-            recognition.completion_tokens,
+            note,
+            sum(each.calls for each in asked),
+            sum(each.prompt_tokens for each in asked),
+            sum(each.completion_tokens for each in asked),
+            tuple(each.remembered_tokens for each in asked if each.remembered_tokens is not None),
         )
 
     async def in_thread(self, work: Callable[[], Answer]) -> Answer:
@@ -180,34 +216,48 @@ class QueryService:
             except EncoderUnavailable as error:
                 raise UpstreamFailed(str(error)) from error
 
-    def document_snapshot(self, scope: Scope | None) -> DocumentSnapshot:
-        """The present memory of `scope`, for a question that outlives its commit."""
-        return self._scopes.memory(scope) if scope is not None else self._store.document_snapshot()
+    def _mode_and_settings(self, request: "QueryRequest | GraphRequest | AskRequest") -> tuple[str, RetrievalSettings]:
+        """Those that the request names, and for the rest those that are configured."""
+        settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
+        if settings.entities == "llm" and self._entities is None:
+            raise NotConfigured('entities = "llm" needs a model; write [llm] base_url and model into the configuration')
+        return str(request.mode or self._mode()), settings
 
     def _memory(self, as_of: datetime | int | None, scope: Scope | None) -> tuple[Snapshot, DocumentLookup]:
-        """The present memory, or that of an earlier moment, for which a part of the store is read again; of all documents, or
-        those in a scope."""
+        """As `document_snapshot`, without copying what names the present documents."""
         if as_of is None and scope is None:
             return self._store.snapshot(), self._store
+        asked = self.document_snapshot(scope, as_of)
+        return asked.snapshot, asked
+
+    def document_snapshot(self, scope: Scope | None, as_of: datetime | int | None = None) -> DocumentSnapshot:
+        """The present memory, or that of an earlier moment, for which a part of the store is read again; of all documents, or
+        those in a scope. For a question that outlives its commit. Conflict where that moment is not kept."""
+        if as_of is None and scope is None:
+            return self._store.document_snapshot()
         moment = as_of.timestamp() if isinstance(as_of, datetime) else as_of
         try:
             if scope is not None:
-                asked = self._scopes.memory(scope, moment)
-                return asked.snapshot, asked
-            then = self._store.document_snapshot_at(moment or 0)
-            return then.snapshot, then
+                return self._scopes.memory(scope, moment)
+            return self._store.document_snapshot_at(moment or 0)
         except StoreError as error:
             detail = str(error)
         raise Conflict(
             f"There is no memory of that time: {detail}.", errors=[FieldError(field="as_of", message=detail)]
         )
 
-    def _recognition(self, request: "QueryRequest | GraphRequest") -> QueryFilter | None:
+    def _recognition(self, request: "QueryRequest | GraphRequest | AskRequest") -> QueryFilter | None:
         """Recognition memory for one query, where it is configured or asked for."""
         chosen, limit_s = self._filtering()
         if self._filter is None or (request.filter or chosen) == "none":
             return None
         return QueryFilter(self._filter, limit_s, self._shares.release, self._shares.acquire)
+
+    def _entity_reader(self) -> QueryEntities | None:
+        """What names the entities of one query, where there is a model; it has the time limit of recognition memory."""
+        if self._entities is None:
+            return None
+        return QueryEntities(self._entities, self._filtering()[1], self._shares.release, self._shares.acquire)
 
     async def moves(self) -> None:
         """Returns once a thread of the queries has had its turn: what the watchdog asks."""
@@ -238,8 +288,24 @@ def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
     )
 
 
+def _cost(*calls: QueryModelCalls | None) -> QueryCost | None:
+    """None where no model was asked, now or for an equal query before."""
+    asked = [each for each in calls if each is not None and (each.calls or each.remembered_tokens)]
+    if not asked:
+        return None
+    spent = [each.remembered_tokens or (each.prompt_tokens, each.completion_tokens) for each in asked]
+    tokens = Tokens(prompt=sum(prompt for prompt, _ in spent), completion=sum(completion for _, completion in spent))
+    remembered = all(each.remembered_tokens is not None for each in asked)
+    return QueryCost(calls=len(asked), tokens=tokens, remembered=remembered)
+
+
 def _response(
-    found: Retrieved, passages: list[RankedPassage], explained: Explanation | None, weak: bool | None, took_ms: float
+    found: Retrieved,
+    passages: list[RankedPassage],
+    explained: Explanation | None,
+    weak: bool | None,
+    cost: QueryCost | None,
+    took_ms: float,
 ) -> QueryResponse:
     return QueryResponse(
         query=found.query,
@@ -255,5 +321,6 @@ def _response(
         stages_ms={name: round(took, 3) for name, took in found.stages_ms.items()},
         explain=explained,
         weak=weak,
+        cost=cost,
         note=found.note,
     )

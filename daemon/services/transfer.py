@@ -13,12 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
+from consumers.records.record import RecordError
 from daemon.contract.choices import ExportFormat
 from daemon.contract.http.problem import FieldError
 from daemon.contract.scope import Scope
 from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
 from daemon.errors import Conflict, Invalid
 from daemon.pipeline.pipeline import Pipeline
+from daemon.pipeline.record_import import import_records, is_record_file
 from daemon.pipeline.work_items import AddedDocument
 from daemon.services.documents.added_documents import added_uri
 from daemon.services.progress import LongTask, ProgressBoard
@@ -74,12 +76,24 @@ class TransferService:
             async for chunk in chunks:
                 await asyncio.to_thread(file.write, chunk)
             file.flush()
+            path = Path(file.name)
             try:
-                read = await self._take_in(Path(file.name))
+                if await asyncio.to_thread(is_record_file, path):
+                    return await self._take_records(path)
+                read = await self._take_in(path)
+            except RecordError as error:
+                raise Invalid(f"The body is Parquet, and cannot be taken as a file of records: {error}") from error
             except HippoRAGFormatError as error:
                 raise Invalid(str(error).replace(file.name, "The body")) from error
         passages = await asyncio.to_thread(read.passages)
         return ImportResponse(passages=passages, triples=read.triples, skipped=read.skipped)
+
+    async def _take_records(self, path: Path) -> ImportResponse:
+        with self._progress.running("import", "records") as task:
+            took = await import_records(self._pipeline, path, lambda done, known: task.update(None, done, known))
+        return ImportResponse(
+            passages=took.passages, triples=took.triples, skipped=took.unreadable, records=took.records
+        )
 
     async def _take_in(self, path: Path) -> "_Import":
         """Returns once all of the file is committed."""

@@ -2,12 +2,13 @@
 
 Requests come on stdin and messages go to stdout, each a 4-byte big-endian length and that many bytes of JSON. The first
 message is `{"ready": true}`. An answer is any number of `{"documents": […]}` (a long document instead as `{"document",
-"more"}` and then `{"passages", "more"}`), a `{"summary": …}` of a file or the `{"counts": […]}` of documents that each
-Kafka message gave, and last `{"done": true, "rss": bytes, "took": {stage: seconds}}`, or else `{"error": reason}`, after
-which the child ends. Nothing here imports torch or the store's tables.
+"more"}` and then `{"passages", "more"}`), a `{"summary": …}` of a file, the `{"counts": […]}` of documents that each
+Kafka message gave, or the `{"verdicts": […]}` on records, and last `{"done": true, "rss": bytes, "took": {stage:
+seconds}}`, or else `{"error": reason}`, after which the child ends. Nothing here imports torch or the store's tables.
 """
 
 import argparse
+import base64
 import contextlib
 import ctypes
 import gc
@@ -160,6 +161,10 @@ def answer(request: Mapping[str, Any]) -> Iterator[Message]:
             yield {"counts": counts}
         case "extract":
             yield {"extractions": _extract(request["backend"], request["passages"])}
+        case "records":
+            yield {"verdicts": [_record_fault(value) for value in request["values"]]}
+        case "record file":
+            yield {"verdicts": [_record_file_fault(Path(request["path"]))]}
         case unknown:
             raise ValueError(f"no such request: {unknown!r}")
 
@@ -188,6 +193,31 @@ def _message_documents(request: Mapping[str, Any], counts: list[int]) -> Iterato
         documents = read_message(KafkaMessage.from_json(value), request["form"], settings)
         counts.append(len(documents))
         yield from documents
+
+
+def _record_fault(value: str) -> str | None:
+    """Why the bytes, in base64, are no record; None where they are one, which the parent may read then."""
+    from consumers.records.reader import from_message
+    from consumers.records.record import RecordError
+
+    try:
+        from_message(base64.b64decode(value))
+    except RecordError as error:
+        return str(error)
+    return None
+
+
+def _record_file_fault(path: Path) -> str | None:
+    """The same of a file of records. Single rows that are none are no fault of the file."""
+    from consumers.records.reader import read_file
+    from consumers.records.record import RecordError
+
+    try:
+        for _ in read_file(path):
+            pass
+    except RecordError as error:
+        return str(error)
+    return None
 
 
 @cache

@@ -5,6 +5,7 @@ replaced. Children are started when they are needed and ended when they have gro
 """
 
 import asyncio
+import base64
 import contextlib
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -177,6 +178,27 @@ class WorkerPool:
             raise WorkerFailed(f"parsing it {error}", error.code) from error
         rest = iter(documents)
         return [list(islice(rest, count)) for count in counts]
+
+    async def check_records(self, values: Sequence[bytes]) -> list[str | None]:
+        """Reads records, for what that may cost: for each why it is none, None for a record. Raises WorkerFailed."""
+        return await self._verdicts({"op": "records", "values": [base64.b64encode(value).decode() for value in values]})
+
+    async def check_record_file(self, path: str) -> str | None:
+        """Why a file cannot be read as one of records. Raises WorkerFailed."""
+        [verdict] = await self._verdicts({"op": "record file", "path": path})
+        return verdict
+
+    async def _verdicts(self, request: Message) -> list[str | None]:
+        found: list[str | None] = []
+        try:
+            async with aclosing(self._messages(request, fresh=True)) as messages:
+                async for message in messages:
+                    found.extend(message["verdicts"])
+        except ChildLost as error:
+            if self._closed:
+                raise PoolClosed("the parsers were stopped") from error
+            raise WorkerFailed(f"reading it {error}", error.code) from error
+        return found
 
     async def extract(self, backend: str, passages: Sequence[Mapping[str, str]]) -> list[Message]:
         """Extractions of passages `{"id", "title", "text"}`, in order, each the fields of `store.types.Extraction`.

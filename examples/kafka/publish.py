@@ -9,7 +9,6 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
@@ -27,14 +26,9 @@ def main() -> int:
     parser.add_argument("--remove", action="append", default=[], metavar="ID", help="remove this document instead")
     options = parser.parse_args()
     try:
-        producer = KafkaProducer(
-            bootstrap_servers=options.brokers.split(","),
-            acks="all",
-            key_serializer=str.encode,
-            value_serializer=lambda value: None if value is None else json.dumps(value).encode(),
-        )
+        producer = KafkaProducer(bootstrap_servers=options.brokers.split(","), acks="all")
         waiting = [
-            producer.send(options.topic, key=str(id), value=value, headers=[("publisher", b"examples/kafka")])
+            producer.send(options.topic, key=id.encode(), value=value, headers=[("publisher", b"examples/kafka")])
             for id, value in ([(id, None) for id in options.remove] or documents(options.files))
         ]
         for future in waiting:
@@ -43,17 +37,17 @@ def main() -> int:
     except (KafkaError, OSError, ValueError) as error:
         print(f"not published: {error}", file=sys.stderr)
         return 1
-    print(f"{len(waiting)} messages published to {options.topic}")
+    print(f"{len(waiting)} message{'s' * (len(waiting) != 1)} published to {options.topic}")
     return 0
 
 
-def documents(files: list[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Id and content of each line."""
+def documents(files: list[Path]) -> Iterator[tuple[str, bytes]]:
+    """Id and content of each line, as JSON."""
     for file in files:
         for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
             if line.strip():
                 value = json.loads(line)
-                yield str(value.get("id", f"{file.stem}-{number}")), value
+                yield str(value.get("id", f"{file.stem}-{number}")), json.dumps(value).encode()
 
 
 if __name__ == "__main__":

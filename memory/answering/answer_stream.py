@@ -6,13 +6,13 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from memory.answering import qa_reader
+from memory.answering.answer_form import DEFAULT_FORM, AnswerForm, answer_schema
 from memory.llm.client import ChatMessage, ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.token_estimates import reply_tokens
 
 SHOWN_CHARS = 24
 """The answer is shown again each time the reply has grown by this many characters."""
-ANSWER_MAX_TOKENS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,12 @@ class StreamedAnswer:
 
 
 async def stream_answer(
-    client: ModelClient, prompt: Sequence[ChatMessage], passages: int, limit_s: float, on_text: Callable[[str], None]
+    client: ModelClient,
+    prompt: Sequence[ChatMessage],
+    passages: int,
+    limit_s: float,
+    on_text: Callable[[str], None],
+    form: AnswerForm = DEFAULT_FORM,
 ) -> StreamedAnswer:
     """Asks once for the answer over `passages` numbered passages, for `limit_s` seconds at most.
 
@@ -39,17 +44,17 @@ async def stream_answer(
     try:
         async with (
             asyncio.timeout(limit_s),
-            aclosing(client.stream("answer", prompt, qa_reader.ANSWER_SCHEMA, ANSWER_MAX_TOKENS)) as replies,
+            aclosing(client.stream("answer", prompt, answer_schema(form), form.max_tokens)) as replies,
         ):
             async for reply in replies:
                 if len(reply.text) < parsed_chars + SHOWN_CHARS:
                     continue
                 parsed_chars = len(reply.text)
-                text = qa_reader.partial_answer(reply.text, passages)
+                text = qa_reader.partial_answer(reply.text, passages, form)
                 if len(text) > len(shown):
                     shown = text
                     on_text(shown)
-        answer = qa_reader.read_answer(reply.text, passages, reply.cut)
+        answer = qa_reader.read_answer(reply.text, passages, reply.cut, form)
         if answer.text != shown:
             on_text(answer.text)
     except BadAnswer as error:

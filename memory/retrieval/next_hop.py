@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.linking.phrases import passage_count
+from memory.retrieval.linking.phrases import specificity
 from memory.retrieval.linking.query_titles import title_phrases
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.retrieval.score_scaling import Scale, softmax
@@ -60,7 +60,7 @@ def _ends(context: QueryContext, starts: Floats, scores: NDArray[np.float32], sc
         stated = passages == source
         own = title_phrases(snapshot.passage(source).title)
         for triple, chance in _best_triples(snapshot, triples[stated], scaled[stated]).items():
-            for phrase, share in _other_ends(snapshot, triple, own).items():
+            for phrase, share in _other_ends(context, triple, own).items():
                 ends[phrase] = ends.get(phrase, 0.0) + float(starts[source]) / total * chance * share
     return ends
 
@@ -77,10 +77,11 @@ def _best_triples(snapshot: Snapshot, triples: NDArray[np.int32], scores: NDArra
     return dict(zip(triples[best].tolist(), softmax(scores[best], HOP_TEMPERATURE).tolist(), strict=True))
 
 
-def _other_ends(snapshot: Snapshot, triple: int, titles: Sequence[str]) -> Mapping[int, float]:
+def _other_ends(context: QueryContext, triple: int, titles: Sequence[str]) -> Mapping[int, float]:
     """The ends of a triple that none of a passage's titles names, by node specificity, summing to 1; none if both are named."""
+    snapshot = context.snapshot
     ends = dict.fromkeys(int(end) for end in snapshot.triple_ends[triple])
-    specific = {end: 1.0 / passage_count(snapshot, end) for end in ends if snapshot.phrase(end) not in titles}
+    specific = {end: specificity(context, end) for end in ends if snapshot.phrase(end) not in titles}
     total = sum(specific.values())
     return {end: each / total for end, each in specific.items()}
 

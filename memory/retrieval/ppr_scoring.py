@@ -1,6 +1,10 @@
-"""Scores passages by Personalized PageRank from the seeds, with passages as nodes of the graph or without."""
+"""Scores passages by Personalized PageRank from the seeds, with passages as nodes of the graph or without.
+
+`rank_without_walk` has what HippoRAG 1 compares PageRank with.
+"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +22,13 @@ HIPPORAG2_WEIGHTS = EdgeWeights(relation=2.0, synonym=2.0, context=1.0)
 """HippoRAG 2's code adds each edge between phrases twice (once per direction, to an undirected graph) and each context edge
 once. Its published recall rests on that."""
 PHRASE_GRAPH_WEIGHTS = EdgeWeights(relation=1.0, synonym=1.0)
+NEIGHBOUR_SHARE = 0.5
+"""What a neighbour of a seed gets of the least seed's weight where nothing walks, once for each seed (HippoRAG 1's code)."""
+
+
+def walked_edges(context: QueryContext, weights: EdgeWeights) -> EdgeWeights:
+    """`weights`, without synonym edges where the settings say so."""
+    return weights if context.settings.synonym_edges else replace(weights, synonym=0.0)
 
 
 def rank_by_pagerank(
@@ -42,7 +53,9 @@ def rank_by_pagerank(
     if not reset.any():
         return dense_ranking(context, triples, "no seed has any weight: dense retrieval")
     with context.stage("graph"):
-        graph = snapshot.adjacency(weights if passage_reset is not None else PHRASE_GRAPH_WEIGHTS)
+        graph = snapshot.adjacency(
+            walked_edges(context, weights if passage_reset is not None else PHRASE_GRAPH_WEIGHTS)
+        )
     with context.stage("walk"):
         stop_early = _until_top_passages_are_certain(context) if passage_reset is not None else None
         ranks = pagerank_reordered(graph.inside, reset, context.settings.damping, stop_early)
@@ -60,6 +73,24 @@ def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Seq
     compared = context.passages_compared
     scaled = np.where(compared, MinMax.of(context.similarities, compared)(context.similarities), 0.0)
     return rank_by_pagerank(context, seeds, scaled * context.settings.passage_weight, triples=triples)
+
+
+def rank_without_walk(context: QueryContext, seeds: Sequence[Seed], neighbours: bool) -> Ranking:
+    """Ranks passages by the weights of their phrases alone: the seeds, and with `neighbours` the phrases next to them.
+
+    HippoRAG's "Rq Nodes Only" and "Rq Nodes & Neighbors" (section 5.1), the second as in its code (`get_neighbors`).
+    """
+    snapshot = context.snapshot
+    weights: Floats = np.zeros(snapshot.n_phrases + snapshot.n_passages)
+    rows = np.array([seed.row for seed in seeds], np.int64)
+    weights[rows] = [seed.weight for seed in seeds]
+    if neighbours:
+        with context.stage("graph"):
+            graph = snapshot.adjacency(walked_edges(context, PHRASE_GRAPH_WEIGHTS))
+        _, beside, _ = graph.neighbours(np.sort(rows))
+        np.add.at(weights, beside, NEIGHBOUR_SHARE * min(seed.weight for seed in seeds))
+    scores = scores_by_phrases(snapshot, weights)
+    return Ranking(scores, seeds=tuple(seeds))
 
 
 def _until_top_passages_are_certain(context: QueryContext) -> IsPreciseEnough:

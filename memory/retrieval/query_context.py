@@ -22,10 +22,18 @@ ALL_PASSAGES = 1_000_000_000
 
 
 class RecognitionMemory(Protocol):
-    """The filter over the linked triples: which of them matter to the query (HippoRAG 2, section 3.3)."""
+    """The filter over the linked triples: which of them matter to the query (HippoRAG 2, section 3.4)."""
 
     def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
         """Indices into `triples` of the triples to keep, possibly none."""
+        ...
+
+
+class EntityReader(Protocol):
+    """Reads the named entities of a query by a model."""
+
+    def read(self, query: str) -> Sequence[str] | None:
+        """The names, possibly none; None where the model could not be had."""
         ...
 
 
@@ -40,12 +48,14 @@ class QueryContext:
         settings: RetrievalSettings,
         recognition: RecognitionMemory | None = None,
         k: int = ALL_PASSAGES,
+        entity_reader: EntityReader | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.encoder = encoder
         self.query = query
         self.settings = settings
         self.recognition = recognition
+        self.entity_reader = entity_reader
         self.k = k
         """How many passages the client wants. Those ranked below need no exact order."""
         self.stages_ms: dict[str, float] = {}

@@ -10,7 +10,7 @@ from memory.explain.explain import explain
 from memory.explain.explanation import PassageExplanation
 from memory.retrieval.mode_result import Ranking
 from memory.retrieval.modes import MODES
-from memory.retrieval.query_context import QueryContext, RecognitionMemory
+from memory.retrieval.query_context import EntityReader, QueryContext, RecognitionMemory
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k, top_k_by_cosine
 from memory.types import Encoder, Hit, Retrieved
@@ -27,15 +27,17 @@ def retrieve(
     recognition: RecognitionMemory | None = None,
     *,
     explained: bool = False,
+    entity_reader: EntityReader | None = None,
 ) -> Retrieved:
     """The `k` best passages for `query` in `mode`, the name of one of `MODES`.
 
     Every mode answers every query; an empty memory has no passages to answer with. `explained` adds an explanation of each
-    passage, at the cost of one more walk a passage. Raises `ValueError` for an unknown mode.
+    passage, at the cost of one more walk a passage. `entity_reader` is the model that names the query's entities, where there
+    is one. Raises `ValueError` for an unknown mode.
     """
     if mode not in MODES:
         raise ValueError(f'"{mode}" is no retrieval mode; there are {", ".join(MODES)}.')
-    context = QueryContext(snapshot, encoder, query, settings, recognition, k)
+    context = QueryContext(snapshot, encoder, query, settings, recognition, k, entity_reader)
     ranking = MODES[mode].rank(context)
     with context.stage("rank"):
         hits = top_hits(context, ranking, k)

@@ -18,20 +18,24 @@ DAMPING_MAX = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One declared setting. `kind` is int, float or bool; `bounds` holds `ge`, `gt`, `le` as far as they apply."""
+    """One declared setting. `kind` is int, float, bool or str.
+
+    `bounds` holds `ge`, `gt`, `le` of a number as far as they apply; `choices` are the words that a str may be.
+    """
 
     name: str
     kind: type[Any]
     default: Any
     bounds: Mapping[str, Any]
+    choices: tuple[str, ...]
     meaning: str
     """One sentence for the user."""
     modes: tuple[str, ...]
     """The modes that read the setting, as `memory.retrieval.modes` says; it changes nothing in the others."""
 
 
-def _setting(default: Any, meaning: str, **bounds: float) -> Any:
-    return field(default=default, metadata={"meaning": meaning, "bounds": bounds})
+def _setting(default: Any, meaning: str, *choices: str, **bounds: float) -> Any:
+    return field(default=default, metadata={"meaning": meaning, "choices": choices, "bounds": bounds})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,25 @@ class RetrievalSettings:
         gt=0,
         le=DAMPING_MAX,
     )
+    walk: str = _setting(
+        "pagerank",
+        "How weight spreads from the seeds: by PageRank, to their neighbours alone, or not at all, for comparison.",
+        "pagerank",
+        "neighbours",
+        "none",
+    )
+    entities: str = _setting(
+        "auto",
+        "Who names the query's entities: the rules, or the model where there is one, which fused asks only by llm.",
+        "auto",
+        "llm",
+        "rules",
+    )
+    node_specificity: bool = _setting(
+        True,
+        "Whether a phrase counts for less the more passages hold it; false in hipporag2 is as its paper has it.",
+    )
+    synonym_edges: bool = _setting(True, "Whether the walk follows edges between synonyms; false is for comparison.")
     passage_nodes: bool = _setting(
         True,
         "Whether passages are nodes of the graph that is walked; false ranks them by their phrases alone, for comparison.",

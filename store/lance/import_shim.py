@@ -1,7 +1,10 @@
-"""LanceDB without the REST clients of a catalogue service, which it imports and an embedded database has no use for.
+"""LanceDB without what its import does and an embedded database has no use for.
 
-Making their nine classes takes a third of what a start of hippod takes, 0.7 of 2.2 s, and their 140 messages another 0.1.
-In their place stand classes that say so when they are used.
+The REST clients of a catalogue service: making their nine classes takes a third of what a start of hippod takes, 0.7 of 2.2 s,
+and their 140 messages another 0.1. In their place stand classes that say so when they are used.
+
+The comparison of each overriding method's signature with the overridden one, by the package `overrides` (Python 3.11 only;
+later ones have `typing.override`, which compares nothing): 0.12 s.
 """
 
 import sys
@@ -36,8 +39,22 @@ def _leave_out_clients() -> None:
             sys.modules.setdefault(name, _UnloadedModule(name))
 
 
+def _leave_out_comparisons() -> ModuleType:
+    """What stands for `overrides` while LanceDB is imported."""
+    trusting = ModuleType("overrides")
+    vars(trusting).update(EnforceOverrides=object, override=lambda method: method)
+    return trusting
+
+
 _leave_out_clients()
+_overrides = sys.modules.get("overrides")
+sys.modules["overrides"] = _leave_out_comparisons()
 
 import lancedb  # noqa: E402
+
+if _overrides is None:
+    del sys.modules["overrides"]
+else:
+    sys.modules["overrides"] = _overrides
 
 __all__ = ["lancedb"]

@@ -48,6 +48,8 @@ DOCUMENTS = (
     "systemd/hippod-vllm.service",
     "systemd/sysusers.d/hippod-vllm.conf",
 )
+NOT_READ = ("site", "__pycache__")
+"""What makes a site of the documentation, which the package does not carry."""
 ELSEWHERE = (
     "usr/lib/systemd/system",
     "usr/lib/sysusers.d",
@@ -238,7 +240,7 @@ def documents(folder: Path) -> None:
     for name in DOCUMENTS:
         source, target = ROOT / name, folder / name
         if source.is_dir():
-            shutil.copytree(source, target)
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns(*NOT_READ))
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)

@@ -1,21 +1,23 @@
 """Writes the manual pages `hippod.8`, `hippoctl.1` and `hippod.toml.5` into a folder: `python manual.py FOLDER`.
 
 What they say is what `--help` says and what `config.toml` says: the commands are asked for their options, the model of
-the configuration for its keys. Run it with the Python that hippod is installed for.
+the configuration for its keys. Run it with the Python that hippod is installed for. The site of the documentation has the same
+pages (`docs/site/reference.py`): each is written to a `Page`, of which there is one for roff and one for Markdown.
 """
 
 import ast
 import re
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from inspect import cleandoc, getmodule, getsource
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 import click
-from roff import Page
+import roff
 
 from cli.command_line import hippoctl
 from daemon.config import Config, sections
@@ -74,9 +76,19 @@ HIPPOCTL_ENVIRONMENT = [
 ]
 
 
-def daemon_page() -> str:
+class Page(Protocol):
+    """What a page is made of, from its title to its end. Text has `code` in backticks, and empty lines between paragraphs."""
+
+    def title(self, name: str, purpose: str) -> None: ...
+    def section(self, title: str) -> None: ...
+    def command(self, name: str, usage: str) -> None: ...
+    def text(self, text: str) -> None: ...
+    def entries(self, terms: Sequence[str], text: str) -> None: ...
+    def see(self, pages: Iterable[str]) -> None: ...
+
+
+def daemon_page(page: Page) -> None:
     """hippod(8)."""
-    page = Page("hippod", 8, VERSION, "System administration")
     context = click.Context(hippod, info_name="hippod", **hippod.context_settings)
     _head(page, "hippod", "a long-term memory for language models, as a daemon", context)
     page.section("OPTIONS")
@@ -86,12 +98,10 @@ def daemon_page() -> str:
     _listed(page, "ENVIRONMENT", HIPPOD_ENVIRONMENT)
     _listed(page, "FILES", FILES)
     page.see(["hippoctl(1)", "hippod.toml(5)", "systemd.service(5)", "systemd.exec(5)"])
-    return str(page)
 
 
-def client_page() -> str:
+def client_page(page: Page) -> None:
     """hippoctl(1), every command in it."""
-    page = Page("hippoctl", 1, VERSION, "User commands")
     context = click.Context(hippoctl, info_name="hippoctl", **hippoctl.context_settings)
     _head(page, "hippoctl", "ask, feed and tend a running hippod", context)
     page.section("OPTIONS")
@@ -100,7 +110,6 @@ def client_page() -> str:
     _commands(page, context)
     _listed(page, "ENVIRONMENT", HIPPOCTL_ENVIRONMENT)
     page.see(["hippod(8)", "hippod.toml(5)"])
-    return str(page)
 
 
 def _commands(page: Page, context: click.Context) -> None:
@@ -111,7 +120,7 @@ def _commands(page: Page, context: click.Context) -> None:
         if command.hidden:
             continue
         inner = click.Context(command, info_name=name, parent=context)
-        page.subsection(_usage(inner))
+        page.command(inner.command_path.partition(" ")[2], _usage(inner))
         page.text(_help(command))
         _options(page, inner)
         if isinstance(command, click.Group):
@@ -119,8 +128,7 @@ def _commands(page: Page, context: click.Context) -> None:
 
 
 def _head(page: Page, name: str, purpose: str, context: click.Context) -> None:
-    page.section("NAME")
-    page.text(f"{name} - {purpose}")
+    page.title(name, purpose)
     page.section("SYNOPSIS")
     page.text(f"`{_usage(context)}`")
     page.section("DESCRIPTION")
@@ -194,13 +202,11 @@ def read_explained(text: str) -> tuple[str, list[Table]]:
     return first, tables
 
 
-def configuration_page(explained: Path) -> str:
+def configuration_page(page: Page) -> None:
     """hippod.toml(5), from `config.toml` and the model of the configuration."""
-    page = Page("hippod.toml", 5, VERSION, "File formats")
-    first, tables = read_explained(explained.read_text("utf-8"))
+    first, tables = read_explained((ROOT / "config.toml").read_text("utf-8"))
     said = docstrings()
-    page.section("NAME")
-    page.text("hippod.toml - the configuration of hippod")
+    page.title("hippod.toml", "the configuration of hippod")
     page.section("DESCRIPTION")
     page.text(
         "hippod reads one file in TOML: the one that `--config` names, else that of `$HIPPOD_CONFIG`, else "
@@ -221,7 +227,6 @@ def configuration_page(explained: Path) -> str:
                 page.entries([_default(table.name, name, value)], "\n\n".join(part for part in (allowed, text) if part))
     _listed(page, "FILES", FILES)
     page.see(["hippod(8)", "hippoctl(1)", "systemd.exec(5)"])
-    return str(page)
 
 
 def docstrings() -> dict[tuple[str, str], str]:
@@ -280,17 +285,19 @@ def _allowed(table: str, key: str) -> str:
     return ""
 
 
-PAGES = {
-    "hippod.8": daemon_page,
-    "hippoctl.1": client_page,
-    "hippod.toml.5": lambda: configuration_page(ROOT / "config.toml"),
-}
+PAGES: list[tuple[str, int, str, Callable[[Page], None]]] = [
+    ("hippod", 8, "System administration", daemon_page),
+    ("hippoctl", 1, "User commands", client_page),
+    ("hippod.toml", 5, "File formats", configuration_page),
+]
 
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for name, make in PAGES.items():
-        (folder / name).write_text(make(), "utf-8")
+    for name, section, manual, write in PAGES:
+        page = roff.Page(name, section, VERSION, manual)
+        write(page)
+        (folder / f"{name}.{section}").write_text(str(page), "utf-8")
 
 
 if __name__ == "__main__":

@@ -16,11 +16,15 @@ class Page:
     def __init__(self, name: str, section: int, version: str, manual: str) -> None:
         self._lines = [f'.TH {name.upper()} {section} "" "hippod {version}" "{manual}"', ".nh", ".ad l"]
 
+    def title(self, name: str, purpose: str) -> None:
+        self.section("NAME")
+        self.text(f"{name} - {purpose}")
+
     def section(self, title: str) -> None:
         self._lines.append(f'.SH "{_argument(title)}"')
 
-    def subsection(self, title: str) -> None:
-        self._lines.append(f'.SS "{_argument(title)}"')
+    def command(self, _name: str, usage: str) -> None:
+        self._lines.append(f'.SS "{_argument(usage)}"')
 
     def text(self, text: str) -> None:
         """Paragraphs; what is indented by four blanks or more stays as it is."""

@@ -28,7 +28,7 @@ TABLE = ROOT / "docs" / "reference" / "dependencies.md"
 OWN = {"hippod", "pip", "setuptools", "wheel"}
 """What is there by itself."""
 ROOMS = ("consumers", "memory", "store", "daemon", "cli")
-BESIDE = ("tests", "bench", "examples", "systemd")
+BESIDE = ("tests", "bench", "examples", "systemd", "docs")
 """Code that is not installed; it has what the tests have."""
 NOTHING_KNOWN, WRONG, NOBODY_KNOWS = 0, 1, 3
 SERVICE_S = 600.0

@@ -40,8 +40,13 @@ Found = TypeVar("Found")
 
 
 def clean_environment(home: Path) -> dict[str, str]:
-    """This process's environment without anything that configures hippod or hippoctl; `home` stands for the user's."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("HIPPOD", "_HIPPOCTL", "XDG_"))}
+    """This process's environment without anything that configures hippod, hippoctl or Python; `home` stands for the user's.
+
+    Without `PYTHONDONTWRITEBYTECODE`, too: each start would compile all modules again.
+    """
+    kept = {
+        key: value for key, value in os.environ.items() if not key.startswith(("HIPPOD", "_HIPPOCTL", "XDG_", "PYTHON"))
+    }
     return kept | {"HOME": str(home), "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 
 

@@ -11,7 +11,7 @@ from tests.e2e.real_hippod import Daemon, texts, until
 
 pytestmark = pytest.mark.daemon
 
-MANY = 400
+MANY = 250
 
 
 def write_many(daemon: Daemon, count: int = MANY) -> set[str]:

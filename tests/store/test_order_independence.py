@@ -207,7 +207,7 @@ def fold_often(monkeypatch):
 
 TestMemory = pytest.mark.slow(MemoryMachine.TestCase)
 TestMemory.settings = settings(
-    max_examples=int(os.environ.get("HIPPOD_EXAMPLES", "250")),
+    max_examples=int(os.environ.get("HIPPOD_EXAMPLES", "150")),
     stateful_step_count=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),

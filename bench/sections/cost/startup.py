@@ -75,40 +75,4 @@ def run(results: dict[str, Any]) -> str:
     for name, row in results["startup"].items():
         processor = f"{row['processor_ms']} ms | {row['processor_ratio']} x"
         lines.append(f"| {name} | {processor} | {row['clock_ms']} ms | {row['clock_ratio']} x |")
-    return 1000 * (used.ru_utime + used.ru_stime), 1000 * took
-
-
-def run(results: dict[str, Any]) -> str:
-    """Fills `results["startup"]`: by command `processor_ms`, `clock_ms` and their ratios to `python -c pass`."""
-    measured: dict[str, list[tuple[float, float]]] = {name: [] for name in COMMANDS}
-    with serving() as daemon, tempfile.TemporaryDirectory(prefix="hippod-bench-") as compiled:
-        daemon.answers |= {"GET /v1/status": STATUS, "POST /v1/query": QUERY}
-        # Compiled as an installed program is, whatever this environment says.
-        own = {"HIPPOD_SOCKET": str(daemon.socket), "PYTHONPYCACHEPREFIX": compiled}
-        environ = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"} | own
-        for at in range(ROUNDS + 1):
-            for name, (command, more) in COMMANDS.items():
-                times = _run(command, environ | more)
-                if at:  # the first round compiles
-                    measured[name].append(times)
-    least = {name: min(processor for processor, _ in times) for name, times in measured.items()}
-    clock = {name: statistics.median(took for _, took in times) for name, times in measured.items()}
-    base = "python -c pass"
-    results["startup"] = {
-        name: {
-            "processor_ms": round(least[name], 1),
-            "processor_ratio": round(least[name] / least[base], 2),
-            "clock_ms": round(clock[name], 1),
-            "clock_ratio": round(clock[name] / clock[base], 2),
-        }
-        for name in COMMANDS
-    }
-    lines = [
-        "| command | processor, least | of Python | clock, median | of Python |",
-        "| --- | ---: | ---: | ---: | ---: |",
-    ]
-    for name, row in results["startup"].items():
-        lines.append(
-            f"| `{name}` | {row['processor_ms']} ms | {row['processor_ratio']} x | {row['clock_ms']} ms | {row['clock_ratio']} x |"
-        )
     return "\n".join(lines)

@@ -79,7 +79,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         response_model=ImportResponse,
         responses=problems(400, 408, 413, 415, 422, 503),
         openapi_extra=raw_body(OPENIE_RESULTS_SCHEMA, OCTET_STREAM),
-        summary="Take in a HippoRAG OpenIE results file",
+        summary="Take in a file of records (Parquet), or a HippoRAG OpenIE results file",
     )
     async def take(request: Request) -> Response:
         body_media_type(request, [JSON, OCTET_STREAM])

@@ -8,7 +8,8 @@ from urllib.parse import unquote
 
 from consumers.types import FileMoved, FileRemoved
 from daemon.pipeline.document_mapping import unchanged
-from daemon.pipeline.work_items import Change, ExtractionsFound, RemoveDocument, container_uri
+from daemon.pipeline.records import is_overtaken, record_of
+from daemon.pipeline.work_items import Change, ExtractionsFound, RemoveDocument, Task, container_uri
 from store.store import Store
 from store.types import Batch, Document, Extraction, PassageText
 
@@ -60,6 +61,8 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
             extractions.update(change.extractions)
             continue
         work = change.work
+        if is_overtaken(store, work.task):
+            continue
         if isinstance(work.task, FileMoved):
             moved = _renamed_documents(store, documents_by_file, work.task)
             documents += moved
@@ -67,12 +70,14 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
             positions[work.task.old_uri] = None
         elif isinstance(work.task, FileRemoved | RemoveDocument):
             removed += sorted(_removed_uris(documents_by_file, work.task.uri))
+        elif record_of(work.task) is not None and not change.documents and store.document(work.key) is not None:
+            removed.append(work.key)
         for document in change.documents:
             if not unchanged(store.document(document.uri), document):
                 documents.append(document)
             work.seen.add(document.uri)
         gone = documents_by_file.of(work.key) - work.seen
-        if gone and change.final and not isinstance(work.task, FileRemoved | RemoveDocument):
+        if gone and change.final and not _removes_itself(work.task):
             removed += sorted(gone - {document.uri for document in documents})
         texts.update(change.texts)
         extractions.update(change.extractions)
@@ -80,6 +85,11 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
     return Batch(
         tuple(documents), tuple(removed), tuple(texts.values()), tuple(extractions.values()), positions=positions
     )
+
+
+def _removes_itself(task: Task) -> bool:
+    """Whether what the task does not name stays, though the file that it is named after may hold other documents."""
+    return isinstance(task, FileRemoved | RemoveDocument) or record_of(task) is not None
 
 
 def _removed_uris(documents_by_file: DocumentsByFile, uri: str) -> set[str]:

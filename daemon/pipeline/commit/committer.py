@@ -26,7 +26,8 @@ from daemon.pipeline.commit.commit_trouble import (
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.failed_passages import failed_extraction
 from daemon.pipeline.parse_task import failed_change
-from daemon.pipeline.work_items import Change, ExtractionsFound
+from daemon.pipeline.records import encoded_by_record
+from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound
 from daemon.workers.pool import WorkerFailed
 from memory.batch_encoding import EncodedAhead, missing_texts, slices, with_vectors
 from memory.types import Encoder
@@ -112,7 +113,7 @@ class Committer:
 
     async def _commit(self, changes: list[Change], fresh: bool = False) -> None:
         """`fresh`: nothing is committed in the midst of it."""
-        ahead = EncodedAhead()
+        ahead = self._encoded_elsewhere(changes)
         completions = 0
         errors = RepeatedErrors()
         began = time.monotonic()
@@ -147,6 +148,16 @@ class Committer:
         for change in changes:
             if isinstance(change, ExtractionsFound):
                 change.done()
+
+    def _encoded_elsewhere(self, changes: Sequence[Change]) -> EncodedAhead:
+        """The vectors that records brought along."""
+        ahead = EncodedAhead()
+        for change in changes:
+            if isinstance(change, DocumentChange) and change.record is not None:
+                brought = encoded_by_record(change.record, self._encoder.identity)
+                ahead.rough |= brought.rough
+                ahead.exact |= brought.exact
+        return ahead
 
     async def _encode_ahead(self, changes: list[Change], ahead: EncodedAhead) -> None:
         """Encodes what the batch needs, and commits what is fresh after each slice.

@@ -5,9 +5,11 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.choices import NO_RETRIEVAL
 from daemon.contract.http.problem import FieldError
 from daemon.contract.steps import StepEvent
 from daemon.errors import Invalid
+from daemon.services.answering.closed_book_answers import ClosedBookAnswers
 from daemon.services.answering.deep_answers import DeepAnswers
 from daemon.services.answering.iterative_answers import IterativeAnswers
 from daemon.services.answering.sessions import SessionService
@@ -36,6 +38,7 @@ class AskService:
     ) -> None:
         """`unread` says, on the event loop, what an answer of this moment leaves out."""
         self._unread = unread
+        self._closed_book = ClosedBookAnswers(store, client)
         self._iterative = IterativeAnswers(store, queries, client)
         self._deep = DeepAnswers(store, queries, client, sessions)
 
@@ -46,6 +49,7 @@ class AskService:
     async def _answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
         unread = self._unread()
         answer = await self._answerer(request).answer(request, report)
+        unread = None if request.mode == NO_RETRIEVAL or request.as_of is not None else unread
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
     async def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
@@ -66,14 +70,33 @@ class AskService:
             await asyncio.gather(answer, return_exceptions=True)
 
     def _answerer(self, request: AskRequest) -> Answerer:
+        if request.mode == NO_RETRIEVAL:
+            return self._closed_book
         return self._deep if request.deep else self._iterative
 
 
 def refuse_ineffective_options(request: AskRequest) -> None:
-    """Invalid for an option that would have no effect: it must not be ignored in silence. And for a session in a scope: its
-    points may be of documents outside."""
-    if request.scope is not None and request.session is not None:
-        raise _invalid(["session"], 'is of the whole memory, and cannot be asked within a "scope"')
+    """Invalid for an option that would have no effect: it must not be ignored in silence. And for a session in a scope or at
+    an earlier time: its points may be of documents outside."""
+    if request.session is not None and (request.scope is not None or request.as_of is not None):
+        raise _invalid(["session"], 'is of the whole present memory, and cannot be asked within a "scope" or "as_of"')
+    retrieval = {
+        "mode": request.mode is not None and request.mode != NO_RETRIEVAL,
+        "filter": request.filter is not None,
+        "settings": bool(request.settings.model_fields_set),
+        "passages": request.passages,
+    }
+    if request.deep and (wrong := [name for name, is_given in retrieval.items() if is_given]):
+        raise _invalid(wrong, 'is for answers from the passages of a mode, without "deep": true')
+    if request.mode == NO_RETRIEVAL:
+        retrieval |= {
+            "deep": request.deep,
+            "steps": request.steps is not None,
+            "scope": request.scope is not None,
+            "as_of": request.as_of is not None,
+        }
+        if wrong := [name for name, is_given in retrieval.items() if is_given]:
+            raise _invalid(wrong, 'is for answers from the memory; mode "none" answers without it')
     if not request.deep:
         deep_only = {
             "session": request.session is not None,

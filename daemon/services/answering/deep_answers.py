@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from daemon.contract.ask import AskProgress, AskRequest, AskResponse, AskSession, Tokens
+from daemon.contract.ask import AskProgress, AskRequest, AskResponse, AskSession
 from daemon.contract.choices import Answerer
+from daemon.contract.query import Tokens
 from daemon.contract.steps import StepEvent
 from daemon.errors import Conflict, Invalid, UpstreamFailed
-from daemon.services.answering.request_budget import budget_of, steps_of
+from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
 from daemon.services.answering.sessions import SessionService
 from daemon.services.documents.document_references import citation
 from daemon.services.query import QueryService
@@ -78,7 +79,7 @@ class DeepAnswers:
         session = await asyncio.to_thread(self._sessions.load, name) if name is not None else None
         question = _Question(
             request,
-            await self._queries.in_thread(partial(self._queries.document_snapshot, request.scope)),
+            await self._queries.in_thread(partial(self._queries.document_snapshot, request.scope, request.as_of)),
             memory_from_json(session.memory) if session is not None else None,
             session,
         )
@@ -120,6 +121,7 @@ class DeepAnswers:
                 question.earlier,
                 report,
                 self._queries.in_thread,
+                answer_form_of(request),
             )
         except BadAnswer as error:
             raise UpstreamFailed(f"{error}; ask again, or use a model that answers in JSON") from None
@@ -154,6 +156,7 @@ def _response(
         took_ms=round(seconds * 1000, 3),
         found=answer.found,
         short=answer.short,
+        reasoning=answer.reasoning or None,
         note="; ".join(note for note in notes if note) or None,
         answerer=Answerer.DEEP,
         commit=answer.trace.commit,

@@ -6,19 +6,21 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from daemon.contract.ask import AskProgress, AskRequest, AskResponse, Tokens
+from daemon.contract.ask import AskProgress, AskRequest, AskResponse, RetrievedPassage
 from daemon.contract.choices import Answerer
+from daemon.contract.query import QueryCost, Tokens
 from daemon.contract.steps import StepEvent, StepRetrieved, StepsEnded, StepThought, Thought
 from daemon.errors import TimedOut, UpstreamFailed
-from daemon.services.answering.request_budget import budget_of, steps_of
-from daemon.services.documents.document_references import citation
+from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
+from daemon.services.documents.document_references import citation, passage_source
 from daemon.services.query import QueryService
 from memory.answering import qa_reader
+from memory.answering.answer_form import AnswerForm
 from memory.answering.answer_stream import stream_answer
 from memory.answering.budget import Spending, fit_passages
 from memory.answering.iterative.fallback_answer import answer_from_thoughts, end_note, passage_titles
 from memory.answering.iterative.loop import answer_prompt, iterate
-from memory.answering.iterative.steps import IterativeResult, IterativeStep, RetrievalResult
+from memory.answering.iterative.steps import IterativeResult, IterativeStep, RetrievalResult, merge_hits
 from memory.answering.qa_reader import NO_ANSWER_WRITTEN
 from memory.llm.client import ModelClient
 from memory.llm.errors import BadAnswer, ModelDown, ModelError
@@ -52,15 +54,18 @@ class IterativeAnswers:
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
         """Reports the steps (none without `steps`) and the answer's text as it grows."""
         began = time.perf_counter()
-        pinned = await self._queries.in_thread(partial(self._queries.document_snapshot, request.scope))
-        budget = budget_of(request)
+        pinned = await self._queries.in_thread(partial(self._queries.document_snapshot, request.scope, request.as_of))
+        budget, form = budget_of(request), answer_form_of(request)
         spending = Spending(budget)
         several = request.steps is not None
+        remembered: list[tuple[int, int]] = []
 
         async def retrieve_passages(query: str) -> RetrievalResult:
             try:
                 filtered = spending.calls + 2 <= budget.calls and spending.has_tokens_for()
-                return await self._queries.retrieve(query, request.k, pinned.snapshot, filtered)
+                found = await self._queries.retrieve(query, request, pinned.snapshot, filtered)
+                remembered.extend(found.remembered)
+                return found
             except UpstreamFailed as error:  # the encoder's server
                 raise ModelDown(error.detail) from None
 
@@ -79,16 +84,19 @@ class IterativeAnswers:
         found = iterated.passages
         passages = found
         if several:
-            passages = fit_passages(found, lambda some: answer_prompt(request.question, some), spending)
+            passages = fit_passages(found, lambda some: answer_prompt(request.question, some, form), spending)
         read = await self._read(
-            request.question, iterated, passages, spending, lambda text: report(AskProgress(text=text))
+            request.question, form, iterated, passages, spending, lambda text: report(AskProgress(text=text))
         )
         notes = [*dict.fromkeys(step.note for step in iterated.steps), end_note(iterated, budget), read.note]
-        return _response(request, pinned, iterated, read, spending, (time.perf_counter() - began) * 1000, notes)
+        took_ms = (time.perf_counter() - began) * 1000
+        answer = _response(request, pinned, iterated, read, spending, took_ms, notes)
+        return answer.model_copy(update={"remembered": _remembered(remembered)})
 
     async def _read(
         self,
         question: str,
+        form: AnswerForm,
         iterated: IterativeResult,
         passages: Sequence[Hit],
         spending: Spending,
@@ -98,23 +106,33 @@ class IterativeAnswers:
         allowed = f"no more than {spending.budget.tokens:,} tokens were allowed"
         if len(passages) < len(iterated.passages) and not passages:
             return _unwritten(iterated, f"the answer could not be written: {allowed}")
-        messages, limit_s = answer_prompt(question, passages), spending.seconds_left(final=True)
-        streamed = await stream_answer(self._client, messages, len(passages), limit_s, tell)
+        messages, limit_s = answer_prompt(question, passages, form), spending.seconds_left(final=True)
+        streamed = await stream_answer(self._client, messages, len(passages), limit_s, tell, form)
         spending.charge(1, streamed.prompt_tokens, streamed.completion_tokens)
         if streamed.answer is not None:
             left_out = len(iterated.passages) - len(passages)
             note = f"{left_out} of {len(iterated.passages)} passages were left out of the answer: {allowed}"
             return ReaderAnswer(streamed.answer, tuple(passages), note if left_out else None)
-        failure: UpstreamFailed | TimedOut
-        if isinstance(streamed.error, TimeoutError):
-            failure = TimedOut(f"the answer was not written within the {spending.budget.seconds:g} s allowed")
-        elif isinstance(streamed.error, BadAnswer):
-            failure = UpstreamFailed(f"{streamed.error}; {BAD_ANSWER_HINT}")
-        else:
-            failure = UpstreamFailed(str(streamed.error))
+        failure = failure_of(streamed.error, spending.budget.seconds)
         if not iterated.thoughts:
             raise failure
         return _unwritten(iterated, f"the answer is made of the thoughts on the way to it: {failure.detail}")
+
+
+def _remembered(tokens: Sequence[tuple[int, int]]) -> QueryCost | None:
+    if not tokens:
+        return None
+    prompt, completion = (sum(each) for each in zip(*tokens, strict=True))
+    return QueryCost(calls=len(tokens), tokens=Tokens(prompt=prompt, completion=completion), remembered=True)
+
+
+def failure_of(error: ModelError | TimeoutError | None, limit_s: float) -> UpstreamFailed | TimedOut:
+    """What a client is told of an answer that could not be written."""
+    if isinstance(error, TimeoutError):
+        return TimedOut(f"the answer was not written within the {limit_s:g} s allowed")
+    if isinstance(error, BadAnswer):
+        return UpstreamFailed(f"{error}; {BAD_ANSWER_HINT}")
+    return UpstreamFailed(str(error))
 
 
 def _unwritten(iterated: IterativeResult, note: str) -> ReaderAnswer:
@@ -159,6 +177,30 @@ def _step(step: IterativeStep) -> dict[str, Any]:
     }
 
 
+def _retrieved(pinned: DocumentSnapshot, iterated: IterativeResult) -> list[RetrievedPassage]:
+    """What all steps found, merged as for the answer but none left out; with one step, what it found in its order."""
+    if len(iterated.steps) == 1:
+        hits: Sequence[Hit] = iterated.steps[0].found
+    else:
+        found = [hit for step in iterated.steps for hit in step.found]
+        hits = merge_hits([], found, len(found))
+    passages = []
+    for rank, hit in enumerate(hits, 1):
+        source = passage_source(pinned, hit.id, hit.title)
+        passages.append(
+            RetrievedPassage(
+                rank=rank,
+                score=hit.score,
+                id=hit.id,
+                title=source.title,
+                text=hit.text,
+                document=source.uri,
+                also_in=list(source.uris[1:]),
+            )
+        )
+    return passages
+
+
 def _response(
     request: AskRequest,
     pinned: DocumentSnapshot,
@@ -179,6 +221,8 @@ def _response(
         took_ms=round(took_ms, 3),
         found=read.answer.found,
         short=read.answer.short,
+        reasoning=read.answer.reasoning or None,
+        passages=_retrieved(pinned, iterated) if request.passages else [],
         note="; ".join(note for note in notes if note) or None,
         answerer=Answerer.ITERATIVE if several else Answerer.SINGLE,
         commit=pinned.snapshot.commit,

@@ -1,6 +1,8 @@
-"""How many steps a request allows, and what they may cost."""
+"""How many steps a request allows, what they may cost, and what answer it wants."""
 
 from daemon.contract.ask import AskRequest
+from daemon.contract.choices import NO_RETRIEVAL
+from memory.answering.answer_form import AnswerForm
 from memory.answering.budget import Budget
 from memory.answering.working_memory.records.trace import DeepSettings
 
@@ -26,3 +28,7 @@ def budget_of(request: AskRequest) -> Budget:
         tokens=request.max_tokens or default.tokens,
         seconds=request.timeout_s or default.seconds,
     )
+
+
+def answer_form_of(request: AskRequest) -> AnswerForm:
+    return AnswerForm(request.length, request.reason, request.verify, request.mode == NO_RETRIEVAL)

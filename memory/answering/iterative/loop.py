@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from memory.answering import qa_reader
+from memory.answering.answer_form import DEFAULT_FORM, AnswerForm
 from memory.answering.budget import Spending
 from memory.answering.iterative.steps import (
     IterativeResult,
@@ -27,8 +28,8 @@ from memory.types import Hit
 THOUGHT_TOKENS = 512
 
 
-def answer_prompt(question: str, passages: Sequence[Hit]) -> list[ChatMessage]:
-    return qa_reader.reader_prompt(question, [(hit.title, hit.text) for hit in passages])
+def answer_prompt(question: str, passages: Sequence[Hit], form: AnswerForm = DEFAULT_FORM) -> list[ChatMessage]:
+    return qa_reader.reader_prompt(question, [(hit.title, hit.text) for hit in passages], form)
 
 
 def next_query(step: IterativeStep, question: str, steps: Sequence[IterativeStep]) -> str | IterativeStopReason:

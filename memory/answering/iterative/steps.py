@@ -26,13 +26,15 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
-    """What one query found, best first. `calls` and tokens are those of recognition memory."""
+    """What one query found, best first. `calls` and tokens are those of the models that the query asked;
+    `remembered`, (prompt, completion) each, those of their answers that an equal query had paid for."""
 
     hits: tuple[Hit, ...]
     note: str | None = None
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    remembered: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from memory.answering.answer_form import DEFAULT_FORM, AnswerForm
 from memory.answering.budget import Spending
 from memory.answering.working_memory.deep_answer import DeepAnswer, TokenCount
 from memory.answering.working_memory.deep_context import DeepContext, RunInThread
@@ -26,12 +27,13 @@ async def ask_deep(
     earlier: WorkingMemory | None = None,
     on_event: Callable[[DeepEvent], None] = lambda _event: None,
     in_thread: RunInThread = asyncio.to_thread,
+    form: AnswerForm = DEFAULT_FORM,
 ) -> DeepAnswer:
     """Answers `question` from the memory as of `snapshot`. The result has the trace of all steps.
 
     `earlier` has the points of earlier questions. Points whose passages are gone from this commit are dropped, and the trace
     names them. `on_event` is called on the event loop as things happen, and must return at once. `in_thread` runs work that
-    occupies the processor.
+    occupies the processor. `form` is that of the answer.
 
     If the model fails in a step, or a budget is reached, the answer is made from what there is, and `note` says so. If it
     fails for the answer too, the points' descriptions are the answer. Raises `memory.llm.errors.ModelError` when there is
@@ -40,7 +42,7 @@ async def ask_deep(
     settings = settings or DeepSettings()
     check_settings(settings)
     spending = Spending(settings.budget)
-    context = DeepContext(question, snapshot, encoder, client, settings, spending, on_event, in_thread)
+    context = DeepContext(question, snapshot, encoder, client, settings, spending, on_event, in_thread, form)
     before, forgotten = supported_points(earlier or WorkingMemory(), snapshot)
     notes = (
         [f"{len(forgotten)} earlier points rest on nothing that is still there and were left out"] if forgotten else []
@@ -78,6 +80,7 @@ async def ask_deep(
         spending.calls,
         round(seconds, 6),
         round(max(seconds - spending.model_seconds, 0.0), 6),
+        written.reasoning,
     )
 
 

@@ -56,6 +56,8 @@ class DeepAnswer:
     seconds: float = 0.0
     own_seconds: float = 0.0
     """Of those, what hippod itself spent: all but waiting for the model."""
+    reasoning: str = ""
+    """What the model wrote before the answer, where that was asked for."""
 
 
 def answer_passages(

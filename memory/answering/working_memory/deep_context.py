@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from memory.answering.answer_form import DEFAULT_FORM, AnswerForm
 from memory.answering.budget import Spending
 from memory.answering.working_memory.records.events import DeepEvent
 from memory.answering.working_memory.records.trace import DeepSettings
@@ -27,5 +28,6 @@ class DeepContext:
     spending: Spending
     on_event: Callable[[DeepEvent], None]
     in_thread: RunInThread
+    form: AnswerForm = DEFAULT_FORM
     shown_passages: list[int] = field(default_factory=list)
     """How many passages the model was shown after it had complained of more: later steps begin with so few."""

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from memory.answering import qa_reader
+from memory.answering.answer_form import DEFAULT_FORM, AnswerForm
 from memory.answering.qa_reader import without_quote_marks
 from memory.answering.working_memory.prompt_material import Material
 from memory.answering.working_memory.records.inquiries import FoundPassage
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.llm.client import ChatMessage
+from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JsonSchema
 
 MAX_EVIDENCE_CHARS = 3_000
@@ -75,13 +77,16 @@ def judge_prompt(
             'Where a concern wants more about what a point tells of, "point" is that point\'s number; where it is about '
             'something that no point covers yet, "point" is 0.'
         )
-    task = (
+    task = prompt_text(
+        "judge",
         f"{_ROLE}Judge whether the points are enough to answer the whole question. If they are, set "
         '"enough" to true and leave "concerns" empty. If not, raise between one and '
         f'{settings.concerns} concerns: "concern" says in one sentence what is missing, "subquery" is one short question '
         f"to search the documents with, complete in itself, with the names it is about. {where} Do not repeat a question "
-        f"that was searched before.{_QUOTED_MATERIAL}"
-        '{"enough": false, "concerns": [{"concern": "…", "point": 0, "subquery": "…"}]}.'
+        "that was searched before.",
+    )
+    task = (
+        f'{task}{_QUOTED_MATERIAL}{{"enough": false, "concerns": [{{"concern": "…", "point": 0, "subquery": "…"}}]}}.'
     )
     before = "\n".join(f"- {without_quote_marks(subquery)}" for subquery in asked) or "none"
     return _messages(task, f"{numbered_points(memory)}\n\nSearched before:\n{before}\n\nQuestion: {question}")
@@ -98,15 +103,17 @@ def evolve_prompt(
         else ""
     )
     form = '{"updates": [{"point": 1, "description": "…", "passages": [1]}], ' if settings.update else "{"
-    task = (
+    task = prompt_text(
+        "evolve",
         f"{_ROLE}Passages, entities and facts were found for the questions given last. Work what helps to answer the main "
         f'question into the points. {update}"inserts" adds points for what no point covers: "description" says in one to '
         'three sentences, with names and without pronouns, what the entities have to do with one another; "entities" are '
         'the numbers of the listed entities that it is about, at least one; "names" are further names from the passages '
         'that are not in the list; "passages" are the numbers of the passages that say so, at least one. Say only what the '
-        "passages say. Leave out what has nothing to do with the main question; empty lists are a good answer."
-        f'{_QUOTED_MATERIAL}{form}"inserts": [{{"description": "…", "entities": [1, 2], "names": [], "passages": [1]}}]}}.'
+        "passages say. Leave out what has nothing to do with the main question; empty lists are a good answer.",
     )
+    inserts = '"inserts": [{"description": "…", "entities": [1, 2], "names": [], "passages": [1]}]}.'
+    task = f"{task}{_QUOTED_MATERIAL}{form}{inserts}"
     entities = (
         "\n".join(f"{at}. {without_quote_marks(entity)}" for at, entity in enumerate(material.entities, 1)) or "none"
     )
@@ -122,22 +129,23 @@ def evolve_prompt(
 
 def merge_prompt(question: str, memory: WorkingMemory) -> tuple[ChatMessage, ...]:
     """Which points say more as one?"""
-    task = (
+    task = prompt_text(
+        "merge",
         f"{_ROLE}Some points may say more together than each for itself: they tell of one thing from several sides, or a "
         "chain leads from one to the other that bears on the question. Put such points together: "
         '"points" are the numbers of two or more of them, each point in one group at most, "description" says in full what '
         "they tell as one, with names and without pronouns, losing nothing that the question needs and adding nothing that "
-        "they do not say. Leave points apart that only share a name; an empty list is a good answer."
-        f'{_QUOTED_MATERIAL}{{"merges": [{{"points": [1, 2], "description": "…"}}]}}.'
+        "they do not say. Leave points apart that only share a name; an empty list is a good answer.",
     )
+    task = f'{task}{_QUOTED_MATERIAL}{{"merges": [{{"points": [1, 2], "description": "…"}}]}}.'
     return _messages(task, f"{numbered_points(memory)}\n\nQuestion: {question}")
 
 
 def deep_answer_prompt(
-    question: str, memory: WorkingMemory, passages: Sequence[FoundPassage]
+    question: str, memory: WorkingMemory, passages: Sequence[FoundPassage], form: AnswerForm = DEFAULT_FORM
 ) -> tuple[ChatMessage, ...]:
     """The prompt of `memory.answering.qa_reader`, with the points before the passages as notes that rest on passages."""
-    asked = qa_reader.reader_prompt(question, [(passage.title, passage.text) for passage in passages])
+    asked = qa_reader.reader_prompt(question, [(passage.title, passage.text) for passage in passages], form)
     system, user = asked[0]["content"], asked[-1]["content"]
     if not memory.points:
         return _messages(system, user)

@@ -67,7 +67,7 @@ def _inquire_by_words(
     A passage's score is its share of the best one's.
     """
     context = QueryContext(snapshot, encoder, concern.subquery, RetrievalSettings(top_triples=settings.triples))
-    named = link_known_entities(snapshot, known_names(concern.subquery, snapshot))
+    named = link_known_entities(context, known_names(concern.subquery, snapshot))
     triples = link_triples(context)
     ends = [int(end) for triple in triples for end in snapshot.triple_ends[triple.row]]
     entities = [row for row in dict.fromkeys([*(seed.row for seed in named), *ends]) if candidates[row]][

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory.answering import qa_reader
+from memory.answering.answer_form import answer_schema
 from memory.answering.answer_stream import stream_answer
 from memory.answering.budget import BudgetReached, fit_passages
 from memory.answering.working_memory import prompts
@@ -41,6 +42,7 @@ class WrittenAnswer:
     found: bool = False
     written: bool = True
     note: str | None = None
+    reasoning: str = ""
 
 
 async def write_answer(
@@ -54,7 +56,7 @@ async def write_answer(
         text = qa_reader.NOT_IN_MEMORY if end.failure is None else qa_reader.NO_ANSWER_WRITTEN
         return WrittenAnswer(text, (), [], written=end.failure is None)
     shown = fit_passages(
-        found, lambda some: prompts.deep_answer_prompt(context.question, memory, some), context.spending
+        found, lambda some: prompts.deep_answer_prompt(context.question, memory, some, context.form), context.spending
     )
     result = await _streamed(context, memory, shown)
     calls = [result.call]
@@ -65,7 +67,8 @@ async def write_answer(
         calls.append(result.call)
     if result.value is not None:
         answer = result.value
-        return WrittenAnswer(answer.text, cited(answer, memory, shown), calls, answer.short, answer.found)
+        citations = cited(answer, memory, shown)
+        return WrittenAnswer(answer.text, citations, calls, answer.short, answer.found, reasoning=answer.reasoning)
     assert result.failure is not None
     if memory.points:
         text, citations = answer_from_points(memory, found)
@@ -104,7 +107,8 @@ async def _streamed(
     context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...]
 ) -> CallResult[qa_reader.Answer]:
     """Asks for the answer once and shows it as it is written."""
-    messages, spending = prompts.deep_answer_prompt(context.question, memory, passages), context.spending
+    spending = context.spending
+    messages = prompts.deep_answer_prompt(context.question, memory, passages, context.form)
     began = time.monotonic()
     try:
         limit_s = spending.require_call(messages, final=True)
@@ -113,7 +117,12 @@ async def _streamed(
         error = str(reached)
         return CallResult(ModelCall("answer", messages, None, error, 0), None, CallFailure(reached.limit, error))
     streamed = await stream_answer(
-        context.client, messages, len(passages), limit_s, lambda text: context.on_event(AnswerGrew(text))
+        context.client,
+        messages,
+        len(passages),
+        limit_s,
+        lambda text: context.on_event(AnswerGrew(text)),
+        context.form,
     )
     seconds = time.monotonic() - began
     spending.model_seconds += seconds
@@ -146,13 +155,13 @@ async def _asked_again(
         context.client,
         context.spending,
         "answer",
-        prompts.deep_answer_prompt(context.question, memory, passages),
-        qa_reader.ANSWER_SCHEMA,
-        lambda value: (value, qa_reader.answer_from_json(value, count)),
+        prompts.deep_answer_prompt(context.question, memory, passages, context.form),
+        answer_schema(context.form),
+        lambda value: (value, qa_reader.answer_from_json(value, count, form=context.form)),
         retries=0,
     )
     if again.value is None:
         return CallResult(again.call, None, again.failure)
-    answer = qa_reader.answer_from_json(again.value[0], count, again.call.cut)
+    answer = qa_reader.answer_from_json(again.value[0], count, again.call.cut, context.form)
     context.on_event(AnswerGrew(answer.text))
     return CallResult(again.call, answer)

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from json import dumps
 
 from memory.llm.chat_completion import ChatMessage
+from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JsonSchema
 from store.types import PassageText
 
@@ -43,6 +44,8 @@ _ENTITIES_TASK = (
     "You index passages for a search engine. List the named entities of the passage: people, groups, places, works, "
     "products, events, dates, numbers with a meaning, and technical terms that someone might look up. Write each once, "
     "spelled as in the passage, in the passage's language. "
+)
+_ENTITIES_FORM = (
     f"{_MATERIAL} "
     'Answer with one JSON object and nothing else: {"named_entities": ["…", …]}. An empty list is a good answer for a '
     "passage without any."
@@ -52,8 +55,9 @@ _TRIPLES_TASK = (
     "Each triple is one fact that can be understood without the passage: replace pronouns by what they stand for, and "
     "split sentences that state several things. Begin or end as many triples as you can with one of the named entities "
     "that are listed after the passage; keep predicates short. State nothing that the passage does not. "
-    f"{_MATERIAL} "
-    'Answer with one JSON object and nothing else: {"triples": [["subject", "predicate", "object"], …]}.'
+)
+_TRIPLES_FORM = (
+    f'{_MATERIAL} Answer with one JSON object and nothing else: {{"triples": [["subject", "predicate", "object"], …]}}.'
 )
 _EXAMPLE = PassageText(
     "",
@@ -81,7 +85,7 @@ def quoted(text: str) -> str:
 
 def entity_messages(passage: PassageText) -> list[ChatMessage]:
     return [
-        {"role": "system", "content": _ENTITIES_TASK},
+        {"role": "system", "content": prompt_text("entities", _ENTITIES_TASK) + _ENTITIES_FORM},
         {"role": "user", "content": quoted(_EXAMPLE.full)},
         {"role": "assistant", "content": dumps({"named_entities": _EXAMPLE_ENTITIES}, ensure_ascii=False)},
         {"role": "user", "content": quoted(passage.full)},
@@ -90,7 +94,7 @@ def entity_messages(passage: PassageText) -> list[ChatMessage]:
 
 def triple_messages(passage: PassageText, entities: Sequence[str]) -> list[ChatMessage]:
     return [
-        {"role": "system", "content": _TRIPLES_TASK},
+        {"role": "system", "content": prompt_text("triples", _TRIPLES_TASK) + _TRIPLES_FORM},
         {"role": "user", "content": _with_entities(_EXAMPLE, _EXAMPLE_ENTITIES)},
         {"role": "assistant", "content": dumps({"triples": _EXAMPLE_TRIPLES}, ensure_ascii=False)},
         {"role": "user", "content": _with_entities(passage, entities)},

@@ -8,16 +8,15 @@ from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import MinMax
 from memory.retrieval.top_k import top_k_by_cosine
 from memory.types import Seed
-from store.snapshot import Snapshot
 
 
 def link_phrases(context: QueryContext) -> list[Seed]:
-    """The `seed_phrases` phrases nearest to the query, weighted by min-max-scaled cosine / `passage_count`."""
+    """The `seed_phrases` phrases nearest to the query, weighted by min-max-scaled cosine times `specificity`."""
     snapshot = context.snapshot
     vector = context.vector
     alive = snapshot.phrase_alive & snapshot.phrase_vectors.known
     if not context.is_known or not alive.any():
-        return link_known_entities(snapshot, known_names(context.query, snapshot))
+        return link_known_entities(context, known_names(context.query, snapshot))
     with context.stage("phrases"):
         scores = snapshot.phrase_vectors.scores(vector)
         rows, cosines = top_k_by_cosine(
@@ -26,30 +25,46 @@ def link_phrases(context: QueryContext) -> list[Seed]:
         scaled = MinMax.of(scores, alive)(cosines)
     return heaviest_first(
         [
-            Seed(row, snapshot.phrase(row), float(score) / passage_count(snapshot, row))
+            Seed(row, snapshot.phrase(row), float(score) * specificity(context, row))
             for row, score in zip(rows, scaled, strict=True)
         ]
     )
 
 
 def link_query_entities(context: QueryContext) -> list[Seed]:
-    """The phrase nearest to each name in the query, weighted by 1 / `passage_count` (HippoRAG, section 2.2)."""
+    """The phrase nearest to each name in the query, weighted by `specificity` (HippoRAG, section 2.2)."""
     snapshot = context.snapshot
-    with context.stage("names"):
-        names = query_entities(context.query, snapshot)
+    names = named_entities(context, by_model=True)
     if not snapshot.living_phrases:
         return []
     rows = {_nearest_phrase(context, name) for name in names}
     return heaviest_first(
-        [Seed(row, snapshot.phrase(row), 1.0 / passage_count(snapshot, row)) for row in rows if row is not None]
+        [Seed(row, snapshot.phrase(row), specificity(context, row)) for row in rows if row is not None]
     )
 
 
-def link_known_entities(snapshot: Snapshot, names: Sequence[str]) -> list[Seed]:
-    """Seeds for those names that are phrases of the memory, weighted by 1 / `passage_count`."""
+def named_entities(context: QueryContext, by_model: bool) -> list[str]:
+    """The names in the query: as the model reads them where there is one and `by_model` or the settings say so, else by rules.
+
+    The rules stand in for a model that cannot be had. Without a word that the encoder knows, they take every known phrase.
+    """
+    chosen = context.settings.entities
+    if context.entity_reader is not None and (chosen == "llm" or (chosen == "auto" and by_model)):
+        with context.stage("entities"):
+            read = context.entity_reader.read(context.query)
+        if read is not None:
+            return list(read)
+    with context.stage("names"):
+        by_rules = query_entities if by_model or context.is_known else known_names
+        return by_rules(context.query, context.snapshot)
+
+
+def link_known_entities(context: QueryContext, names: Sequence[str]) -> list[Seed]:
+    """Seeds for those names that are phrases of the memory, weighted by `specificity`."""
+    snapshot = context.snapshot
     rows = {snapshot.phrase_row(normalise_phrase(name)) for name in names}
     return heaviest_first(
-        [Seed(row, snapshot.phrase(row), 1.0 / passage_count(snapshot, row)) for row in rows if row is not None]
+        [Seed(row, snapshot.phrase(row), specificity(context, row)) for row in rows if row is not None]
     )
 
 
@@ -79,6 +94,8 @@ def heaviest_first(seeds: Sequence[Seed]) -> list[Seed]:
     return sorted(seeds, key=lambda seed: (-seed.weight, seed.phrase))
 
 
-def passage_count(snapshot: Snapshot, phrase: int) -> int:
-    """How many living passages contain the phrase, at least 1: the inverse of its node specificity."""
-    return max(int(snapshot.phrase_passages[phrase]), 1)
+def specificity(context: QueryContext, phrase: int) -> float:
+    """Node specificity: 1 / the number of living passages that contain the phrase (HippoRAG, section 2.2); 1 without it."""
+    if not context.settings.node_specificity:
+        return 1.0
+    return 1.0 / max(int(context.snapshot.phrase_passages[phrase]), 1)

@@ -1,24 +1,25 @@
-"""Seeds from linked triples (HippoRAG 2, section 3.3 and appendix on seeds)."""
+"""Seeds from linked triples (HippoRAG 2, section 3.5 and appendix G.1)."""
 
 from collections.abc import Sequence
 
-from memory.retrieval.linking.phrases import heaviest_first, passage_count
+from memory.retrieval.linking.phrases import heaviest_first, specificity
+from memory.retrieval.query_context import QueryContext
 from memory.types import LinkedTriple, Seed
-from store.snapshot import Snapshot
 
 
-def phrase_seeds(snapshot: Snapshot, triples: Sequence[LinkedTriple], count: int) -> list[Seed]:
-    """The `count` heaviest phrases of the kept triples.
+def phrase_seeds(context: QueryContext, triples: Sequence[LinkedTriple]) -> list[Seed]:
+    """The `seed_phrases` heaviest phrases of the kept triples.
 
-    A phrase's weight is the mean of (triple score / number of passages with the phrase) over the kept triples that it is in.
-    The division is node specificity.
+    A phrase's weight is the mean score of the kept triples that it is in, as the paper says, times its node specificity, as
+    the authors' code has it (`graph_search_with_fact_entities`). Without the setting `node_specificity` it is the paper's.
     """
+    snapshot = context.snapshot
     sums: dict[int, list[float]] = {}
     for triple in triples:
         if triple.kept:
             for end in snapshot.triple_ends[triple.row]:
                 row = int(end)
-                sums.setdefault(row, []).append(triple.score / passage_count(snapshot, row))
+                sums.setdefault(row, []).append(triple.score * specificity(context, row))
     return heaviest_first([Seed(row, snapshot.phrase(row), sum(parts) / len(parts)) for row, parts in sums.items()])[
-        :count
+        : context.settings.seed_phrases
     ]

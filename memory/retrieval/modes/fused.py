@@ -14,19 +14,17 @@ from dataclasses import replace
 import numpy as np
 
 from memory.phrase_normalisation import normalise_phrase
-from memory.retrieval.linking.phrases import heaviest_first, link_known_entities, passage_count
-from memory.retrieval.linking.query_entities import known_names, query_entities
+from memory.retrieval.linking.phrases import heaviest_first, link_known_entities, named_entities, specificity
 from memory.retrieval.linking.query_titles import NamedTitle, named_titles, title_phrases
 from memory.retrieval.linking.triples import filter_triples, nearest_triples, triple_scores
 from memory.retrieval.mode_result import Ranking, dense_ranking
 from memory.retrieval.next_hop import next_passages
 from memory.retrieval.passage_starts import passage_starts
-from memory.retrieval.ppr_scoring import rank_by_pagerank
+from memory.retrieval.ppr_scoring import rank_by_pagerank, walked_edges
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import StandardScore, softmax
 from memory.types import LinkedTriple, Seed
 from store.index.adjacency import EdgeWeights
-from store.snapshot import Snapshot
 
 OCCURRENCE_WEIGHTS = EdgeWeights(relation=2.0, synonym=2.0, occurrence=1.0)
 """A context edge weighs as much as the number of the passage's triples with the phrase, as in HippoRAG 1."""
@@ -42,14 +40,16 @@ def rank(context: QueryContext) -> Ranking:
     triples = filter_triples(context, nearest_triples(context, scores, scale))
     with context.stage("names"):
         titles = named_titles(context)
-        named = link_known_entities(snapshot, _names(context, titles))
-    linked = _triple_seeds(snapshot, triples, settings.temperature)
+    entities = named_entities(context, by_model=False)
+    with context.stage("names"):
+        named = link_known_entities(context, _names(context, titles, entities))
+    linked = _triple_seeds(context, triples)
     seeds = _merge_seeds(linked, named, settings.name_share)
     if not settings.passage_nodes:
         return rank_by_pagerank(context, seeds, None, triples=triples)
     starts = passage_starts(context, titles)
     with context.stage("graph"):
-        graph = snapshot.adjacency(OCCURRENCE_WEIGHTS)
+        graph = snapshot.adjacency(walked_edges(context, OCCURRENCE_WEIGHTS))
     with context.stage("hop"):
         hop = settings.hop_share * next_passages(context, starts, graph, scores, scale)
     share = settings.passage_share if seeds else 1.0
@@ -60,32 +60,28 @@ def rank(context: QueryContext) -> Ranking:
     return replace(ranking, note="no triple was kept and no name is known: from passages alone")
 
 
-def _names(context: QueryContext, titles: Sequence[NamedTitle]) -> list[str]:
-    """What the query names: what the passages of its titles are called, and its names that lie in none of the titles."""
+def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[str]) -> list[str]:
+    """What the query names: what the passages of its titles are called, and of its `names` those that lie in no title."""
     snapshot = context.snapshot
     called = [
         phrase for title in titles for row in title.passages for phrase in title_phrases(snapshot.passage(row).title)
     ]
-    # If the encoder knows nothing of the query, every phrase in it counts, not its names alone.
-    names = query_entities if context.is_known else known_names
     within = "|".join(f" {title.phrase} " for title in titles)
-    others = [name for name in names(context.query, snapshot) if f" {normalise_phrase(name)} " not in within]
+    others = [name for name in names if f" {normalise_phrase(name)} " not in within]
     return [*called, *others]
 
 
-def _triple_seeds(snapshot: Snapshot, triples: Sequence[LinkedTriple], temperature: float) -> list[Seed]:
+def _triple_seeds(context: QueryContext, triples: Sequence[LinkedTriple]) -> list[Seed]:
     """The phrases of the kept triples as seeds. A triple's two phrases share its softmax weight by node specificity."""
-    kept = [triple for triple in triples if triple.kept]
+    snapshot, kept = context.snapshot, [triple for triple in triples if triple.kept]
     if not kept:
         return []
-    weights = softmax(np.array([triple.score for triple in kept]), temperature)
+    weights = softmax(np.array([triple.score for triple in kept]), context.settings.temperature)
     seeds = []
     for triple, weight in zip(kept, weights, strict=True):
-        ends = {int(end): 1.0 / passage_count(snapshot, int(end)) for end in snapshot.triple_ends[triple.row]}
+        ends = {int(end): specificity(context, int(end)) for end in snapshot.triple_ends[triple.row]}
         total = sum(ends.values())
-        seeds += [
-            Seed(row, snapshot.phrase(row), float(weight) * specificity / total) for row, specificity in ends.items()
-        ]
+        seeds += [Seed(row, snapshot.phrase(row), float(weight) * specific / total) for row, specific in ends.items()]
     return seeds
 
 

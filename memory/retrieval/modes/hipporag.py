@@ -2,7 +2,7 @@
 
 from memory.retrieval.linking.phrases import link_query_entities
 from memory.retrieval.mode_result import Ranking, dense_ranking
-from memory.retrieval.ppr_scoring import rank_by_pagerank
+from memory.retrieval.ppr_scoring import rank_by_pagerank, rank_without_walk
 from memory.retrieval.query_context import QueryContext
 
 
@@ -10,4 +10,7 @@ def rank(context: QueryContext) -> Ranking:
     seeds = link_query_entities(context)
     if not seeds:
         return dense_ranking(context, note="no name in the query: dense retrieval")
-    return rank_by_pagerank(context, seeds, None)
+    walk = context.settings.walk
+    if walk == "pagerank":
+        return rank_by_pagerank(context, seeds, None)
+    return rank_without_walk(context, seeds, neighbours=walk == "neighbours")

@@ -12,4 +12,4 @@ def rank(context: QueryContext) -> Ranking:
     if not any(triple.kept for triple in triples):
         reason = "recognition memory kept no triple" if triples else "the memory holds no triples"
         return dense_ranking(context, triples, f"{reason}: dense retrieval")
-    return rank_as_hipporag2(context, phrase_seeds(context.snapshot, triples, context.settings.seed_phrases), triples)
+    return rank_as_hipporag2(context, phrase_seeds(context, triples), triples)

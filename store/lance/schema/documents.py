@@ -42,12 +42,15 @@ def to_columns(documents: Sequence[Document], commit: int) -> Columns:
         "modified_at": [d.modified_at for d in documents],
         "committed_at": [d.committed_at for d in documents],
         "metadata": [json.dumps(dict(d.metadata)) for d in documents],
-        "passages": [
-            json.dumps([[ref.passage, dict(ref.location), ref.triples] for ref in d.passages]) for d in documents
-        ],
+        "passages": [json.dumps([_ref_columns(ref) for ref in d.passages]) for d in documents],
         "payload": [d.payload for d in documents],
         "commit": [commit] * len(documents),
     }
+
+
+def _ref_columns(ref: PassageRef) -> list[Any]:
+    """Three values, and the extractor only where there is one: most rows have none."""
+    return [ref.passage, dict(ref.location), ref.triples, *([ref.extractor] if ref.extractor is not None else [])]
 
 
 def removes(row: Mapping[str, Any]) -> bool:
@@ -62,8 +65,9 @@ def passage_refs(passages: str, intern: Callable[[str], str] = str) -> tuple[Pas
             intern(passage),
             location,
             None if triples is None else tuple((intern(s), intern(p), intern(o)) for s, p, o in triples),
+            intern(extractor[0]) if extractor else None,
         )
-        for passage, location, triples in json.loads(passages)
+        for passage, location, triples, *extractor in json.loads(passages)
     )
 
 

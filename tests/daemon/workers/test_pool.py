@@ -12,11 +12,14 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from consumers.parsing import Limits, ParseSummary
+from consumers.records.record import Record, RecordVectors
+from consumers.records.writer import to_message, write_file
 from consumers.splitting import SplitSettings
-from consumers.types import ParsedDocument
+from consumers.types import ParsedDocument, Passage
 from daemon.workers.child_process import ChildLost
 from daemon.workers.pool import PoolClosed, WorkerPool
 from tests.consumers.parsing.samples import docx, epub, flowed, pdf
@@ -122,6 +125,21 @@ def test_documents_of_every_kind_come_back_with_a_summary(tmp_path: Path) -> Non
             assert isinstance(summary, ParseSummary) and summary.size == len(data) and len(summary.digest) == 32
         maps = "".join(Path(f"/proc/{pid}/maps").read_text() for pid in pool.pids)
         assert "torch" not in maps and "lance" not in maps
+
+    run(work)
+
+
+def test_a_child_reads_records_before_the_daemon_does(tmp_path: Path) -> None:
+    vectors = RecordVectors("e", 4, np.eye(1, 4, dtype=np.float32))
+    record = Record(ParsedDocument("u", "T", (Passage("T", "words"),)), (None,), None, vectors)
+    write_file(tmp_path / "a.parquet", [record])
+    (tmp_path / "b.parquet").write_bytes(b"PAR1")
+
+    async def work(pool: WorkerPool) -> None:
+        verdicts = await pool.check_records([to_message(record), b"no record"])
+        assert verdicts[0] is None and "no Arrow IPC stream" in str(verdicts[1])
+        assert await pool.check_record_file(str(tmp_path / "a.parquet")) is None
+        assert "no Parquet file" in str(await pool.check_record_file(str(tmp_path / "b.parquet")))
 
     run(work)
 

@@ -22,7 +22,8 @@ PIECE = 12
 class Call:
     """One request. `passage`: what is quoted.
 
-    `purpose`: "entities", "triples", "filter", "judge", "evolve", "merge", "thought", "answer", "probe" or "embeddings".
+    `purpose`: "entities", "triples", "filter", "query_entities", "judge", "evolve", "merge", "thought", "answer", "probe" or
+    "embeddings".
     """
 
     purpose: str
@@ -271,6 +272,7 @@ def _call(path: str, body: dict[str, Any], headers: dict[str, str]) -> Call:
             name
             for word, name in (
                 ('"named_entities"', "entities"),
+                ('"query_entities"', "query_entities"),
                 ('{"triples"', "triples"),
                 ('{"relevant"', "filter"),
                 ('{"enough"', "judge"),
@@ -296,6 +298,9 @@ def obedient(call: Call) -> Any:
         title, _, text = call.passage.partition("\n")
         first = [word for word in (text or title).split() if normalise_phrase(word)][:3]
         return {"triples": [[title, "mentions", first[0]], first] if len(first) == 3 else []}
+    if call.purpose == "query_entities":
+        asked = json.loads(call.passage)["question"].split()
+        return {"query_entities": [word.strip("?.,") for word in asked if word[:1].isupper()]}
     if call.purpose == "filter":
         return {"relevant": json.loads(call.passage)["candidates"]}
     if call.purpose == "judge":

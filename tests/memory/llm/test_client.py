@@ -261,3 +261,17 @@ def test_eval_scores_answers_and_tells_what_the_filter_did(daemon, model, tmp_pa
     assert said["answers"]["completion_tokens"] == 14, "recognition memory remembers the queries' answers"
     assert said["filter"]["queries"] == 2
     assert (said["filter"]["kept"], said["filter"]["emptied"]) == (0.2, 0)
+
+
+def test_the_model_names_the_entities_of_a_query_and_what_fails_leaves_them_to_the_rules(daemon, model):
+    model.script = lambda call: {"query_entities": ["Brekke Band"]} if call.purpose == "query_entities" else Status(500)
+    named = query(daemon, mode="hipporag")
+    assert [seed["phrase"] for seed in named["seeds"]] == ["brekke band"]
+    by_rules = query(daemon, mode="hipporag", settings={"entities": "rules"})
+    assert [seed["phrase"] for seed in by_rules["seeds"]] == ["tolm harbour"]
+    query(daemon, mode="hipporag")
+    assert model.count("query_entities") == 1, "an equal query is read once"
+    model.script = lambda call: Status(500)
+    failed = daemon.ask("POST", "/v1/query", json={"query": f"{QUESTION} Quickly", "mode": "ner-to-node"})
+    assert failed["note"].startswith("names found by rules")
+    assert "tolm harbour" in [seed["phrase"] for seed in failed["seeds"]]

@@ -14,11 +14,11 @@ TRIPLES = (("corl tower", "sold to", "brandel family"),)
 class Replying:
     """Stands for `ModelFilter`: answers with one reply."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, reply: Reply) -> None:
-        self.loop, self._reply = loop, reply
+    def __init__(self, loop: asyncio.AbstractEventLoop, reply: Reply, remembered: bool = False) -> None:
+        self.loop, self._reply, self._remembered = loop, reply, remembered
 
-    async def keep(self, _query: str, _triples: object) -> tuple[tuple[int, ...], Reply]:
-        return (0,), self._reply
+    async def keep(self, _query: str, _triples: object) -> tuple[tuple[int, ...], Reply, bool]:
+        return (0,), self._reply, self._remembered
 
 
 @pytest.fixture
@@ -43,3 +43,11 @@ def test_tokens_are_the_servers_or_else_one_for_three_characters(loop) -> None:
     assert spent(loop, Reply(answer, prompt_tokens=700, completion_tokens=20)) == (700, 20)
     sent = sum(len(message["content"]) for message in recognition_prompt("Who bought Corl Tower?", TRIPLES))
     assert spent(loop, Reply(answer)) == (sent // 3, len(answer) // 3)
+
+
+def test_a_remembered_answer_costs_nothing_and_says_what_it_had_cost(loop) -> None:
+    reply = Reply('{"relevant": []}', prompt_tokens=700, completion_tokens=20)
+    attempt = QueryFilter(Replying(loop, reply, remembered=True), 60.0, lambda: None, lambda: None)
+    assert attempt.keep("Who bought Corl Tower?", TRIPLES) == (0,)
+    assert (attempt.calls, attempt.prompt_tokens, attempt.completion_tokens) == (0, 0, 0)
+    assert attempt.remembered_tokens == (700, 20)

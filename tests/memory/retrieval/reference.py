@@ -29,6 +29,9 @@ class Settings:
     seed_phrases: int = 5
     passage_weight: float = 0.05
     damping: float = 0.5
+    walk: str = "pagerank"
+    node_specificity: bool = True
+    synonym_edges: bool = True
     passage_nodes: bool = True
     passage_share: float = 0.5
     name_share: float = 0.25
@@ -112,12 +115,12 @@ class Reference:
     def _occurrences(self, passage, phrase):
         return sum(phrase in (s, o) for s, _, o in set(passage[3]))
 
-    def _pagerank(self, reset, damping, phrase_edge, context):
+    def _pagerank(self, reset, settings, phrase_edge, context):
         """{node: PageRank}; `reset` {node: weight}; `context(passage, phrase)` is the weight of a context edge, or None."""
         names = [("phrase", phrase) for phrase in self.phrases] + [("passage", id) for id in self.ids]
         at = {name: i for i, name in enumerate(names)}
         edges, weights = [], []
-        for pairs in (self.edges, self.synonyms):
+        for pairs in (self.edges, self.synonyms if settings.synonym_edges else {}):
             for pair, weight in pairs.items():
                 a, b = sorted(pair)
                 edges.append((at["phrase", a], at["phrase", b]))
@@ -130,7 +133,7 @@ class Reference:
         graph = igraph.Graph(n=len(names), edges=edges)
         restart = [reset.get(name, 0.0) for name in names]
         ranks = graph.personalized_pagerank(
-            directed=False, damping=damping, reset=restart, weights=weights, implementation="prpack"
+            directed=False, damping=settings.damping, reset=restart, weights=weights, implementation="prpack"
         )
         return dict(zip(names, ranks, strict=True))
 
@@ -155,9 +158,9 @@ class Reference:
         if not any(reset.values()):
             return self._dense(query)
         if passages is not None:
-            ranks = self._pagerank(reset, settings.damping, 2.0, context)
+            ranks = self._pagerank(reset, settings, 2.0, context)
             return {id: ranks["passage", id] for id in self.ids}
-        ranks = self._pagerank(reset, settings.damping, 1.0, None)
+        ranks = self._pagerank(reset, settings, 1.0, None)
         # Passages are left out of the walk by standing in the graph without an edge or a restart.
         return {p[0]: sum(ranks["phrase", end] for s, _, o in set(p[3]) for end in {s, o}) for p in self.passages}
 
@@ -193,7 +196,7 @@ class Reference:
         weights = {}
         for (s, _, o), score in triples:
             for phrase in (s, o):
-                weights.setdefault(phrase, []).append(score / self.holders[phrase])
+                weights.setdefault(phrase, []).append(score * self._specificity(phrase, settings))
         seeds = heaviest({phrase: sum(each) / len(each) for phrase, each in weights.items()}, settings.seed_phrases)
         return Answer(self._hipporag2(query, seeds, settings), triples, seeds)
 
@@ -204,41 +207,53 @@ class Reference:
         scaled = min_max(cosines)
         order = sorted(range(len(cosines)), key=lambda i: (-round(float(cosines[i]), 12), self.phrases[i]))
         nearest = order[: settings.seed_phrases]
-        seeds = {self.phrases[i]: float(scaled[i]) / self.holders[self.phrases[i]] for i in nearest}
+        seeds = {self.phrases[i]: float(scaled[i]) * self._specificity(self.phrases[i], settings) for i in nearest}
         return Answer(self._hipporag2(query, seeds, settings), [], seeds)
 
-    def _named(self, names):
+    def _specificity(self, phrase, settings):
+        return 1.0 / self.holders[phrase] if settings.node_specificity else 1.0
+
+    def _named(self, names, settings):
         seeds = {}
         for name in names if self.phrases else ():
             cosines = self.phrase_vectors @ self.query_vector(name).astype(float)
             best = min(range(len(cosines)), key=lambda i: (-round(float(cosines[i]), 12), self.phrases[i]))
             phrase = name if name in self.holders else self.phrases[best]
-            seeds[phrase] = 1.0 / self.holders[phrase]
+            seeds[phrase] = self._specificity(phrase, settings)
         return seeds
 
     def ner_to_node(self, query, names, settings):
-        seeds = self._named(names)
+        seeds = self._named(names, settings)
         return Answer(self._hipporag2(query, seeds, settings), [], seeds) if seeds else Answer(self._dense(query))
 
     def hipporag(self, query, names, settings):
-        seeds = self._named(names)
+        seeds = self._named(names, settings)
         if not seeds:
             return Answer(self._dense(query))
-        return Answer(self._walk(query, seeds, None, settings, None), [], seeds)
+        if settings.walk == "pagerank":
+            return Answer(self._walk(query, seeds, None, settings, None), [], seeds)
+        weights = Counter(seeds)
+        if settings.walk == "neighbours":
+            edges = self.edges.keys() | (self.synonyms.keys() if settings.synonym_edges else set())
+            for seed in seeds:
+                for neighbour in {other for pair in edges if seed in pair for other in pair - {seed}}:
+                    weights[neighbour] += 0.5 * min(seeds.values())
+        scores = {p[0]: sum(weights[end] for s, _, o in set(p[3]) for end in {s, o}) for p in self.passages}
+        return Answer(scores, [], seeds)
 
     def fused(self, query, names, settings):
         triples = self._top_triples(query, settings.top_triples, standardised)
         phrases = {}
         chances = softmax([score for _, score in triples], settings.temperature)
         for ((s, _, o), _), chance in zip(triples, chances, strict=True):
-            specific = {phrase: 1.0 / self.holders[phrase] for phrase in {s, o}}
+            specific = {phrase: self._specificity(phrase, settings) for phrase in {s, o}}
             for phrase, specificity in specific.items():
                 phrases[phrase] = phrases.get(phrase, 0.0) + chance * specificity / sum(specific.values())
         titles = self._titles_in(query, settings)
         at = {p[0]: p for p in self.passages}
         called = {phrase for ids in titles.values() for id in ids for phrase in self._titles(at[id])}
         others = [name for name in names if not any(f" {name} " in f" {title} " for title in titles)]
-        named = {name: 1.0 / self.holders[name] for name in {*called, *others} if name in self.holders}
+        named = {name: self._specificity(name, settings) for name in {*called, *others} if name in self.holders}
         for_names = (settings.name_share if phrases else 1.0) if named else 0.0
         phrases = {
             phrase: (1.0 - for_names) * phrases.get(phrase, 0.0)
@@ -312,7 +327,7 @@ class Reference:
             said = said[: settings.hop_triples]
             chances = softmax([scaled[triple] for triple in said], settings.hop_temperature) if said else []
             for (s, _, o), chance in zip(said, chances, strict=True):
-                specific = {phrase: 1.0 / self.holders[phrase] for phrase in {s, o} if phrase not in own}
+                specific = {phrase: self._specificity(phrase, settings) for phrase in {s, o} if phrase not in own}
                 for phrase, specificity in specific.items():
                     sent = starts[id] / sum(starts[each] for each in sources) * chance
                     for other in self._titled(phrase, settings):

@@ -94,7 +94,7 @@ def test_the_contract_and_the_configuration_have_every_mode_and_no_other() -> No
     assert Retrieval().mode == DEFAULT_MODE
 
 
-def beyond(setting: Setting) -> list[float]:
+def beyond(setting: Setting) -> list[Any]:
     """A value outside each bound."""
     bounds = setting.bounds
     step = 1 if setting.kind is int else 0.001
@@ -108,7 +108,7 @@ def test_the_contract_and_the_configuration_take_a_setting_within_its_bounds(set
     assert RetrievalOverrides.model_fields[setting.name].default is None
     assert getattr(Retrieval(**{setting.name: setting.default}), setting.name) == setting.default
     assert RetrievalOverrides(**{setting.name: setting.default}).model_dump()[setting.name] == setting.default
-    wrong = beyond(setting) if setting.kind is not bool else [2]
+    wrong = ["magic"] if setting.choices else [2] if setting.kind is bool else beyond(setting)
     for value in wrong:
         for model in (Retrieval, RetrievalOverrides):
             with pytest.raises(ValidationError):
@@ -150,6 +150,8 @@ def test_the_shell_completes_settings_and_says_what_they_mean() -> None:
         "passage_nodes=true",
         "passage_nodes=false",
     ]
+    walks = [f"walk={choice}" for choice in SETTINGS["walk"].choices]
+    assert [each.split()[0] for each in completions("query", "--set", "walk=")] == walks
 
 
 def test_the_page_offers_every_mode() -> None:
@@ -178,6 +180,8 @@ def mode_row(mode: modes.RetrievalMode) -> str:
 def setting_row(setting: Setting) -> str:
     if setting.kind is bool:
         default, bounds = str(setting.default).lower(), "true or false"
+    elif setting.choices:
+        default, bounds = setting.default, ", ".join(setting.choices)
     else:
         lowest = f"above {setting.bounds['gt']}, " if "gt" in setting.bounds else f"at least {setting.bounds['ge']}, "
         default, bounds = str(setting.default), f"{lowest}at most {setting.bounds['le']:,}"

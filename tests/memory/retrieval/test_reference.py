@@ -66,12 +66,13 @@ def reference(documents, **rule):
     return Reference(living(documents), lambda text: ENCODER.encode([text])[0], ENCODER.encode_query, **rule)
 
 
-def check(snapshot, expected, query, mode, settings=None):
-    """The product's whole ranking against the reference's scores."""
+def check(snapshot, expected, query, mode, settings=None, reader=None):
+    """The product's whole ranking against the reference's scores; `reader` stands for the model that names entities."""
     settings = settings or Settings()
     given = {key: value for key, value in asdict(settings).items() if key in RETRIEVAL_SETTINGS}
-    found = retrieve(snapshot, ENCODER, query, mode, 10_000, RetrievalSettings(**given))
-    names = [normalise_phrase(name) for name in query_entities(query, snapshot)]
+    found = retrieve(snapshot, ENCODER, query, mode, 10_000, RetrievalSettings(**given), entity_reader=reader)
+    said = query_entities(query, snapshot) if reader is None else reader.names
+    names = [normalise_phrase(name) for name in said]
     answer = expected.answer(mode, query, names, settings)
     got = {hit.id: hit.score for hit in found.hits}
     assert got.keys() == answer.scores.keys(), (mode, query)
@@ -129,6 +130,11 @@ SETTINGS = [
     Settings(passage_weight=1.0, damping=0.1),
     Settings(passage_share=0.1, name_share=0.0, temperature=1.0),
     Settings(passage_share=0.9, name_share=1.0, temperature=0.05),
+    Settings(node_specificity=False),
+    Settings(synonym_edges=False),
+    Settings(walk="neighbours"),
+    Settings(walk="neighbours", synonym_edges=False, node_specificity=False),
+    Settings(walk="none"),
     Settings(hop_share=0.0),
     Settings(hop_share=1.0, temperature=0.5),
 ]

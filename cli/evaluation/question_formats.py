@@ -1,0 +1,144 @@
+"""One entry of a question file: its question or claim, its known answers, its gold passages. Pure.
+
+The forms are those of the files that HippoRAG, HippoRAG 2 and HGMem are evaluated with, as their authors publish them.
+"""
+
+import json
+from typing import Any
+
+TRUE_LABELS = frozenset({"true", "consistent", "yes"})
+FALSE_LABELS = frozenset({"false", "contradict", "contradictory", "inconsistent", "no"})
+CLAIM_KEYS = ("claim", "content")
+"""NoCha's and other claims, and Prelude's."""
+ANSWER_KEYS = ("answer", "gold_ans", "answers", "reference", "reference_answer")
+"""The first that an entry has holds its answers. NarrativeQA and LV-Eval have `answers`, NQ `reference`, HGMem the last."""
+POPQA_KEYS = ("obj", "possible_answers", "o_wiki_title", "o_aliases")
+
+
+class BadEntry(Exception):
+    """What an entry lacks, for the user: "has no `question`"."""
+
+
+def claims_of(entry: dict[str, Any]) -> list[tuple[str, bool]] | None:
+    """The claims of an entry with whether each is true; None where it is a question. A pair of NoCha's has two."""
+    if "true_claim" in entry or "false_claim" in entry:
+        return [(_text(entry, "true_claim"), True), (_text(entry, "false_claim"), False)]
+    key = next((key for key in CLAIM_KEYS if key in entry), None)
+    if key is None or any(asked in entry for asked in ("question", "input")):
+        return None
+    return [(_text(entry, key), _label(entry))]
+
+
+def _label(entry: dict[str, Any]) -> bool:
+    label = entry.get("label", entry.get("answer"))
+    if isinstance(label, bool):
+        return label
+    word = label.strip().lower() if isinstance(label, str) else ""
+    if word in TRUE_LABELS or word in FALSE_LABELS:
+        return word in TRUE_LABELS
+    raise BadEntry(
+        "is a claim without a `label` that says true or false" if label is None else f"has the `label` {label!r}"
+    )
+
+
+def question_of(entry: dict[str, Any]) -> str:
+    """`question` (NarrativeQA's has a `text`), or LV-Eval's `input`."""
+    asked = entry.get("question")
+    if isinstance(asked, dict):
+        return _text(asked, "text", "question.text")
+    return _text(entry, "input") if "question" not in entry and "input" in entry else _text(entry, "question")
+
+
+def answers_of(entry: dict[str, Any]) -> tuple[str, ...]:
+    """Every known way to write the answer, in the order of the file; none where it has none."""
+    key = next((key for key in ANSWER_KEYS if entry.get(key) is not None), None)
+    found = [*_strings(entry[key], key)] if key is not None else []
+    if key is None:
+        for each in POPQA_KEYS:
+            found += _strings(_unpacked(entry.get(each)), each)
+    found += _strings(entry.get("answer_aliases"), "answer_aliases")
+    return tuple(dict.fromkeys(text for text in found if text.strip()))
+
+
+def _unpacked(value: Any) -> Any:
+    """PopQA keeps its lists as text: `'["actor", "stage actor"]'`."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _strings(value: Any, key: str) -> list[str]:
+    """One answer or a list of them, each as text or with a `text`."""
+    found = []
+    for each in value if isinstance(value, list) else [value]:
+        text = each.get("text") if isinstance(each, dict) else each
+        if isinstance(text, str):
+            found.append(text)
+        elif isinstance(text, int | float):
+            found.append(str(text))
+        elif text is not None:
+            raise BadEntry(f"has an answer in `{key}` that is neither text nor has a `text`")
+    return found
+
+
+def paragraphs_of(entry: dict[str, Any]) -> list[str]:
+    """The gold passages, as title, newline, text; none where the entry has no passages at all."""
+    if entry.get("supporting_facts") is not None:
+        return _supported(entry)
+    key = next((key for key in ("contexts", "paragraphs") if key in entry), None)
+    if key is None:
+        return []
+    if not isinstance(entry[key], list):
+        raise BadEntry(f"has `{key}` that are no list")
+    found = []
+    for at, each in enumerate(entry[key]):
+        where = f"{key}[{at}]"
+        if not isinstance(each, dict):
+            raise BadEntry(f"has {where}, which is no object")
+        # As HippoRAG reads them: a paragraph that does not say is a supporting one.
+        if each.get("is_supporting", True):
+            text = "text" if "text" in each else "paragraph_text"
+            found.append(f"{_text(each, 'title', f'{where}.title')}\n{_text(each, text, f'{where}.text')}")
+    return found
+
+
+def _supported(entry: dict[str, Any]) -> list[str]:
+    """The paragraphs of `context` that `supporting_facts` name: lists of pairs, or of columns as on the Hugging Face hub."""
+    facts, context = entry["supporting_facts"], entry.get("context")
+    if context is None:
+        raise BadEntry("has `supporting_facts` without the `context` that they are about")
+    try:
+        titles = set(facts["title"]) if isinstance(facts, dict) else {fact[0] for fact in facts}
+        pairs = zip(context["title"], context["sentences"], strict=True) if isinstance(context, dict) else context
+        found = [f"{title}\n{' '.join(sentences)}" for title, sentences in pairs if title in titles]
+    except (TypeError, KeyError, IndexError, ValueError):
+        raise BadEntry(
+            "has `supporting_facts` or a `context` of another form than [[title, sentence]…] and [[title, [sentences]]…]"
+        ) from None
+    if titles and not found:
+        raise BadEntry("has `supporting_facts` about titles that are not in its `context`")
+    return found
+
+
+def documents_of(entry: dict[str, Any]) -> list[str]:
+    """`documents`: ends of URIs."""
+    paths = entry.get("documents")
+    if paths is None:
+        return []
+    if (
+        not isinstance(paths, list)
+        or not paths
+        or not all(isinstance(path, str) and path.strip("/. ") for path in paths)
+    ):
+        raise BadEntry("has `documents` that are no list of paths")
+    return [path.removeprefix("./").lstrip("/") for path in paths]
+
+
+def _text(entry: dict[str, Any], key: str, shown: str | None = None) -> str:
+    value = entry.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise BadEntry(f"has no `{shown or key}`")
+    return value

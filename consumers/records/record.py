@@ -1,0 +1,99 @@
+"""What a record holds, as plain values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consumers.types import ParsedDocument, Triple
+
+
+class RecordError(ValueError):
+    """These bytes, or this row, are no record that this version can read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePosition:
+    """Where a document's text came from: `offset` in `stream` (`kafka:articles/3`), at `time_ms` (milliseconds since 1970)."""
+
+    stream: str
+    offset: int
+    time_ms: int = 0
+
+    def is_before(self, other: "SourcePosition") -> bool:
+        """Within a stream offsets decide; between streams the times do, and of equal times the streams' names."""
+        if self.stream == other.stream:
+            return self.offset < other.offset
+        return (self.time_ms, self.stream) < (other.time_ms, other.stream)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"stream": self.stream, "offset": self.offset, "time_ms": self.time_ms}
+
+    @classmethod
+    def from_json(cls, value: object) -> "SourcePosition":
+        """Raises RecordError where it is none."""
+        if isinstance(value, Mapping):
+            stream, offset, time_ms = value.get("stream"), value.get("offset"), value.get("time_ms", 0)
+            if isinstance(stream, str) and type(offset) is int and type(time_ms) is int:
+                return cls(stream, offset, time_ms)
+        raise RecordError('a source position must be {"stream": text, "offset": whole number, "time_ms": whole number}')
+
+
+@dataclass(frozen=True, slots=True)
+class PassageExtraction:
+    """What an extractor found in one passage; with `error` instead where it could not read it."""
+
+    extractor: str
+    entities: tuple[str, ...] = ()
+    triples: tuple[Triple, ...] = ()
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    took_ms: float = 0.0
+    error: str | None = None
+
+
+def _no_rows() -> NDArray[np.float32]:
+    return np.empty((0, 0), np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordVectors:
+    """Embeddings by one encoder. Each array has shape (texts, dim); rows are L2-normalised, or zero.
+
+    `passages` has one row for each of the document's passages, or none at all. Phrases travel in float32, as they decide
+    synonyms; passages and triples in float16.
+    """
+
+    encoder: str
+    dim: int
+    passages: NDArray[np.float32] = field(default_factory=_no_rows)
+    phrases: tuple[str, ...] = ()
+    phrase_vectors: NDArray[np.float32] = field(default_factory=_no_rows)
+    triples: tuple[Triple, ...] = ()
+    triple_vectors: NDArray[np.float32] = field(default_factory=_no_rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """A document that was read elsewhere. `deleted` in its document says that it is to be removed.
+
+    `extractions` has one entry for each passage, None where none was made (the document states the passage's triples, or
+    whoever takes the record is to extract).
+    """
+
+    document: ParsedDocument
+    extractions: tuple[PassageExtraction | None, ...] = ()
+    position: SourcePosition | None = None
+    vectors: RecordVectors | None = None
+
+    @property
+    def uri(self) -> str:
+        return self.document.uri
+
+    @property
+    def is_read(self) -> bool:
+        """Whether no passage is left to extract."""
+        pairs = zip(self.document.passages, self.extractions, strict=True)
+        return all(passage.triples is not None or extraction is not None for passage, extraction in pairs)

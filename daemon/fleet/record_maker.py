@@ -1,0 +1,145 @@
+"""From a document that was parsed to its record: what the daemon would extract and encode before a commit, done here."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consumers.records.record import PassageExtraction, Record, RecordVectors, SourcePosition
+from consumers.types import ParsedDocument, Passage
+from daemon.observe.metrics import timed
+from daemon.pipeline.document_mapping import normalised_triples, storable
+from daemon.pipeline.extraction.extractors import PassageExtractor
+from memory.batch_encoding import EncodedAhead, slices, triple_text
+from memory.types import Encoder
+from store.passage_id import passage_id
+from store.types import EncoderIdentity, Extraction, ExtractionOutcome, PassageText, Triple
+
+ENCODE_SLICE_CHARS = 65_536
+"""Texts of so many characters go to the encoder at once, the shortest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PositionedDocument:
+    """A document as its source gave it, and from where. `deleted` says that it is to be removed."""
+
+    document: ParsedDocument
+    position: SourcePosition | None
+
+
+class RecordMaker:
+    """On the event loop; encodes on `executor`. Without an encoder records have no vectors."""
+
+    def __init__(self, extractor: PassageExtractor, encoder: Encoder | None, executor: Executor | None = None) -> None:
+        self._extractor = extractor
+        self._encoder = encoder
+        self._executor = executor
+
+    async def make(self, documents: Sequence[PositionedDocument]) -> list[Record]:
+        """A record for each document, in order. What was extracted is shared by documents of the same passage."""
+        found = await self._extract(each.document for each in documents)
+        records = [_record(each, found) for each in documents]
+        if self._encoder is None or (not found and not any(record.document.passages for record in records)):
+            return records
+        with timed("encode"):
+            ahead = await asyncio.get_running_loop().run_in_executor(self._executor, _encode, self._encoder, records)
+        return [_with_vectors(record, ahead, self._encoder.identity) for record in records]
+
+    async def _extract(self, documents: Iterable[ParsedDocument]) -> dict[str, Extraction]:
+        passages = [
+            passage
+            for document in documents
+            if document.error is None
+            for passage in document.passages
+            if passage.triples is None
+        ]
+        texts = {text.id: text for text in map(_text, passages)}
+        if not texts:
+            return {}
+        with timed("extract"):
+            return {each.passage: each for each in await self._extractor.extract(list(texts.values()))}
+
+
+def _record(each: PositionedDocument, found: dict[str, Extraction]) -> Record:
+    extractions = [
+        None if passage.triples is not None else _travelling(found.get(_text(passage).id))
+        for passage in each.document.passages
+    ]
+    return Record(each.document, tuple(extractions), each.position)
+
+
+def _travelling(found: Extraction | None) -> PassageExtraction | None:
+    if found is None:
+        return None
+    failed = found.status is ExtractionOutcome.FAILED
+    return PassageExtraction(
+        found.extractor,
+        found.entities,
+        found.triples,
+        found.prompt_tokens,
+        found.completion_tokens,
+        found.took_ms,
+        (found.error or "no reason was given") if failed else None,
+    )
+
+
+def _encode(encoder: Encoder, records: Sequence[Record]) -> EncodedAhead:
+    """Every text of the records once, in slices of texts of about the same length."""
+    ahead = EncodedAhead()
+    rough: dict[str, None] = {}
+    exact: dict[str, None] = {}
+    for record in records:
+        triples = _triples(record)
+        rough |= dict.fromkeys(
+            [*(_text(passage).full for passage in record.document.passages), *map(triple_text, triples)]
+        )
+        exact |= dict.fromkeys(_phrases(triples))
+    for part in slices(sorted(rough, key=len), ENCODE_SLICE_CHARS):
+        ahead.encode_slice(encoder, part, [])
+    for part in slices(sorted(exact, key=len), ENCODE_SLICE_CHARS):
+        ahead.encode_slice(encoder, [], part)
+    return ahead
+
+
+def _with_vectors(record: Record, ahead: EncodedAhead, identity: EncoderIdentity) -> Record:
+    if not record.document.passages:
+        return record
+    triples = _triples(record)
+    phrases = _phrases(triples)
+    vectors = RecordVectors(
+        identity.name,
+        identity.dim,
+        _rows([ahead.rough[_text(passage).full] for passage in record.document.passages], identity.dim),
+        tuple(phrases),
+        _rows([ahead.exact[phrase] for phrase in phrases], identity.dim),
+        tuple(triples),
+        _rows([ahead.rough[triple_text(triple)] for triple in triples], identity.dim),
+    )
+    return Record(record.document, record.extractions, record.position, vectors)
+
+
+def _rows(vectors: Sequence[NDArray[np.float32]], dim: int) -> NDArray[np.float32]:
+    return np.stack(vectors) if vectors else np.empty((0, dim), np.float32)
+
+
+def _triples(record: Record) -> list[Triple]:
+    """Every triple of a record once, as the store will have it."""
+    found: dict[Triple, None] = {}
+    for passage, extraction in zip(record.document.passages, record.extractions, strict=True):
+        stated = (
+            passage.triples if passage.triples is not None else extraction.triples if extraction is not None else ()
+        )
+        found |= dict.fromkeys(normalised_triples(stated))
+    return list(found)
+
+
+def _phrases(triples: Iterable[Triple]) -> list[str]:
+    return list(dict.fromkeys(phrase for subject, _, object_ in triples for phrase in (subject, object_)))
+
+
+def _text(passage: Passage) -> PassageText:
+    title, text = storable(passage.title), storable(passage.text)
+    return PassageText(passage_id(title, text), title, text)

@@ -1,0 +1,99 @@
+"""A file of records into the memory, in bulk."""
+
+import asyncio
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from consumers.records.reader import PARQUET_MAGIC, read_file
+from consumers.records.record import Record, RecordError
+from daemon.pipeline.pipeline import Pipeline
+from daemon.pipeline.work_items import ADDED, DeliveredDocument, Urgency
+
+UNCOMMITTED_RECORDS = 1024
+"""Records of a file that may be on their way: enough for full commits, few enough to wait for no more memory."""
+READ_RECORDS = 64
+"""Records that are read from the file at a time, off the event loop."""
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class ImportedRecords:
+    """`unreadable`: rows that are no records."""
+
+    records: int = 0
+    passages: int = 0
+    triples: int = 0
+    unreadable: int = 0
+
+
+def is_record_file(path: Path) -> bool:
+    """Whether the file is Parquet, by its first bytes."""
+    with path.open("rb") as file:
+        return file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+
+
+class _Counted:
+    """The acknowledgement of every record of one import; it has no position to store."""
+
+    def __init__(self) -> None:
+        self.committed = 0
+
+    @property
+    def tracker(self) -> "_Counted":
+        return self
+
+    def positions(self, parts: Collection[object]) -> dict[str, Any]:  # noqa: ARG002
+        return {}
+
+    def done(self) -> None:
+        self.committed += 1
+
+
+async def import_records(
+    pipeline: Pipeline, path: Path, progress: Callable[[int, int], None] = lambda _done, _known: None
+) -> ImportedRecords:
+    """Returns once all records of the file are committed. Raises RecordError where it is none of records.
+
+    `progress` is called with how many records are committed, and how many are known.
+    """
+    if (fault := await pipeline.record_file_fault(path)) is not None:
+        raise RecordError(fault)
+    counts, counted = ImportedRecords(), _Counted()
+    rows = read_file(path)
+    while part := await asyncio.to_thread(_some, rows):
+        for row in part:
+            if isinstance(row, RecordError):
+                counts.unreadable += 1
+                log.warning("record_skipped", reason=str(row))
+                continue
+            _count(counts, row)
+            await pipeline.deliver(record_delivery(row), ADDED, acknowledgement=counted, urgency=Urgency.BULK)
+            while counts.records - counted.committed >= UNCOMMITTED_RECORDS:
+                await pipeline.intake.changed_within(0.5)
+        progress(counted.committed, counts.records)
+    while counted.committed < counts.records:
+        await pipeline.intake.changed_within(0.5)
+        progress(counted.committed, counts.records)
+    return counts
+
+
+def record_delivery(record: Record, payload: Callable[[], str] | None = None) -> DeliveredDocument:
+    """The record as the pipeline takes it."""
+    document = None if record.document.deleted else record.document
+    return DeliveredDocument(record.uri, document, payload, record)
+
+
+def _some(rows: Any) -> list[Record | RecordError]:
+    return [row for _, row in zip(range(READ_RECORDS), rows, strict=False)]
+
+
+def _count(counts: ImportedRecords, record: Record) -> None:
+    counts.records += 1
+    counts.passages += len(record.document.passages)
+    for passage, extraction in zip(record.document.passages, record.extractions, strict=True):
+        counts.triples += len(passage.triples or (extraction.triples if extraction is not None else ()))

@@ -1,0 +1,121 @@
+"""Records on their way into the store: what was read elsewhere is taken as it is, and an older one never replaces a newer."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from consumers.records.record import PassageExtraction, Record, RecordError, SourcePosition
+from daemon.pipeline.document_mapping import normalised_triples
+from daemon.pipeline.work_items import DeliveredDocument, DocumentChange, Task
+from memory.batch_encoding import EncodedAhead, triple_text
+from store.store import Store
+from store.types import EncoderIdentity, Extraction, ExtractionOutcome, PassageRef, PassageText
+
+POSITION = "record"
+"""The key of a document's metadata that has its record's source position."""
+REMOVED_PREFIX = "removed:"
+"""Of the store's positions that say from where a document was removed."""
+REMEMBERED_REMOVALS = 100_000
+"""Removals that are remembered, the newest: an older record of the document must not bring it back."""
+
+
+def take_record(change: DocumentChange, record: Record) -> None:
+    """Puts what a record has beyond its document into the change that was made of the document."""
+    at = {POSITION: record.position.to_json()} if record.position is not None else {}
+    for number, document in enumerate(change.documents):
+        stated = {key: value for key, value in document.metadata.items() if key != POSITION}
+        change.documents[number] = replace(document, metadata=stated | at)
+    if record.document.error is not None or record.document.deleted:
+        return
+    [document] = change.documents
+    refs: list[PassageRef] = []
+    for ref, extraction in zip(document.passages, record.extractions, strict=True):
+        if extraction is None:
+            refs.append(ref)
+            continue
+        found = _extraction(ref.passage, extraction)
+        change.extractions[ref.passage] = found
+        recorded = ref.triples is None and extraction.error is None
+        refs.append(PassageRef(ref.passage, ref.location, found.triples, found.extractor) if recorded else ref)
+    change.documents = [replace(document, passages=tuple(refs))]
+    change.record = record
+
+
+def encoded_by_record(record: Record, identity: EncoderIdentity) -> EncodedAhead:
+    """The record's vectors by text; none where another encoder made them."""
+    ahead, vectors = EncodedAhead(), record.vectors
+    if vectors is None or (vectors.encoder, vectors.dim) != (identity.name, identity.dim):
+        return ahead
+    texts = [PassageText("", passage.title, passage.text).full for passage in record.document.passages]
+    if len(vectors.passages):
+        ahead.rough.update(zip(texts, vectors.passages, strict=True))
+    ahead.rough.update(zip(map(triple_text, vectors.triples), vectors.triple_vectors, strict=True))
+    ahead.exact.update(zip(vectors.phrases, vectors.phrase_vectors, strict=True))
+    return ahead
+
+
+def record_of(task: Task) -> Record | None:
+    return task.record if isinstance(task, DeliveredDocument) else None
+
+
+def is_overtaken(store: Store, task: Task) -> bool:
+    """Whether the store has, or has removed, a later state of the document than this record's."""
+    record = record_of(task)
+    if record is None or record.position is None:
+        return False
+    known = stored_position(store, record.uri)
+    return known is not None and record.position.is_before(known)
+
+
+def stored_position(store: Store, uri: str) -> SourcePosition | None:
+    """The source position of the newest record of a document that the store has applied."""
+    document = store.document(uri)
+    value = store.positions.get(REMOVED_PREFIX + uri) if document is None else document.metadata.get(POSITION)
+    try:
+        return SourcePosition.from_json(value)
+    except RecordError:
+        return None  # no record's, or whatever an author wrote into the metadata
+
+
+class RemovedRecords:
+    """The removals that the store's positions remember, oldest first. On the event loop."""
+
+    def __init__(self, positions: Mapping[str, Any], most: int = REMEMBERED_REMOVALS) -> None:
+        self._most = most
+        self._keys = dict.fromkeys(key for key in positions if key.startswith(REMOVED_PREFIX))
+
+    def positions(self, records: Iterable[Record]) -> dict[str, Any]:
+        """What to store with the commit of these records. It changes nothing: a batch may be assembled several times."""
+        found: dict[str, Any] = {}
+        for record in records:
+            key = REMOVED_PREFIX + record.uri
+            if record.document.deleted and record.position is not None:
+                found[key] = record.position.to_json()
+            elif key in self._keys:
+                found[key] = None
+        added = sum(value is not None and key not in self._keys for key, value in found.items())
+        oldest = (key for key in self._keys if key not in found)
+        return found | dict.fromkeys(islice(oldest, max(len(self._keys) + added - self._most, 0)))
+
+    def committed(self, positions: Mapping[str, Any]) -> None:
+        for key, value in positions.items():
+            if key.startswith(REMOVED_PREFIX):
+                self._keys.pop(key, None)
+                if value is not None:
+                    self._keys[key] = None
+
+
+def _extraction(passage: str, found: PassageExtraction) -> Extraction:
+    return Extraction(
+        passage,
+        found.extractor,
+        found.entities,
+        normalised_triples(found.triples),
+        found.prompt_tokens,
+        found.completion_tokens,
+        found.took_ms,
+        ExtractionOutcome.DONE if found.error is None else ExtractionOutcome.FAILED,
+        0 if found.error is None else 1,
+        found.error,
+    )

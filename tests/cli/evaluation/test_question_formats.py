@@ -1,0 +1,106 @@
+"""Questions are read in the forms that the data sets of the papers have; a bad entry is named with what it lacks."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.errors import CommandError
+from cli.evaluation.questions import EvalQuestion, read_questions
+from tests.cli.sample_answers import passage
+
+TITLED = {"title": "Gauge", "text": "The gauge was built by Strand."}
+POPQA = {
+    "question": "What is Ada Kerr's occupation?", "obj": "politician", "possible_answers": '["politician", "polit."]',
+    "o_wiki_title": "Politician", "o_aliases": '["statesman"]', "paragraphs": [TITLED],
+}  # fmt: skip
+COLUMNS = {
+    "question": "Who built it?", "answer": "Strand",
+    "supporting_facts": {"title": ["Gauge", "Gauge"], "sent_id": [0, 1]},
+    "context": {"title": ["Gauge", "Noise"], "sentences": [["The gauge was built", " by Strand."], ["No."]]},
+}  # fmt: skip
+
+
+def read(tmp_path: Path, *entries: Any, lines: bool = False) -> list[EvalQuestion]:
+    path = tmp_path / "q.json"
+    path.write_text("\n".join(map(json.dumps, entries)) if lines else json.dumps(entries))
+    return read_questions(path)
+
+
+@pytest.mark.parametrize(
+    ("entry", "text", "answers", "gold"),
+    [
+        (POPQA, "What is Ada Kerr's occupation?", ("politician", "polit.", "Politician", "statesman"), 1),
+        ({"question": "a?", "reference": ["b", "B"], "contexts": [{**TITLED, "is_supporting": True}]}, "a?", ("b", "B"), 1),
+        (COLUMNS, "Who built it?", ("Strand",), 1),
+        ({"input": "a?", "answers": ["b"], "context": "long", "confusing_facts": "c", "length": "16k"}, "a?", ("b",), 0),
+        ({"question": {"text": "a?", "tokens": ["a", "?"]}, "answers": [{"text": "B."}, {"text": "b"}]}, "a?", ("B.", "b"), 0),
+        ({"question": "a?", "reference_answer": [" B", "b "]}, "a?", (" B", "b "), 0),
+        ({"question": "a?", "gold_ans": "b", "answer_aliases": ["c"]}, "a?", ("b", "c"), 0),
+        ({"question": "a?", "answer": 1912}, "a?", ("1912",), 0),
+    ],
+    ids=["popqa", "nq", "hotpotqa columns", "lv-eval", "narrativeqa", "hgmem", "gold_ans", "number"],
+)  # fmt: skip
+def test_the_forms_of_the_data_sets(
+    tmp_path: Path, entry: dict[str, Any], text: str, answers: tuple[str, ...], gold: int
+) -> None:
+    for lines in (False, True):
+        [question] = read(tmp_path, entry, lines=lines)
+        assert (question.text, question.answers, question.gold) == (text, answers, gold)
+        assert question.found([passage(1, "Gauge", "The gauge was  built by Strand.")]) == gold
+    first, second = read(tmp_path, entry, entry, lines=True)
+    assert first == second
+
+
+def test_claims_are_true_or_false_and_may_come_in_pairs(tmp_path: Path) -> None:
+    read_claims = read(
+        tmp_path,
+        {"claim": "A holds.", "label": "TRUE"},
+        {"content": "He had been a sailor.", "label": "contradict"},
+        {"true_claim": "B holds.", "false_claim": "C holds.", "book": "x"},
+        {"claim": "D holds.", "answer": False},
+    )
+    assert [(each.text, each.holds, each.pair) for each in read_claims] == [
+        ("A holds.", True, None), ("He had been a sailor.", False, None), ("B holds.", True, 3), ("C holds.", False, 3),
+        ("D holds.", False, None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"answer": "b"}, "has no `question`"),
+        ({"question": {"tokens": []}, "answers": ["b"]}, "has no `question.text`"),
+        ({"input": " ", "answers": ["b"]}, "has no `input`"),
+        ({"question": "a?"}, "names neither gold passages or documents nor an `answer`"),
+        ({"question": "a?", "answer": [["b"]]}, "has an answer in `answer` that is neither text nor has a `text`"),
+        ({"question": "a?", "paragraphs": [TITLED, {"title": "T"}]}, "has no `paragraphs[1].text`"),
+        ({"question": "a?", "paragraphs": [{"text": "t"}]}, "has no `paragraphs[0].title`"),
+        ({"question": "a?", "paragraphs": ["t"]}, "has paragraphs[0], which is no object"),
+        ({"question": "a?", "answer": "b", "supporting_facts": [["T", 0]]}, "without the `context`"),
+        ({"question": "a?", "supporting_facts": [["T", 0]], "context": [["U", ["u"]]]}, "not in its `context`"),
+        ({"question": "a?", "supporting_facts": [1], "context": []}, "of another form than"),
+        ({"claim": "A holds."}, "is a claim without a `label`"),
+        ({"claim": "A holds.", "label": "perhaps"}, "has the `label` 'perhaps'"),
+        ({"true_claim": "A holds."}, "has no `false_claim`"),
+        ([], "is no JSON object"),
+    ],
+    ids=str,
+)
+def test_a_bad_entry_is_named_with_what_it_lacks(tmp_path: Path, entry: Any, said: str) -> None:
+    good = {"question": "a?", "answer": "b"}
+    with pytest.raises(CommandError) as raised:
+        read(tmp_path, good, entry)
+    assert raised.value.message.startswith(f"{tmp_path}/q.json[2] ")
+    assert said in raised.value.message
+
+
+def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_text('{"question": "a?", "answer": "b"}\n\n{"question": \n')
+    with pytest.raises(CommandError, match=r"q\.jsonl\[2\] is no JSON"):
+        read_questions(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(CommandError, match="no text in UTF-8"):
+        read_questions(path)

@@ -1,0 +1,192 @@
+"""A record is the same after it was written as Arrow and read again; what is none says why."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from consumers.failure_codes import FailureCode
+from consumers.records.reader import from_message, read_file
+from consumers.records.record import PassageExtraction, Record, RecordError, RecordVectors, SourcePosition
+from consumers.records.schema import SCHEMA
+from consumers.records.writer import to_batch, to_message, write_file
+from consumers.types import ParsedDocument, Passage
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=8)
+triples = st.lists(st.tuples(words, words, words), max_size=3).map(tuple)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | words, lambda inner: st.lists(inner, max_size=2), max_leaves=3
+)
+extractions = st.builds(
+    PassageExtraction,
+    words,
+    st.lists(words, max_size=2).map(tuple),
+    triples,
+    st.integers(0, 2**31 - 1),
+    st.integers(0, 2**31 - 1),
+    st.integers(0, 1000).map(float),
+    st.none() | words,
+)
+positions = st.builds(SourcePosition, words, st.integers(0, 2**63 - 1), st.integers(0, 2**62))
+
+
+def unit(rng, rows, dim):
+    found = rng.normal(size=(rows, dim)).astype(np.float32)
+    if rows:
+        found[0] = 0
+    return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
+
+
+@st.composite
+def records(draw):
+    if draw(st.integers(0, 5)) == 0:
+        return Record(ParsedDocument("kafka://t/1", deleted=True), (), draw(positions))
+    passages = draw(
+        st.lists(
+            st.builds(Passage, words, words, st.dictionaries(words, st.integers(0, 9)), st.none() | triples), max_size=3
+        )
+    )
+    metadata = draw(st.dictionaries(words.filter(lambda key: key != "labels"), json_values, max_size=3))
+    if draw(st.booleans()):
+        metadata["labels"] = draw(st.lists(words, max_size=2))
+    document = ParsedDocument("kafka://t/1", draw(words), tuple(passages), metadata, draw(st.none() | st.just(1.5)))
+    phrases, stated = tuple(draw(st.sets(words, max_size=3))), draw(triples)
+    rng = np.random.default_rng(0)
+    vectors = RecordVectors(
+        "hash", 8, unit(rng, len(passages), 8), phrases, unit(rng, len(phrases), 8), stated, unit(rng, len(stated), 8)
+    )
+    return Record(
+        document,
+        tuple(draw(st.none() | extractions) for _ in passages),
+        draw(st.none() | positions),
+        draw(st.sampled_from([None, vectors])),
+    )
+
+
+def check_same(read, written):
+    assert (read.document, read.extractions, read.position) == (
+        written.document,
+        written.extractions,
+        written.position,
+    )
+    assert (read.vectors is None) == (written.vectors is None)
+    if written.vectors is not None:
+        assert read.vectors.phrases == written.vectors.phrases and read.vectors.triples == written.vectors.triples
+        assert np.array_equal(read.vectors.phrase_vectors, written.vectors.phrase_vectors), "they decide synonyms"
+        for name in ("passages", "triple_vectors"):
+            mine, theirs = getattr(read.vectors, name), getattr(written.vectors, name)
+            cosines = (mine * theirs).sum(axis=1)[np.linalg.norm(theirs, axis=1) > 0]
+            assert mine.shape == theirs.shape and (cosines > 0.9999).all()
+
+
+@pytest.mark.slow
+@settings(max_examples=10, deadline=None)
+@given(st.lists(records(), min_size=1, max_size=4))
+def test_a_record_is_the_same_after_a_round_trip(tmp_path_factory, written):
+    for each in written:
+        check_same(from_message(to_message(each)), each)
+    file = tmp_path_factory.mktemp("records") / "a.parquet"
+    assert write_file(file, written) == len(written)
+    for mine, theirs in zip(read_file(file), written, strict=True):
+        check_same(mine, theirs)
+
+
+def test_a_failed_document_keeps_its_reason():
+    failed = ParsedDocument("kafka://t#0-1", "T", error="not JSON", code=FailureCode.JSON, metadata={"kafka": {}})
+    assert from_message(to_message(Record(failed))).document == failed
+
+
+def edited(**columns):
+    table = pa.Table.from_batches([to_batch([Record(ParsedDocument("u", "t", (Passage("a", "b"),)), (None,))])])
+    for name, value in columns.items():
+        kind = SCHEMA.field(name).type
+        table = table.set_column(table.schema.get_field_index(name), name, pa.array([value], kind))
+    return message(table)
+
+
+def message(table):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
+
+
+VECTORS = {
+    "encoder": "e",
+    "dim": 2,
+    "passages": [1, 0],
+    "phrases": [],
+    "phrase_vectors": [],
+    "triples": [],
+    "triple_vectors": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b"", "no Arrow IPC stream"),
+        (b"{}", "no Arrow IPC stream"),
+        (message(pa.table({"uri": ["u"]})), "holds no records"),
+        (message(pa.table({"uri": ["u"]}).replace_schema_metadata({"hippod.record.version": "2"})), "reads up to 1"),
+        (
+            message(pa.table({"uri": ["u"]}).replace_schema_metadata({"hippod.record.version": "1"})),
+            'no column "state"',
+        ),
+        (edited(uri=""), "uri"),
+        (edited(uri="a\x1fb"), "uri"),
+        (edited(state="read"), "state"),
+        (edited(metadata="[]"), "metadata"),
+        (edited(metadata='{"a": NaN}'), "NaN"),
+        (edited(modified_at=float("inf")), "modified_at"),
+        (edited(labels=["a", None]), "labels"),
+        (edited(position={"stream": None, "offset": 1, "time_ms": 0}), "position"),
+        (edited(passages=[{"title": "", "text": None}]), "neither title nor text"),
+        (edited(passages=[{"text": "x", "location": '{"a": {}}'}]), "location"),
+        (edited(passages=[{"text": "x", "triples": [["a", "b", None]]}]), "triple"),
+        (edited(passages=[{"text": "x", "extraction": {"extractor": ""}}]), "extractor"),
+        (edited(vectors=VECTORS | {"passages": [1, 0, 0]}), "should be 2 numbers"),
+        (edited(vectors=VECTORS | {"passages": [float("nan"), 0]}), "not normalised"),
+        (edited(vectors=VECTORS | {"dim": 0}), "dimension"),
+    ],
+)
+def test_what_is_no_record_says_why(value, reason):
+    with pytest.raises(RecordError, match=reason):
+        from_message(value)
+
+
+def test_a_damaged_message_is_refused_and_nothing_else_happens():
+    good = to_message(Record(ParsedDocument("u", "t", (Passage("a", "b" * 200),)), (None,)))
+    for place in range(0, len(good), 41):
+        spoilt = bytearray(good)
+        spoilt[place] ^= 0xFF
+        try:
+            from_message(bytes(spoilt))
+        except RecordError:
+            continue
+
+
+def test_a_wrong_row_of_a_file_costs_no_other(tmp_path):
+    good = Record(ParsedDocument("u", "t", (Passage("a", "b"),)), (None,))
+    bad = Record(ParsedDocument("", "t", (Passage("a", "b"),)), (None,))
+    write_file(tmp_path / "a.parquet", [good, bad, good])
+    kinds = [type(each) for each in read_file(tmp_path / "a.parquet")]
+    assert kinds == [Record, RecordError, Record]
+    (tmp_path / "b.parquet").write_bytes(b"PAR1 no, it is not")
+    with pytest.raises(RecordError, match="no Parquet file"):
+        next(read_file(tmp_path / "b.parquet"))
+
+
+SAME_STREAM = st.builds(SourcePosition, st.just("kafka:t/0"), st.integers(0, 5), st.integers(0, 5))
+
+
+@settings(max_examples=15, deadline=None)
+@given(SAME_STREAM, SAME_STREAM)
+def test_within_a_stream_offsets_decide_whatever_the_clocks_say(a, b):
+    assert a.is_before(b) == (a.offset < b.offset)
+
+
+def test_between_streams_times_decide():
+    assert SourcePosition("b", 9, 1).is_before(SourcePosition("a", 1, 2))
+    assert SourcePosition("a", 9, 1).is_before(SourcePosition("b", 1, 1))

@@ -1,0 +1,146 @@
+"""`ask` retrieves in the way that a request names, and asks for the answer that it names."""
+
+from typing import Any
+
+import pytest
+
+from tests.daemon.services.answering.conftest import Asking, Thoughts
+from tests.memory.answering.working_memory.toy import QUESTION
+from tests.memory.llm.model_server import obedient
+
+pytestmark = pytest.mark.daemon
+
+
+def titles(passages: list[dict[str, Any]]) -> list[str]:
+    return [passage["title"] for passage in passages]
+
+
+@pytest.mark.parametrize("mode", ["bm25", "dense", "hipporag2"])
+def test_a_mode_and_settings_retrieve_as_a_query_with_them(asking: Asking, thinking: Thoughts, mode: str) -> None:
+    settings = {"top_triples": 1, "damping": 0.9}
+    scope = {"in": ["added:L", "added:S", "added:W"]}
+    how = {"mode": mode, "settings": settings, "k": 3, "scope": scope}
+    queried = asking.daemon.http.post("/v1/query", json={"query": QUESTION} | how).json()["passages"]
+    answer = asking.ask(thinking("Corl Tower!"), steps=2, passages=True, **how)
+    assert titles(answer["steps"][0]["found"]) == titles(queried)
+    single = asking.ask(passages=True, **how)
+    assert [(each["title"], each["document"]) for each in single["passages"]] == [
+        (each["title"], each["document"]) for each in queried
+    ]
+    assert "passages" not in asking.ask(**how)
+
+
+def test_what_all_steps_retrieved_is_ranked_by_the_best_share(asking: Asking, thinking: Thoughts) -> None:
+    answer = asking.ask(
+        thinking("Ottilie is a daughter of the Brandel family."), steps=2, k=2, passages=True, mode="bm25"
+    )
+    best: dict[str, float] = {}
+    for step in answer["steps"]:
+        for passage in step["found"]:
+            best[passage["title"]] = max(best.get(passage["title"], 0.0), passage["score"])
+    found = [(each["title"], each["score"]) for each in answer["passages"]]
+    assert dict(found).keys() == best.keys()
+    assert len(found) > 2, "more than the answer was read from"
+    assert [score for _, score in found] == pytest.approx(sorted(best.values(), reverse=True), abs=1e-6)
+    assert [each["rank"] for each in answer["passages"]] == list(range(1, len(found) + 1))
+
+
+def test_a_closed_book_answer_sees_no_passage(asking: Asking) -> None:
+    answer = asking.ask(
+        lambda call: {"found": True, "sentences": [{"text": "I know it.", "sources": [1]}], "short": "it"}, mode="none"
+    )
+    assert (answer["answer"], answer["short"], answer["citations"]) == ("I know it.", "it", [])
+    [call] = asking.model.calls
+    assert call.body["messages"][-1]["content"] == f"Question: {QUESTION}"
+    unknown = asking.ask(
+        lambda call: {"found": False, "sentences": [{"text": "No idea.", "sources": []}], "short": ""}, mode="none"
+    )
+    assert (unknown["answer"], unknown["found"]) == ("The model does not know the answer. No idea.", False)
+
+
+def test_an_earlier_memory_is_asked(asking: Asking) -> None:
+    before = asking.daemon.status()["commit"]
+    asking.daemon.add({"id": "Late", "title": "Late", "text": QUESTION})
+    asking.daemon.wait()
+    try:
+        now = asking.ask(mode="bm25", passages=True)
+        then = asking.ask(mode="bm25", passages=True, as_of=before)
+        assert now["passages"][0]["title"] == "Late"
+        assert "Late" not in titles(then["passages"])
+        assert then["commit"] == before
+    finally:
+        asking.daemon.ask("DELETE", "/v1/documents", json={"uris": ["added:Late"]})
+        asking.daemon.wait()
+
+
+@pytest.mark.parametrize("how", [{}, {"steps": 2}, {"deep": True, "steps": 1}], ids=str)
+def test_length_reasoning_and_verdict_are_asked_for_and_read(asking: Asking, how: dict[str, Any]) -> None:
+    long = [{"text": f"Sentence {at}.", "sources": [1]} for at in range(30)]
+
+    def script(call: Any) -> Any:
+        if call.purpose == "answer":
+            return {"reasoning": "First this, then that.", "found": True, "sentences": long, "short": "TRUE."}
+        return obedient(call)
+
+    answer = asking.ask(script, length=1500, reason=True, verify=True, **how)
+    assert answer["answer"].count("Sentence") == 30, "nothing is cut"
+    assert (answer["reasoning"], answer["short"]) == ("First this, then that.", "true")
+    call = asking.model.calls[-1]
+    system = call.body["messages"][0]["content"]
+    assert "1,500 words" in system
+    assert "one to four sentences" not in system
+    assert call.body["max_tokens"] == 6000
+    form = call.body["response_format"]["json_schema"]["schema"]
+    assert list(form["properties"]) == ["reasoning", "found", "sentences", "short"]
+    assert form["properties"]["short"]["enum"] == ["true", "false", ""]
+    assert call.body["messages"][-1]["content"].endswith(f"Claim: {QUESTION}")
+    plain = asking.ask(obedient, **how)
+    assert "reasoning" not in plain
+
+
+def test_what_would_have_no_effect_is_refused(asking: Asking) -> None:
+    for body, field in (
+        ({"deep": True, "mode": "dense"}, "mode"),
+        ({"deep": True, "filter": "none"}, "filter"),
+        ({"deep": True, "settings": {"damping": 0.4}}, "settings"),
+        ({"deep": True, "passages": True}, "passages"),
+        ({"mode": "none", "deep": True}, "deep"),
+        ({"mode": "none", "steps": 2}, "steps"),
+        ({"mode": "none", "scope": {"in": ["added:"]}}, "scope"),
+        ({"mode": "none", "as_of": 1}, "as_of"),
+        ({"mode": "none", "passages": True}, "passages"),
+        ({"deep": True, "session": "s", "as_of": 1}, "session"),
+        ({"mode": "no-such"}, "mode"),
+        ({"length": 0}, "length"),
+    ):
+        refused = asking.post(**body)
+        assert refused.status_code == 422, (body, refused.text)
+        assert field in refused.json()["errors"][0]["field"], refused.text
+    assert asking.model.calls == []
+
+
+def test_hippoctl_sends_what_it_is_told(asking: Asking) -> None:
+    ran = asking.daemon.ctl(
+        "ask",
+        QUESTION,
+        "--mode",
+        "bm25",
+        "--filter",
+        "none",
+        "--set",
+        "damping=0.4",
+        "--length",
+        "200",
+        "--reason",
+        "-k",
+        "2",
+        "--json",
+    )
+    assert ran.code == 0, ran.err
+    [call] = asking.model.calls
+    assert "«passage 2»" in call.passage
+    assert "«passage 3»" not in call.passage
+    assert "200 words" in call.body["messages"][0]["content"]
+    assert asking.daemon.ctl("ask", QUESTION, "--mode", "none", "--verify").code == 0
+    assert asking.model.calls[-1].body["messages"][-1]["content"] == f"Claim: {QUESTION}"
+    assert asking.daemon.ctl("ask", QUESTION, "--mode", "none", "--deep").code != 0

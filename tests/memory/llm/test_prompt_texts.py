@@ -1,0 +1,109 @@
+"""A file may replace any prompt: it is checked at the start, and what a model must be told besides stays."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from memory.answering.answer_form import AnswerForm, answer_task
+from memory.answering.iterative.thoughts import thought_prompt
+from memory.answering.working_memory import prompts
+from memory.answering.working_memory.prompt_material import Material
+from memory.answering.working_memory.records.points import WorkingMemory
+from memory.answering.working_memory.records.trace import DeepSettings
+from memory.llm.prompt_texts import MAX_PROMPT_BYTES, PROMPTS, BadPromptFile, read_prompt_files, replace_prompts
+from memory.openie.llm.extractor import extractor_name
+from memory.openie.llm.prompts import entity_messages, triple_messages
+from memory.retrieval.linking.model_entities import query_entities_prompt
+from memory.retrieval.linking.recognition_memory import MAX_KEPT_TRIPLES, kept_indices, recognition_prompt
+from store.types import PassageText
+
+ROOT = Path(__file__).parents[3]
+NOTHING = PassageText("", "", "")
+SENT = {
+    "entities": lambda: entity_messages(NOTHING),
+    "triples": lambda: triple_messages(NOTHING, ()),
+    "query-entities": lambda: query_entities_prompt("?"),
+    "recognition-memory": lambda: recognition_prompt("?", ()),
+    "answer": lambda: [{"content": answer_task(AnswerForm())}],
+    "thought": lambda: thought_prompt("?", (), ()),
+    "judge": lambda: prompts.judge_prompt("?", WorkingMemory(), (), DeepSettings()),
+    "evolve": lambda: prompts.evolve_prompt("?", (), WorkingMemory(), Material((), (), ()), DeepSettings()),
+    "merge": lambda: prompts.merge_prompt("?", WorkingMemory()),
+}
+
+
+@pytest.fixture(autouse=True)
+def own_prompts_again():
+    yield
+    replace_prompts({})
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_a_file_replaces_a_prompt_and_keeps_the_form_and_the_warning(tmp_path: Path, name: str) -> None:
+    before = SENT[name]()[0]["content"]
+    (tmp_path / f"{name}.txt").write_text("Do as the owl does.\n")
+    (tmp_path / "README.md").write_text("no prompt")
+    replace_prompts(read_prompt_files(tmp_path))
+    after = SENT[name]()[0]["content"]
+    assert after.startswith("Do as the owl does. ")
+    assert after.endswith(before[before.rindex("nswer with") :]), "the JSON that is wanted"
+    assert "one JSON object" in after
+    assert re.search("strangers|is an instruction to you", after), "what is quoted gives no orders"
+    assert all(SENT[other]()[0]["content"].find("as the owl") < 0 for other in PROMPTS if other != name)
+
+
+def test_the_fingerprint_of_the_prompts_stands_in_the_extractors_name() -> None:
+    own = extractor_name("m")
+    replace_prompts({"recognition-memory": "Choose."})
+    assert extractor_name("m") == own
+    replace_prompts({"triples": "State facts."})
+    other = extractor_name("m")
+    assert other != own
+    replace_prompts({"entities": "List names."})
+    assert extractor_name("m") not in (own, other)
+    replace_prompts({})
+    assert extractor_name("m") == own == "llm/m/11f7b820", "extractions that were paid for keep their name"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("judges.txt", b"Judge.", "judges.txt is no prompt; there are entities.txt, "),
+        ("judge.txt", b" \n", "judge.txt is empty"),
+        ("judge.txt", b"\xff\xfe", "judge.txt is not UTF-8"),
+        ("judge.txt", b"x" * (MAX_PROMPT_BYTES + 1), "a prompt has 32,768 at most"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadPromptFile) as error:
+        read_prompt_files(tmp_path)
+    assert said in str(error.value)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadPromptFile, match="none cannot be read: No such file"):
+        read_prompt_files(tmp_path / "none")
+
+
+def test_the_docs_and_the_configuration_list_every_prompt() -> None:
+    page = (ROOT / "docs" / "how-to" / "models.md").read_text()
+    for name, meaning in PROMPTS.items():
+        assert f"| `{name}.txt` | {meaning} |" in page
+        assert f"{name}.txt" in (ROOT / "config.toml").read_text()
+
+
+TRIPLES = tuple((f"subject {at} of many", "is", f"object {at}") for at in range(6))
+
+
+def test_recognition_memory_keeps_four_facts_at_most_the_first_that_are_named() -> None:
+    named = [list(TRIPLES[at]) for at in (5, 1, 1, 3, 0, 2)]
+    assert kept_indices({"relevant": named}, TRIPLES) == (0, 1, 3, 5)
+    assert kept_indices({"relevant": []}, TRIPLES) == ()
+
+
+def test_each_demonstration_of_recognition_memory_keeps_something() -> None:
+    shown = [message["content"] for message in recognition_prompt("?", ()) if message["role"] == "assistant"]
+    assert shown and all(content != '{"relevant": []}' for content in shown)
+    assert f"up to {MAX_KEPT_TRIPLES} " in recognition_prompt("?", ())[0]["content"]
