@@ -17,6 +17,7 @@ COMMANDS = {
         "completion",
         "Print the completion script for SHELL (by default that of $SHELL).",
     ),
+    "confirm": ("confirm", "confirm", "Forget the documents that a folder did not find any more."),
     "doctor": (
         "doctor",
         "doctor",

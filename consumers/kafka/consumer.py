@@ -20,6 +20,7 @@ from consumers.kafka.consumer_state import ConsumerState, partition_names, state
 from consumers.kafka.events import ConsumerEvent, MessagesFetched, Partition, PartitionOffsets
 from consumers.kafka.fetch_positions import FetchPositions
 from consumers.kafka.group_offsets import GroupOffsets
+from consumers.kafka.group_positions import GroupPositions
 from consumers.kafka.offset_queries import OffsetQueries
 from consumers.kafka.rebalance import RebalanceListener
 from consumers.kafka.settings import KafkaSettings, consumer_config
@@ -51,13 +52,20 @@ class TopicConsumer:
         known_topics: Iterable[str],
         should_pause: Callable[[], bool],
         emit: Callable[[ConsumerEvent], None],
+        disown: Callable[[Partition], None] | None = None,
     ) -> None:
+        """With `disown` the group's offsets say where to go on, not the store's: `stored` is then what is to become of them,
+        and `disown` is called, on any thread, with each partition that is given away or assigned."""
         self._settings = settings
         self._should_pause = should_pause
         self._emit = emit
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"kafka {settings.name}", daemon=True)
-        self._positions = FetchPositions(settings, stored, known_topics, emit)
+        self._positions = (
+            FetchPositions(settings, stored, known_topics, emit)
+            if disown is None
+            else GroupPositions(settings, stored, disown, emit)
+        )
         self._group_offsets = GroupOffsets(settings.name, stored)
         self._ends: dict[Partition, int] = {}
         self._unanswered: frozenset[TopicPartition] = frozenset()
@@ -119,7 +127,7 @@ class TopicConsumer:
             return
         consumer = open_consumer(consumer_config(self._settings, KafkaConsumer.DEFAULT_CONFIG), self._connection_log)
         self._set_state("joining")
-        listener, offsets = RebalanceListener(consumer, self._positions.offset_of), OffsetQueries(consumer)
+        listener, offsets = RebalanceListener(consumer, self._positions), OffsetQueries(consumer)
         self._group_offsets.forget()
         try:
             consumer.subscribe(list(self._settings.topics), listener=listener)

@@ -24,7 +24,7 @@ TOPIC, PARTITION, OFFSET, ERROR, GROUP = (
 )
 """Headers that a dead letter gets, after those of the message itself."""
 
-_REFUSED_FOR_GOOD = (MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError, AuthorizationError)
+REFUSED_FOR_GOOD = (MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError, AuthorizationError)
 """Errors for which sending again is no use."""
 _SEND_TIMEOUT_S = 60.0
 _QUERY_TIMEOUT_MS = 5000
@@ -75,7 +75,7 @@ class DeadLetters:
                         self._topic, key=message.key, value=message.value, headers=self._headers(message, error)
                     )
                 )
-            except _REFUSED_FOR_GOOD as refused:
+            except REFUSED_FOR_GOOD as refused:
                 sent.append(refused)
         answers: list[str | None] = []
         for (message, _), future in zip(letters, sent, strict=True):
@@ -86,7 +86,7 @@ class DeadLetters:
                     future.get(timeout=_SEND_TIMEOUT_S)
                 delivered.add(message.coordinates)
                 answers.append(None)
-            except _REFUSED_FOR_GOOD as refused:
+            except REFUSED_FOR_GOOD as refused:
                 answers.append(f"{type(refused).__name__}: {refused}")
         return answers
 

@@ -4,15 +4,15 @@ import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from consumers.failure_codes import FailureCode
 from consumers.json_documents import parse_json, read_json_document
 from consumers.kafka.message import KafkaMessage
+from consumers.kafka.settings import MessageFormat
 from consumers.splitting import SplitSettings, split_text
 from consumers.types import ParsedDocument
 
-MessageFormat = Literal["json", "text"]
 _MAX_ID_CHARS = 1024
 _MAX_REASONS = 3
 """How many faults of one message its error names: a list may hold thousands of wrong documents."""

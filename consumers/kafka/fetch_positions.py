@@ -42,6 +42,13 @@ class FetchPositions:
         """Where fetching stood in this process, else where the store stands."""
         return self._next[partition] if partition in self._next else self._stored(partition)
 
+    def assigned(self, partition: Partition) -> int | None:
+        """Where to go on with a partition that the group gave to this member; `None` where that has to be asked."""
+        return self.offset_of(partition)
+
+    def revoked(self, partition: Partition) -> None:
+        """The group takes the partition away. What was fetched of it is worth doing all the same."""
+
     def new_messages(self, records: Mapping[TopicPartition, Iterable[Any]]) -> tuple[KafkaMessage, ...]:
         """The messages of a poll that were not fetched before; fetching goes on after them."""
         messages = tuple(

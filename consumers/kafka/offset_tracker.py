@@ -24,6 +24,9 @@ class InFlight:
         self._removed[0] += 1
         self._removed[1] += size
 
+    def remove_bytes(self, size: int) -> None:
+        self._removed[1] += size
+
     @property
     def counts(self) -> tuple[int, int]:
         """Messages and bytes in flight."""
@@ -48,6 +51,8 @@ class OffsetTracker:
         self.offset = offset
         self.retired = False
         """True once the topic was made anew: its old offsets mean nothing, and none is stored any more."""
+        self.disowned = False
+        """True once the group has given the partition to another member, or anew to this one."""
         self._in_flight = in_flight
         self._pending: deque[MessageAcknowledgement] = deque()
 
@@ -72,6 +77,15 @@ class OffsetTracker:
             reached = message.offset + 1
         return {self.key: {"offset": reached}} if reached != self.offset and not self.retired else {}
 
+    def dropped(self, message: "MessageAcknowledgement") -> None:
+        """Nothing will be done for `message`; the offset stays before it."""
+        self._in_flight.remove(message.size)
+
+    def unburden(self, message: "MessageAcknowledgement") -> None:
+        """The message's bytes count no more as in flight: they are held elsewhere, and limited there."""
+        self._in_flight.remove_bytes(message.size)
+        message.size = 0
+
     def completed(self, message: "MessageAcknowledgement") -> None:
         """All documents of `message` are committed: moves `offset` to the next message that is not."""
         self._in_flight.remove(message.size)
@@ -90,6 +104,10 @@ class MessageAcknowledgement:
         self.size = size
         self.parts_left: int | None = None
         """How many of the message's documents are not committed; None until they are counted."""
+
+    def drop(self) -> None:
+        """Says that the message is not worked on here."""
+        self.tracker.dropped(self)
 
     def done(self) -> None:
         """Says that one more document of the message is committed."""

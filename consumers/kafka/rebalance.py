@@ -1,8 +1,7 @@
 """Listens to rebalances. A partition that is assigned is positioned before anything is fetched from it."""
 
-from collections.abc import Callable
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 from kafka import TopicPartition
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
@@ -10,15 +9,25 @@ from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from consumers.kafka.events import Partition
 
 
+class AssignedPositions(Protocol):
+    """Who knows where a partition goes on. Called on kafka-python's thread; it must not block."""
+
+    def assigned(self, partition: Partition) -> int | None:
+        """Where to go on, `None` where that has to be asked."""
+        ...
+
+    def revoked(self, partition: Partition) -> None: ...
+
+
 class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
     """kafka-python calls this from its own thread while `poll` waits. It must not block, so it asks no broker.
 
-    `offset_of(partition)`: where to go on, `None` where that is unknown.
+    `positions` says where to go on.
     """
 
-    def __init__(self, consumer: Any, offset_of: Callable[[Partition], int | None]) -> None:
+    def __init__(self, consumer: Any, positions: "AssignedPositions") -> None:
         self._consumer = consumer
-        self._offset_of = offset_of
+        self._positions = positions
         self._lock = Lock()
         self._new: list[TopicPartition] = []
         self.unplaced: set[TopicPartition] = set()
@@ -28,7 +37,7 @@ class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         for tp in assigned:
-            offset = self._offset_of((tp.topic, tp.partition))
+            offset = self._positions.assigned((tp.topic, tp.partition))
             # Any position keeps the client from asking for the group's offset and seeking it.
             self._consumer.seek(tp, 0 if offset is None else offset)
             if offset is None:
@@ -40,6 +49,8 @@ class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
         self.unplaced -= set(revoked)
+        for tp in revoked:
+            self._positions.revoked((tp.topic, tp.partition))
 
     def take_new(self) -> list[TopicPartition]:
         """Partitions assigned since the last call, and those that still have no offset."""

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+MessageFormat = Literal["json", "text"]
+"""How an article is written."""
+
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
@@ -12,10 +15,17 @@ class KafkaSettings:
     brokers: tuple[str, ...]
     topics: tuple[str, ...]
     group: str = "hippod"
-    format: Literal["json", "text"] = "json"
+    format: Literal["json", "text", "records"] = "json"
     start: Literal["earliest", "latest"] = "earliest"
     dead_letter: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def message_format(self) -> MessageFormat:
+        """How articles are read. Raises ValueError where the topics hold records."""
+        if self.format == "records":
+            raise ValueError("records are no articles")
+        return self.format
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from daemon.api import openapi, responses
+from daemon.api.access.rights import guard
 from daemon.api.context import ApiContext
 from daemon.api.middleware.request_boundary import internal_error
 from daemon.api.routes import documents, extraction, graph, questions, sessions, status, transfer
@@ -24,7 +25,8 @@ AddRoutes = Callable[[FastAPI, ApiContext], None]
 def build(context: ApiContext, more_routes: Sequence[AddRoutes] = ()) -> FastAPI:
     """The routes over the ports of `context`, and those that each of `more_routes` adds.
 
-    `RequestBoundary` around it turns unexpected errors into problems."""
+    `RequestBoundary` around it turns unexpected errors into problems. TypeError where a route does not declare what it needs
+    (`daemon.api.access.rights`)."""
     app = FastAPI(
         title="hippod", openapi_url=None, redirect_slashes=False, generate_unique_id_function=lambda route: route.name
     )
@@ -37,6 +39,8 @@ def build(context: ApiContext, more_routes: Sequence[AddRoutes] = ()) -> FastAPI
     for add_routes in more_routes:
         add_routes(app, context)
     openapi.add_route(app, _version())
+    for route in app.routes:
+        guard(route)
     return app
 
 

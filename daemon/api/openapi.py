@@ -11,8 +11,9 @@ from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 from starlette.responses import Response
 
+from daemon.api.access.rights import Need, needs
 from daemon.contract.ask import AskProgress, AskRequest
-from daemon.contract.documents import AddRequest, RemoveRequest, RetryRequest
+from daemon.contract.documents import AddRequest, ConfirmRequest, RemoveRequest, RetryRequest
 from daemon.contract.evaluation import EvalResponse
 from daemon.contract.graph import GraphRequest
 from daemon.contract.http.problem import FieldError, Problem
@@ -26,6 +27,7 @@ from daemon.sources.registry import SOURCE_KINDS
 
 REF = "#/components/schemas/{model}"
 REQUEST_MODELS: tuple[type[BaseModel], ...] = (
+    ConfirmRequest,
     AddRequest,
     AskRequest,
     BackupRequest,
@@ -156,6 +158,7 @@ def add_route(app: FastAPI, version: str) -> None:
         | {200: {"description": "This document.", "content": {JSON: {"schema": {"type": "object"}}}}},
         summary="What the routes take and give",
     )
+    @needs(Need.CLIENT)
     async def openapi() -> Response:
         if not made:
             made.append(await asyncio.to_thread(lambda: to_json(document(app, version))))

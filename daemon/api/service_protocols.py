@@ -8,13 +8,22 @@ client goes away or the daemon stops, `wait`, `ask` and the iterators are cancel
 and becomes a 500 that says nothing of the inside.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from daemon.api.access.event_view import EventView
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
 from daemon.contract.choices import ExportFormat
-from daemon.contract.documents import AddResponse, DocumentList, ListRequest, RemoveResponse, RetryResponse
+from daemon.contract.documents import (
+    AddResponse,
+    ConfirmResponse,
+    DocumentList,
+    ListRequest,
+    RemoveResponse,
+    RetryResponse,
+)
 from daemon.contract.graph import GraphRequest, GraphResponse
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.scope import Scope, ScopeList
@@ -23,6 +32,9 @@ from daemon.contract.show import ShowResponse
 from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overview, Status
 from daemon.contract.steps import StepEvent
 from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
+
+Sees = Callable[[AbstractSet[str], Any], bool]
+"""Of labels and a document of the store's."""
 
 
 class QueryPort(Protocol):
@@ -49,11 +61,11 @@ class AskPort(Protocol):
 
 
 class SessionPort(Protocol):
-    async def sessions(self) -> SessionList:
-        """Those that have not expired, by name."""
+    async def sessions(self, scope: Scope | None = None) -> SessionList:
+        """Those of this client that have not expired, by name."""
         ...
 
-    async def remove_sessions(self, names: Sequence[str]) -> RemoveSessionsResponse: ...
+    async def remove_sessions(self, names: Sequence[str], scope: Scope | None = None) -> RemoveSessionsResponse: ...
 
 
 class ExtractionPort(Protocol):
@@ -67,26 +79,33 @@ class ExtractionPort(Protocol):
 
 
 class DocumentPort(Protocol):
-    async def add(self, documents: Sequence[dict[str, Any]]) -> AddResponse:
-        """All or none. Returns once a crash does not lose them. Invalid names the first bad ones (`documents[3].text`)."""
+    async def add(self, documents: Sequence[dict[str, Any]], scope: Scope | None = None) -> AddResponse:
+        """All or none. Returns once a crash does not lose them. Invalid names the first bad ones (`documents[3].text`), and
+        those whose labels the client may not give."""
         ...
 
-    async def remove(self, uris: Sequence[str]) -> RemoveResponse: ...
+    async def remove(self, uris: Sequence[str], scope: Scope | None = None) -> RemoveResponse:
+        """What is out of `scope` is missing."""
+        ...
 
     async def documents(self, request: ListRequest) -> DocumentList:
         """At most `request.limit`, by URI; `next` is set when more follow."""
         ...
 
-    async def scopes(self) -> ScopeList:
-        """What a scope may name."""
+    async def scopes(self, scope: Scope | None = None) -> ScopeList:
+        """What a scope within `scope` may name."""
         ...
 
     async def show(self, key: str, limit: int, scope: Scope | None = None) -> ShowResponse | None:
         """What `key` names (see `daemon.contract.show`), lists cut at `limit`; None when nothing has that name."""
         ...
 
-    async def retry(self, uris: Sequence[str] | None) -> RetryResponse:
-        """None: every failed document."""
+    async def retry(self, uris: Sequence[str] | None, scope: Scope | None = None) -> RetryResponse:
+        """None: every failed document of `scope`."""
+        ...
+
+    async def confirm(self, source: str) -> ConfirmResponse:
+        """NotFound where there is no such source, Conflict where it holds nothing back."""
         ...
 
 
@@ -95,11 +114,11 @@ class StatusPort(Protocol):
         """At once."""
         ...
 
-    async def status(self) -> Status:
-        """From counters: it is called at every scrape."""
+    async def status(self, scope: Scope | None = None) -> Status:
+        """From counters where there is no scope: it is called at every scrape."""
         ...
 
-    async def wait(self, timeout_s: float | None) -> Status:
+    async def wait(self, timeout_s: float | None, scope: Scope | None = None) -> Status:
         """Returns once all that the sources had when it was called is committed or failed; TimedOut after the time."""
         ...
 
@@ -117,10 +136,16 @@ class Subscription(Protocol):
 class Events(Protocol):
     """`daemon.api.event_hub.EventHub` is one."""
 
-    def events(self) -> Subscription: ...
+    def events(self, view: EventView | None = None) -> Subscription:
+        """`view`: what of them the reader sees; all without one."""
+        ...
 
     def close(self) -> None:
-        """Ends every subscription once it has given the events that wait in it."""
+        """Ends every subscription once it has given the events that wait in it, and those that come."""
+        ...
+
+    def disconnect(self) -> None:
+        """Ends every subscription so."""
         ...
 
 
@@ -141,7 +166,7 @@ class TransferPort(Protocol):
 
 
 class OverviewPort(Protocol):
-    async def overview(self) -> Overview:
+    async def overview(self, scope: Scope | None = None) -> Overview:
         """How the memory has grown, and what came last: for the page."""
         ...
 
@@ -166,3 +191,5 @@ class StartupPorts:
 
     status: StatusPort
     events: Events
+    sees: Sees = field(default=lambda _labels, _document: False)
+    """Whether a client with these labels sees a document, by the labels that sources have now."""

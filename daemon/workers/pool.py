@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from consumers.document_codec import document_from_json
 from consumers.failure_codes import FailureCode
-from consumers.kafka.decode import MessageFormat
 from consumers.kafka.message import KafkaMessage
+from consumers.kafka.settings import MessageFormat
 from consumers.parsing import Limits, ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument

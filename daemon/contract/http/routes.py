@@ -19,6 +19,7 @@ class Route(StrEnum):
     SCOPES = "/v1/scopes"
     DOCUMENTS = "/v1/documents"
     RETRY = "/v1/retry"
+    CONFIRM = "/v1/confirm"
     IMPORT = "/v1/import"
     STATUS = "/v1/status"
     WAIT = "/v1/wait"

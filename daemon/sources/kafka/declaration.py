@@ -24,7 +24,8 @@ class KafkaSection(Section):
     brokers: Names = ("localhost:9092",)
     topics: Names
     group: Annotated[str, Field(min_length=1)] = "hippod"
-    format: Literal["json", "text"] = "json"
+    format: Literal["json", "text", "records"] = "json"
+    """Articles as JSON or text; or records, which were read elsewhere."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where to begin in a topic that the store has no position for."""
     labels: Labels = ()
@@ -73,6 +74,10 @@ class KafkaStatus(SourceStatus):
 
 
 def _make(section: KafkaSection, parts: SourceParts) -> Source:
+    if section.format == "records":
+        from daemon.sources.kafka.records_source import RecordsSource
+
+        return RecordsSource(section, parts.store, parts.pipeline, parts.pool)
     from daemon.sources.kafka.source import KafkaSource
 
     return KafkaSource(section, parts.store, parts.pipeline, parts.pool, parts.split)

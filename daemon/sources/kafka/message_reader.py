@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from consumers.kafka.decode import MessageFormat, unreadable_document
+from consumers.kafka.decode import unreadable_document
 from consumers.kafka.message import KafkaMessage
+from consumers.kafka.settings import MessageFormat
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.workers.pool import WorkerFailed, WorkerPool

@@ -1,0 +1,77 @@
+"""Sends records to a topic. What it says it has sent, all replicas have."""
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+from kafka.partitioner.default import murmur2
+
+from consumers.kafka.dead_letters import REFUSED_FOR_GOOD
+from consumers.kafka.settings import KafkaSettings, producer_config
+from consumers.records.messages import RecordMessage
+
+SEND_TIMEOUT_S = 60.0
+
+log = structlog.get_logger(__name__)
+
+
+class RecordPublisher:
+    """Blocking, for one thread. `settings` are those of the cluster; messages go to `topic`."""
+
+    def __init__(self, settings: KafkaSettings, topic: str) -> None:
+        self._settings = settings
+        self._topic = topic
+        self._producer: Any = None
+
+    def publish(self, records: Sequence[Sequence[RecordMessage]]) -> list[str | None]:
+        """Sends each record's messages; returns for each None once they are acknowledged by all replicas, or why the topic
+        refuses them for good. Raises KafkaError where a later try may succeed: then all are to be sent again.
+        """
+        try:
+            return self._publish(records)
+        except BaseException:
+            self.close()  # what it still holds must not overtake what is sent again
+            raise
+
+    def _publish(self, records: Sequence[Sequence[RecordMessage]]) -> list[str | None]:
+        if self._producer is None:
+            config = producer_config(self._settings, KafkaProducer.DEFAULT_CONFIG)
+            self._producer = KafkaProducer(**config, allow_auto_create_topics=False)
+        partitions = sorted(self._producer.partitions_for(self._topic) or ())
+        if not partitions:
+            raise KafkaError(f"the brokers have no topic {self._topic}")
+        sent = [self._send(messages, partitions) for messages in records]
+        return [each if isinstance(each, str) else self._outcome(each) for each in sent]
+
+    def _send(self, messages: Sequence[RecordMessage], partitions: list[int]) -> list[Any] | str:
+        futures = []
+        for message in messages:
+            # As kafka-python chooses for the URI as key: parts, whose keys are others, go with their record.
+            partition = partitions[(murmur2(message.uri.encode()) & 0x7FFFFFFF) % len(partitions)]
+            headers = list(message.headers)
+            try:
+                futures.append(
+                    self._producer.send(
+                        self._topic, key=message.key, value=message.value, headers=headers, partition=partition
+                    )
+                )
+            except REFUSED_FOR_GOOD as error:
+                return f"{type(error).__name__}: {error}"
+        return futures
+
+    def _outcome(self, futures: Sequence[Any]) -> str | None:
+        try:
+            for future in futures:
+                future.get(timeout=SEND_TIMEOUT_S)
+        except REFUSED_FOR_GOOD as error:
+            return f"{type(error).__name__}: {error}"
+        return None
+
+    def close(self) -> None:
+        if self._producer is not None:
+            producer, self._producer = self._producer, None
+            with contextlib.suppress(KafkaError):
+                producer.close(timeout=2)

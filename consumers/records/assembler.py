@@ -1,0 +1,111 @@
+"""Puts records together that came in parts. A record is whole, or it does not count.
+
+Whoever writes parts acknowledges their source only once all are written: where some are missing, the record comes again as a
+whole. So parts may be given up after a while, and the parts that a compacted topic has of an earlier version must be.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Generic, TypeVar
+
+from consumers.records.messages import Part
+from consumers.records.record import SourcePosition
+
+WAIT_S = 600.0
+"""How long the parts of a record are waited for; a writer sends them within a minute."""
+MAX_HELD_BYTES = 512 * 1024 * 1024
+"""Most that is held of records that are not whole; beyond, the one that waits longest is given up."""
+
+A = TypeVar("A")
+"""What comes with each part, and goes back once the record is whole or given up."""
+
+
+@dataclass(slots=True)
+class _Group(Generic[A]):
+    digest: str
+    count: int
+    position: SourcePosition | None
+    since: float
+    chunks: dict[int, bytes] = field(default_factory=dict)
+    tokens: list[A] = field(default_factory=list)
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled(Generic[A]):
+    """`value`: the whole record's bytes, None while parts are missing; `tokens`: those of its parts, once all are there.
+
+    With `broken` all parts are there, and together they are not what was written. `released`: tokens of parts that do not
+    count any more.
+    """
+
+    value: bytes | None
+    tokens: tuple[A, ...]
+    released: tuple[A, ...]
+    broken: bool = False
+
+
+class PartAssembler(Generic[A]):
+    """By URI the record whose parts are coming. For one thread."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._groups: dict[str, _Group[A]] = {}
+        self._clock = clock
+        self.held_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def add(self, uri: str, part: Part, position: SourcePosition | None, chunk: bytes, token: A) -> Assembled[A]:
+        """Takes a part."""
+        released: list[A] = []
+        group = self._groups.get(uri)
+        if group is not None and (group.digest, group.count) != (part.digest, part.count):
+            if position is not None and group.position is not None and position.is_before(group.position):
+                return Assembled(None, (), (token,))
+            released += self._give_up(uri)
+            group = None
+        if group is None:
+            group = self._groups[uri] = _Group(part.digest, part.count, position, self._clock())
+        group.tokens.append(token)
+        if part.number not in group.chunks:
+            group.chunks[part.number] = chunk
+            group.size += len(chunk)
+            self.held_bytes += len(chunk)
+        if len(group.chunks) < group.count:
+            return Assembled(None, (), (*released, *self._over_the_limit(uri)))
+        self._forget(uri)
+        value = b"".join(group.chunks[number] for number in range(group.count))
+        broken = blake2b(value, digest_size=16).hexdigest() != group.digest
+        return Assembled(None if broken else value, tuple(group.tokens), tuple(released), broken)
+
+    def supersede(self, uri: str, position: SourcePosition | None) -> tuple[A, ...]:
+        """A whole record of the document has come, or its removal: gives back the tokens of parts that are no newer."""
+        group = self._groups.get(uri)
+        if group is None or (
+            position is not None and group.position is not None and position.is_before(group.position)
+        ):
+            return ()
+        return self._give_up(uri)
+
+    def expired(self) -> tuple[A, ...]:
+        """Gives back the tokens of parts that were waited for long enough."""
+        before = self._clock() - WAIT_S
+        late = [uri for uri, group in self._groups.items() if group.since < before]
+        return tuple(token for uri in late for token in self._give_up(uri))
+
+    def _over_the_limit(self, newest: str) -> list[A]:
+        released: list[A] = []
+        while self.held_bytes > MAX_HELD_BYTES and len(self._groups) > 1:
+            released += self._give_up(next(uri for uri in self._groups if uri != newest))
+        return released
+
+    def _give_up(self, uri: str) -> tuple[A, ...]:
+        return tuple(self._forget(uri).tokens)
+
+    def _forget(self, uri: str) -> _Group[A]:
+        group = self._groups.pop(uri)
+        self.held_bytes -= group.size
+        return group

@@ -1,0 +1,88 @@
+"""Messages that cannot be read, on their way to the dead-letter topic; only then their offsets are committed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import structlog
+from kafka.errors import KafkaError
+
+from consumers.kafka.dead_letters import DeadLetters
+from consumers.kafka.decode import message_uri
+from consumers.kafka.message import KafkaMessage
+from consumers.kafka.offset_tracker import MessageAcknowledgement
+from consumers.kafka.settings import KafkaSettings
+from consumers.types import ParsedDocument
+
+RETRY_DELAY_S = 2.0
+"""Between tries to send."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableMessage:
+    """`document` says why it cannot be read. `acknowledgements`: the message's, and those of others that end with it."""
+
+    message: KafkaMessage
+    document: ParsedDocument
+    acknowledgements: Sequence[MessageAcknowledgement]
+
+
+Sent = Callable[[UnreadableMessage, ParsedDocument | None], Awaitable[None]]
+"""Called once a message is sent; with a document that says why, where the topic refuses it for good."""
+
+
+class DeadLetterQueue:
+    """On the event loop; sends in a thread of its own."""
+
+    def __init__(self, settings: KafkaSettings, topic: str, sent: Sent) -> None:
+        self._source = settings.name
+        self._topic = topic
+        self._letters = DeadLetters(settings, topic)
+        self._sent = sent
+        self._waiting: asyncio.Queue[UnreadableMessage] = asyncio.Queue()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="dead letters")
+        self.problem: str | None = None
+        """Why letters wait, if they do."""
+
+    def put(self, unreadable: UnreadableMessage) -> None:
+        self._waiting.put_nowait(unreadable)
+
+    def close(self) -> None:
+        self._thread.submit(self._letters.close)
+        self._thread.shutdown(wait=False)
+
+    async def run(self) -> None:
+        """Sends until cancelled."""
+        while True:
+            letters = [await self._waiting.get()]
+            while not self._waiting.empty():
+                letters.append(self._waiting.get_nowait())
+            refusals = await self._send([(each.message, each.document.error or "") for each in letters])
+            for unreadable, refusal in zip(letters, refusals, strict=True):
+                failed, uri = unreadable.document, message_uri(unreadable.message)
+                document = None
+                if refusal is not None:
+                    log.warning("dead_letter_refused", topic=self._topic, uri=uri, error=refusal)
+                    reason = f"{failed.error}; and {self._topic} refuses it: {refusal}"
+                    document = ParsedDocument(uri, error=reason, code=failed.code)
+                else:
+                    log.info("dead_letter", topic=self._topic, uri=uri, reason=failed.code)
+                await self._sent(unreadable, document)
+
+    async def _send(self, letters: list[tuple[KafkaMessage, str]]) -> list[str | None]:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                answer = await loop.run_in_executor(self._thread, self._letters.send, letters)
+            except (KafkaError, OSError) as error:
+                self.problem = f"dead letters wait for {self._topic}: {type(error).__name__}: {error}"
+                log.warning(
+                    "dead_letters_wait", source=self._source, topic=self._topic, error=error, retry_s=RETRY_DELAY_S
+                )
+                await asyncio.sleep(RETRY_DELAY_S)
+            else:
+                self.problem = None
+                return answer

@@ -1,0 +1,112 @@
+"""Replicas of one records topic hold the memory that the articles would give; what is no record is a dead letter."""
+
+import asyncio
+import random
+
+import pytest
+
+pytest.importorskip("confluent_kafka")
+
+from consumers.kafka.record_publisher import RecordPublisher
+from consumers.kafka.settings import KafkaSettings
+from consumers.records.messages import to_messages
+from daemon.fleet.record_maker import PositionedDocument, RecordMaker
+from daemon.pipeline.pipeline import Pipeline
+from daemon.pipeline.work_items import DeliveredDocument
+from daemon.sources.kafka.declaration import KafkaSection
+from daemon.sources.kafka.records_source import RecordsSource
+from daemon.workers.pool import WorkerPool
+from store.export.json_lines import export_lines
+from store.store import Store
+from tests.consumers.kafka.cluster import Cluster, dead
+from tests.daemon.pipeline.test_records import ENCODER, Reader, Refusing, Rules, article, at, removal, running
+
+pytestmark = [pytest.mark.broker, pytest.mark.process]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Cluster() as cluster:
+        yield cluster
+
+
+async def records_of(documents):
+    return await RecordMaker(Rules(), ENCODER).make([PositionedDocument(d, at(n)) for n, d in documents])
+
+
+def publish(cluster, topic, records, max_bytes=900_000):
+    settings = KafkaSettings(tuple(cluster.brokers.split(",")), ("unused",), options=cluster.options)
+    publisher = RecordPublisher(settings, topic)
+    assert set(publisher.publish([to_messages(record, max_bytes) for record in records])) == {None}
+    publisher.close()
+
+
+class Replica:
+    """A store, a pipeline that can neither extract nor encode, and the source."""
+
+    def __init__(self, folder, cluster, topic, **more):
+        self._folder = folder
+        self._section = KafkaSection(
+            brokers=tuple(cluster.brokers.split(",")),
+            topics=(topic,),
+            group=f"{topic}-{folder.name}",
+            format="records",
+            options={**cluster.options, "session_timeout_ms": 6000, "heartbeat_interval_ms": 500},
+            **more,
+        )
+
+    async def __aenter__(self):
+        self.store = Store(self._folder, ENCODER.identity)
+        self.pipeline = Pipeline(self.store, Refusing(), Refusing(), Reader(), lambda *_, **__: None, 1)
+        self.pool = WorkerPool(1)
+        self.pool.start()
+        self.pipeline.start()
+        self.source = RecordsSource(self._section, self.store, self.pipeline, self.pool)
+        self.source.start()
+        return self
+
+    async def caught_up(self):
+        await asyncio.wait_for(self.source.delivered(), 60)
+        await self.pipeline.drained()
+        return list(export_lines(self.store.snapshot()))
+
+    async def __aexit__(self, *_):
+        await self.pipeline.stop(5)
+        await self.source.close()
+        await self.pool.close()
+        self.store.close()
+
+
+def test_replicas_hold_what_the_documents_say_and_go_on_after_a_restart(cluster, tmp_path):
+    topic, letters = cluster.topic(2), cluster.topic(1)
+    history = [(n, article(n)) for n in range(8)] + [(8, article(1, 1)), (9, removal(2)), (10, removal(3))]
+    last = {document.uri: document for _, document in history}
+
+    async def scenario():
+        records = await records_of(history)
+        publish(cluster, topic, records[:5], max_bytes=6000)
+        assert any(b"\x1f" in message.key() for message in cluster.read(topic)), "some are split"
+        async with Replica(tmp_path / "a", cluster, topic) as replica:
+            assert len(await replica.caught_up()) > 0 and len(replica.store.documents()) == 5
+        # A worker that was given up sends again what it had, late; and what is no record at all.
+        publish(cluster, topic, [*records[5:], *random.Random(2).sample(records[:6], 4)], max_bytes=6000)
+        cluster.send(topic, b"no record", key="u")
+        cluster.send(topic, b"no key")
+        cluster.flush()
+        exports = []
+        for name in ("a", "b"):
+            async with Replica(tmp_path / name, cluster, topic, dead_letter=letters) as replica:
+                exports.append(await replica.caught_up())
+                lag = replica.source.status(0)
+                assert lag.lag == 0 and sum(each.position or 0 for each in lag.partitions) == len(cluster.read(topic))
+        assert len(dead(cluster.read(letters))) == 2, "each message once, whichever replica sends it"
+
+        async def fresh(pipeline):
+            for document in last.values():
+                if not document.deleted:
+                    await pipeline.deliver(DeliveredDocument(document.uri, document), "kafka")
+
+        expected, _, _ = await running(tmp_path / "fresh", fresh, Rules(), ENCODER)
+        assert exports == [expected, expected]
+
+    asyncio.run(scenario())

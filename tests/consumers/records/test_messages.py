@@ -1,0 +1,111 @@
+"""Records as Kafka messages: split where they are too large, and put together when all parts are there, in any order."""
+
+import numpy as np
+import pytest
+
+from consumers.records.assembler import MAX_HELD_BYTES, WAIT_S, PartAssembler
+from consumers.records.messages import Part, part_of, position_of, to_messages, uri_of
+from consumers.records.reader import from_message
+from consumers.records.record import Record, RecordError, RecordVectors, SourcePosition
+from consumers.types import ParsedDocument, Passage
+
+
+def record(uri="kafka://t/1", seed=0, offset=5):
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(1, 4000)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors)
+    document = ParsedDocument(uri, "T", (Passage("T", f"text {seed}"),))
+    return Record(document, (None,), SourcePosition("kafka:in/0", offset, 7), RecordVectors("e", 4000, vectors))
+
+
+def test_a_record_that_fits_is_one_message():
+    [message] = to_messages(record(), 1_000_000)
+    assert message.key == b"kafka://t/1" and part_of(message.headers) is None
+    assert position_of(message.headers) == SourcePosition("kafka:in/0", 5, 7)
+
+
+def test_a_removal_is_a_null_that_says_from_where():
+    [message] = to_messages(Record(ParsedDocument("u", deleted=True), (), SourcePosition("s", 1)), 1_000_000)
+    assert message.value is None and position_of(message.headers) == SourcePosition("s", 1)
+
+
+def test_parts_in_any_order_and_twice_are_the_record():
+    messages = to_messages(record(), 4500)
+    assert len(messages) > 2 and len({message.key for message in messages}) == len(messages)
+    assert all(len(message.value) + len(message.key) < 4500 for message in messages)
+    for order in (messages, messages[::-1], [messages[0], *messages]):
+        parts = PartAssembler()
+        found = [
+            parts.add(uri_of(m.key), part_of(m.headers), position_of(m.headers), m.value, place)
+            for place, m in enumerate(order)
+        ]
+        assert [each.value for each in found[:-1]] == [None] * (len(order) - 1)
+        assert from_message(found[-1].value).document == record().document
+        assert found[-1].tokens == tuple(range(len(order))), "every message is acknowledged with the record"
+        assert len(parts) == parts.held_bytes == 0
+
+
+def add(parts, message, token):
+    return parts.add(uri_of(message.key), part_of(message.headers), position_of(message.headers), message.value, token)
+
+
+def test_parts_of_another_version_give_way_to_the_newer_one():
+    old, new = to_messages(record(seed=1, offset=5), 4500), to_messages(record(seed=2, offset=6), 4500)
+    parts = PartAssembler()
+    assert add(parts, old[0], "old").released == ()
+    assert add(parts, new[0], "new").released == ("old",)
+    assert add(parts, old[1], "late").released == ("late",), "an older part does not spoil a newer record"
+    for number, message in enumerate(new[1:]):
+        found = add(parts, message, number)
+    assert found.value is not None and found.tokens[0] == "new"
+
+
+def test_a_whole_record_makes_older_parts_void_and_newer_ones_not():
+    parts = PartAssembler()
+    add(parts, to_messages(record(offset=5), 4500)[0], "part")
+    assert parts.supersede("kafka://t/1", SourcePosition("kafka:in/0", 4)) == ()
+    assert parts.supersede("another", None) == ()
+    assert parts.supersede("kafka://t/1", SourcePosition("kafka:in/0", 5)) == ("part",)
+
+
+def test_parts_that_no_others_follow_are_given_up():
+    now = [0.0]
+    parts = PartAssembler(lambda: now[0])
+    add(parts, to_messages(record(), 4500)[0], "part")
+    now[0] = WAIT_S - 1
+    assert parts.expired() == ()
+    now[0] = WAIT_S + 1
+    assert parts.expired() == ("part",) and parts.held_bytes == 0
+
+
+def test_no_more_is_held_than_may_be():
+    parts = PartAssembler()
+    chunk = b"x" * (MAX_HELD_BYTES // 2 + 1)
+    assert parts.add("a", Part(0, 2, "d"), None, chunk, 1).released == ()
+    assert parts.add("b", Part(0, 2, "d"), None, chunk, 2).released == (1,)
+
+
+def test_parts_that_are_not_what_was_written_say_so():
+    parts = PartAssembler()
+    parts.add("a", Part(0, 2, "wrong"), None, b"1", 1)
+    found = parts.add("a", Part(1, 2, "wrong"), None, b"2", 2)
+    assert found.broken and found.value is None and found.tokens == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (("hippod-part", b"{"),),
+        (("hippod-part", b'{"number": 2, "count": 2, "digest": "d"}'),),
+        (("hippod-part", b"[]"),),
+    ],
+)
+def test_headers_that_say_nothing_are_refused(headers):
+    with pytest.raises(RecordError):
+        part_of(headers)
+
+
+def test_a_message_without_a_key_is_about_no_document():
+    for key in (None, b"", b"\xff"):
+        with pytest.raises(RecordError):
+            uri_of(key)
