@@ -25,6 +25,7 @@ from daemon.contract.documents import (
     RetryResponse,
 )
 from daemon.contract.graph import GraphRequest, GraphResponse
+from daemon.contract.judge import JudgeRequest, JudgeResponse
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.scope import Scope, ScopeList
 from daemon.contract.sessions import RemoveSessionsResponse, SessionList
@@ -57,6 +58,12 @@ class AskPort(Protocol):
     def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
         """What happens in each step; all of the answer's text so far, each time longer; last the answer itself. Fails as
         `ask` does."""
+        ...
+
+
+class JudgePort(Protocol):
+    async def judge(self, request: JudgeRequest) -> JudgeResponse:
+        """Upstream when the LLM fails."""
         ...
 
 
@@ -173,7 +180,8 @@ class OverviewPort(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemoryPorts:
-    """What needs the open memory; `daemon.api.startup_gate` gives them to routes. `asks` is None where no LLM is configured."""
+    """What needs the open memory; `daemon.api.startup_gate` gives them to routes. `asks` and `judge` are None where no
+    LLM is configured."""
 
     queries: QueryPort
     documents: DocumentPort
@@ -183,6 +191,7 @@ class MemoryPorts:
     sessions: SessionPort
     overviews: OverviewPort
     asks: AskPort | None
+    judge: JudgePort | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ DOCUMENTS = (
     "CONTRIBUTING.md",
     "config.toml",
     "docs",
+    "examples/container",
     "examples/grafana",
     "systemd/drop-ins",
     "systemd/instance.toml",

@@ -22,7 +22,7 @@ from daemon.api.service_protocols import (
     TransferPort,
 )
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
-from daemon.contract.choices import ExportFormat
+from daemon.contract.choices import NO_RETRIEVAL, ExportFormat
 from daemon.contract.documents import (
     AddResponse,
     ConfirmResponse,
@@ -58,6 +58,7 @@ def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
         sessions=_Sessions(client, ports.sessions),
         overviews=_Overviews(client, ports.overviews),
         asks=None if ports.asks is None else _Asks(client, ports.asks),
+        judge=ports.judge,  # it reads nothing of the memory
     )
 
 
@@ -109,6 +110,8 @@ class _Asks:
         return self.port.stream(self._limited(request))
 
     def _limited(self, request: AskRequest) -> AskRequest:
+        if request.mode == NO_RETRIEVAL and request.scope is None:
+            return request  # nothing of the memory is read
         return request.model_copy(update={"scope": self.client.limited(request.scope)})
 
 
