@@ -1,16 +1,16 @@
 """`--mode` and `--set`: the retrieval mode and settings of one command. Both derive from their declarations."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from daemon.contract.ask import NO_RETRIEVAL
-from daemon.contract.base import Request
-from daemon.contract.deep_settings import DEEP_SETTINGS, DeepOverrides
-from daemon.contract.retrieval import MODES, SETTINGS, Filter, RetrievalOverrides
+from daemon.contract.choices import DEEP_SETTINGS, MODES, NO_RETRIEVAL, SETTINGS, Filter
 from memory.retrieval.settings import Setting
+
+if TYPE_CHECKING:
+    from daemon.contract.base import Request
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -93,10 +93,18 @@ def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: 
 
 
 def _read(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any]:
+    if not pairs:
+        return {}
+    from daemon.contract.retrieval import RetrievalOverrides
+
     return _read_pairs(context, parameter, pairs, SETTINGS, RetrievalOverrides)
 
 
 def _read_deep(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any]:
+    if not pairs:
+        return {}
+    from daemon.contract.deep_settings import DeepOverrides
+
     return _read_pairs(context, parameter, pairs, DEEP_SETTINGS, DeepOverrides)
 
 
@@ -105,7 +113,7 @@ def _read_pairs(
     parameter: click.Parameter,
     pairs: tuple[str, ...],
     known: Mapping[str, Setting],
-    overrides: type[Request],
+    overrides: "type[Request]",
 ) -> dict[str, Any]:
     from pydantic import ValidationError
 

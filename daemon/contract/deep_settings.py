@@ -8,8 +8,6 @@ from daemon.contract.base import Request
 from daemon.contract.retrieval import field_of
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 
-__all__ = ["DEEP_SETTINGS", "DeepOverrides"]
-
 if TYPE_CHECKING:
 
     class DeepOverrides(Request):

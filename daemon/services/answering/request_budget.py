@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from daemon.contract.ask import NO_RETRIEVAL, AskRequest
+from daemon.contract.ask import AskRequest
+from daemon.contract.choices import NO_RETRIEVAL
 from memory.answering.answer_form import AnswerForm
 from memory.answering.budget import Budget
 from memory.answering.working_memory.records.trace import DEEP_CALLS_PER_STEP, DEEP_TOKENS, DeepSettings
