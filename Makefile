@@ -4,12 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Every version is pinned here; torch comes first so that no looser requirement pulls a GPU build.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
+TORCH := $(BIN)/python systemd/package/torch_install.py 'torch==2.13.0' --constraint constraints.txt
+# The package index that PyTorch keeps for processors: a fourteenth of what torch for NVIDIA GPUs is to download. For machines
+# without such a GPU; empty for none. README.md says where its address stands.
+TORCH_INDEX ?=
+export TORCH_INDEX
 
 # Some shells forbid Python to keep what it compiled. hippod's own modules would then be compiled at each of the suite's starts:
 # 0.6 s of a processor for a daemon, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-test run check test test-broker test-servers bench audit lint docs deb clean
+.PHONY: install install-test run check test test-broker test-servers bench audit lint docs deb image test-image clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -17,14 +22,14 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "hippod: installing into $(VENV) (a few minutes the first time, about 2 GB with torch)"
-	$(PIP) 'torch==2.13.0'
+	@echo "hippod: installing into $(VENV) (a few minutes the first time; about 2 GB, 6 with torch for GPUs)"
+	$(TORCH)
 	$(PIP) --editable .
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "hippod: installing into $(VENV), with what its tests need (a few minutes the first time, about 2 GB with torch)"
-	$(PIP) 'torch==2.13.0'
+	@echo "hippod: installing into $(VENV), with what its tests need (a few minutes the first time; about 2 GB, 6 with torch for GPUs)"
+	$(TORCH)
 	$(PIP) --editable '.[test]'
 	@touch $(VENV)/.installed $@
 
@@ -115,6 +120,16 @@ DEB_PYTHON ?= /usr/bin/python3
 
 deb:
 	$(DEB_PYTHON) systemd/package/deb.py --python $(DEB_PYTHON)
+
+# A container image in one file, under dist/, built as root without pulling one. `make test-image` runs it with podman.
+image:
+	$(DEB_PYTHON) systemd/package/image.py --python $(DEB_PYTHON)
+
+IMAGE ?= $(shell sed -n 's/^version = "\(.*\)"/dist\/hippod_\1_/p' pyproject.toml)$(shell uname -m).image.tar
+
+test-image: install-test
+	@test -e $(IMAGE) || $(MAKE) image
+	HIPPOD_IMAGE=$(abspath $(IMAGE)) $(BIN)/python -m pytest tests/systemd/test_image.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

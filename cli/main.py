@@ -10,6 +10,7 @@ import click
 from cli.commands.add import add, import_
 from cli.commands.backup import backup, restore, verify
 from cli.commands.completion import completion
+from cli.commands.confirm import confirm
 from cli.commands.doctor import doctor
 from cli.commands.documents import list_documents, retry, rm, show
 from cli.commands.eval import evaluate
@@ -75,7 +76,7 @@ def hippoctl(invocation: Invocation, socket: str | None) -> None:
 
 for _command in (
     status, wait, query, ask, add, rm, list_documents, show, retry, watch, import_, evaluate, export, doctor, reextract,
-    backfill, scopes, sessions, verify, backup, restore, completion, graph, mcp, ui,
+    backfill, confirm, scopes, sessions, verify, backup, restore, completion, graph, mcp, ui,
 ):  # fmt: skip
     hippoctl.add_command(_command)
 

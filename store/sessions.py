@@ -48,23 +48,28 @@ class Session:
     memory: Mapping[str, Any]
     questions: tuple[PastQuestion, ...] = ()
     dropped: int = 0
+    scope: str | None = None
+    """The part of the memory that it is of, as whoever asks in it writes that down."""
 
 
 class Sessions:
-    """The sessions of one store. Callable from any thread; who changes one session twice at once keeps the later change."""
+    """The sessions of one store, each under a key that is its name or begins with `~`. Callable from any thread; who changes
+    one session twice at once keeps the later change."""
 
     def __init__(self, store: Path, clock: Callable[[], float] = time.time) -> None:
         self._folder = store / FOLDER
         self._clock = clock
 
-    def load(self, name: str) -> Session | None:
+    def load(self, key: str) -> Session | None:
         """None where there is none. Raises SessionDamaged."""
-        path = self._path(name)
+        path = self._path(key)
+        name = key
         try:
             written = json.loads(path.read_bytes())
             if written["format"] != FORMAT:
                 raise ValueError(f"it has format {written['format']}, this hippod reads {FORMAT}")
             questions = tuple(PastQuestion(**each) for each in written["questions"])
+            name = str(written.get("name", key))
             return Session(
                 name,
                 written["commit"],
@@ -73,6 +78,7 @@ class Sessions:
                 dict(written["memory"]),
                 questions,
                 written["dropped"],
+                written.get("scope"),
             )
         except FileNotFoundError:
             return None
@@ -83,36 +89,46 @@ class Sessions:
             ) from error
 
     def save(
-        self, name: str, memory: Mapping[str, Any], commit: int, question: str, answer: str, before: Session | None
+        self,
+        key: str,
+        memory: Mapping[str, Any],
+        commit: int,
+        question: str,
+        answer: str,
+        before: Session | None,
+        name: str | None = None,
+        scope: str | None = None,
     ) -> Session:
-        """Durable when it returns. `before` is the session that this question continued. Raises OSError."""
+        """Durable when it returns. `before` is the session that this question continued; `name` is the key where there is no
+        other. Raises OSError."""
         now = self._clock()
         asked = PastQuestion(question, answer, commit, now)
         earlier = before.questions if before else ()
-        session = Session(name, commit, before.created if before else now, now, memory, (*earlier, asked)[-QUESTIONS:])
-        self._write(session)
+        created = before.created if before else now
+        session = Session(name or key, commit, created, now, memory, (*earlier, asked)[-QUESTIONS:], scope=scope)
+        self._write(key, session)
         return session
 
-    def keep(self, session: Session, memory: Mapping[str, Any], dropped: int) -> None:
+    def keep(self, key: str, session: Session, memory: Mapping[str, Any], dropped: int) -> None:
         """The session with less in its memory, as old as it was. Raises OSError."""
-        self._write(replace(session, memory=memory, dropped=session.dropped + dropped))
+        self._write(key, replace(session, memory=memory, dropped=session.dropped + dropped))
 
-    def _write(self, session: Session) -> None:
+    def _write(self, key: str, session: Session) -> None:
         self._folder.mkdir(mode=0o700, exist_ok=True)
-        path = self._path(session.name)
+        path = self._path(key)
         with durable_file(path) as file:
             file.write(json.dumps({"format": FORMAT, **asdict(session)}, ensure_ascii=False).encode())
 
-    def remove(self, name: str) -> bool:
+    def remove(self, key: str) -> bool:
         """Whether there was one."""
         try:
-            self._path(name).unlink()
+            self._path(key).unlink()
         except FileNotFoundError:
             return False
         sync(self._folder)
         return True
 
-    def names(self) -> list[str]:
+    def keys(self) -> list[str]:
         """Sorted."""
         return sorted(path.stem for path in self._folder.glob("[!.]*.json"))
 
@@ -120,7 +136,7 @@ class Sessions:
         """Whether nobody has used it for that long."""
         return self._clock() - session.used > keep_s
 
-    def _path(self, name: str) -> Path:
-        if not name or "/" in name or "\0" in name or name.startswith("."):
-            raise ValueError(f"{name!r} cannot be a session's name")
-        return self._folder / f"{name}.json"
+    def _path(self, key: str) -> Path:
+        if not key or "/" in key or "\0" in key or key.startswith("."):
+            raise ValueError(f"{key!r} cannot be a session's key")
+        return self._folder / f"{key}.json"

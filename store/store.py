@@ -2,9 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Self
@@ -55,12 +55,14 @@ def _short(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """What a commit did: its number and time (Unix seconds), and how many passages came to life or were forgotten."""
+    """What a commit did: its number and time (Unix seconds), how many passages came to life or were forgotten, and the
+    documents that it replaced or removed, by URI."""
 
     seq: int
     time: float
     born: int
     died: int
+    replaced: Mapping[str, Document] = field(default_factory=dict)
 
 
 class Store(StoreReader):
@@ -159,6 +161,8 @@ class Store(StoreReader):
             except BaseException:
                 self._undo()
                 raise
+            touched = {document.uri for document in delta.documents} | set(delta.removed)
+            replaced = {uri: old for uri in touched if (old := self._index.documents.get(uri)) is not None}
             known = len(self._index.passages)
             lived = {row: bool(row < known and self._index.holders[row]) for row in delta.holders}
             self._applying = True
@@ -171,7 +175,7 @@ class Store(StoreReader):
             died = sum(1 for row, holders in delta.holders.items() if not holders and lived[row])
             self._folding.fold_when_due()
             self._compactor.merge_when_due()
-            return CommitResult(commit.seq, commit.time, born, died)
+            return CommitResult(commit.seq, commit.time, born, died, replaced)
 
     def _apply(self, delta: IndexDelta, commit: Commit) -> None:
         """Brings the index up to what the tables hold by now."""

@@ -214,8 +214,8 @@ def ask(
     By itself one retrieval and one answer; in several steps with --steps or --deep. On a terminal the steps appear as
     they happen. Where a budget is reached, or the model fails in a step, the answer is made of what there is and says so.
     """
-    if name is not None and (scope is not None or as_of is not None):
-        raise click.UsageError("--session is of the whole present memory; ask within a scope or --as-of without it.")
+    if name is not None and as_of is not None:
+        raise click.UsageError("--session is of the present memory; ask as of an earlier time without it.")
     body = {"question": text, "k": k} | step_fields({**chosen, "session": name})
     body |= retrieval_fields(
         {

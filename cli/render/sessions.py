@@ -22,9 +22,12 @@ def _entry(entry: SessionEntry, width: int) -> list[Text]:
         return [text((entry.name, HEADING)), *indent(text((entry.error, "red")), 2, width)]
     facts = f"{count(len(entry.points), 'point')} at commit {entry.commit} · used {local_time(entry.used_at)}"
     lines = [text((entry.name, HEADING), (f"  {facts} · kept until {local_time(entry.expires_at)}", DIM))]
+    if entry.scope is not None:
+        lines += indent(text((f"within {one_line(entry.scope.model_dump_json())}", DIM)), 2, width)
     for asked in entry.questions:
         lines += indent(text(("? ", "cyan"), one_line(asked.question)), 2, width)
-        lines += indent(text(one_line(asked.answer)), 4, width)
+        if asked.answer:
+            lines += indent(text(one_line(asked.answer)), 4, width)
     for description in entry.points:
         lines += indent(text(("• ", "green"), one_line(description)), 2, width)
     return lines

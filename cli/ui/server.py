@@ -28,7 +28,7 @@ BODY_BYTES_MAX = 256 * 1024
 BROWSER_TIMEOUT_S = 60.0
 """How long the browser may take to send a request, or to read a piece of an answer."""
 
-_GET_PATHS = {Route.STATUS, Route.EVENTS, Route.DOCUMENTS, Route.METRICS, "/"}
+_GET_PATHS = {Route.STATUS, Route.EVENTS, Route.DOCUMENTS, Route.SCOPES, Route.METRICS, "/"}
 _POST_PATHS = {Route.QUERY, Route.GRAPH, Route.RETRY}
 _PAGE_FILE = re.compile(r"/page/(?:lib/)?[a-z][a-z.-]*")
 _HEADERS_NOT_FORWARDED = {"connection", "date", "server", "transfer-encoding", "keep-alive"}

@@ -24,6 +24,9 @@ FOLDER_RETRY_DELAY_S = 1.0
 MAX_QUEUED_EVENTS = 200_000
 """Most inotify events that wait while `emit` blocks. Beyond that they are dropped, and the folder is scanned instead."""
 
+EVENTS_DELAY_S = 0.3
+"""How long the events of files that a scan misses may be on their way."""
+
 IDLE_CHECK_S = 5.0
 """How often an idle source makes sure that watchdog's reader thread is alive."""
 
@@ -57,10 +60,12 @@ class FolderWatcher:
         emit: Callable[[FileEvent], None],
         on_state: Callable[[FolderState], None] | None = None,
         touched: Callable[[str, Fingerprint], None] | None = None,
+        documents: Callable[[str], int] = lambda _uri: 1,
     ) -> None:
-        """`known` is what was committed for this source. Raises ValueError for an invalid glob."""
+        """`known` is what was committed for this source, `documents` how many documents there are in a file. Raises ValueError
+        for an invalid glob."""
         self._reconciler = Reconciler(
-            settings, emit, touched or (lambda _uri, _fingerprint: None), self._watch_directory
+            settings, emit, touched or (lambda _uri, _fingerprint: None), self._watch_directory, documents
         )
         self._reconciler.load(known)
         self._settings = settings
@@ -72,6 +77,7 @@ class FolderWatcher:
         self._watches: Watches | None = None
         self._overflowed = False
         self._trusted_root: Inode | None = None
+        self._loss_logged = 0
         self._requests: deque[_ScanRequest] = deque()
         self._end_lock = threading.Lock()
         self._ended = False
@@ -95,6 +101,7 @@ class FolderWatcher:
             pending=len(self._reconciler.debounce) + len(self._reconciler.pending_removals) + self._reconciler.reading,
             watches=len(watches) if watches else 0,
             last_scan_at=self._last_scan_at,
+            unconfirmed=self._reconciler.loss.lost if self._reconciler.loss else 0,
         )
 
     def start(self) -> None:
@@ -114,6 +121,14 @@ class FolderWatcher:
                 self._wake.set()
                 return
         on_done(False)
+
+    def confirm(self) -> int:
+        """Has what a scan did not find any more forgotten; returns how many documents these are. 0: nothing waits."""
+        waiting = self.state.unconfirmed
+        if waiting:
+            self._reconciler.loss.confirm()
+            self.rescan()
+        return waiting
 
     def recheck(self, uri: str) -> None:
         """Has one file read again as if it were new, or removed if it is gone."""
@@ -241,17 +256,28 @@ class FolderWatcher:
         if problem:
             self._set_missing(problem, requests)
             return
-        self._trusted_root = root.inode
+        had_scanned, self._trusted_root = self._trusted_root is not None, root.inode
         self._last_scan_at = time.time()
         polling = self._watches is None
         now = time.monotonic()
         pause = max(self._settings.poll_interval_s, MIN_POLL_PAUSE_RATIO * (now - began))
         self._next_scan = now + pause if polling else float("inf")
+        self._settle_losses(had_scanned)
         self._set_state("polling" if polling else "watching", self._incomplete_because())
         waiting = {*reconciler.debounce, *reconciler.pending_removals}
         for request in requests:
             request.paths = set(waiting)
             self._open_requests.append(request)
+
+    def _settle_losses(self, had_scanned: bool) -> None:
+        """What was just deleted is told by events too, where the folder was watched, and they may be on their way still."""
+        loss = self._reconciler.loss
+        if loss and self._watches is not None and had_scanned:
+            self._stopping.wait(EVENTS_DELAY_S)
+            self._drain()
+        if loss and loss.lost != self._loss_logged:
+            log.warning("loss_held", source=self._settings.source, documents=loss.lost, of=loss.known)
+        self._loss_logged = loss.lost if loss else 0
 
     def _incomplete_because(self) -> str:
         """Why the folder is not followed completely or not as configured; "" where it is."""
@@ -260,12 +286,19 @@ class FolderWatcher:
             "there if its files are meant to be gone"
             for path in sorted(self._reconciler.drives.absent)
         ]
+        loss = self._reconciler.loss
+        if loss:
+            away.append(
+                f"{loss.lost:,} of {loss.known:,} documents are not there any more; they are kept until `hippoctl confirm "
+                f"{self._settings.source}` says that they are gone: else mount the drive, or correct path, include and exclude"
+            )
         return "; ".join([self._polling_reason, *away] if self._polling_reason else away)
 
     def _set_missing(self, problem: str, requests: list[_ScanRequest]) -> None:
         """The folder is missing: keeps all that is known, and waits until it is back."""
         self._reconciler.debounce.clear()
         self._reconciler.pending_removals.clear()
+        self._reconciler.loss.take_back()
         if self._watches is not None:
             self._watches.clear()
         self._next_scan = time.monotonic() + FOLDER_RETRY_DELAY_S

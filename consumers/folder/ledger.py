@@ -44,8 +44,14 @@ class Ledger:
         self._inodes: dict[int, tuple[bytes, ...]] = {}
         self.refused = 0
 
+    def __contains__(self, path: object) -> bool:
+        return path in self._entries
+
     def __len__(self) -> int:
         return len(self._entries)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._entries)
 
     def get(self, path: bytes) -> Entry | None:
         return self._entries.get(path)

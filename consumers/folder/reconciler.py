@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from consumers.failure_codes import FailureCode
 from consumers.folder.debounce import MAX_UNSETTLED_S, DebounceQueue, WaitingPath
 from consumers.folder.event_emitter import FileEventEmitter
-from consumers.folder.file_uri import path_of
+from consumers.folder.file_uri import file_uri, path_of
 from consumers.folder.ledger import Entry
+from consumers.folder.loss_guard import LossGuard
 from consumers.folder.settings import FolderSettings
 from consumers.folder.tree.file_status import FileStatus, SwappedError, read_fingerprint, refused_status
 from consumers.folder.tree.globs import GlobRules
@@ -40,7 +41,9 @@ class Reconciler:
         emit: Callable[[FileEvent], None],
         touched: Callable[[str, Fingerprint], None],
         watch_directory: Callable[[bytes, Inode, bool], None],
+        documents: Callable[[str], int] = lambda _uri: 1,
     ) -> None:
+        """`documents`: how many there are in a file, by its URI."""
         self.root = settings.root
         self.debounce = DebounceQueue()
         self.polling = settings.polling
@@ -61,6 +64,9 @@ class Reconciler:
         self.pending_removals = self._events.pending_removals
         self.resolved = self._events.resolved
         self._hard_links = HardLinks()
+        self.loss = LossGuard(
+            self.ledger, self.pending_removals, lambda path: documents(file_uri(path)), enabled=settings.confirm_loss
+        )
 
     def load(self, known: Mapping[str, Fingerprint]) -> None:
         """Takes over what was committed before. Files that are not below the root will be removed."""
@@ -103,6 +109,7 @@ class Reconciler:
         """A file, or a directory with all below it, was deleted or moved away."""
         due = time.monotonic() + REMOVAL_GRACE_S
         for vanished in self.drives.on_present_drives(self.ledger.below(path)):
+            self.loss.found(vanished)
             self._put_off_removal(vanished, due)
         self.links_need_rescan |= self._walker.forget_below(path)
 
@@ -216,6 +223,8 @@ class Reconciler:
                 differing.append((path, found))
             self._watch_target(path, found)
         missing = self.drives.on_present_drives(path for path in self.ledger.below(top) if self._is_missing(path))
+        new = [found.stamp for path, found in differing if found.kind == "file" and path not in self.ledger]
+        missing = self.loss.forgettable(missing, new, whole=scanning)
         self._queue_differences(differing, missing, scanning and self._are_many(differing))
         return None
 
@@ -254,6 +263,7 @@ class Reconciler:
     def _settle_file(self, path: bytes, waiting: WaitingPath, found: FileStatus, now: float) -> None:
         entry = self.ledger.get(path)
         self.pending_removals.discard(path)
+        self.loss.found(path)
         self._watch_target(path, found)
         elsewhere = self._refuse_linked_elsewhere(path, found, entry)
         if elsewhere or (entry is not None and not waiting.content and entry.matches(found)):
@@ -313,6 +323,7 @@ class Reconciler:
         entry = self.ledger.get(path)
         if entry is not None:
             entry.scan = self._events.scan_number
+            self.loss.found(path)
         return entry
 
     def _is_missing(self, path: bytes) -> bool:

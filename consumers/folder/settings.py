@@ -42,6 +42,7 @@ class FolderSettings:
     tell of no change. `follow_symlinks` follows links out of the folder too; a directory is followed under one name.
     `settle_ms`: how long a file must be unchanged before it is read when nobody said that it is complete.
     `max_bytes`: a larger file is skipped. `name` is the events' `source`; the path where it is empty.
+    `confirm_loss`: a scan that would forget more than half of the documents waits for `FolderWatcher.confirm`.
     """
 
     path: Path
@@ -53,6 +54,7 @@ class FolderSettings:
     follow_symlinks: bool = False
     max_bytes: int = 64 * 1024 * 1024
     name: str = ""
+    confirm_loss: bool = True
 
     @property
     def root(self) -> bytes:
@@ -82,3 +84,5 @@ class FolderState:
     pending: int = 0
     watches: int = 0
     last_scan_at: float | None = None
+    unconfirmed: int = 0
+    """Documents that a scan did not find any more, and that wait to be confirmed as gone."""

@@ -11,9 +11,10 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from daemon.api import openapi, responses
+from daemon.api.access.rights import guard
 from daemon.api.context import ApiContext
 from daemon.api.middleware.request_boundary import internal_error
-from daemon.api.routes import documents, extraction, graph, questions, sessions, status, transfer
+from daemon.api.routes import documents, extraction, graph, judge, questions, sessions, status, transfer
 from daemon.api.validation import validation_problem
 from daemon.contract.http.routes import Route as Paths
 from daemon.errors import BadRequest, MethodNotAllowed, NotFound, RequestError
@@ -24,7 +25,8 @@ AddRoutes = Callable[[FastAPI, ApiContext], None]
 def build(context: ApiContext, more_routes: Sequence[AddRoutes] = ()) -> FastAPI:
     """The routes over the ports of `context`, and those that each of `more_routes` adds.
 
-    `RequestBoundary` around it turns unexpected errors into problems."""
+    `RequestBoundary` around it turns unexpected errors into problems. TypeError where a route does not declare what it needs
+    (`daemon.api.access.rights`)."""
     app = FastAPI(
         title="hippod", openapi_url=None, redirect_slashes=False, generate_unique_id_function=lambda route: route.name
     )
@@ -32,11 +34,13 @@ def build(context: ApiContext, more_routes: Sequence[AddRoutes] = ()) -> FastAPI
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
-    for part in (questions, sessions, graph, documents, extraction, transfer, status):
+    for part in (questions, judge, sessions, graph, documents, extraction, transfer, status):
         part.add_routes(app, context)
     for add_routes in more_routes:
         add_routes(app, context)
     openapi.add_route(app, _version())
+    for route in app.routes:
+        guard(route)
     return app
 
 

@@ -3,10 +3,14 @@
 import asyncio
 from dataclasses import dataclass, field
 
+from starlette.requests import Request
+
+from daemon.api.access.client_ports import memory_ports, startup_ports
+from daemon.api.access.rights import client_of
 from daemon.api.middleware.concurrency import ConcurrencyLimit
 from daemon.api.middleware.rate_limit import RateLimiter
 from daemon.api.request_body import BodyMemory
-from daemon.api.service_protocols import StartupPorts
+from daemon.api.service_protocols import MemoryPorts, StartupPorts
 from daemon.api.settings import ApiLimits
 from daemon.api.startup_gate import StartupGate
 
@@ -15,8 +19,9 @@ from daemon.api.startup_gate import StartupGate
 class ApiContext:
     """One for each server; its Unix socket and TCP share it. `stopping` is set when the server begins to stop."""
 
-    ports: StartupPorts
-    memory: StartupGate
+    startup_ports: StartupPorts
+    """All of them: a request gets what its client sees, by `startup`."""
+    gate: StartupGate
     limits: ApiLimits
     body_memory: BodyMemory
     queries: ConcurrencyLimit
@@ -29,11 +34,20 @@ class ApiContext:
     rate_limiter: RateLimiter
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def startup(self, request: Request) -> StartupPorts:
+        """What answers from the first moment, as the client of `request` has it."""
+        return startup_ports(self.startup_ports, client_of(request.scope))
+
+    async def memory(self, request: Request) -> MemoryPorts:
+        """The memory, as the client of `request` has it. Waits for it as `StartupGate.ports` does."""
+        client = client_of(request.scope)
+        return memory_ports(await self.gate.ports(), client)
+
 
 def make_context(ports: StartupPorts, memory: StartupGate, limits: ApiLimits) -> ApiContext:
     return ApiContext(
-        ports=ports,
-        memory=memory,
+        startup_ports=ports,
+        gate=memory,
         limits=limits,
         body_memory=BodyMemory(max(limits.body_memory_bytes, limits.json_bytes, limits.lines_bytes)),
         queries=ConcurrencyLimit(limits.queries, "queries"),

@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from daemon.api.access.event_view import EventView
 from daemon.contract.status import Event, EventName
 
 EVENTS_QUEUED_MAX = 1024
@@ -23,19 +24,28 @@ class EventHub:
         self._last_id = 0
         self._closed = False
 
-    def publish(self, event: str, uri: str | None = None, **more: Any) -> None:
-        """Sends the event to every reader. `more` must be JSON values."""
+    def publish(
+        self,
+        event: str,
+        uri: str | None = None,
+        *,
+        before: object | None = None,
+        after: object | None = None,
+        **more: Any,
+    ) -> None:
+        """Sends the event to every reader that may see it. `before`, `after`: the document that it is about, as it was and as
+        it is now. `more` must be JSON values."""
         with self._lock:
             self._last_id += 1
             if not self._readers:
                 return
             published = Event(id=self._last_id, time=datetime.now(UTC), event=event, uri=uri, **more)
             for reader in self._readers:
-                reader.push(published)
+                reader.push(published, before, after)
 
-    def events(self) -> "EventSubscription":
-        """A new reader on the running event loop; it gets what is published from now on."""
-        reader = EventSubscription(self, self._lock, self._capacity, asyncio.get_running_loop())
+    def events(self, view: EventView | None = None) -> "EventSubscription":
+        """A new reader on the running event loop; it gets what is published from now on, as `view` shows it."""
+        reader = EventSubscription(self, self._lock, self._capacity, asyncio.get_running_loop(), view)
         with self._lock:
             if self._closed:
                 reader.end()
@@ -48,8 +58,14 @@ class EventHub:
             self._readers.discard(reader)
 
     def close(self) -> None:
+        """Ends all readers, and those that come."""
         with self._lock:
             self._closed = True
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Ends all readers; they may come again, perhaps to see something else."""
+        with self._lock:
             for reader in self._readers:
                 reader.end()
             self._readers.clear()
@@ -58,8 +74,16 @@ class EventHub:
 class EventSubscription:
     """One reader's bounded queue. The oldest events go first: a `lost` event takes their place."""
 
-    def __init__(self, hub: EventHub, lock: threading.Lock, capacity: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        hub: EventHub,
+        lock: threading.Lock,
+        capacity: int,
+        loop: asyncio.AbstractEventLoop,
+        view: EventView | None = None,
+    ) -> None:
         self._hub = hub
+        self._view = view
         self._lock = lock
         self._capacity = capacity
         self._loop = loop
@@ -69,8 +93,13 @@ class EventSubscription:
         self._woken = False
         self._wake = asyncio.Event()
 
-    def push(self, event: Event) -> None:
+    def push(self, event: Event, before: object | None, after: object | None) -> None:
         """With the lock held."""
+        shown = event if self._view is None else self._view.shown(event, before, after)
+        if shown is not None:
+            self._queue_event(shown)
+
+    def _queue_event(self, event: Event) -> None:
         if len(self._queue) >= self._capacity:
             self._queue.popleft()
             self._lost += 1

@@ -11,12 +11,14 @@ from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 from starlette.responses import Response
 
+from daemon.api.access.rights import Need, needs
 from daemon.contract.ask import AskProgress, AskRequest
-from daemon.contract.documents import AddRequest, RemoveRequest, RetryRequest
-from daemon.contract.evaluation import EvalResponse
+from daemon.contract.documents import AddRequest, ConfirmRequest, RemoveRequest, RetryRequest
+from daemon.contract.evaluation import ComparisonResponse, EvalResponse
 from daemon.contract.graph import GraphRequest
 from daemon.contract.http.problem import FieldError, Problem
 from daemon.contract.http.routes import JSON, NDJSON, PROBLEM_JSON, Route
+from daemon.contract.judge import JudgeRequest
 from daemon.contract.query import QueryRequest
 from daemon.contract.sessions import RemoveSessionsRequest
 from daemon.contract.status import Event, WaitRequest
@@ -26,10 +28,12 @@ from daemon.sources.registry import SOURCE_KINDS
 
 REF = "#/components/schemas/{model}"
 REQUEST_MODELS: tuple[type[BaseModel], ...] = (
+    ConfirmRequest,
     AddRequest,
     AskRequest,
     BackupRequest,
     GraphRequest,
+    JudgeRequest,
     QueryRequest,
     RemoveRequest,
     RemoveSessionsRequest,
@@ -40,6 +44,7 @@ OTHER_MODELS: tuple[type[BaseModel], ...] = (
     Problem,
     FieldError,
     Event,
+    ComparisonResponse,
     EvalResponse,
     AskProgress,
     *(kind.status for kind in SOURCE_KINDS),
@@ -156,6 +161,7 @@ def add_route(app: FastAPI, version: str) -> None:
         | {200: {"description": "This document.", "content": {JSON: {"schema": {"type": "object"}}}}},
         summary="What the routes take and give",
     )
+    @needs(Need.CLIENT)
     async def openapi() -> Response:
         if not made:
             made.append(await asyncio.to_thread(lambda: to_json(document(app, version))))

@@ -10,12 +10,14 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
+from daemon.api.access.client import ClientRule
+from daemon.api.access.clients import ClientMiddleware, Clients
 from daemon.api.app import AddRoutes, build
 from daemon.api.context import make_context
 from daemon.api.listen import ListenError, bind_tcp, bind_unix, file_identity
 from daemon.api.middleware.connection import HttpServerConfig
 from daemon.api.middleware.request_boundary import RequestBoundary
-from daemon.api.middleware.tcp_auth import TcpAuthMiddleware, TokenFile
+from daemon.api.middleware.tcp_auth import TcpAuthMiddleware
 from daemon.api.service_protocols import StartupPorts
 from daemon.api.settings import ApiSettings
 from daemon.api.startup_gate import StartupGate
@@ -54,7 +56,7 @@ class ApiServer:
         self._app = build(self._context, more_routes)
         self._sides: list[HttpListener] = []
         self._made: tuple[int, int] | None = None
-        self._tokens: TokenFile | None = None
+        self._clients = Clients(settings.clients, settings.token_file)
         self.tcp_address: tuple[str, int] | None = None
         """Where it listens on TCP, once started (the port that was chosen when 0 was configured)."""
 
@@ -72,12 +74,12 @@ class ApiServer:
         if unix is None:
             unix = bind_unix(settings.socket, settings.mode, settings.group)
             self._made = file_identity(settings.socket)
-        await self._serve(self._app, unix)
+        await self._serve(ClientMiddleware(self._app, self._clients), unix)
         log.info("listening", socket=str(settings.socket))
         if settings.tcp is not None:
             host, port = settings.tcp
-            self._tokens = self._token()
-            app: ASGIApp = TcpAuthMiddleware(self._app, host, self._tokens, self._tcp_apps)
+            self._check_tokens()
+            app: ASGIApp = TcpAuthMiddleware(self._app, host, self._clients, self._tcp_apps)
             for wrap in self._tcp_middleware:
                 app = wrap(app)
             tcp = bind_tcp(host, port)
@@ -85,19 +87,28 @@ class ApiServer:
             await self._serve(app, tcp)
             log.info("listening", tcp=f"{host}:{self.tcp_address[1]}")
 
-    def use_token_file(self, path: Path) -> None:
+    def use_token_file(self, path: Path | None) -> None:
         """For a reload: the token is in this file from now on. Its content may change at any time without a call."""
-        if self._tokens is not None:
-            self._tokens.move(path)
+        self._clients.use_token_file(path)
 
-    def _token(self) -> TokenFile:
-        if self._settings.token_file is None:
+    def use_clients(self, clients: Sequence[ClientRule]) -> None:
+        """For a reload: these are the clients from now on. Who reads events has to come again."""
+        if self._clients.use_rules(clients):
+            self._context.startup_ports.events.disconnect()
+
+    def _check_tokens(self) -> None:
+        files = [rule.token_file for rule in self._settings.clients if rule.token_file is not None]
+        if self._settings.token_file is None and not files:
             raise ListenError("[api] tcp needs token_file: a file that holds the secret clients must send")
-        try:
-            read_token(self._settings.token_file)
-        except ValueError as error:
-            raise ListenError(f"[api] token_file: allowed is {error}") from error
-        return TokenFile(self._settings.token_file)
+        for key, file in [
+            ("[api] token_file", self._settings.token_file),
+            *(("[[client]] token_file", f) for f in files),
+        ]:
+            try:
+                if file is not None:
+                    read_token(file)
+            except ValueError as error:
+                raise ListenError(f"{key}: allowed is {error}") from error
 
     async def _serve(self, app: ASGIApp, bound: socket.socket) -> None:
         side = HttpListener(
@@ -115,13 +126,12 @@ class ApiServer:
     async def stop(self, timeout_s: float) -> None:
         """Accept nothing new, end the endless (events, wait), let the rest finish, then cut what is left."""
         self._context.stopping.set()
-        self._context.ports.events.close()
+        self._context.startup_ports.events.close()
         await asyncio.gather(*(side.end(timeout_s) for side in self._sides))
         if self._made is not None and file_identity(self._settings.socket) == self._made:
             self._settings.socket.unlink(missing_ok=True)
         self._made = None
-        if self._tokens is not None:
-            self._tokens.close()
+        self._clients.close()
 
 
 class HttpListener(uvicorn.Server):

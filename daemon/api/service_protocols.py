@@ -8,13 +8,23 @@ client goes away or the daemon stops, `wait`, `ask` and the iterators are cancel
 and becomes a 500 that says nothing of the inside.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from daemon.api.access.event_view import EventView
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
-from daemon.contract.documents import AddResponse, DocumentList, ListRequest, RemoveResponse, RetryResponse
+from daemon.contract.documents import (
+    AddResponse,
+    ConfirmResponse,
+    DocumentList,
+    ListRequest,
+    RemoveResponse,
+    RetryResponse,
+)
 from daemon.contract.graph import GraphRequest, GraphResponse
+from daemon.contract.judge import JudgeRequest, JudgeResponse
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.scope import Scope, ScopeList
 from daemon.contract.sessions import RemoveSessionsResponse, SessionList
@@ -22,6 +32,9 @@ from daemon.contract.show import ShowResponse
 from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overview, Status
 from daemon.contract.steps import StepEvent
 from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
+
+Sees = Callable[[AbstractSet[str], Any], bool]
+"""Of labels and a document of the store's."""
 
 
 class QueryPort(Protocol):
@@ -47,12 +60,18 @@ class AskPort(Protocol):
         ...
 
 
-class SessionPort(Protocol):
-    async def sessions(self) -> SessionList:
-        """Those that have not expired, by name."""
+class JudgePort(Protocol):
+    async def judge(self, request: JudgeRequest) -> JudgeResponse:
+        """Upstream when the LLM fails."""
         ...
 
-    async def remove_sessions(self, names: Sequence[str]) -> RemoveSessionsResponse: ...
+
+class SessionPort(Protocol):
+    async def sessions(self, scope: Scope | None = None) -> SessionList:
+        """Those of this client that have not expired, by name."""
+        ...
+
+    async def remove_sessions(self, names: Sequence[str], scope: Scope | None = None) -> RemoveSessionsResponse: ...
 
 
 class ExtractionPort(Protocol):
@@ -66,26 +85,33 @@ class ExtractionPort(Protocol):
 
 
 class DocumentPort(Protocol):
-    async def add(self, documents: Sequence[dict[str, Any]]) -> AddResponse:
-        """All or none. Returns once a crash does not lose them. Invalid names the first bad ones (`documents[3].text`)."""
+    async def add(self, documents: Sequence[dict[str, Any]], scope: Scope | None = None) -> AddResponse:
+        """All or none. Returns once a crash does not lose them. Invalid names the first bad ones (`documents[3].text`), and
+        those whose labels the client may not give."""
         ...
 
-    async def remove(self, uris: Sequence[str]) -> RemoveResponse: ...
+    async def remove(self, uris: Sequence[str], scope: Scope | None = None) -> RemoveResponse:
+        """What is out of `scope` is missing."""
+        ...
 
     async def documents(self, request: ListRequest) -> DocumentList:
         """At most `request.limit`, by URI; `next` is set when more follow."""
         ...
 
-    async def scopes(self) -> ScopeList:
-        """What a scope may name."""
+    async def scopes(self, scope: Scope | None = None) -> ScopeList:
+        """What a scope within `scope` may name."""
         ...
 
     async def show(self, key: str, limit: int, scope: Scope | None = None) -> ShowResponse | None:
         """What `key` names (see `daemon.contract.show`), lists cut at `limit`; None when nothing has that name."""
         ...
 
-    async def retry(self, uris: Sequence[str] | None) -> RetryResponse:
-        """None: every failed document."""
+    async def retry(self, uris: Sequence[str] | None, scope: Scope | None = None) -> RetryResponse:
+        """None: every failed document of `scope`."""
+        ...
+
+    async def confirm(self, source: str) -> ConfirmResponse:
+        """NotFound where there is no such source, Conflict where it holds nothing back."""
         ...
 
 
@@ -94,11 +120,11 @@ class StatusPort(Protocol):
         """At once."""
         ...
 
-    async def status(self) -> Status:
-        """From counters: it is called at every scrape."""
+    async def status(self, scope: Scope | None = None) -> Status:
+        """From counters where there is no scope: it is called at every scrape."""
         ...
 
-    async def wait(self, timeout_s: float | None) -> Status:
+    async def wait(self, timeout_s: float | None, scope: Scope | None = None) -> Status:
         """Returns once all that the sources had when it was called is committed or failed; TimedOut after the time."""
         ...
 
@@ -116,10 +142,16 @@ class Subscription(Protocol):
 class Events(Protocol):
     """`daemon.api.event_hub.EventHub` is one."""
 
-    def events(self) -> Subscription: ...
+    def events(self, view: EventView | None = None) -> Subscription:
+        """`view`: what of them the reader sees; all without one."""
+        ...
 
     def close(self) -> None:
-        """Ends every subscription once it has given the events that wait in it."""
+        """Ends every subscription once it has given the events that wait in it, and those that come."""
+        ...
+
+    def disconnect(self) -> None:
+        """Ends every subscription so."""
         ...
 
 
@@ -140,14 +172,15 @@ class TransferPort(Protocol):
 
 
 class OverviewPort(Protocol):
-    async def overview(self) -> Overview:
+    async def overview(self, scope: Scope | None = None) -> Overview:
         """How the memory has grown, and what came last: for the page."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPorts:
-    """What needs the open memory; `daemon.api.startup_gate` gives them to routes. `asks` is None where no LLM is configured."""
+    """What needs the open memory; `daemon.api.startup_gate` gives them to routes. `asks` and `judge` are None where no
+    LLM is configured."""
 
     queries: QueryPort
     documents: DocumentPort
@@ -157,6 +190,7 @@ class MemoryPorts:
     sessions: SessionPort
     overviews: OverviewPort
     asks: AskPort | None
+    judge: JudgePort | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +199,5 @@ class StartupPorts:
 
     status: StatusPort
     events: Events
+    sees: Sees = field(default=lambda _labels, _document: False)
+    """Whether a client with these labels sees a document, by the labels that sources have now."""

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from daemon.api.access.client import ClientRule
+
 MIB = 1024 * 1024
 
 
@@ -45,11 +47,13 @@ class ApiLimits:
 
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
-    """`tcp` is host and port, `token_file` then required. `group` None leaves the socket's group as it comes."""
+    """`tcp` is host and port, `token_file` then required, or a client's. `group` None leaves the socket's group as it comes."""
 
     socket: Path
     mode: int = 0o660
     group: str | None = None
     tcp: tuple[str, int] | None = None
     token_file: Path | None = None
+    clients: tuple[ClientRule, ...] = ()
+    """Without any, whoever can connect may do all."""
     limits: ApiLimits = field(default_factory=ApiLimits)

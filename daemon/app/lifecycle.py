@@ -38,6 +38,7 @@ from daemon.runtime.sd_notify import Notifier
 from daemon.runtime.self_probe import HEALTH_REQUEST, Send, first_query, send_request
 from daemon.runtime.socket_activation import inherited_address
 from daemon.runtime.watchdog import ProbeCheck, ThreadCheck, check_interval_s, watch
+from daemon.services.document_labels import sees
 from daemon.services.query import QueryService
 from daemon.services.status import StatusService
 from memory.encoder.registry import ENCODER_BACKENDS
@@ -113,7 +114,7 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
     address = str(config.api.socket) if inherited is None else inherited_address(inherited, config.api)
     tcp_apps = await _start_mcp(config, address)
     api = ApiServer(
-        StartupPorts(progress, events),
+        StartupPorts(progress, events, partial(sees, active.labels)),
         gate,
         api_settings(config),
         inherited,

@@ -28,6 +28,7 @@ from daemon.runtime.scheduler import Scheduler, add_maintenance_jobs
 from daemon.runtime.sd_notify import Notifier
 from daemon.runtime.watchdog import ThreadCheck, extend_start
 from daemon.services.answering.ask import AskService
+from daemon.services.answering.judging import JudgeService
 from daemon.services.answering.sessions import SessionService
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.documents.document_states import DocumentStates
@@ -144,7 +145,7 @@ async def open_memory(
         active.filtering,
         entities=models.entities,
         scopes=scopes,
-        unread=lambda: unread.note(),
+        unread=lambda scope: unread.note(scope),
     )
     stack.callback(queries.close)
 
@@ -175,11 +176,11 @@ async def open_memory(
     parts = SourceParts(store, pipeline, pool, split)
     sources = [kind.make(table, parts) for kind in SOURCE_KINDS for table in config.tables(kind)]
     progress = ProgressBoard(pipeline.intake, extraction_queue)
-    unread = UnreadDocuments(pipeline, extraction_queue, sources)
-    sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions)
+    unread = UnreadDocuments(store, pipeline, extraction_queue, sources, scopes)
+    sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions, scopes)
     scheduler = Scheduler(config.schedule)
     states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
-    documents = DocumentService(store, pipeline, extraction_queue, states, scopes)
+    documents = DocumentService(store, pipeline, extraction_queue, states, scopes, sources)
     extractions = ExtractionService(
         store, extraction_queue, models.load_bulk_extractor(), extractor_note(config.openie.backend)
     )
@@ -208,11 +209,12 @@ async def open_memory(
         extractions=extractions,
         graphs=GraphService(queries),
         sessions=sessions,
-        overviews=OverviewService(store),
+        overviews=OverviewService(store, scopes),
         asks=None if models.client is None else AskService(store, queries, models.client, sessions, unread.note),
+        judge=None if models.client is None else JudgeService(models.client),
     )
     reported = OpenMemory(
-        store, pipeline, sources, encoder.identity.name, extractor.name, extraction_queue, states, progress
+        store, pipeline, sources, encoder.identity.name, extractor.name, extraction_queue, states, progress, scopes
     )
     return Memory(store, pool, pipeline, extraction_queue, queries, sources, scheduler, ports, reported)
 

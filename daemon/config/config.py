@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, PrivateAttr, create_model
 
+from daemon.config.client import ClientSection
 from daemon.config.sections import (
     LLM,
     MCP,
@@ -57,6 +58,7 @@ class Config(_WithSources):
     mcp: MCP = Field(default_factory=MCP)
     schedule: ScheduleTimes = Field(default_factory=ScheduleTimes)
     daemon: Daemon = Field(default_factory=Daemon)
+    client: Annotated[tuple[ClientSection, ...], BeforeValidator(_tuple)] = ()
 
     _file: Path | None = PrivateAttr(None)
 

@@ -1,6 +1,7 @@
 """Checks that need more than one section."""
 
 from daemon.config.config import Config
+from daemon.config_types.path_validators import make_token, read_token
 from daemon.sources.registry import SOURCE_KINDS
 from memory.encoder.registry import ENCODER_BACKENDS
 from memory.openie.registry import OPENIE_BACKENDS
@@ -11,7 +12,40 @@ def disagreements(config: Config) -> list[str]:
     conflicts = [
         sentence for kind in SOURCE_KINDS for sentence in kind.conflicts(config.tables(kind), config.store.path)
     ]
-    return [*_model_needed(config), *conflicts]
+    return [*_token_needed(config), *_clients(config), *_model_needed(config), *conflicts]
+
+
+def _token_needed(config: Config) -> list[str]:
+    if config.api.tcp is None or config.api.token_file is not None or any(each.token_file for each in config.client):
+        return []
+    return [
+        f'api.token_file is not set; must be set: api.tcp = "{config.api.tcp}" needs one: the path of a file that holds the '
+        f'bearer token; {make_token("token")}, beside this file; then token_file = "token"'
+    ]
+
+
+def _clients(config: Config) -> list[str]:
+    """Two clients of one name share what is kept for it; of two with one token it is not known who asks."""
+    problems = []
+    names: dict[str, int] = {}
+    tokens: dict[str, int] = {}
+    for number, each in enumerate(config.client):
+        first = names.setdefault(each.client_name, number)
+        if first != number:
+            problems.append(
+                f'client[{number}].name = "{each.client_name}" is client[{first}]\'s too; give each its own'
+            )
+        if each.token_file is None:
+            continue
+        try:
+            first = tokens.setdefault(read_token(each.token_file), number)
+        except ValueError:  # said of the key itself
+            continue
+        if first != number:
+            problems.append(
+                f'client[{number}].token_file = "{each.token_file}" holds client[{first}]\'s token; give each its own'
+            )
+    return problems
 
 
 def _model_needed(config: Config) -> list[str]:

@@ -13,7 +13,7 @@ from daemon.config.messages import field_at, unknown_key, unknown_section
 from daemon.sources.registry import SOURCE_KINDS
 
 PREFIX = "HIPPOD_"
-_TABLE_LISTS = tuple(kind.table for kind in SOURCE_KINDS)
+_TABLE_LISTS = (*(kind.table for kind in SOURCE_KINDS), "client")
 
 
 def overrides(environ: Mapping[str, str]) -> tuple[dict[str, dict[str, Any]], dict[str, str], list[str]]:

@@ -14,7 +14,7 @@ from daemon.config.config import Config
 from daemon.config_types.secrets import value_text
 from daemon.sources.registry import SOURCE_KINDS
 
-_TABLE_LISTS = tuple(kind.table for kind in SOURCE_KINDS)
+_TABLE_LISTS = (*(kind.table for kind in SOURCE_KINDS), "client")
 _EXAMPLES = {"device": 'one of "auto", "cpu", "mps", "cuda", "cuda:0", "cuda:1", …'}
 
 

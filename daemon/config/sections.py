@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, create_model, model
 from pydantic_core import PydanticCustomError
 
 from consumers.kafka.settings import KafkaSettings
-from daemon.config_types.path_validators import make_token, readable_file, token_in, usable_prompts
+from daemon.config_types.path_validators import readable_file, token_in, usable_prompts
 from daemon.config_types.paths import SOCKET, STORE
 from daemon.config_types.section import MiB, Section
 from daemon.config_types.values import (
@@ -116,16 +116,6 @@ class Api(Section):
     concurrent_exports: Annotated[int, Field(ge=1, le=1000)] = 4
     event_readers: Annotated[int, Field(ge=1, le=10_000)] = 64
     """Clients that follow events (`hippoctl watch`) at once."""
-
-    @model_validator(mode="after")
-    def _tcp_needs_token(self) -> "Api":
-        if self.tcp is not None and self.token_file is None:
-            raise at(
-                "token_file",
-                f'api.tcp = "{self.tcp}" needs one: the path of a file that holds the bearer token; '
-                f'{make_token("token")}, beside this file; then token_file = "token"',
-            )
-        return self
 
     @property
     def mode_bits(self) -> int:

@@ -113,6 +113,19 @@ class RetryResponse(Response):
     not_failed_uris: list[str] = Field(default_factory=list, exclude_if=is_empty)
 
 
+class ConfirmRequest(Request):
+    """`source`: as `status` names it."""
+
+    source: Annotated[str, StringConstraints(min_length=1)]
+
+
+class ConfirmResponse(Response):
+    """How many documents are being forgotten."""
+
+    source: str
+    documents: int
+
+
 class ListRequest(Request):
     """The query string of `GET /v1/documents`: those in `state` whose URI begins with `prefix`, after URI `after`."""
 

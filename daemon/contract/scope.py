@@ -34,6 +34,17 @@ class Scope(Request):
     until: Timestamp | None = Field(default=None, exclude_if=operator.not_)
 
 
+class ClientScope(Scope):
+    """A scope as one client asks of it: of its documents, those that have one of the labels `visible`. The others do not exist.
+
+    No request can hold one: it is made of a request's scope, after who asks is known.
+    """
+
+    visible: tuple[str, ...]
+    client: str
+    """Its name: two clients that see the same share no session."""
+
+
 def _from_json(value: Any) -> Any:
     if not isinstance(value, str):
         return value

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from daemon.contract.base import Request, Response
+from daemon.contract.base import Request, Response, is_empty
+from daemon.contract.scope import Scope
 
 SESSION_PATTERN = r"^\w[\w.-]{0,59}$"
 SessionName = Annotated[str, StringConstraints(pattern=SESSION_PATTERN)]
@@ -19,12 +20,15 @@ class SessionQuestion(Response):
 
 
 class SessionEntry(Response):
-    """A session as of its last question, at `commit`. `expires_at`: when it is removed unless somebody asks in it.
+    """A session as of its last question, at `commit`. `expires_at`: when it is removed unless somebody asks in it. A client
+    that sees a part of the documents is not told the answers again.
 
     `error` says why its file cannot be read; the other fields are empty then.
     """
 
     name: str
+    scope: Scope | None = Field(default=None, exclude_if=is_empty)
+    """The part of the memory that it is of."""
     commit: int = 0
     created_at: AwareDatetime | None = None
     used_at: AwareDatetime | None = None

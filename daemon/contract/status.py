@@ -117,7 +117,8 @@ class Status(Response):
 
     `progress`: of long work under way. `trouble`: why nothing can be committed now (a full disk, say). `synonym_recall`: only
     where phrases are too many to compare each with all. `indistinct_phrases`: only where there are any. `languages`: shares of
-    passages by ISO 639 code, of a sample.
+    passages by ISO 639 code, of a sample. A client that sees a part of the documents is told of that part: without `progress`,
+    `extraction` and `languages`, and `rss_bytes` is 0.
     """
 
     state: DaemonState
@@ -199,7 +200,7 @@ class GrowthPoint(Response):
 
 class Overview(Response):
     """`GET /page/overview`, for the page alone. `growth` is in order of commits; `recent` are the documents committed last,
-    the newest first."""
+    the newest first. A client that sees a part of the documents has no `growth`."""
 
     growth: list[GrowthPoint]
     recent: list[DocumentEntry]

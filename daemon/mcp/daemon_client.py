@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, TypeVar
 
 import anyio
@@ -34,10 +35,15 @@ class CallError(Exception):
 
 
 class DaemonClient:
-    """Requests to the daemon whose socket is at `socket`. Each makes its own connection: the daemon may restart in between."""
+    """Requests to the daemon whose socket is at `socket`. Each makes its own connection: the daemon may restart in between.
 
-    def __init__(self, socket: str) -> None:
+    Who asks is whoever opened the connection, or with a token the client whose token it is."""
+
+    def __init__(self, socket: str, *, for_others: bool = False) -> None:
+        """`for_others`: it asks for clients alone, each with the client's own token (`acting_for`)."""
         self._socket = socket
+        self._for_others = for_others
+        self._authorization: str | None = None
         # The daemon limits connections; here there is no limit.
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
         transport = httpx.AsyncHTTPTransport(uds=socket, limits=limits)
@@ -45,6 +51,25 @@ class DaemonClient:
 
     async def close(self) -> None:
         await self._http.aclose()
+
+    def acting_for(self, request: object) -> "DaemonClient":
+        """The same, for whoever sent `request`: the HTTP request that brought a message, None where it came by a pipe.
+
+        CallError where it is asked for others and the request has no token: it must not ask in its own name.
+        """
+        if not self._for_others:
+            return self
+        authorization = getattr(request, "headers", {}).get("authorization")
+        if not authorization:
+            raise CallError("The request says nothing of who asks; send the token with each.")
+        acting = copy(self)
+        acting._authorization = authorization
+        return acting
+
+    def _headers(self, accept: str) -> dict[str, str]:
+        if self._for_others and self._authorization is None:
+            raise CallError("Nobody asks.")
+        return {"accept": accept} | ({} if self._authorization is None else {"authorization": self._authorization})
 
     async def call(
         self,
@@ -66,7 +91,7 @@ class DaemonClient:
     ) -> bytes:
         """The daemon's answer as it came. Asks again while the daemon is starting or busy. Raises `CallError`."""
         content = None if body is None else json.dumps(body).encode()
-        headers = {"accept": f"{JSON}, {PROBLEM_JSON}"} | ({} if content is None else {"content-type": JSON})
+        headers = self._headers(f"{JSON}, {PROBLEM_JSON}") | ({} if content is None else {"content-type": JSON})
         timeout = httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
         retries = Retries()
         while True:
@@ -83,7 +108,7 @@ class DaemonClient:
     ) -> AsyncGenerator[tuple[str, Any], None]:
         """Server-sent events as they come: name and data. `timeout_s` is how long there may be none. Raises `CallError`."""
         timeout = httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
-        headers = {"accept": f"{EVENT_STREAM}, {PROBLEM_JSON}"}
+        headers = self._headers(f"{EVENT_STREAM}, {PROBLEM_JSON}")
         retries = Retries()
         with self._failures():
             while True:

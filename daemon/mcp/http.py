@@ -1,7 +1,8 @@
 """An ASGI app that speaks MCP over streamable HTTP. `daemon.api.middleware.tcp_auth` stands before it: host, other
 sites' pages, token.
 
-Its tools call the daemon's own Unix socket, as `hippoctl mcp` does, so the API alone decides what they may do. No session is
+Its tools call the daemon's own Unix socket, as `hippoctl mcp` does, with the token of whoever asks: so the API alone decides
+what they may see and do. No session is
 kept between requests: a client goes on after a restart of hippod.
 """
 
@@ -27,7 +28,7 @@ class McpApp:
     """`start` before the first request, `stop` after the last; both on the event loop that serves it."""
 
     def __init__(self, socket: str, *, write: bool) -> None:
-        self._client = DaemonClient(socket)
+        self._client = DaemonClient(socket, for_others=True)
         self._manager = StreamableHTTPSessionManager(
             memory_server(self._client, write=write), stateless=True, max_request_body_size=BODY_BYTES
         )

@@ -45,8 +45,8 @@ def memory_server(client: DaemonClient, *, write: bool) -> Server[Any]:
     served = {name: tool for name, tool in TOOLS.items() if write or not tool.writes}
     listing = {name: tool.listed(name) for name, tool in served.items()}
 
-    async def list_tools(_context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        has_model = await _has_model(client)
+    async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+        has_model = await _has_model(client.acting_for(context.request))
         return ListToolsResult(
             tools=[tool for name, tool in listing.items() if has_model or not served[name].needs_model]
         )
@@ -65,22 +65,23 @@ def memory_server(client: DaemonClient, *, write: bool) -> Server[Any]:
         except ValidationError as error:
             return _failed(_invalid_arguments(error, tool.arguments))
         try:
-            return _done(await tool.handler(client, arguments, progress))
+            return _done(await tool.handler(client.acting_for(context.request), arguments, progress))
         except CallError as error:
             return _failed(str(error))
 
-    async def list_resources(_context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+    async def list_resources(context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         try:
-            return await resources.list_documents(client, params.cursor if params is not None else None)
+            asking = client.acting_for(context.request)
+            return await resources.list_documents(asking, params.cursor if params is not None else None)
         except CallError as error:
             raise MCPError(INTERNAL_ERROR, str(error)) from None
 
     async def list_templates(_context: Context, _params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         return resources.TEMPLATES
 
-    async def read_resource(_context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read_resource(context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         try:
-            return await resources.read_resource(client, str(params.uri))
+            return await resources.read_resource(client.acting_for(context.request), str(params.uri))
         except CallError as error:
             raise MCPError(INTERNAL_ERROR, str(error)) from None
 

@@ -42,7 +42,7 @@ _PAGE = """<!doctype html>
 {note}<label for="token">Token</label>
 <input id="token" name="{field}" type="password" autocomplete="current-password" required autofocus>
 <button>Open the memory</button>
-<p>The token is the line in the file that <code>[api] token_file</code> names.</p>
+<p>The token is the line in the file that <code>token_file</code> names in the configuration.</p>
 </form>
 </main>
 </html>

@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from daemon.api import responses
+from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
 from daemon.contract.retrieval import MODES
 from daemon.errors import NotFound
@@ -28,22 +29,27 @@ LIBRARY_FILES = frozenset({"bokeh.min.js", "bokeh-api.min.js"})
 def add_routes(app: FastAPI, context: ApiContext) -> None:
     ours = StaticFiles(directory=STATIC_FOLDER)
 
+    @needs(Need.CLIENT)
     async def home(_request: Request) -> Response:
         nonce = secrets.token_urlsafe(18)
         return HTMLResponse(_page_template().replace("{nonce}", nonce), headers=page_headers(nonce))
 
+    @needs(Need.CLIENT)
     async def static(request: Request) -> Response:
         return await _file(request, ours, PAGE_FILES)
 
+    @needs(Need.CLIENT)
     async def library(request: Request) -> Response:
         return await _file(request, _library_files(), LIBRARY_FILES)
 
+    @needs(Need.CLIENT)
     async def session(request: Request) -> Response:
         """Whether the request came by a login, which can be ended. The login asks this route whether a token is right."""
         return JSONResponse({"logout": SESSION_HEADER in request.headers}, headers=dict(SECURITY_HEADERS))
 
-    async def overview(_request: Request) -> Response:
-        return responses.json_response(await (await context.memory.ports()).overviews.overview())
+    @needs(Need.READ)
+    async def overview(request: Request) -> Response:
+        return responses.json_response(await (await context.memory(request)).overviews.overview())
 
     app.add_route(HOME_PATH, home, ["GET"], include_in_schema=False)
     app.add_route(SESSION_PATH, session, ["GET"], include_in_schema=False)

@@ -24,8 +24,8 @@ class Intake:
     replaces earlier work takes its number.
     """
 
-    def __init__(self, on_put: Callable[[str], None] = lambda _key: None) -> None:
-        """`on_put` is called with the key of each piece of work that comes in."""
+    def __init__(self, on_put: Callable[[str, str], None] = lambda _key, _source: None) -> None:
+        """`on_put` is called with the key and the source of each piece of work that comes in."""
         self._on_put = on_put
         self.stopping = False
         """Whether hippod stops: nothing that comes in now will be done."""
@@ -77,7 +77,7 @@ class Intake:
             active.urgency = min(active.urgency, work.urgency)
         self._open.add(work.seq)
         self._notify()
-        self._on_put(key)
+        self._on_put(key, source)
         return work
 
     def stop(self) -> None:
@@ -154,12 +154,17 @@ class Intake:
         """Everything that is not done, in the order it came."""
         return sorted([*self._active.values(), *self._waiting.values()], key=lambda work: work.seq)
 
-    def keys(self) -> set[str]:
-        """Of everything that is not done."""
-        return self._waiting.keys() | self._active.keys()
+    def sources(self) -> dict[str, str]:
+        """The source of everything that is not done, by key."""
+        return {work.key: work.source for work in (*self._active.values(), *self._waiting.values())}
+
+    def source_of(self, key: str) -> str | None:
+        """None where there is no work for `key`."""
+        work = self._waiting.get(key) or self._active.get(key)
+        return work.source if work is not None else None
 
     def documents(self) -> int:
-        """How many `keys` there are, without making a set of them."""
+        """How many keys there are, without making a set of them."""
         return len(self._waiting) + sum(key not in self._waiting for key in self._active)
 
     def counts(self) -> dict[str, int]:

@@ -71,7 +71,7 @@ class Pipeline:
         self._publish = publish
         self._readers = readers
         self._on_commit = on_commit
-        self.intake = Intake(lambda key: publish(State.PENDING.value, key))
+        self.intake = Intake(self._announce)
         self.inbox = Inbox(store.folder / "inbox", self.intake, limits)
         self.documents_by_file = DocumentsByFile(store.documents())
         self.committer = Committer(store, encoder, extractor, self._make_batch, self._after_commit, limits)
@@ -222,7 +222,7 @@ class Pipeline:
     def _after_commit(self, changes: Sequence[Change], batch: Batch, committed: CommitResult, took_ms: float) -> None:
         self.documents_by_file.update(batch)
         self._removed.committed(batch.positions)
-        report_documents(batch, committed.seq, self._publish)
+        report_documents(batch, committed, self._publish)
         self._on_commit([ref.passage for each in batch.documents for ref in each.passages if ref.triples is None])
         self.file_events.committed(changes, batch)
         for acknowledgement in _acknowledgements(changes):
@@ -231,6 +231,10 @@ class Pipeline:
             if isinstance(change, DocumentChange) and change.final:
                 self._finish(change.work)
         report_commit(batch, committed, took_ms, self._publish)
+
+    def _announce(self, key: str, source: str) -> None:
+        before, coming = self._store.document(key), Document(key, source, state=State.PENDING)
+        self._publish(State.PENDING.value, key, before=before, after=coming)
 
     def _finish(self, work: Work) -> None:
         """`work` is committed, failed, or not worth doing any more."""

@@ -8,6 +8,7 @@ from daemon.api.settings import ApiLimits as ApiLimits
 from daemon.api.settings import ApiSettings
 from daemon.config import Config
 from daemon.pipeline.backpressure import QueueLimits
+from daemon.runtime.client_rules import client_rules
 
 RESERVED_FILES = 384
 """Open files for all but connections: tables, watches, children's pipes, brokers, the model's server."""
@@ -58,7 +59,8 @@ def api_settings(config: Config) -> ApiSettings:
         subscribers=api.event_readers,
         requests_per_s=api.requests_per_s,
     )
-    return ApiSettings(api.socket, api.mode_bits, api.group, api.tcp_address, api.token_file, limits)
+    rules = client_rules(config)
+    return ApiSettings(api.socket, api.mode_bits, api.group, api.tcp_address, api.token_file, rules, limits)
 
 
 def queue_limits(config: Config) -> QueueLimits:

@@ -15,13 +15,14 @@ from daemon.config.messages import dotted
 from daemon.config.source_labels import source_labels
 from daemon.config_types.path_validators import read_token
 from daemon.observe.logs import mask, set_level
+from daemon.runtime.client_rules import client_rules
 from daemon.runtime.scheduler import Scheduler
 from daemon.runtime.sd_notify import Notifier
 from memory.retrieval.settings import RetrievalSettings
 
 log = structlog.get_logger()
 
-LIVE_SECTIONS = ("retrieval", "schedule")
+LIVE_SECTIONS = ("client", "retrieval", "schedule")
 LIVE_KEYS = ("daemon.log_level", "daemon.stop_timeout_s", "api.token_file")
 
 LIVE_SOURCE_KEY = ".labels"
@@ -70,8 +71,10 @@ class ActiveConfig:
         set_level(new.daemon.log_level)
         scheduler.reload(new.schedule)
         keys = set(LIVE_KEYS)
-        if new.api.token_file is not None and token is not None:
-            mask(token)
+        api.use_clients(client_rules(new))
+        if (new.api.tcp is None) == (self.config.api.tcp is None):
+            if token is not None:
+                mask(token)
             api.use_token_file(new.api.token_file)
         else:
             # TCP is to begin or to end, which takes a restart: until then the token of before is in force, or none.
@@ -97,7 +100,7 @@ class ActiveConfig:
         new = load_config(self._file)
         if problems := unsupported(new):
             raise ConfigError(problems)
-        if new.api.token_file is None or self.config.api.token_file is None:
+        if new.api.token_file is None:
             return new, None
         try:
             return new, read_token(new.api.token_file)
@@ -131,8 +134,13 @@ def diff_reload(old: Config, new: Config) -> tuple[list[str], list[str]]:
     before, after = _flat(old), _flat(new)
     changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
     labels = {key for key in before.keys() & after.keys() if key.endswith(LIVE_SOURCE_KEY)}
-    live = [key for key in changed if key in labels or key in LIVE_KEYS or key.partition(".")[0] in LIVE_SECTIONS]
+    live = [key for key in changed if key in labels or key in LIVE_KEYS or _section(key) in LIVE_SECTIONS]
     return live, [key for key in changed if key not in live]
+
+
+def _section(key: str) -> str:
+    """`client` of `client[0].labels`."""
+    return key.partition(".")[0].partition("[")[0]
 
 
 def _flat(config: Config) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from daemon.contract.scope import Scope
 from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query
 from daemon.services.documents.document_references import passage_source
-from daemon.services.documents.unread import joined
+from daemon.services.documents.unread import Unread, joined, nothing_unread
 from daemon.services.explanation import explanation
 from daemon.services.scopes import ScopeService
 from memory.answering.iterative.steps import RetrievalResult
@@ -88,10 +88,10 @@ class QueryService:
         filtering: Callable[[], tuple[str, float]] = lambda: ("none", 0.0),
         threads: int = 2,
         scopes: ScopeService | None = None,
-        unread: Callable[[], str | None] = lambda: None,
+        unread: Unread = nothing_unread,
         entities: ModelEntities | None = None,
     ) -> None:
-        """`unread` says, on the event loop, what an answer of this moment leaves out."""
+        """`unread` says, on the event loop, what an answer of this moment leaves out of a scope."""
         self._store = store
         self._encoder = encoder
         self._settings = settings
@@ -108,7 +108,7 @@ class QueryService:
         self._shares = threading.Semaphore(threads)
 
     async def query(self, request: QueryRequest) -> QueryResponse:
-        unread = self._unread() if request.as_of is None else None
+        unread = await self._unread(request.scope) if request.as_of is None else None
         answer = await self.run(request, self._answer)
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
@@ -136,7 +136,7 @@ class QueryService:
                         mode,
                         settings,
                         recognition,
-                        self._entity_reader(),
+                        self._entity_reader(request.scope),
                     ),
                 )
             except EncoderUnavailable as error:
@@ -190,7 +190,7 @@ class QueryService:
         began = time.perf_counter()
         mode, settings = self._mode_and_settings(request)
         recognition = self._recognition(request) if filtered else None
-        entities = self._entity_reader() if filtered else None
+        entities = self._entity_reader(request.scope) if filtered else None
         found = retrieve(snapshot, self._encoder, query, mode, request.k, settings, recognition, entity_reader=entities)
         observe_query(mode, time.perf_counter() - began, found.stages_ms)
         note, asked = found.note, [each for each in (entities, recognition) if each is not None]
@@ -247,17 +247,19 @@ class QueryService:
         )
 
     def _recognition(self, request: "QueryRequest | GraphRequest | AskRequest") -> QueryFilter | None:
-        """Recognition memory for one query, where it is configured or asked for."""
+        """Recognition memory for one query, where it is configured or asked for. It remembers within the scope alone."""
         chosen, limit_s = self._filtering()
         if self._filter is None or (request.filter or chosen) == "none":
             return None
-        return QueryFilter(self._filter, limit_s, self._shares.release, self._shares.acquire)
+        within = _within(request.scope)
+        return QueryFilter(self._filter, limit_s, self._shares.release, self._shares.acquire, within)
 
-    def _entity_reader(self) -> QueryEntities | None:
+    def _entity_reader(self, scope: Scope | None) -> QueryEntities | None:
         """What names the entities of one query, where there is a model; it has the time limit of recognition memory."""
         if self._entities is None:
             return None
-        return QueryEntities(self._entities, self._filtering()[1], self._shares.release, self._shares.acquire)
+        limit_s = self._filtering()[1]
+        return QueryEntities(self._entities, limit_s, self._shares.release, self._shares.acquire, _within(scope))
 
     async def moves(self) -> None:
         """Returns once a thread of the queries has had its turn: what the watchdog asks."""
@@ -269,6 +271,11 @@ class QueryService:
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _within(scope: Scope | None) -> str:
+    """A scope as a key: nobody is told what was asked in another."""
+    return "" if scope is None else scope.model_dump_json()
 
 
 def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:

@@ -6,13 +6,11 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from daemon.contract.scope import Scope, ScopeCount, ScopeList
+from daemon.contract.scope import ClientScope, Scope, ScopeCount, ScopeList
+from daemon.services.document_labels import LabelsBySource, labels_of
 from store.document_snapshot import DocumentSnapshot
 from store.store import Store
 from store.types import Document
-
-LabelsBySource = tuple[tuple[str, tuple[str, ...]], ...]
-"""(name of a source, its labels), by name."""
 
 FOLDERS_MAX = 1_000
 """Folders that `scopes` lists: those that hold most."""
@@ -28,7 +26,20 @@ class ScopeService:
     def memory(self, scope: Scope, moment: float | int | None = None) -> DocumentSnapshot:
         """What a memory of the documents in `scope` would be. Raises StoreError where that time is not kept."""
         labels = self._labels()
-        return self._store.scoped((scope.model_dump_json(), labels), self.holds(scope), moment)
+        holds = self.holds(scope)
+        if moment is not None and isinstance(scope, ClientScope):
+            holds = self._held_then(scope, holds)
+        return self._store.scoped((scope.model_dump_json(exclude={"client"}), labels), holds, moment)
+
+    def _held_then(self, scope: ClientScope, holds: Callable[[Document], bool]) -> Callable[[Document], bool]:
+        """Of an earlier moment a client sees what it would have seen then, but not what has been taken from its sight since."""
+        sees = self.holds(ClientScope(visible=scope.visible, client=scope.client))
+
+        def held(document: Document) -> bool:
+            now = self._store.document(document.uri)
+            return holds(document) and (now is None or sees(now))
+
+        return held
 
     def holds(self, scope: Scope) -> Callable[[Document], bool]:
         """Whether a document is in `scope`, by the labels that sources have now."""
@@ -36,8 +47,11 @@ class ScopeService:
         prefixes = tuple(_prefix(each) for each in scope.in_)
         labels, where = set(scope.labels), dict(scope.where)
         since, until = _seconds(scope.since), _seconds(scope.until)
+        visible = set(scope.visible) if isinstance(scope, ClientScope) else None
 
         def holds(document: Document) -> bool:
+            if visible is not None and visible.isdisjoint(labels_of(document, of_source)):
+                return False
             if scope.source is not None and document.source != scope.source:
                 return False
             if prefixes and not any(_begins(document.uri, *prefix) for prefix in prefixes):
@@ -53,13 +67,26 @@ class ScopeService:
 
         return holds
 
-    def named(self) -> ScopeList:
-        """What scopes may name, with how many documents each holds."""
+    def sources(self, scope: Scope | None) -> Callable[[str], bool]:
+        """Whether a source, by its name, is wholly in sight: then how it stands says nothing of what is not."""
         of_source = dict(self._labels())
-        sources: Counter[str] = Counter(dict.fromkeys(of_source, 0))
-        labels: Counter[str] = Counter(dict.fromkeys((each for found in of_source.values() for each in found), 0))
+        visible = set(scope.visible) if isinstance(scope, ClientScope) else None
+        only = scope.source if scope is not None else None
+        return lambda name: (
+            (only is None or name == only) and (visible is None or not visible.isdisjoint(of_source.get(name, ())))
+        )
+
+    def named(self, scope: Scope | None = None) -> ScopeList:
+        """What scopes may name, with how many documents of `scope` each holds; of the whole memory also what holds none."""
+        of_source = dict(self._labels())
+        holds = self.holds(scope) if scope is not None else None
+        given = of_source if scope is None else {}
+        sources: Counter[str] = Counter(dict.fromkeys(given, 0))
+        labels: Counter[str] = Counter(dict.fromkeys((each for found in given.values() for each in found), 0))
         folders: Counter[str] = Counter()
         for document in self._store.documents():
+            if holds is not None and not holds(document):
+                continue
             sources[document.source] += 1
             labels.update(labels_of(document, of_source))
             folders.update(_folders(document.uri))
@@ -71,13 +98,6 @@ class ScopeService:
 
 def _counts(found: Mapping[str, int]) -> list[ScopeCount]:
     return [ScopeCount(name=name, documents=found[name]) for name in sorted(found)]
-
-
-def labels_of(document: Document, of_source: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """The labels of a document: its own, from the field `labels`, and those of its source."""
-    own = document.metadata.get("labels")
-    mine = {each for each in own if isinstance(each, str)} if isinstance(own, list) else set()
-    return mine | set(of_source.get(document.source, ()))
 
 
 def document_time(document: Document) -> float | None:

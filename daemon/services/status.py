@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import psutil
 
+from daemon.contract.scope import Scope
 from daemon.contract.status import BAD_SOURCE_STATES, DaemonState, Edges, Status, SynonymRecall
 from daemon.errors import NotReady, TimedOut
 from daemon.pipeline.extraction.queue import ExtractionQueue
@@ -15,9 +16,13 @@ from daemon.services.extraction import extraction_status
 from daemon.services.indistinct_phrases import indistinct_phrases
 from daemon.services.passage_languages import PassageLanguages
 from daemon.services.progress import ProgressBoard
+from daemon.services.scopes import ScopeService
 from daemon.sources.base import Source
 from store.maintenance.synonym_recall import RecallMeasurement
 from store.store import Store
+
+HIDDEN_TROUBLE = "the log of hippod says why"
+"""For a client that sees a part: the reason may name a document."""
 
 
 class OpenMemory:
@@ -33,6 +38,7 @@ class OpenMemory:
         extraction_queue: ExtractionQueue,
         states: DocumentStates,
         progress: ProgressBoard,
+        scopes: ScopeService,
     ) -> None:
         self.store = store
         self.pipeline = pipeline
@@ -42,6 +48,7 @@ class OpenMemory:
         self.extraction_queue = extraction_queue
         self.states = states
         self.progress = progress
+        self.scopes = scopes
 
 
 def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
@@ -77,7 +84,9 @@ class StatusService:
             return DaemonState.STOPPING
         return DaemonState.STARTING if self._memory is None else DaemonState.READY
 
-    async def status(self) -> Status:
+    async def status(self, scope: Scope | None = None) -> Status:
+        if scope is not None and self._memory is not None:
+            return await self._status_of(scope, self._memory)
         memory = self._memory
         if memory is None:
             return Status(
@@ -128,6 +137,34 @@ class StatusService:
             languages=languages,
         )
 
+    async def _status_of(self, scope: Scope, memory: OpenMemory) -> Status:
+        """What a memory of the scope's documents would report. Sizes of the process and work under way are of all documents, so
+        they are left out, and so is the state of a source of which only a part is in the scope."""
+        holds, whole = memory.scopes.holds(scope), memory.scopes.sources(scope)
+        snapshot = (await asyncio.to_thread(memory.scopes.memory, scope)).snapshot
+        edges = await asyncio.to_thread(lambda: snapshot.edges)
+        counts = await asyncio.to_thread(memory.states.now().counts_of, holds)
+        pending = memory.pipeline.intake.counts()
+        return Status(
+            state=self.state(),
+            commit=snapshot.commit,
+            pending=counts.pending,
+            failed=counts.failed,
+            documents=counts.indexed,
+            passages=snapshot.living_passages,
+            phrases=snapshot.living_phrases,
+            triples=snapshot.living_triples,
+            edges=Edges(**edges),
+            encoder=memory.encoder,
+            openie=memory.openie,
+            llm=self._llm,
+            sources=[each.status(pending.get(each.name, 0)) for each in memory.sources if whole(each.name)],
+            uptime_s=self._uptime(),
+            rss_bytes=0,
+            trouble=None if memory.pipeline.committer.trouble is None else HIDDEN_TROUBLE,
+            indistinct_phrases=await asyncio.to_thread(indistinct_phrases, snapshot),
+        )
+
     def _uptime(self) -> float:
         return round(time.monotonic() - self._began, 3)
 
@@ -141,7 +178,8 @@ class StatusService:
                 continue  # it ended between the two lines
         return total
 
-    async def wait(self, timeout_s: float | None) -> Status:
+    async def wait(self, timeout_s: float | None, scope: Scope | None = None) -> Status:
+        """Also in a scope all is waited for."""
         if self._memory is None:
             raise NotReady("hippod is starting; wait again in a moment")
         try:
@@ -150,6 +188,8 @@ class StatusService:
                 await self._memory.pipeline.drained()
                 await self._memory.extraction_queue.drained()
         except TimeoutError:
+            if scope is not None:
+                raise TimedOut(f"after {timeout_s:g} s documents are still being indexed") from None
             left, unread = len(self._memory.pipeline.intake), len(self._memory.extraction_queue)
             outage = self._memory.extraction_queue.outage
             why = f", and {unread} passages wait for the model" if unread else ""
@@ -159,4 +199,4 @@ class StatusService:
                     detail = getattr(source, "detail", None)
                     why += f"; {source.name} is {source.state}" + (f" ({detail})" if detail else "")
             raise TimedOut(f"after {timeout_s:g} s {left} documents are still being indexed{why}") from None
-        return await self.status()
+        return await self.status(scope)

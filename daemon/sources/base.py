@@ -50,6 +50,11 @@ class Source(ABC):
     def rescan(self) -> None:  # noqa: B027
         """Looks for what no event told of; does not wait. Called on `[schedule] rescan`, from the schedule's thread."""
 
+    def confirm(self) -> int:
+        """Forgets what it did not find any more and held back, since that was most of its documents; returns how many
+        documents these are. 0 where nothing is held back."""
+        return 0
+
     @abstractmethod
     def status(self, pending: int) -> SourceStatus:
         """How it stands. `pending`: how many of its documents the pipeline has not committed."""

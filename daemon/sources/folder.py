@@ -45,6 +45,8 @@ class FolderSection(Section):
     follow_symlinks: bool = False
     max_bytes: Bytes = 64 * MiB
     """Larger files are listed as skipped."""
+    confirm_loss: bool = True
+    """Whether a scan that would forget more than half of the documents waits for `hippoctl confirm`."""
 
     @property
     def source_name(self) -> str:
@@ -53,11 +55,13 @@ class FolderSection(Section):
 
 
 class FolderStatus(SourceStatus):
-    """`files`: how many are followed; `last_scan_at`: when the folder was last compared with the memory, in seconds."""
+    """`files`: how many are followed; `last_scan_at`: when the folder was last compared with the memory, in seconds;
+    `unconfirmed`: documents that were not found any more, and are kept until `hippoctl confirm`."""
 
     detail: str | None
     files: int
     last_scan_at: float | None
+    unconfirmed: int = 0
 
 
 class FolderSource(Source):
@@ -75,12 +79,20 @@ class FolderSource(Source):
             poll_interval_s=folder.poll_interval_s,
             follow_symlinks=folder.follow_symlinks,
             max_bytes=folder.max_bytes,
+            confirm_loss=folder.confirm_loss,
         )
         self.name = settings.source
         prefix = file_uri(settings.root).rstrip("/") + "/"
         known = dict.fromkeys((uri for uri in pipeline.documents_by_file if uri.startswith(prefix)), UNREAD)
         known |= {uri: Fingerprint.from_json(at) for uri, at in positions.items() if uri.startswith(prefix)}
-        self._source = FolderWatcher(settings, known, pipeline.file_events.emit, touched=pipeline.file_events.touched)
+        documents = pipeline.documents_by_file
+        self._source = FolderWatcher(
+            settings,
+            known,
+            pipeline.file_events.emit,
+            touched=pipeline.file_events.touched,
+            documents=lambda uri: max(documents.count(uri), 1),
+        )
         pipeline.follow_folder(self.name, os.fsencode(folder.path), folder.follow_symlinks, self._source.committed)
 
     def start(self) -> None:
@@ -92,6 +104,9 @@ class FolderSource(Source):
     def rescan(self) -> None:
         self._source.rescan()
 
+    def confirm(self) -> int:
+        return self._source.confirm()
+
     def status(self, pending: int) -> FolderStatus:
         state = self._source.state
         return FolderStatus(
@@ -102,6 +117,7 @@ class FolderSource(Source):
             detail=state.detail or None,
             files=state.files,
             last_scan_at=state.last_scan_at,
+            unconfirmed=state.unconfirmed,
         )
 
     def unread(self) -> str | None:

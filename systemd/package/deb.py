@@ -43,6 +43,7 @@ DOCUMENTS = (
     "CONTRIBUTING.md",
     "config.toml",
     "docs",
+    "examples/container",
     "examples/grafana",
     "systemd/drop-ins",
     "systemd/instance.toml",
@@ -136,25 +137,17 @@ def environment(python: Path, minor: str, root: Path, work: Path) -> None:
         shutil.copy(ROOT / name, sources)
     run([python, "-m", "venv", "--symlinks", staged])
     # Torch first, as `make install` does: no looser requirement is to pull another build of it.
-    pip: list[object] = [
-        staged / "bin/python",
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "--quiet",
-        "--no-compile",
-    ]
-    pip += ["--constraint", ROOT / "constraints.txt"]
+    options: list[object] = ["--no-compile", "--constraint", ROOT / "constraints.txt"]
     torch = next(each for each in requirements() if each.startswith("torch=="))
-    run([*pip, torch])
-    run([*pip, sources])
+    run([staged / "bin/python", HERE / "torch_install.py", torch, *options], shown=True)
+    run([staged / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--quiet", *options, sources])
     packages = staged / f"lib/python{minor}/site-packages"
     complete(sources, packages)
     for folder in packages.glob("pip*"):
         shutil.rmtree(folder)
     for note in packages.glob("hippod-*.dist-info/direct_url.json"):
         note.unlink()
+    unread(packages)
     scripts(staged, minor)
     (staged / "pyvenv.cfg").write_text(
         f"home = /usr/bin\ninclude-system-site-packages = false\nexecutable = /usr/bin/python{minor}\n"
@@ -189,6 +182,15 @@ def complete(sources: Path, packages: Path) -> None:
     wanted = {path.relative_to(sources) for room in ROOMS for path in (sources / room).rglob("*") if path.is_file()}
     if missing := sorted(str(path) for path in wanted if not (packages / path).exists()):
         raise Cannot(f"not in [tool.setuptools.package-data] of pyproject.toml: {', '.join(missing[:10])}")
+
+
+def unread(packages: Path) -> None:
+    """Removes what nothing reads at run time: the libraries' own tests, headers and static archives (a tenth of all files)."""
+    for folder in [*packages.rglob("tests"), *packages.rglob("include")]:
+        if folder.is_dir() and not folder.is_symlink():
+            shutil.rmtree(folder, ignore_errors=True)
+    for archive in packages.rglob("*.a"):
+        archive.unlink()
 
 
 def scripts(staged: Path, minor: str) -> None:
@@ -316,8 +318,9 @@ def compress(source: Path, target: Path) -> None:
     target.write_bytes(gzip.compress(source.read_bytes(), 9, mtime=0))
 
 
-def run(command: Sequence[object]) -> None:
-    done = subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL)
+def run(command: Sequence[object], shown: bool = False) -> None:
+    """Runs a program; Cannot where it fails. Its output is for those who asked to see it."""
+    done = subprocess.run([str(part) for part in command], stdout=None if shown else subprocess.DEVNULL)
     if done.returncode:
         raise Cannot(f"this failed with {done.returncode}: {' '.join(map(str, command))}")
 

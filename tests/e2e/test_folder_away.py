@@ -76,3 +76,24 @@ def test_a_link_and_a_folder_that_could_not_be_looked_at_are_forgotten_with_thei
     shutil.rmtree(closed)
     daemon.start().wait()
     assert set(daemon.documents()) == {archive}
+
+
+def test_most_of_a_folder_is_not_forgotten_before_that_is_confirmed(hippo: Hippo) -> None:
+    daemon = hippo()
+    write_all(daemon, "white")
+    daemon.start().wait()
+    assert daemon.stop() == 0
+    for number in range(FILES - 3):
+        (daemon.drive / f"{number}.txt").unlink()
+    daemon.start().wait()
+    assert daemon.wait()["documents"] == FILES
+    [source] = daemon.status()["sources"]
+    assert (source["state"], source["unconfirmed"]) == ("watching", FILES - 3)
+    assert f"hippoctl confirm {daemon.drive}" in daemon.ctl("doctor").out.replace("\n", " ")
+    [held] = daemon.events("loss_held")
+    assert (held["documents"], held["of"]) == (FILES - 3, FILES)
+    assert daemon.ctl("confirm", "/nowhere").code == 1
+    assert daemon.ctl_json("confirm", daemon.drive) == {"source": str(daemon.drive), "documents": FILES - 3}
+    assert daemon.wait()["documents"] == 3
+    assert daemon.status()["sources"][0]["unconfirmed"] == 0
+    assert daemon.http.post("/v1/confirm", json={"source": str(daemon.drive)}).status_code == 409

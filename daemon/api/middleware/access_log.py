@@ -19,6 +19,7 @@ AUDITED_REQUESTS = frozenset(
         ("POST", Route.DOCUMENTS),
         ("DELETE", Route.DOCUMENTS),
         ("POST", Route.RETRY),
+        ("POST", Route.CONFIRM),
         ("POST", Route.IMPORT),
         ("POST", Route.REEXTRACT),
         ("POST", Route.BACKFILL),
@@ -49,6 +50,7 @@ class AccessLog:
             "status": status,
             "took_ms": round(took_s * 1000, 3),
             **peer.fields(),
+            **_client(scope),
         }
         if status in REFUSED_STATUSES:
             if self._is_first_in_interval((peer.client, status)):
@@ -66,6 +68,12 @@ class AccessLog:
             self._refusals_logged.clear()
         self._refusals_logged[refusal] = now
         return True
+
+
+def _client(scope: Scope) -> dict[str, str]:
+    """The name of the `[[client]]` that asks, where there are any."""
+    name = getattr(scope.get("state", {}).get("client"), "name", "")
+    return {"client": name} if name else {}
 
 
 def route_of(scope: Scope) -> str:

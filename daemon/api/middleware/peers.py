@@ -11,6 +11,10 @@ from typing import Any, Literal
 from starlette.types import Scope
 
 _CREDENTIALS = struct.Struct("3i")
+_SO_PEERGROUPS = 59
+"""Linux 4.13; Python has no name for it."""
+_GROUPS_MAX = 256
+"""As many as `getsockopt` returns in Python (1 KiB). Of a process in more only the first group is known."""
 _UNAUTHENTICATED = "unauthenticated"
 
 
@@ -23,6 +27,8 @@ class Peer:
     uid: int | None = None
     gid: int | None = None
     address: str | None = None
+    groups: frozenset[int] = frozenset()
+    """Unix: all groups of the process, `gid` among them."""
 
     @property
     def client(self) -> str:
@@ -56,7 +62,15 @@ def connection_peer(transport: asyncio.BaseTransport) -> Peer:
     except (OSError, AttributeError):  # not Linux
         return UNKNOWN_PEER
     pid, uid, gid = _CREDENTIALS.unpack(credentials)
-    return Peer("unix", pid or None, uid, gid)
+    return Peer("unix", pid or None, uid, gid, groups=frozenset({gid, *_supplementary_groups(connected)}))
+
+
+def _supplementary_groups(connected: socket.socket) -> tuple[int, ...]:
+    try:
+        found = connected.getsockopt(socket.SOL_SOCKET, _SO_PEERGROUPS, 4 * _GROUPS_MAX)
+    except OSError:  # an older kernel, or more groups than there is room for
+        return ()
+    return struct.unpack(f"{len(found) // 4}I", found)
 
 
 def mark_unauthenticated(scope: Scope) -> None:

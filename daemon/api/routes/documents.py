@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
+from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
 from daemon.api.openapi import json_body, path_parameter, problems, query_parameters
 from daemon.api.request_body import BodyReservation, body_media_type, has_body, read_json_lines
@@ -16,6 +17,8 @@ from daemon.api.validation import read_model, read_query_string
 from daemon.contract.documents import (
     AddRequest,
     AddResponse,
+    ConfirmRequest,
+    ConfirmResponse,
     DocumentList,
     ListRequest,
     RemoveRequest,
@@ -51,7 +54,7 @@ register_url_convertor("key", _KeyConvertor())
 
 
 def add_routes(app: FastAPI, context: ApiContext) -> None:
-    limits, memory = context.limits, context.memory
+    limits = context.limits
 
     @app.get(
         Route.DOCUMENTS,
@@ -60,9 +63,10 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         openapi_extra=query_parameters(ListRequest),
         summary="Documents and their states",
     )
+    @needs(Need.READ)
     async def documents(request: Request) -> Response:
         wanted = read_query_string(request, ListRequest)
-        return responses.json_response(await (await memory.ports()).documents.documents(wanted))
+        return responses.json_response(await (await context.memory(request)).documents.documents(wanted))
 
     @app.post(
         Route.DOCUMENTS,
@@ -71,10 +75,11 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         openapi_extra=json_body(AddRequest, lines=True),
         summary="Add documents given in the body; no path is read",
     )
+    @needs(Need.WRITE)
     async def add(request: Request) -> Response:
         with context.body_memory.reservation() as reservation:
             added = await _added(request, reservation)
-            return responses.json_response(await (await memory.ports()).documents.add(added))
+            return responses.json_response(await (await context.memory(request)).documents.add(added))
 
     async def _added(request: Request, reservation: BodyReservation) -> list[dict[str, Any]]:
         if body_media_type(request, [JSON, NDJSON]) == JSON:
@@ -92,12 +97,13 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         | query_parameters(RemoveRequest, rename={"uris": "uri"}),
         summary="Remove documents, named in the body or by ?uri=",
     )
+    @needs(Need.WRITE)
     async def remove(request: Request) -> Response:
         uris = _uris_of_query(request)
         with context.body_memory.reservation() as reservation:
             if has_body(request) or not uris:
                 uris = [*uris, *(await read_model(request, RemoveRequest, reservation, limits)).uris]
-            return responses.json_response(await (await memory.ports()).documents.remove(uris))
+            return responses.json_response(await (await context.memory(request)).documents.remove(uris))
 
     @app.get(
         SHOW_PATH,
@@ -106,10 +112,11 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         openapi_extra={"parameters": [KEY_PARAMETER, *query_parameters(ShowRequest)["parameters"]]},
         summary="A document, passage, phrase or triple, and what it is connected to",
     )
+    @needs(Need.READ)
     async def show(request: Request) -> Response:
         wanted = read_query_string(request, ShowRequest)
         key = _key(request)
-        found = await (await memory.ports()).documents.show(key, wanted.limit, wanted.scope)
+        found = await (await context.memory(request)).documents.show(key, wanted.limit, wanted.scope)
         if found is None:
             raise NotFound(f"Nothing in the memory is named {key[:500]!r}: no document, passage, phrase or triple.")
         return responses.json_response(found)
@@ -120,8 +127,9 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         responses=problems(503),
         summary="What a scope may name: sources, labels and folders",
     )
-    async def scopes() -> Response:
-        return responses.json_response(await (await memory.ports()).documents.scopes())
+    @needs(Need.READ)
+    async def scopes(request: Request) -> Response:
+        return responses.json_response(await (await context.memory(request)).documents.scopes())
 
     @app.post(
         Route.RETRY,
@@ -130,10 +138,24 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         openapi_extra=json_body(RetryRequest, required=False),
         summary="Try failed documents again",
     )
+    @needs(Need.WRITE)
     async def retry(request: Request) -> Response:
         with context.body_memory.reservation() as reservation:
             uris = (await read_model(request, RetryRequest, reservation, limits)).uris
-            return responses.json_response(await (await memory.ports()).documents.retry(uris))
+            return responses.json_response(await (await context.memory(request)).documents.retry(uris))
+
+    @app.post(
+        Route.CONFIRM,
+        response_model=ConfirmResponse,
+        responses=problems(400, 404, 408, 409, 413, 415, 422, 503),
+        openapi_extra=json_body(ConfirmRequest),
+        summary="Say that what a source did not find any more is gone",
+    )
+    @needs(Need.ADMIN)
+    async def confirm(request: Request) -> Response:
+        with context.body_memory.reservation() as reservation:
+            wanted = await read_model(request, ConfirmRequest, reservation, limits)
+            return responses.json_response(await (await context.memory(request)).documents.confirm(wanted.source))
 
 
 def _uris_of_query(request: Request) -> list[str]:

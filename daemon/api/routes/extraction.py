@@ -1,9 +1,11 @@
 """`POST /v1/reextract`, `POST /v1/backfill` and `GET /v1/extraction`."""
 
 from fastapi import FastAPI
+from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
+from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
 from daemon.api.openapi import problems
 from daemon.contract.http.routes import Route
@@ -11,16 +13,15 @@ from daemon.contract.status import ExtractionResponse
 
 
 def add_routes(app: FastAPI, context: ApiContext) -> None:
-    memory = context.memory
-
     @app.post(
         Route.REEXTRACT,
         response_model=ExtractionResponse,
         responses=problems(409, 503),
         summary="Have every passage read anew that the configured extractor has not read",
     )
-    async def reextract() -> Response:
-        return responses.json_response(await (await memory.ports()).extractions.reextract())
+    @needs(Need.ADMIN)
+    async def reextract(request: Request) -> Response:
+        return responses.json_response(await (await context.memory(request)).extractions.reextract())
 
     @app.post(
         Route.BACKFILL,
@@ -28,8 +29,9 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         responses=problems(409, 503),
         summary="Read everything that waits with the in-process model",
     )
-    async def backfill() -> Response:
-        return responses.json_response(await (await memory.ports()).extractions.backfill())
+    @needs(Need.ADMIN)
+    async def backfill(request: Request) -> Response:
+        return responses.json_response(await (await context.memory(request)).extractions.backfill())
 
     @app.get(
         Route.EXTRACTION,
@@ -37,5 +39,6 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         responses=problems(409, 503),
         summary="How far extraction is, and what it has cost",
     )
-    async def extraction() -> Response:
-        return responses.json_response(await (await memory.ports()).extractions.status())
+    @needs(Need.ADMIN)
+    async def extraction(request: Request) -> Response:
+        return responses.json_response(await (await context.memory(request)).extractions.status())

@@ -5,6 +5,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
+from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
 from daemon.api.openapi import json_body, problems
 from daemon.api.validation import read_model
@@ -14,7 +15,7 @@ from daemon.errors import NotFound
 
 
 def add_routes(app: FastAPI, context: ApiContext) -> None:
-    limits, memory = context.limits, context.memory
+    limits = context.limits
 
     @app.post(
         Route.GRAPH,
@@ -23,10 +24,11 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         openapi_extra=json_body(GraphRequest),
         summary="The graph around a query, or around one phrase or passage",
     )
+    @needs(Need.READ)
     async def graph(request: Request) -> Response:
         with context.body_memory.reservation() as reservation:
             wanted = await read_model(request, GraphRequest, reservation, limits)
-            ports = await memory.ports()
+            ports = await context.memory(request)
             with context.queries.slot():
                 found = await ports.graphs.graph(wanted)
         if found is None:

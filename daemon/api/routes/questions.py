@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
+from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
 from daemon.api.middleware.disconnect import cancel_on_disconnect, cancel_on_stop
 from daemon.api.openapi import alternative_response, json_body, problems
@@ -61,7 +62,7 @@ def _message(part: StepEvent | AskProgress | AskResponse) -> bytes:
 
 
 def add_routes(app: FastAPI, context: ApiContext) -> None:
-    limits, memory = context.limits, context.memory
+    limits = context.limits
 
     @app.post(
         Route.QUERY,
@@ -70,10 +71,11 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         openapi_extra=json_body(QueryRequest),
         summary="Find passages",
     )
+    @needs(Need.READ)
     async def query(request: Request) -> Response:
         with context.body_memory.reservation() as reservation:
             wanted = await read_model(request, QueryRequest, reservation, limits)
-            ports = await memory.ports()
+            ports = await context.memory(request)
             with context.queries.slot():
                 return responses.json_response(await ports.queries.query(wanted))
 
@@ -85,10 +87,11 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         openapi_extra=json_body(AskRequest),
         summary="Answer a question from the memory, with citations",
     )
+    @needs(Need.READ)
     async def ask(request: Request) -> Response:
         with context.body_memory.reservation() as reservation:
             wanted = await read_model(request, AskRequest, reservation, limits)
-            ports = await memory.ports()
+            ports = await context.memory(request)
             if ports.asks is None:
                 raise NotConfigured(NO_MODEL_DETAIL)
             if EVENT_STREAM in request.headers.get("accept", ""):

@@ -5,6 +5,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
+from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
 from daemon.api.openapi import json_body, problems
 from daemon.api.validation import read_model
@@ -13,7 +14,7 @@ from daemon.contract.sessions import RemoveSessionsRequest, RemoveSessionsRespon
 
 
 def add_routes(app: FastAPI, context: ApiContext) -> None:
-    limits, memory = context.limits, context.memory
+    limits = context.limits
 
     @app.get(
         Route.SESSIONS,
@@ -21,8 +22,9 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         responses=problems(503),
         summary="Sessions of deep questions, by name",
     )
-    async def sessions() -> Response:
-        return responses.json_response(await (await memory.ports()).sessions.sessions())
+    @needs(Need.READ)
+    async def sessions(request: Request) -> Response:
+        return responses.json_response(await (await context.memory(request)).sessions.sessions())
 
     @app.delete(
         Route.SESSIONS,
@@ -31,7 +33,8 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         openapi_extra=json_body(RemoveSessionsRequest),
         summary="Remove sessions, with their points",
     )
+    @needs(Need.READ)
     async def forget_sessions(request: Request) -> Response:
         with context.body_memory.reservation() as reservation:
             wanted = await read_model(request, RemoveSessionsRequest, reservation, limits)
-            return responses.json_response(await (await memory.ports()).sessions.remove_sessions(wanted.names))
+            return responses.json_response(await (await context.memory(request)).sessions.remove_sessions(wanted.names))

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
+from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
 from daemon.api.middleware.disconnect import cancel_on_disconnect
 from daemon.api.openapi import json_body, problems, text_response
@@ -21,11 +22,12 @@ from daemon.observe import metrics
 
 
 def add_routes(app: FastAPI, context: ApiContext) -> None:
-    limits, ports = context.limits, context.ports
+    limits = context.limits
 
     @app.get(Route.STATUS, response_model=Status, responses=problems(503), summary="Where the daemon stands")
-    async def status() -> Response:
-        return responses.json_response(await ports.status.status())
+    @needs(Need.READ)
+    async def status(request: Request) -> Response:
+        return responses.json_response(await context.startup(request).status.status())
 
     @app.post(
         Route.WAIT,
@@ -34,11 +36,14 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         openapi_extra=json_body(WaitRequest, required=False),
         summary="Return once all that the sources hold now is committed or failed",
     )
+    @needs(Need.READ)
     async def wait(request: Request) -> Response:
         with context.body_memory.reservation() as reservation:
             wanted = await read_model(request, WaitRequest, reservation, limits)
         return responses.json_response(
-            await cancel_on_disconnect(request, context.stopping, ports.status.wait(wanted.timeout_s))
+            await cancel_on_disconnect(
+                request, context.stopping, context.startup(request).status.wait(wanted.timeout_s)
+            )
         )
 
     @app.get(
@@ -48,8 +53,9 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         | text_response(EVENT_STREAM, "One event a message; its data is an Event as JSON.", streamed=True),
         summary="What happens, as it happens (server-sent events)",
     )
-    async def events() -> Response:
-        begin = partial(event_messages, ports.events, limits.heartbeat_s)
+    @needs(Need.READ)
+    async def events(request: Request) -> Response:
+        begin = partial(event_messages, context.startup(request).events, limits.heartbeat_s)
         return LimitedStream(context.subscribers, begin, EVENT_STREAM)
 
     @app.get(
@@ -59,8 +65,9 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         | {503: {"model": Health, "description": "Starting or stopping; or too many connections."}},
         summary="200 when ready",
     )
+    @needs(Need.NOTHING)
     async def health() -> Response:
-        state = ports.status.state()
+        state = context.startup_ports.status.state()
         return responses.json_response(Health(state=state), 200 if state is DaemonState.READY else 503)
 
     @app.get(
@@ -69,9 +76,10 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         responses=problems() | text_response("text/plain", "Prometheus text format."),
         summary="Counters, histograms and gauges",
     )
-    async def scrape() -> Response:
+    @needs(Need.ADMIN)
+    async def scrape(request: Request) -> Response:
         try:
-            now = await ports.status.status()
+            now = await context.startup(request).status.status()
         except RequestError:  # not ready: the counters are still worth having
             now = None
         # In a thread: sizes on disk are looked up.

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
+from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
 from daemon.api.middleware.disconnect import cancel_on_disconnect
 from daemon.api.middleware.peers import request_peer
@@ -64,7 +65,7 @@ def _export_responses() -> dict[int | str, dict[str, Any]]:
 
 
 def add_routes(app: FastAPI, context: ApiContext) -> None:
-    limits, memory = context.limits, context.memory
+    limits = context.limits
 
     @app.get(
         Route.EXPORT,
@@ -73,9 +74,10 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         openapi_extra=query_parameters(ExportRequest),
         summary="The whole memory as JSON lines, or as a graph",
     )
+    @needs(Need.READ)
     async def export(request: Request) -> Response:
         wanted = read_query_string(request, ExportRequest)
-        ports = await memory.ports()
+        ports = await context.memory(request)
         return LimitedStream(
             context.exports, partial(ports.transfer.export, wanted.format, wanted.scope), wanted.format.media_type
         )
@@ -87,10 +89,11 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         openapi_extra=raw_body(OPENIE_RESULTS_SCHEMA, OCTET_STREAM),
         summary="Take in a file of records (Parquet), or a HippoRAG OpenIE results file",
     )
+    @needs(Need.ADMIN)
     async def take(request: Request) -> Response:
         body_media_type(request, [JSON, OCTET_STREAM])
         with context.imports.slot():
-            return responses.json_response(await _imported(request, (await memory.ports()).transfer))
+            return responses.json_response(await _imported(request, (await context.memory(request)).transfer))
 
     async def _imported(request: Request, transfer: TransferPort) -> ImportResponse:
         """Cancelled when the client disconnects after it has sent all: it must not keep its slot until all is indexed."""
@@ -120,9 +123,10 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         responses=problems(503),
         summary="Derive everything once more from the tables, and compare",
     )
-    async def verify() -> Response:
+    @needs(Need.ADMIN)
+    async def verify(request: Request) -> Response:
         with context.maintenance.slot():
-            return responses.json_response(await (await memory.ports()).transfer.verify())
+            return responses.json_response(await (await context.memory(request)).transfer.verify())
 
     @app.post(
         Route.BACKUP,
@@ -131,6 +135,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         openapi_extra=json_body(BackupRequest),
         summary="Write the memory as of the last commit to a directory of the daemon's machine",
     )
+    @needs(Need.ADMIN)
     async def backup(request: Request) -> Response:
         if request_peer(request.scope).side != "unix":
             raise Forbidden(
@@ -139,4 +144,4 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         with context.body_memory.reservation() as reservation:
             wanted = await read_model(request, BackupRequest, reservation, limits)
         with context.maintenance.slot():
-            return responses.json_response(await (await memory.ports()).transfer.backup(wanted.directory))
+            return responses.json_response(await (await context.memory(request)).transfer.backup(wanted.directory))

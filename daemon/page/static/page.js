@@ -77,7 +77,7 @@ async function catchUp() {
     growth.set(overview.growth);
     timeSlider.set(growth.points);
     failures.loadSoon();
-    await Promise.all([status(), latency.look()]);
+    await Promise.all([status(), latency.look().catch(() => {})]);
   } catch (error) {
     showDisconnected(error.message);
   }

@@ -44,6 +44,10 @@ class DocumentsByFile:
         for uri in batch.removed:
             self.discard(uri)
 
+    def count(self, key: str) -> int:
+        """How many documents there are in a file. In any thread."""
+        return len(self._uris.get(key, ()))
+
     def of(self, key: str) -> set[str]:
         """URIs of the documents in the file, or of the document, `key`."""
         return self._uris.get(key, set())

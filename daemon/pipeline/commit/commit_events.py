@@ -16,7 +16,8 @@ Publish = Callable[..., None]
 """Sends an event to those who watch (`daemon.api.event_hub.EventHub.publish`)."""
 
 
-def report_documents(batch: Batch, commit: int, publish: Publish) -> None:
+def report_documents(batch: Batch, committed: CommitResult, publish: Publish) -> None:
+    commit, replaced = committed.seq, committed.replaced
     for document in batch.documents:
         DOCUMENTS.labels(document.state.value).inc()
         if document.state is not State.INDEXED:
@@ -26,10 +27,11 @@ def report_documents(batch: Batch, commit: int, publish: Publish) -> None:
                 log.warning("document_failed", uri=document.uri, commit=commit, reason=reason)
             else:
                 log.info("document_skipped", uri=document.uri, commit=commit, reason=reason)
-        publish(document.state.value, document.uri, commit=commit, error=document.error)
+        before = replaced.get(document.uri)
+        publish(document.state.value, document.uri, before=before, after=document, commit=commit, error=document.error)
     for uri in batch.removed:
         DOCUMENTS.labels(State.REMOVED.value).inc()
-        publish(State.REMOVED.value, uri, commit=commit)
+        publish(State.REMOVED.value, uri, before=replaced.get(uri), commit=commit)
 
 
 def report_commit(batch: Batch, committed: CommitResult, took_ms: float, publish: Publish) -> None:

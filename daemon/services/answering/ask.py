@@ -11,8 +11,8 @@ from daemon.errors import Invalid
 from daemon.services.answering.closed_book_answers import ClosedBookAnswers
 from daemon.services.answering.deep_answers import DeepAnswers
 from daemon.services.answering.iterative_answers import IterativeAnswers
-from daemon.services.answering.sessions import SessionService
-from daemon.services.documents.unread import joined
+from daemon.services.answering.sessions import SessionService, asked_scope
+from daemon.services.documents.unread import Unread, joined, nothing_unread
 from daemon.services.query import QueryService
 from memory.llm.client import ModelClient
 from store.store import Store
@@ -33,9 +33,9 @@ class AskService:
         queries: QueryService,
         client: ModelClient,
         sessions: SessionService,
-        unread: Callable[[], str | None] = lambda: None,
+        unread: Unread = nothing_unread,
     ) -> None:
-        """`unread` says, on the event loop, what an answer of this moment leaves out."""
+        """`unread` says, on the event loop, what an answer of this moment leaves out of a scope."""
         self._unread = unread
         self._closed_book = ClosedBookAnswers(store, client)
         self._iterative = IterativeAnswers(store, queries, client)
@@ -46,7 +46,7 @@ class AskService:
         return await self._answer(request, lambda _progress: None)
 
     async def _answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
-        unread = self._unread()
+        unread = await self._unread(request.scope)
         answer = await self._answerer(request).answer(request, report)
         unread = None if request.mode == NO_RETRIEVAL or request.as_of is not None else unread
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
@@ -75,10 +75,10 @@ class AskService:
 
 
 def refuse_ineffective_options(request: AskRequest) -> None:
-    """Invalid for an option that would have no effect: it must not be ignored in silence. And for a session in a scope or at
-    an earlier time: its points may be of documents outside."""
-    if request.session is not None and (request.scope is not None or request.as_of is not None):
-        raise _invalid(["session"], 'is of the whole present memory, and cannot be asked within a "scope" or "as_of"')
+    """Invalid for an option that would have no effect: it must not be ignored in silence. And for a session at an
+    earlier time: its points may be of later documents."""
+    if request.session is not None and request.as_of is not None:
+        raise _invalid(["session"], 'is of the present memory, and cannot be asked within an "as_of"')
     retrieval = {
         "mode": request.mode is not None and request.mode != NO_RETRIEVAL,
         "filter": request.filter is not None,
@@ -91,7 +91,7 @@ def refuse_ineffective_options(request: AskRequest) -> None:
         retrieval |= {
             "deep": request.deep,
             "steps": request.steps is not None,
-            "scope": request.scope is not None,
+            "scope": bool(asked_scope(request.scope)),
             "as_of": request.as_of is not None,
         }
         if wrong := [name for name, is_given in retrieval.items() if is_given]:

@@ -9,10 +9,11 @@ from functools import partial
 
 from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, AskSession
 from daemon.contract.query import Tokens
+from daemon.contract.scope import Scope
 from daemon.contract.steps import StepEvent
 from daemon.errors import Conflict, Invalid, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
-from daemon.services.answering.sessions import SessionService
+from daemon.services.answering.sessions import SessionService, session_key
 from daemon.services.documents.document_references import citation
 from daemon.services.query import QueryService
 from memory.answering.working_memory.deep import ask_deep
@@ -55,46 +56,49 @@ class DeepAnswers:
 
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
         name = self._sessions.name(request.session) if request.session is not None else None
-        if name in self._busy:
+        key = session_key(name, request.scope) if name is not None else None
+        if key in self._busy:
             raise Conflict(f'The session "{name}" is at another question; ask again when that is answered.')
-        with self._marked_busy(name):
+        with self._marked_busy(key):
             return await self._answer(request, name, report)
 
     @contextmanager
-    def _marked_busy(self, name: str | None) -> Iterator[None]:
-        if name is None:
+    def _marked_busy(self, key: str | None) -> Iterator[None]:
+        if key is None:
             yield
             return
-        self._busy.add(name)
+        self._busy.add(key)
         try:
             yield
         finally:
-            self._busy.discard(name)
+            self._busy.discard(key)
 
     async def _answer(
         self, request: AskRequest, name: str | None, report: Callable[[StepEvent | AskProgress], None]
     ) -> AskResponse:
         began = time.perf_counter()
-        session = await asyncio.to_thread(self._sessions.load, name) if name is not None else None
-        question = _Question(
-            request,
-            await self._queries.in_thread(partial(self._queries.document_snapshot, request.scope, request.as_of)),
-            memory_from_json(session.memory) if session is not None else None,
-            session,
-        )
+        scope, session, earlier = request.scope, None, None
+        if name is not None:
+            session = await asyncio.to_thread(self._sessions.load, session_key(name, scope), name)
+        pinned = await self._queries.in_thread(partial(self._queries.document_snapshot, scope, request.as_of))
+        if session is not None:
+            earlier = self._sessions.in_sight(memory_from_json(session.memory), scope, pinned.snapshot)
+        question = _Question(request, pinned, earlier, session)
         answer = await self._ask(question, lambda event: report(_progress(event)))
-        unsaved = await self._save_session(name, answer, session) if name is not None else None
+        unsaved = await self._save_session(name, scope, answer, session) if name is not None else None
         seconds = time.perf_counter() - began
         return await self._queries.in_thread(lambda: _response(question, answer, name, seconds, unsaved))
 
-    async def _save_session(self, name: str, answer: DeepAnswer, before: Session | None) -> str | None:
+    async def _save_session(
+        self, name: str, scope: Scope | None, answer: DeepAnswer, before: Session | None
+    ) -> str | None:
         """Why the session could not be saved, None where it was. The answer is given in either case."""
         memory = memory_to_json(answer.trace.memory)
         short_answer = answer.short or answer.text
         trace = answer.trace
         try:
             await asyncio.to_thread(
-                self._sessions.save, name, memory, trace.commit, trace.question, short_answer, before
+                self._sessions.save, name, scope, memory, trace.commit, trace.question, short_answer, before
             )
         except OSError as error:
             return f"session {name} could not be kept ({error.strerror or error}) and is as it was before this question"

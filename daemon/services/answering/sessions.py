@@ -1,19 +1,23 @@
 """Sessions as the API shows them; how long they live, and that they forget what the memory forgets."""
 
 import asyncio
+import json
 import threading
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 
 import structlog
 
 from daemon.contract.base import utc_time
 from daemon.contract.http.problem import FieldError
+from daemon.contract.scope import ClientScope, Scope
 from daemon.contract.sessions import RemoveSessionsResponse, SessionEntry, SessionList, SessionQuestion
 from daemon.errors import Invalid
+from daemon.services.scopes import ScopeService
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.serialization import BadTrace, memory_from_json, memory_to_json
 from store.sessions import Session, SessionDamaged, Sessions
@@ -23,12 +27,35 @@ from store.store import Store
 log = structlog.get_logger()
 
 
+def session_key(name: str, scope: Scope | None) -> str:
+    """What the store knows a session by. A session is of one part of the memory, and of a client that sees a part: under the
+    same name each has its own."""
+    if scope is None:
+        return name
+    return f"~{_owner(scope)}~{sha256(f'{asked_scope(scope)} {name}'.encode()).hexdigest()[:32]}"
+
+
+def _owner(scope: Scope | None) -> str:
+    """A client that sees a part, by its name and what it sees: with other labels it begins anew. Empty for all others."""
+    if not isinstance(scope, ClientScope):
+        return ""
+    return sha256(json.dumps([scope.client, scope.visible]).encode()).hexdigest()[:16]
+
+
+def asked_scope(scope: Scope | None) -> str:
+    """The scope as it was asked for, as JSON; empty for none."""
+    fields = {name: getattr(scope, name) for name in Scope.model_fields} if scope is not None else {}
+    asked = Scope(**fields)
+    return asked.model_dump_json() if asked != Scope() else ""
+
+
 class SessionService:
     """The `SessionPort`, and what deep questions keep their points with. `keep_s`: seconds after its last question
     that a session goes; asked at each use, as it can change while the daemon runs."""
 
-    def __init__(self, store: Store, keep_s: Callable[[], float]) -> None:
+    def __init__(self, store: Store, keep_s: Callable[[], float], scopes: ScopeService) -> None:
         self._store = store
+        self._scopes = scopes
         self._sessions = Sessions(store.folder)
         self._keep_s = keep_s
         self._writing = threading.Lock()
@@ -39,10 +66,10 @@ class SessionService:
         """One spelling of a name that Unicode can write in several."""
         return unicodedata.normalize("NFC", text)
 
-    def load(self, name: str) -> Session | None:
+    def load(self, key: str, name: str) -> Session | None:
         """None where there is none, or it has expired. Invalid where its file cannot be read."""
         try:
-            session = self._sessions.load(name)
+            session = self._sessions.load(key)
             if session is not None:
                 memory_from_json(session.memory)
         except (SessionDamaged, BadTrace) as error:
@@ -54,15 +81,16 @@ class SessionService:
             ) from None
         if session is not None and self._sessions.expired(session, self._keep_s()):
             with self._writing:
-                session = self._sessions.load(name)  # unless it was written anew just now
+                session = self._sessions.load(key)  # unless it was written anew just now
                 if session is not None and self._sessions.expired(session, self._keep_s()):
-                    self._sessions.remove(name)
+                    self._sessions.remove(key)
                     return None
         return session
 
     def save(
         self,
         name: str,
+        scope: Scope | None,
         memory: Mapping[str, Any],
         commit: int,
         question: str,
@@ -71,41 +99,80 @@ class SessionService:
     ) -> None:
         """Durable when it returns. Raises OSError."""
         with self._writing:
-            self._sessions.save(name, memory, commit, question, answer, before)
+            key, within = session_key(name, scope), asked_scope(scope) or None
+            self._sessions.save(key, memory, commit, question, answer, before, name, within)
 
-    async def sessions(self) -> SessionList:
-        return await asyncio.to_thread(self._list)
+    async def sessions(self, scope: Scope | None = None) -> SessionList:
+        return await asyncio.to_thread(self._list, scope)
 
-    async def remove_sessions(self, names: Sequence[str]) -> RemoveSessionsResponse:
-        return await asyncio.to_thread(self._remove, names)
+    async def remove_sessions(self, names: Sequence[str], scope: Scope | None = None) -> RemoveSessionsResponse:
+        return await asyncio.to_thread(self._remove, names, scope)
 
-    def _list(self) -> SessionList:
+    def in_sight(self, memory: WorkingMemory, scope: Scope | None, snapshot: Snapshot) -> WorkingMemory:
+        """Of the points of a client's session those that rest on nothing but passages of `snapshot`, which is that of `scope`:
+        what was put into other words may be of any of them. All points where the client sees all."""
+        if not isinstance(scope, ClientScope):
+            return memory
+        points = (p for p in memory.points if all(snapshot.passage_row(id) is not None for id in p.passages))
+        return replace(memory, points=tuple(points))
+
+    def _list(self, scope: Scope | None) -> SessionList:
         self.sweep()
-        return SessionList(sessions=[self._entry(name) for name in self._sessions.names()])
+        keys = self._keys(scope)
+        snapshot = self._scopes.memory(scope).snapshot if scope is not None and keys else self._store.snapshot()
+        entries = [self._entry(key, scope, snapshot) for key in keys]
+        return SessionList(sessions=sorted(entries, key=lambda entry: (entry.name, str(entry.scope or ""))))
 
-    def _remove(self, names: Sequence[str]) -> RemoveSessionsResponse:
+    def _keys(self, scope: Scope | None) -> list[str]:
+        """Those of the client that `scope` is of."""
+        whose = _owner(scope)
+        return [key for key in self._sessions.keys() if (key[1:].partition("~")[0] if key[0] == "~" else "") == whose]  # noqa: SIM118
+
+    def _remove(self, names: Sequence[str], scope: Scope | None) -> RemoveSessionsResponse:
+        """Those of each name, whatever part of the memory they are of."""
         wanted = [self.name(name) for name in names]
         with self._writing:  # a sweep under way would write back what it has read
-            missing = [name for name in wanted if not self._sessions.remove(name)]
+            by_name: dict[str, list[str]] = {}
+            for key in self._keys(scope):
+                by_name.setdefault(self._name_of(key), []).append(key)
+            missing = [name for name in wanted if not sum(self._sessions.remove(key) for key in by_name.get(name, ()))]
         return RemoveSessionsResponse(removed=len(wanted) - len(missing), missing=missing)
 
-    def _entry(self, name: str) -> SessionEntry:
+    def _name_of(self, key: str) -> str:
+        if not key.startswith("~"):
+            return key
         try:
-            session = self._sessions.load(name)
+            session = self._sessions.load(key)
+        except SessionDamaged:
+            session = None
+        return session.name if session is not None else key
+
+    def _entry(self, key: str, scope: Scope | None, snapshot: Snapshot) -> SessionEntry:
+        try:
+            session = self._sessions.load(key)
             if session is None:  # removed meanwhile
-                return SessionEntry(name=name, error="it is gone")
-            points = [point.description for point in memory_from_json(session.memory).points]
+                return SessionEntry(name=key, error="it is gone")
+            memory = self.in_sight(memory_from_json(session.memory), scope, snapshot)
+            points = [point.description for point in memory.points]
         except (SessionDamaged, BadTrace) as error:
-            return SessionEntry(name=name, error=str(error))
+            return SessionEntry(name=key, error=str(error))
+        # Nobody knows any more what an earlier answer of a client rests on, and whether the client still sees that.
+        with_answers = not isinstance(scope, ClientScope)
         return SessionEntry(
-            name=name,
+            name=session.name,
+            scope=None if session.scope is None else Scope.model_validate_json(session.scope),
             commit=session.commit,
             created_at=utc_time(session.created),
             used_at=utc_time(session.used),
             expires_at=utc_time(session.used + self._keep_s()),
             points=points,
             questions=[
-                SessionQuestion(question=each.question, answer=each.answer, commit=each.commit, time=_utc(each.time))
+                SessionQuestion(
+                    question=each.question,
+                    answer=each.answer if with_answers else "",
+                    commit=each.commit,
+                    time=_utc(each.time),
+                )
                 for each in session.questions
             ],
         )
@@ -113,18 +180,18 @@ class SessionService:
     def sweep(self) -> None:
         """Removes what has expired, and from the others the points that no passage supports any more: what a deleted
         document said must not live on in a session. Never raises for one session's trouble."""
-        for name in self._sessions.names():
+        for key in self._sessions.keys():  # noqa: SIM118 - no mapping
             with self._writing:
-                self._sweep(name)
+                self._sweep(key)
 
-    def _sweep(self, name: str) -> None:
+    def _sweep(self, key: str) -> None:
         try:
-            session = self._sessions.load(name)
+            session = self._sessions.load(key)
             if session is None:
                 return
             if self._sessions.expired(session, self._keep_s()):
-                self._sessions.remove(name)
-                log.info("session_expired", session=name)
+                self._sessions.remove(key)
+                log.info("session_expired", session=session.name)
                 return
             memory = memory_from_json(session.memory)
             supported = drop_unsupported_points(
@@ -132,9 +199,9 @@ class SessionService:
             )  # taken after the session: never older than it
             if supported != memory:
                 dropped = len(memory.points) - len(supported.points)
-                self._sessions.keep(session, memory_to_json(supported), dropped)
+                self._sessions.keep(key, session, memory_to_json(supported), dropped)
         except (SessionDamaged, BadTrace, OSError) as error:
-            log.warning("session_unreadable", session=name, error=error)
+            log.warning("session_unreadable", session=key, error=error)
 
 
 def _utc(seconds: float) -> datetime:

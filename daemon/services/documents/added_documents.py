@@ -34,6 +34,24 @@ def check_document(document: dict[str, Any]) -> tuple[Problem | None, str]:
     return None, added_uri(str(identity))
 
 
+def document_labels(document: dict[str, Any], allowed: frozenset[str]) -> tuple[Problem | None, list[str]]:
+    """The labels that a client gives a document that may give those `allowed`; a client of one label need not say it."""
+    given = document.get("labels")
+    if given is None and len(allowed) == 1:
+        return None, list(allowed)
+    if (
+        not isinstance(given, list)
+        or not given
+        or any(not isinstance(each, str) or each not in allowed for each in given)
+    ):
+        choice = ", ".join(json.dumps(label, ensure_ascii=False) for label in sorted(allowed))
+        return (
+            "labels",
+            f"a list of labels that this client sees: {choice}" if choice else "this client sees no label",
+        ), []
+    return None, given
+
+
 def added_uri(identity: str) -> str:
     """`added:` and the id, with what has a meaning in URIs percent-encoded."""
     return "added:" + quote(identity.encode("utf-8", "surrogatepass"), safe="/:@!$&'()*+,;=~-._ ").replace(" ", "%20")

@@ -10,27 +10,33 @@ from consumers.folder import path_of
 from consumers.types import FileChanged, Fingerprint
 from daemon.contract.documents import (
     AddResponse,
+    ConfirmResponse,
     DocumentList,
     ListRequest,
     RemoveResponse,
     RetryResponse,
 )
 from daemon.contract.http.problem import FieldError
-from daemon.contract.scope import Scope, ScopeList
+from daemon.contract.scope import ClientScope, Scope, ScopeList
 from daemon.contract.show import ShowResponse
-from daemon.errors import Invalid
+from daemon.errors import Conflict, Invalid, NotFound
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import ADDED, AddedDocument, container_uri
-from daemon.services.documents.added_documents import check_document
+from daemon.services.document_labels import labelled_uri
+from daemon.services.documents.added_documents import check_document, document_labels
 from daemon.services.documents.document_states import CurrentStates, DocumentStates
 from daemon.services.documents.show import show
 from daemon.services.scopes import ScopeService
+from daemon.sources.base import Source
 from store.store import Store
 from store.types import Document, State
 
 FIELD_ERRORS_MAX = 20
 """Documents of a request of which is said what is wrong with them; the others are counted."""
+
+
+Holds = Callable[[Document], bool]
 
 
 @dataclass(slots=True)
@@ -55,16 +61,19 @@ class DocumentService:
         extraction_queue: ExtractionQueue,
         states: DocumentStates,
         scopes: ScopeService,
+        sources: Sequence[Source] = (),
     ) -> None:
         self._store = store
         self._pipeline = pipeline
         self._extraction_queue = extraction_queue
         self._states = states
         self._scopes = scopes
+        self._sources = sources
 
-    async def add(self, documents: Sequence[dict[str, Any]]) -> AddResponse:
+    async def add(self, documents: Sequence[dict[str, Any]], scope: Scope | None = None) -> AddResponse:
         self._pipeline.inbox.refuse_too_many(len(documents))
-        sorted_documents = await asyncio.to_thread(_sort_documents, documents)
+        labels = frozenset(scope.visible) if isinstance(scope, ClientScope) else None
+        sorted_documents = await asyncio.to_thread(_sort_documents, documents, labels)
         if sorted_documents.wrong:
             raise Invalid(
                 f"{sorted_documents.wrong} of {len(documents)} documents are not valid; none was taken",
@@ -76,12 +85,23 @@ class DocumentService:
             await self._pipeline.remove(sorted_documents.gone)
         return AddResponse(accepted=len(documents), documents=sorted_documents.uris)
 
-    async def remove(self, uris: Sequence[str]) -> RemoveResponse:
-        there = [uri for uri in uris if self._exists(uri)]
-        await self._pipeline.remove(there)
-        found = set(there)
-        missing = [uri for uri in uris if uri not in found]
-        return RemoveResponse(removed=len(there), missing=len(missing), missing_uris=missing)
+    async def remove(self, uris: Sequence[str], scope: Scope | None = None) -> RemoveResponse:
+        holds = self._scopes.holds(scope) if scope is not None else None
+        removed = {uri: self._in_sight(uri, holds) for uri in uris}
+        await self._pipeline.remove([each for uri in uris for each in removed[uri]])
+        missing = [uri for uri in uris if not removed[uri]]
+        return RemoveResponse(removed=len(uris) - len(missing), missing=len(missing), missing_uris=missing)
+
+    def _in_sight(self, uri: str, holds: Holds | None) -> list[str]:
+        """What `uri` names for one who sees what `holds` accepts: itself, of a file the lines that are in sight, or nothing."""
+        if holds is None:
+            return [uri] if self._exists(uri) else []
+        named = {uri, *self._pipeline.documents_by_file.of(uri)}
+        documents = [document for each in sorted(named) if (document := self._store.document(each)) is not None]
+        source = documents[0].source if documents else self._pipeline.intake.source_of(container_uri(uri))
+        if source is not None and holds(Document(uri, source)):
+            return [uri]  # all of the source is in sight, also what is being read now
+        return [document.uri for document in documents if holds(document)]
 
     def _exists(self, uri: str) -> bool:
         if self._store.document(uri) is not None or self._pipeline.intake.busy(container_uri(uri)):
@@ -100,29 +120,40 @@ class DocumentService:
         memory = self._store.document_snapshot() if scope is None else self._scopes.memory(scope)
         return show(memory, self._store.extraction_state, key, limit, states)
 
-    async def scopes(self) -> ScopeList:
-        return await asyncio.to_thread(self._scopes.named)
+    async def scopes(self, scope: Scope | None = None) -> ScopeList:
+        return await asyncio.to_thread(self._scopes.named, scope)
 
-    async def retry(self, uris: Sequence[str] | None) -> RetryResponse:
+    async def retry(self, uris: Sequence[str] | None, scope: Scope | None = None) -> RetryResponse:
+        holds = self._scopes.holds(scope) if scope is not None else None
         wanted = None if uris is None else set(uris)
-        missing = [uri for uri in uris or () if not self._exists(uri)]
+        missing = [uri for uri in uris or () if not self._in_sight(uri, holds)]
         retriable = await asyncio.to_thread(self._states.now().retriable) if uris else set()
         sound = [uri for uri in uris or () if uri not in missing and uri not in retriable]
         documents = self.retry_failed(
-            lambda document: wanted is None or document.uri in wanted or container_uri(document.uri) in wanted
+            lambda document: (
+                (holds is None or holds(document))
+                and (wanted is None or document.uri in wanted or container_uri(document.uri) in wanted)
+            )
         )
         return RetryResponse(
-            requeued=documents + self._retry_passages(wanted), missing_uris=missing, not_failed_uris=sound
+            requeued=documents + self._retry_passages(wanted, holds), missing_uris=missing, not_failed_uris=sound
         )
+
+    async def confirm(self, source: str) -> ConfirmResponse:
+        named = [each for each in self._sources if each.name == source]
+        if not named:
+            raise NotFound(f"No source is named {source[:500]!r}; `hippoctl status` names them.")
+        documents = sum(each.confirm() for each in named)
+        if not documents:
+            raise Conflict(f"The source {source[:500]!r} has lost nothing that waits to be confirmed.")
+        return ConfirmResponse(source=source, documents=documents)
 
     def retry_due(self, now: float) -> None:
         """Tries what is due, on the event loop: failed documents, and passages that the model could not read."""
         self.retry_failed(lambda document: document.next_try is not None and document.next_try <= now)
         self._extraction_queue.retry(lambda _id, due: due is not None and due <= now)
 
-    def _list(
-        self, request: ListRequest, states: CurrentStates, holds: Callable[[Document], bool] | None
-    ) -> DocumentList:
+    def _list(self, request: ListRequest, states: CurrentStates, holds: Holds | None) -> DocumentList:
         entries = states.entries()
         wanted = [
             entries[uri]
@@ -130,19 +161,22 @@ class DocumentService:
             if uri.startswith(request.prefix)
             and (request.after is None or uri > request.after)
             and (request.state is None or entries[uri].state == request.state)
-            # Of what is to become a document only the URI is known.
-            and (holds is None or holds(self._store.document(uri) or Document(uri, "")))
+            and (holds is None or holds(self._store.document(uri) or states.coming(uri)))
         ]
         more = len(wanted) > request.limit
         return DocumentList(documents=wanted[: request.limit], next=wanted[request.limit - 1].uri if more else None)
 
-    def _retry_passages(self, wanted: set[str] | None) -> int:
+    def _retry_passages(self, wanted: set[str] | None, holds: Holds | None) -> int:
         """Returns of how many documents."""
-        documents_of = self._store.documents_with_passage
-        retried = self._extraction_queue.retry(
-            lambda id, _due: wanted is None or not wanted.isdisjoint(documents_of(id))
-        )
-        return len({uri for id in retried for uri in documents_of(id)})
+
+        def documents_of(id: str) -> list[str]:
+            uris = self._store.documents_with_passage(id)
+            found = [uri for uri in uris if wanted is None or uri in wanted]
+            return found if holds is None else [uri for uri in found if self._in_sight(uri, holds)]
+
+        retried = self._extraction_queue.retry(lambda id, _due: bool(documents_of(id)))
+        uris = {uri for id in retried for uri in self._store.documents_with_passage(id)}
+        return len(uris if holds is None else {uri for uri in uris if self._in_sight(uri, holds)})
 
     def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
         """Tries the failed documents that are `wanted` again, on the event loop; returns how many.
@@ -173,13 +207,18 @@ class DocumentService:
         return requeued
 
 
-def _sort_documents(documents: Sequence[dict[str, Any]]) -> _SortedDocuments:
-    """For a thread: naming and writing 100,000 documents takes most of a second."""
+def _sort_documents(documents: Sequence[dict[str, Any]], labels: frozenset[str] | None = None) -> _SortedDocuments:
+    """For a thread: naming and writing 100,000 documents takes most of a second. `labels`: those of a client that sees a
+    part, None for one that sees all."""
     sorted_documents = _SortedDocuments()
     last: dict[str, dict[str, Any]] = {}
     deletions: list[str] = []
     for i, document in enumerate(documents):
         problem, uri = check_document(document)
+        if labels is not None and problem is None:
+            problem, given = document_labels(document, labels)
+            document = {**document, "labels": given}
+            uri = labelled_uri(uri, given)
         if problem is not None:
             sorted_documents.wrong += 1
             if sorted_documents.wrong <= FIELD_ERRORS_MAX:

@@ -5,7 +5,7 @@ failed, though the store has it indexed. Everything that counts or lists documen
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -51,7 +51,7 @@ class DocumentStates:
         """What is under way at this moment."""
         return CurrentStates(
             self._store,
-            frozenset(self._pipeline.intake.keys()),
+            self._pipeline.intake.sources(),
             extraction_states(self._store, self._extraction_queue),
             self._next_retry(),
             self._pipeline.can_retry,
@@ -64,11 +64,12 @@ class CurrentStates:
     def __init__(
         self,
         store: Store,
-        under_way: frozenset[str],
+        under_way: Mapping[str, str],
         extraction: ExtractionStates,
         next_retry: float | None,
         can_retry: Callable[[Document], bool],
     ) -> None:
+        """`under_way`: the source of what is being read, by URI."""
         self._store = store
         self._under_way = under_way
         self._extraction = extraction
@@ -79,7 +80,7 @@ class CurrentStates:
 
     @cached_property
     def _pending(self) -> frozenset[str]:
-        return self._under_way | self._extraction.pending()
+        return frozenset(self._under_way) | self._extraction.pending()
 
     @cached_property
     def _unread(self) -> dict[str, str]:
@@ -96,6 +97,23 @@ class CurrentStates:
         return DocumentCounts(
             stored.get(State.INDEXED, 0), len(self._pending), stored.get(State.FAILED, 0) - again + unread
         )
+
+    def coming(self, uri: str) -> Document:
+        """What is known of a document that is being read for the first time."""
+        return Document(uri, self._under_way.get(uri, ""), state=State.PENDING)
+
+    def counts_of(self, holds: Callable[[Document], bool]) -> DocumentCounts:
+        """As `counts`, of the documents that `holds` accepts."""
+        seen = [document for document in self._store.documents() if holds(document)]
+        known = {document.uri for document in seen}
+        pending = {uri for uri in self._pending if uri in known or self._is_new(uri, holds)}
+        failed = {document.uri for document in seen if document.state is State.FAILED} | (self._unread.keys() & known)
+        return DocumentCounts(
+            sum(document.state is State.INDEXED for document in seen), len(pending), len(failed - pending)
+        )
+
+    def _is_new(self, uri: str, holds: Callable[[Document], bool]) -> bool:
+        return self._store.document(uri) is None and holds(self.coming(uri))
 
     def _has_failed(self, uri: str) -> bool:
         document = self._store.document(uri)

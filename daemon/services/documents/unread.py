@@ -1,28 +1,89 @@
 """What an answer does not know yet: documents that are being read, and sources that have not been looked through."""
 
-from collections.abc import Sequence
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
 
+from daemon.contract.scope import Scope
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
+from daemon.services.scopes import ScopeService
 from daemon.sources.base import Source
+from store.store import Store
+from store.types import Document
+
+NOTE_KEPT_S = 2.0
+"""For how long a note of a scope counts: with much on the way, looking through it takes a tenth of a second."""
+NOTES_KEPT = 64
+
+Unread = Callable[[Scope | None], Awaitable[str | None]]
+"""`UnreadDocuments.note`."""
+
+
+async def nothing_unread(_scope: Scope | None) -> str | None:
+    return None
 
 
 class UnreadDocuments:
-    """On the event loop. From counters: it is asked at every query."""
+    """On the event loop. Of the whole memory from counters: it is asked at every query."""
 
-    def __init__(self, pipeline: Pipeline, extraction_queue: ExtractionQueue, sources: Sequence[Source]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        pipeline: Pipeline,
+        extraction_queue: ExtractionQueue,
+        sources: Sequence[Source],
+        scopes: ScopeService,
+    ) -> None:
+        self._store = store
         self._pipeline = pipeline
         self._extraction_queue = extraction_queue
         self._sources = sources
+        self._scopes = scopes
+        self._notes: dict[str, tuple[float, str | None]] = {}
 
-    def note(self) -> str | None:
-        """What an answer of this moment leaves out, for its `note`; None where all is read."""
+    async def note(self, scope: Scope | None = None) -> str | None:
+        """What an answer of this moment leaves out of `scope`, for its `note`; None where all of it is read."""
+        if scope is None:
+            return self._written(
+                self._pipeline.intake.documents(),
+                len(self._extraction_queue),
+                [source.name for source in self._sources],
+            )
+        key, now = scope.model_dump_json(), time.monotonic()
+        known = self._notes.get(key)
+        if known is None or now - known[0] > NOTE_KEPT_S:
+            if len(self._notes) >= NOTES_KEPT:
+                self._notes.clear()
+            known = self._notes[key] = (now, await self._of_scope(scope))
+        return known[1]
+
+    async def _of_scope(self, scope: Scope) -> str | None:
+        under_way, waiting = self._pipeline.intake.sources(), list(self._extraction_queue.unfinished())
+        if under_way or waiting:
+            documents, passages = await asyncio.to_thread(self._counts, scope, under_way, waiting)
+        else:
+            documents = passages = 0
+        whole = self._scopes.sources(scope)
+        return self._written(documents, passages, [source.name for source in self._sources if whole(source.name)])
+
+    def _counts(self, scope: Scope, under_way: dict[str, str], waiting: list[str]) -> tuple[int, int]:
+        """Documents of the scope that are being read, and passages of it that wait for the model."""
+        holds, document = self._scopes.holds(scope), self._store.document
+        documents = sum(holds(document(uri) or Document(uri, source)) for uri, source in under_way.items())
+        holders = ((document(uri) for uri in self._store.documents_with_passage(id)) for id in waiting)
+        passages = sum(any(each is not None and holds(each) for each in found) for found in holders)
+        return documents, passages
+
+    def _written(self, documents: int, passages: int, sources: Sequence[str]) -> str | None:
         parts = []
-        if pending := self._pipeline.intake.documents():
-            parts.append(f"{pending:,} {'document is' if pending == 1 else 'documents are'} still being read")
-        if waiting := len(self._extraction_queue):
-            parts.append(f"{waiting:,} {'passage waits' if waiting == 1 else 'passages wait'} for the model")
-        parts += [unread for source in self._sources if (unread := source.unread()) is not None]
+        if documents:
+            parts.append(f"{documents:,} {'document is' if documents == 1 else 'documents are'} still being read")
+        if passages:
+            parts.append(f"{passages:,} {'passage waits' if passages == 1 else 'passages wait'} for the model")
+        parts += [
+            unread for source in self._sources if source.name in sources and (unread := source.unread()) is not None
+        ]
         return "; ".join(parts) or None
 
 

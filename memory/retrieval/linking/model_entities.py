@@ -72,13 +72,15 @@ class ModelEntities:
     def __init__(self, client: ModelClient, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self._client = client
-        self._cache: OrderedDict[str, tuple[tuple[str, ...], Reply]] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], tuple[tuple[str, ...], Reply]] = OrderedDict()
 
-    async def read(self, query: str) -> tuple[tuple[str, ...], Reply, bool]:
-        """The names, and the model's reply, and whether that was remembered. Raises ModelError after one try."""
-        cached = self._cache.get(query)
+    async def read(self, query: str, within: str = "") -> tuple[tuple[str, ...], Reply, bool]:
+        """The names, and the model's reply, and whether that was remembered from an equal query `within` the same scope. Raises
+        ModelError after one try."""
+        key = (within, query)
+        cached = self._cache.get(key)
         if cached is not None:
-            self._cache.move_to_end(query)
+            self._cache.move_to_end(key)
             return *cached, True
         names, reply = await self._client.ask(
             "query_entities",
@@ -89,7 +91,7 @@ class ModelEntities:
             max_tokens=ENTITIES_MAX_TOKENS,
         )
         names = names[:-1] if reply.cut else names
-        self._cache[query] = names, reply
+        self._cache[key] = names, reply
         if len(self._cache) > CACHED_ANSWERS:
             self._cache.popitem(last=False)
         return names, reply, False
@@ -107,10 +109,12 @@ class QueryEntities(QueryModelCalls):
         limit_s: float,
         before_wait: Callable[[], object],
         after_wait: Callable[[], object],
+        within: str = "",
     ) -> None:
         super().__init__(entities.loop, limit_s, before_wait, after_wait)
+        self._within = within
         self._entities = entities
 
     def read(self, query: str) -> Sequence[str] | None:
         """The query's names; None where the model could not be had."""
-        return self.wait(self._entities.read(query), lambda: query_entities_prompt(query))
+        return self.wait(self._entities.read(query, self._within), lambda: query_entities_prompt(query))

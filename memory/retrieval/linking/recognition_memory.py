@@ -146,14 +146,17 @@ class ModelFilter:
         self.count_outcome = count_outcome
         self.loop = loop
         self._client = client
-        self._cache: OrderedDict[tuple[str, tuple[Triple, ...]], tuple[tuple[int, ...], Reply]] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str, tuple[Triple, ...]], tuple[tuple[int, ...], Reply]] = OrderedDict()
 
-    async def keep(self, query: str, triples: tuple[Triple, ...]) -> tuple[tuple[int, ...], Reply, bool]:
-        """Indices of the triples to keep, the model's reply, and whether that was remembered from an equal query.
+    async def keep(
+        self, query: str, triples: tuple[Triple, ...], within: str = ""
+    ) -> tuple[tuple[int, ...], Reply, bool]:
+        """Indices of the triples to keep, the model's reply, and whether that was remembered from an equal query `within` the
+        same scope.
 
         Raises ModelError after one try: a query does not wait for a second.
         """
-        key = (query, triples)
+        key = (within, query, triples)
         cached = self._cache.get(key)
         if cached is not None:
             self._cache.move_to_end(key)
@@ -186,12 +189,16 @@ class QueryFilter(QueryModelCalls):
         limit_s: float,
         before_wait: Callable[[], object],
         after_wait: Callable[[], object],
+        within: str = "",
     ) -> None:
+        """`within`: the scope that is asked of; what is remembered of one is of no use in another."""
         super().__init__(filter_.loop, limit_s, before_wait, after_wait)
+        self._within = within
         self._filter = filter_
 
     def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
-        kept = self.wait(self._filter.keep(query, tuple(triples)), lambda: recognition_prompt(query, triples))
+        reply = self._filter.keep(query, tuple(triples), self._within)
+        kept = self.wait(reply, lambda: recognition_prompt(query, triples))
         if kept is None:
             self._filter.count_outcome("skipped")
             return range(len(triples))

@@ -20,6 +20,7 @@ from tests.daemon.api.harness import Served, served
 OPERATIONS = {
     ("/v1/query", "post"),
     ("/v1/ask", "post"),
+    ("/v1/judge", "post"),
     ("/v1/graph", "post"),
     ("/v1/documents", "get"),
     ("/v1/documents", "post"),

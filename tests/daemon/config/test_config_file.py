@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from daemon.config import Config, load_config
+from daemon.config.client import ClientSection
 from daemon.sources.registry import SOURCE_KINDS
 
 FILE = Path(__file__).parents[3] / "config.toml"
 SETTING = re.compile(r"#(\[\[?\w+\]\]?|\w+ = .*)$")
-REQUIRED = {("folder", "path"), ("kafka", "topics")}
+REQUIRED = {("folder", "path"), ("kafka", "topics"), ("client", "user")}
 CHECKOUT = {("store", "path"), ("api", "socket")}
 """Set to places in the checkout; the text beside them names the default."""
 
@@ -44,7 +45,9 @@ def test_it_changes_no_default_but_the_places(checkout):
 
 def test_every_commented_setting_is_the_default(checkout):
     (checkout / "config.toml").write_text(uncommented())
-    (checkout / "empty.toml").write_text('[[folder]]\npath = "drive"\n[[kafka]]\ntopics = ["articles"]\n')
+    (checkout / "empty.toml").write_text(
+        '[[folder]]\npath = "drive"\n[[kafka]]\ntopics = ["articles"]\n[[client]]\nuser = "root"\n'
+    )
     said = load_config(checkout / "config.toml", {"HOME": "/h"}).model_dump()
     default = load_config(checkout / "empty.toml", {"HOME": "/h"}).model_dump()
     for section, key in CHECKOUT:
@@ -58,6 +61,7 @@ def test_every_setting_is_there(checkout):
     models = {name: field.annotation for name, field in Config.model_fields.items()} | {
         kind.table: kind.section for kind in SOURCE_KINDS
     }
+    models["client"] = ClientSection
     assert list(written) == list(models)
     for section, model in models.items():
         table = written[section][0] if isinstance(written[section], list) else written[section]

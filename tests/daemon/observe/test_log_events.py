@@ -11,7 +11,7 @@ LEVELS = {"debug", "info", "warning", "error", "critical", "exception"}
 NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 ALWAYS = {"exc_info"}
 ROW = re.compile(r"\| `(\w+)` \| ([\w, ]+) \| (.*?) \| (.+) \|")
-PEER = {"pid", "uid", "gid", "address"}
+PEER = {"pid", "uid", "gid", "address", "client"}
 
 
 def calls() -> Iterator[tuple[Path, ast.Call, str]]:

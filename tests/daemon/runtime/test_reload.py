@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from daemon.api.access.client import ClientRule
 from daemon.config import ConfigError, load_config
 from daemon.runtime.reload import ActiveConfig, serve_reloads
 
@@ -19,12 +20,16 @@ class Edge:
     """Stands for the schedule and the API: keeps what it is told."""
 
     def __init__(self) -> None:
-        self.token_files: list[Path] = []
+        self.token_files: list[Path | None] = []
+        self.clients: tuple[ClientRule, ...] = ()
 
     def reload(self, _times: object) -> None:
         return
 
-    def use_token_file(self, path: Path) -> None:
+    def use_clients(self, clients: tuple[ClientRule, ...]) -> None:
+        self.clients = clients
+
+    def use_token_file(self, path: Path | None) -> None:
         self.token_files.append(path)
 
 

@@ -17,7 +17,7 @@ class Replying:
     def __init__(self, loop: asyncio.AbstractEventLoop, reply: Reply, remembered: bool = False) -> None:
         self.loop, self._reply, self._remembered = loop, reply, remembered
 
-    async def keep(self, _query: str, _triples: object) -> tuple[tuple[int, ...], Reply, bool]:
+    async def keep(self, _query: str, _triples: object, _within: str) -> tuple[tuple[int, ...], Reply, bool]:
         return (0,), self._reply, self._remembered
 
 

@@ -168,7 +168,7 @@ def test_an_answer_is_given_though_its_session_cannot_be_kept(asking: Asking) ->
 def test_a_session_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     now = [1000.0]
     sessions = Sessions(tmp_path, lambda: now[0])
-    assert (sessions.load("é-1"), sessions.names(), sessions.remove("é-1")) == (None, [], False)
+    assert (sessions.load("é-1"), sessions.keys(), sessions.remove("é-1")) == (None, [], False)
     first = sessions.save("é-1", {"points": [1]}, 3, "q", "a", None)
     assert sessions.load("é-1") == first
     now[0] = 2000.0
@@ -179,10 +179,27 @@ def test_a_session_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert (sessions.expired(second, 500), sessions.expired(second, -1)) == (False, True)
     # A crash before the rename leaves a part of a file beside the whole one.
     (tmp_path / "sessions" / ".é-1.new").write_text('{"form')
-    assert (sessions.names(), sessions.load("é-1")) == (["é-1"], second)
+    assert (sessions.keys(), sessions.load("é-1")) == (["é-1"], second)
     (tmp_path / "sessions" / "bad.json").write_text('{"format": 9}')
     with pytest.raises(SessionDamaged, match='"bad" cannot be read'):
         sessions.load("bad")
     for name in ("../é-1", "a/b", ".x", ""):
-        with pytest.raises(ValueError, match="cannot be a session's name"):
+        with pytest.raises(ValueError, match="cannot be a session's key"):
             sessions.load(name)
+
+
+def test_a_session_is_of_the_scope_that_it_was_begun_in(asking: Asking) -> None:
+    scope = {"source": "added"}
+    whole = asking.ask(playing(), deep=True, steps=2, session="corl")
+    scoped = asking.ask(playing(), deep=True, steps=2, session="corl", scope=scope)
+    assert scoped["session"]["questions"] == 0 and scoped["earlier"]["points"] == []
+    again = asking.ask(playing(), deep=True, steps=1, session="corl", scope=scope)
+    assert {point["id"] for point in again["earlier"]["points"]} == points(scoped)
+    listed = asking.daemon.ask("GET", "/v1/sessions")["sessions"]
+    assert [(each["name"], each.get("scope"), len(each["questions"])) for each in listed] == [
+        ("corl", None, 1),
+        ("corl", scope, 2),
+    ]
+    assert asking.daemon.ask("DELETE", "/v1/sessions", json={"names": ["corl"]})["removed"] == 1
+    assert asking.daemon.ask("GET", "/v1/sessions")["sessions"] == []
+    assert points(whole)

@@ -1,0 +1,212 @@
+"""The ports as one client has them: each question is asked of what it sees, whatever scope it names."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.api.access.client import Client
+from daemon.api.access.event_view import EventView
+from daemon.api.service_protocols import (
+    AskPort,
+    DocumentPort,
+    Events,
+    GraphPort,
+    MemoryPorts,
+    OverviewPort,
+    QueryPort,
+    Sees,
+    SessionPort,
+    StartupPorts,
+    StatusPort,
+    Subscription,
+    TransferPort,
+)
+from daemon.contract.ask import NO_RETRIEVAL, AskProgress, AskRequest, AskResponse
+from daemon.contract.documents import (
+    AddResponse,
+    ConfirmResponse,
+    DocumentList,
+    ListRequest,
+    RemoveResponse,
+    RetryResponse,
+)
+from daemon.contract.graph import GraphRequest, GraphResponse
+from daemon.contract.query import QueryRequest, QueryResponse
+from daemon.contract.scope import Scope, ScopeList
+from daemon.contract.sessions import RemoveSessionsResponse, SessionList
+from daemon.contract.show import ShowResponse
+from daemon.contract.status import DaemonState, ExtractionResponse, Overview, Status
+from daemon.contract.steps import StepEvent
+from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
+from daemon.errors import Forbidden
+
+WHOLE_ONLY = "This is about the whole memory, of which this client sees a part."
+"""The right to it (admin) is given only to clients that see all; so no such client comes here."""
+
+
+def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
+    """`ports` for `client`; as they are for one that sees all."""
+    if client.labels is None:
+        return ports
+    return MemoryPorts(
+        queries=_Queries(client, ports.queries),
+        documents=_Documents(client, ports.documents),
+        transfer=_Transfer(client, ports.transfer),
+        extractions=_Extractions(),
+        graphs=_Graphs(client, ports.graphs),
+        sessions=_Sessions(client, ports.sessions),
+        overviews=_Overviews(client, ports.overviews),
+        asks=None if ports.asks is None else _Asks(client, ports.asks),
+        judge=ports.judge,  # it reads nothing of the memory
+    )
+
+
+def startup_ports(ports: StartupPorts, client: Client) -> StartupPorts:
+    """As `memory_ports`, of what answers from the first request on."""
+    if client.labels is None:
+        return ports
+    return StartupPorts(_Status(client, ports.status), _Events(client.labels, ports.events, ports.sees), ports.sees)
+
+
+class _Extractions:
+    async def reextract(self) -> ExtractionResponse:
+        raise Forbidden(WHOLE_ONLY)
+
+    async def backfill(self) -> ExtractionResponse:
+        raise Forbidden(WHOLE_ONLY)
+
+    async def status(self) -> ExtractionResponse:
+        raise Forbidden(WHOLE_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Queries:
+    client: Client
+    port: QueryPort
+
+    async def query(self, request: QueryRequest) -> QueryResponse:
+        return await self.port.query(request.model_copy(update={"scope": self.client.limited(request.scope)}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Graphs:
+    client: Client
+    port: GraphPort
+
+    async def graph(self, request: GraphRequest) -> GraphResponse | None:
+        return await self.port.graph(request.model_copy(update={"scope": self.client.limited(request.scope)}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asks:
+    client: Client
+    port: AskPort
+
+    async def ask(self, request: AskRequest) -> AskResponse:
+        return await self.port.ask(self._limited(request))
+
+    def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
+        return self.port.stream(self._limited(request))
+
+    def _limited(self, request: AskRequest) -> AskRequest:
+        if request.mode == NO_RETRIEVAL and request.scope is None:
+            return request  # nothing of the memory is read
+        return request.model_copy(update={"scope": self.client.limited(request.scope)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Sessions:
+    client: Client
+    port: SessionPort
+
+    async def sessions(self, scope: Scope | None = None) -> SessionList:
+        return await self.port.sessions(self.client.limited(scope))
+
+    async def remove_sessions(self, names: Sequence[str], scope: Scope | None = None) -> RemoveSessionsResponse:
+        return await self.port.remove_sessions(names, self.client.limited(scope))
+
+
+@dataclass(frozen=True, slots=True)
+class _Documents:
+    client: Client
+    port: DocumentPort
+
+    async def add(self, documents: Sequence[dict[str, Any]], scope: Scope | None = None) -> AddResponse:
+        return await self.port.add(documents, self.client.limited(scope))
+
+    async def remove(self, uris: Sequence[str], scope: Scope | None = None) -> RemoveResponse:
+        return await self.port.remove(uris, self.client.limited(scope))
+
+    async def documents(self, request: ListRequest) -> DocumentList:
+        return await self.port.documents(request.model_copy(update={"scope": self.client.limited(request.scope)}))
+
+    async def scopes(self, scope: Scope | None = None) -> ScopeList:
+        return await self.port.scopes(self.client.limited(scope))
+
+    async def show(self, key: str, limit: int, scope: Scope | None = None) -> ShowResponse | None:
+        return await self.port.show(key, limit, self.client.limited(scope))
+
+    async def retry(self, uris: Sequence[str] | None, scope: Scope | None = None) -> RetryResponse:
+        return await self.port.retry(uris, self.client.limited(scope))
+
+    async def confirm(self, _source: str) -> ConfirmResponse:
+        raise Forbidden(WHOLE_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Transfer:
+    client: Client
+    port: TransferPort
+
+    def export(self, format: ExportFormat, scope: Scope | None = None) -> AsyncGenerator[bytes, None]:
+        return self.port.export(format, self.client.limited(scope))
+
+    async def import_openie(self, _chunks: AsyncIterator[bytes]) -> ImportResponse:
+        raise Forbidden(WHOLE_ONLY)
+
+    async def verify(self) -> VerifyResponse:
+        raise Forbidden(WHOLE_ONLY)
+
+    async def backup(self, _directory: str) -> BackupResponse:
+        raise Forbidden(WHOLE_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Overviews:
+    client: Client
+    port: OverviewPort
+
+    async def overview(self, scope: Scope | None = None) -> Overview:
+        return await self.port.overview(self.client.limited(scope))
+
+
+@dataclass(frozen=True, slots=True)
+class _Status:
+    client: Client
+    port: StatusPort
+
+    def state(self) -> DaemonState:
+        return self.port.state()
+
+    async def status(self, scope: Scope | None = None) -> Status:
+        return await self.port.status(self.client.limited(scope))
+
+    async def wait(self, timeout_s: float | None, scope: Scope | None = None) -> Status:
+        return await self.port.wait(timeout_s, self.client.limited(scope))
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    labels: frozenset[str]
+    port: Events
+    sees: Sees
+
+    def events(self, view: EventView | None = None) -> Subscription:
+        assert view is None
+        return self.port.events(EventView(lambda document: self.sees(self.labels, document)))
+
+    def close(self) -> None:
+        raise Forbidden(WHOLE_ONLY)
+
+    def disconnect(self) -> None:
+        raise Forbidden(WHOLE_ONLY)

@@ -1,0 +1,111 @@
+"""Says who asks: the one place where a request gets its client."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import structlog
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from daemon.api.access.client import EVERYONE, ITSELF, OPERATOR, Client, ClientRule
+from daemon.api.access.token_file import TokenFile
+from daemon.api.middleware.peers import Peer, request_peer
+from daemon.errors import Unauthorised
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    file: TokenFile
+    client: Client
+
+
+class Clients:
+    """The clients of the configuration. On one event loop; `use` replaces them at any time."""
+
+    def __init__(self, rules: Sequence[ClientRule] = (), token_file: Path | None = None) -> None:
+        """`token_file`: that of `[api]`."""
+        self._rules: tuple[ClientRule, ...] = ()
+        self._tokens: tuple[_Token, ...] = ()
+        self._token_file: Path | None = None
+        self.use(rules, token_file)
+
+    def use(self, rules: Sequence[ClientRule], token_file: Path | None) -> None:
+        """These count from the next request on."""
+        known = {each.file.path: each.file for each in self._tokens}
+        wanted = [(rule.token_file, rule.client, "[[client]] token_file") for rule in rules if rule.token_file]
+        if token_file is not None and token_file not in {path for path, _, _ in wanted}:
+            wanted.append((token_file, OPERATOR if rules else EVERYONE, "[api] token_file"))
+        self._rules, self._token_file = tuple(rules), token_file
+        self._tokens = tuple(_Token(known.get(path) or TokenFile(path, key), who) for path, who, key in wanted)
+        for file in known.values():
+            if not any(each.file is file for each in self._tokens):
+                file.close()
+
+    def use_rules(self, rules: Sequence[ClientRule]) -> bool:
+        """Returns whether they are others than before."""
+        changed = tuple(rules) != self._rules
+        self.use(rules, self._token_file)
+        return changed
+
+    def use_token_file(self, path: Path | None) -> None:
+        self.use(self._rules, path)
+
+    def close(self) -> None:
+        for token in self._tokens:
+            token.file.close()
+
+    async def identify(self, peer: Peer, headers: Headers) -> Client | None:
+        """The client, None where the Unix socket's peer is none. Unauthorised without the right token on TCP, and with a
+        wrong one on the socket, where a token says who asks as well."""
+        if peer.side == "unix":
+            if not self._rules:
+                return EVERYONE
+            if "authorization" not in headers:
+                return self._by_peer(peer)
+        client = await self._by_token(headers)
+        if client is None:
+            raise Unauthorised(
+                "Send the token of the configured token_file as Authorization: Bearer TOKEN.",
+                headers={"WWW-Authenticate": 'Bearer realm="hippod"'},
+            )
+        return client
+
+    def _by_peer(self, peer: Peer) -> Client | None:
+        """The first in the order of the configuration."""
+        for rule in self._rules:
+            if (rule.uid is not None and rule.uid == peer.uid) or (rule.gid is not None and rule.gid in peer.groups):
+                return rule.client
+        return ITSELF if peer.pid == os.getpid() else None
+
+    async def _by_token(self, headers: Headers) -> Client | None:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        digest = sha256(token.strip().encode("latin-1")).digest()
+        fitting = [each for each in self._tokens if each.file.has(digest)]
+        # Of a known token only its own file is looked at: a drive of another that hangs does not matter.
+        await asyncio.gather(*(each.file.refresh() for each in fitting or self._tokens))
+        fitting = [each for each in self._tokens if each.file.has(digest)]
+        if len(fitting) > 1:
+            log.error("token_of_several", clients=[each.client.name for each in fitting], hint="give each its own")
+        return fitting[0].client if len(fitting) == 1 else None
+
+
+class ClientMiddleware:
+    """Notes the client of each request in its `state`."""
+
+    def __init__(self, app: ASGIApp, clients: Clients) -> None:
+        self._app = app
+        self._clients = clients
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            client = await self._clients.identify(request_peer(scope), Headers(scope=scope))
+            scope.setdefault("state", {})["client"] = client
+        await self._app(scope, receive, send)

@@ -1,0 +1,44 @@
+"""The labels of a document, by which scopes and clients choose; and the URIs of what a client adds that sees a part."""
+
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from urllib.parse import quote, unquote
+
+from store.types import Document
+
+LabelsBySource = tuple[tuple[str, tuple[str, ...]], ...]
+"""(name of a source, its labels), by name."""
+
+_LABELLED = "added:["
+"""How the URI begins of a document that was added by a client that sees a part. An id never gives it: `[` is percent-encoded
+there."""
+
+
+def labels_of(document: Document, of_source: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """The labels of a document: its own, from the field `labels`, and those of its source; or those in its URI alone.
+
+    A client that sees a part cannot give others' labels. So where a URI has labels, what the document says does not count:
+    a file that was handed in may hold documents that say anything.
+    """
+    if document.uri.startswith(_LABELLED):
+        return _labels_in(document.uri)
+    own = document.metadata.get("labels")
+    mine = {each for each in own if isinstance(each, str)} if isinstance(own, list) else set()
+    return mine | set(of_source.get(document.source, ()))
+
+
+def sees(sources: Callable[[], LabelsBySource], labels: AbstractSet[str], document: Document) -> bool:
+    """Whether one who sees `labels` sees the document, by the labels that sources have now."""
+    return not labels.isdisjoint(labels_of(document, dict(sources())))
+
+
+def labelled_uri(uri: str, labels: Iterable[str]) -> str:
+    """`added:[hr]/7` of `added:7`. Clients that share the labels share the document, and no other client can name it: so
+    nothing that one does not see is ever replaced by what it adds, nor does it hear that such a thing is there."""
+    named = ",".join(sorted(quote(label, safe="") for label in set(labels)))
+    return f"{_LABELLED}{named}]/{uri.removeprefix('added:')}"
+
+
+def _labels_in(uri: str) -> set[str]:
+    named, closed, _ = uri.removeprefix(_LABELLED).partition("]/")
+    return {unquote(label) for label in named.split(",")} if closed else set()

@@ -1,0 +1,145 @@
+"""A scan that misses most of a folder forgets nothing until that is confirmed; what events say to be gone is gone."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from consumers.folder import FolderSettings, FolderWatcher
+from consumers.types import FileMoved, FileRemoved, Fingerprint
+from tests.e2e.real_hippod import until
+
+
+class Folder:
+    """A folder, and what the memory knows of it."""
+
+    def __init__(self, path: Path, files: int) -> None:
+        self.path = path
+        path.mkdir()
+        self.files = [path / f"{number}.txt" for number in range(files)]
+        for number, file in enumerate(self.files):
+            file.write_text(f"text {number}")
+        self.known: dict[str, Fingerprint] = {}
+        self.events: list[Any] = []
+
+    @contextmanager
+    def followed(self, documents: Callable[[str], int] = lambda _uri: 1, **settings: Any) -> Iterator[FolderWatcher]:
+        def emit(event: Any) -> None:
+            self.events.append(event)
+            if isinstance(event, FileRemoved):
+                self.known.pop(event.uri)
+            else:
+                self.known.pop(getattr(event, "old_uri", ""), None)
+                self.known[event.uri] = event.fingerprint
+
+        settings = {"polling": True, "poll_interval_s": 0.05, "settle_ms": 0} | settings
+        watcher = FolderWatcher(FolderSettings(self.path, **settings), dict(self.known), emit, documents=documents)
+        watcher.start()
+        try:
+            until(lambda: watcher.state.last_scan_at is not None and not watcher.state.pending, "it is scanned")
+            yield watcher
+        finally:
+            watcher.stop()
+
+    def read(self) -> None:
+        with self.followed():
+            until(lambda: len(self.known) == len(self.files), "all is read")
+        self.events.clear()
+
+    @property
+    def removed(self) -> int:
+        return sum(isinstance(event, FileRemoved) for event in self.events)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    folder = Folder(tmp_path / "drive", 8)
+    folder.read()
+    return folder
+
+
+def unlink(files: list[Path]) -> None:
+    for file in files:
+        file.unlink()
+
+
+def test_more_than_half_waits_over_restarts_until_it_is_confirmed(folder: Folder) -> None:
+    unlink(folder.files[:5])
+    for known in (8, 9):
+        with folder.followed() as watcher:
+            assert watcher.state.unconfirmed == 5
+            assert (
+                f"5 of {known} documents are not there any more; they are kept until `hippoctl confirm {folder.path}`"
+                in (watcher.state.detail)
+            )
+            (folder.path / "new.txt").write_text("new")
+            until(lambda: any(uri.endswith("new.txt") for uri in folder.known), "what is new is read")
+        assert folder.removed == 0
+    with folder.followed() as watcher:
+        assert watcher.confirm() == 5
+        until(lambda: folder.removed >= 5, "they are forgotten")
+        until(lambda: not watcher.state.unconfirmed and not watcher.state.detail, "it says nothing more")
+        assert watcher.confirm() == 0
+
+
+def test_what_comes_back_was_never_gone(folder: Folder) -> None:
+    kept = {file: file.read_text() for file in folder.files}
+    unlink(folder.files[:7])
+    with folder.followed() as watcher:
+        assert watcher.state.unconfirmed == 7
+        for file, text in kept.items():
+            file.write_text(text)
+        until(lambda: not watcher.state.unconfirmed, "they are back")
+    assert folder.removed == 0
+    assert len(folder.known) == 8
+
+
+@pytest.mark.parametrize(
+    ("settings", "gone"), [({"confirm_loss": False}, 8), ({}, 4)], ids=["switched off", "half is not more than half"]
+)
+def test_what_is_not_guarded_is_forgotten(folder: Folder, settings: dict[str, Any], gone: int) -> None:
+    unlink(folder.files[:gone])
+    (folder.path / "other.txt").write_text("other")
+    with folder.followed(**settings):
+        until(lambda: folder.removed == gone, "they are forgotten")
+
+
+def test_a_small_folder_is_not_guarded(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "small", 4)
+    folder.read()
+    unlink(folder.files[:3])
+    with folder.followed():
+        until(lambda: folder.removed == 3, "they are forgotten")
+
+
+def test_a_file_counts_as_many_documents_as_are_in_it(folder: Folder) -> None:
+    unlink(folder.files[:1])
+    with folder.followed(lambda uri: 100 if uri.endswith("/0.txt") else 1) as watcher:
+        assert watcher.state.unconfirmed == 100
+    assert folder.removed == 0
+
+
+def test_what_moved_is_not_lost(folder: Folder) -> None:
+    (folder.path / "sub").mkdir()
+    for file in folder.files:
+        file.rename(folder.path / "sub" / file.name)
+    with folder.followed() as watcher:
+        until(lambda: len(folder.events) == 8, "they moved")
+        assert watcher.state.unconfirmed == 0
+    assert all(isinstance(event, FileMoved) for event in folder.events)
+
+
+def test_a_pattern_that_leaves_most_out_waits_too(folder: Folder) -> None:
+    with folder.followed(exclude=("*.txt",)) as watcher:
+        assert watcher.state.unconfirmed == 8
+    assert folder.removed == 0
+
+
+def test_what_events_say_to_be_gone_is_gone(folder: Folder) -> None:
+    with folder.followed(polling=False) as watcher:
+        unlink(folder.files[:7])
+        watcher.rescan()
+        until(lambda: folder.removed == 7, "they are forgotten")
+        until(lambda: watcher.state.unconfirmed == 0, "nothing waits")

@@ -1,0 +1,151 @@
+"""Every route says what it needs; and who asks is known from the token, or from the socket's peer."""
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from starlette.datastructures import Headers
+from starlette.routing import Route
+
+from daemon.api.access.client import EVERYONE, ITSELF, OPERATOR, Client, ClientRule, Right
+from daemon.api.access.clients import Clients
+from daemon.api.access.rights import Need, need_of, needs
+from daemon.api.app import build
+from daemon.api.context import make_context
+from daemon.api.event_hub import EventHub
+from daemon.api.middleware.peers import Peer, connection_peer
+from daemon.api.service_protocols import StartupPorts
+from daemon.api.settings import ApiLimits
+from daemon.api.startup_gate import StartupGate
+from daemon.contract.http.routes import Route as Paths
+from daemon.contract.scope import ClientScope, Scope
+from daemon.errors import Unauthorised
+from daemon.page import routes as page_routes
+
+CHANGES = {("POST", Paths.DOCUMENTS), ("DELETE", Paths.DOCUMENTS), ("POST", Paths.RETRY)}
+WHOLE = {Paths.METRICS, Paths.IMPORT, Paths.REEXTRACT, Paths.BACKFILL, Paths.EXTRACTION, Paths.VERIFY}
+WHOLE |= {Paths.BACKUP, Paths.CONFIRM}
+
+
+def app(*more: Any) -> FastAPI:
+    context = make_context(StartupPorts(None, EventHub()), StartupGate(), ApiLimits())  # type: ignore[arg-type]
+    return build(context, [page_routes.add_routes, *more])
+
+
+def test_every_route_declares_what_it_needs() -> None:
+    found = {(method, route.path): need_of(route) for route in app().routes for method in getattr(route, "methods", ())}
+    assert {path for _, path in found} >= {each.value for each in Paths} - {Paths.HEALTH}
+    for (method, path), need in found.items():
+        if (method, path) in CHANGES:
+            assert need is Need.WRITE, path
+        elif path in WHOLE:
+            assert need is Need.ADMIN, path
+        elif path == Paths.HEALTH:
+            assert need is Need.NOTHING
+        elif path == Paths.OPENAPI or (path.startswith("/page/") and path != "/page/overview") or path == "/":
+            assert need is Need.CLIENT, path
+        else:
+            assert need is Need.READ, path
+
+
+def test_a_route_that_declares_nothing_is_not_served() -> None:
+    async def forgotten() -> None:
+        return
+
+    def add(app: FastAPI, _context: Any) -> None:
+        app.add_route("/v1/forgotten", forgotten, ["GET"])
+
+    with pytest.raises(TypeError, match="/v1/forgotten"):
+        app(add)
+    with pytest.raises(TypeError, match="does not declare"):
+        need_of(Route("/x", forgotten))
+    assert need_of(Route("/x", needs(Need.WRITE)(forgotten))) is Need.WRITE
+
+
+READER = Client("reader", frozenset({"hr"}), frozenset({Right.READ}))
+WRITER = Client("writer", frozenset({"b", "a"}), frozenset({Right.READ, Right.WRITE}))
+NOBODY_UID, OTHER_GID = 4_000_001, 4_000_002
+
+
+def identified(clients: Clients, peer: Peer, token: str | None = None, header: str = "authorization") -> Client | None:
+    return asyncio.run(clients.identify(peer, Headers({} if token is None else {header: f"Bearer {token}"})))
+
+
+def test_without_clients_whoever_connects_may_do_all(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("sesame")
+    clients = Clients((), tmp_path / "t")
+    assert identified(clients, Peer("unix", 1, NOBODY_UID, 1)) is EVERYONE
+    assert identified(clients, Peer("unix", 1, NOBODY_UID, 1), "anything") is EVERYONE
+    assert identified(clients, Peer("tcp", address="127.0.0.1"), "sesame") is EVERYONE
+    with pytest.raises(Unauthorised):
+        identified(clients, Peer("tcp", address="127.0.0.1"), "other")
+
+
+def test_a_peer_is_known_by_its_user_or_one_of_its_groups_and_the_first_that_fits_counts() -> None:
+    clients = Clients([ClientRule(READER, uid=NOBODY_UID), ClientRule(WRITER, gid=OTHER_GID)])
+    assert identified(clients, Peer("unix", 1, NOBODY_UID, 1, groups=frozenset({1, OTHER_GID}))) is READER
+    assert identified(clients, Peer("unix", 1, 7, 1, groups=frozenset({1, OTHER_GID}))) is WRITER
+    assert identified(clients, Peer("unix", 1, 7, OTHER_GID)) is None  # what the kernel said counts: `groups`
+    assert identified(clients, Peer("unix", 1, 7, 1, groups=frozenset({1}))) is None
+    assert identified(clients, Peer("unix")) is None
+    assert identified(clients, Peer("unix", os.getpid(), 7, 1)) is ITSELF
+    assert ITSELF.labels == frozenset() and ITSELF.rights == {Right.READ}
+
+
+def test_a_token_says_who_asks_on_either_side_and_a_wrong_one_is_never_passed_over(tmp_path: Path) -> None:
+    for name in ("one", "two", "api"):
+        (tmp_path / name).write_text(f"token-{name}")
+    rules = [ClientRule(READER, tmp_path / "one", uid=NOBODY_UID), ClientRule(WRITER, tmp_path / "two")]
+    clients = Clients(rules, tmp_path / "api")
+    tcp, unix = Peer("tcp", address="127.0.0.1"), Peer("unix", 1, NOBODY_UID, 1)
+    for peer in (tcp, unix):
+        assert identified(clients, peer, "token-two") is WRITER
+        assert identified(clients, peer, "token-api") is OPERATOR
+        for wrong in ("", "token-", "token-three"):
+            with pytest.raises(Unauthorised):
+                identified(clients, peer, wrong)
+    (tmp_path / "two").write_text("token-one")  # of two who have it nobody knows which
+    with pytest.raises(Unauthorised):
+        asyncio.run(_asked_until_seen(clients, tcp))
+    clients.use(rules[:1], None)
+    assert identified(clients, tcp, "token-one") is READER
+    for gone in ("token-api", "token-two"):
+        with pytest.raises(Unauthorised):
+            identified(clients, tcp, gone)
+
+
+async def _asked_until_seen(clients: Clients, peer: Peer) -> None:
+    for token in ("another", "token-one"):  # a token that none has makes all files be looked at
+        try:
+            await clients.identify(peer, Headers({"authorization": f"Bearer {token}"}))
+        except Unauthorised:
+            if token == "token-one":
+                raise
+
+
+def test_the_kernel_names_all_groups_of_a_peer() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+
+    class Transport:
+        def get_extra_info(self, _name: str) -> socket.socket:
+            return ours
+
+    with ours, theirs:
+        peer = connection_peer(Transport())  # type: ignore[arg-type]
+    assert (peer.pid, peer.uid, peer.gid) == (os.getpid(), os.getuid(), os.getgid())
+    assert peer.groups == {os.getgid(), *os.getgroups()}
+
+
+def test_a_client_and_a_scope_meet_in_one_that_both_hold() -> None:
+    everyone = Client("all", None, frozenset(Right))
+    scope = Scope(labels=("x",), source="s")
+    assert everyone.limited(scope) is scope
+    assert everyone.limited(None) is None
+    limited = WRITER.limited(scope)
+    assert isinstance(limited, ClientScope)
+    assert (limited.labels, limited.source, limited.visible, limited.client) == (("x",), "s", ("a", "b"), "writer")
+    assert READER.limited(None) != WRITER.limited(None)
