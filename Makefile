@@ -14,7 +14,7 @@ export TORCH_INDEX
 # 0.6 s of a processor for a daemon, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-test run check test test-broker test-servers bench audit lint docs deb clean
+.PHONY: install install-test run check test test-broker test-servers bench audit lint docs deb image test-image clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -120,6 +120,16 @@ DEB_PYTHON ?= /usr/bin/python3
 
 deb:
 	$(DEB_PYTHON) systemd/package/deb.py --python $(DEB_PYTHON)
+
+# A container image in one file, under dist/, built as root without pulling one. `make test-image` runs it with podman.
+image:
+	$(DEB_PYTHON) systemd/package/image.py --python $(DEB_PYTHON)
+
+IMAGE ?= $(shell sed -n 's/^version = "\(.*\)"/dist\/hippod_\1_/p' pyproject.toml)$(shell uname -m).image.tar
+
+test-image: install-test
+	@test -e $(IMAGE) || $(MAKE) image
+	HIPPOD_IMAGE=$(abspath $(IMAGE)) $(BIN)/python -m pytest tests/systemd/test_image.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

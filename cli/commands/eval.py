@@ -11,10 +11,10 @@ from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
 from cli.retrieval_options import answer_mode_option, filter_option, settings_option
 from cli.scope_options import scope_options, scope_parameter
-from daemon.contract.ask import NO_RETRIEVAL, Answerer
+from daemon.contract.choices import MODES, NO_RETRIEVAL, Answerer
 from daemon.contract.http.routes import Route
-from daemon.contract.query import K_MAX, QueryResponse, RankedPassage
-from daemon.contract.retrieval import MODES
+from daemon.contract.limits import K_MAX
+from daemon.contract.query import QueryResponse, RankedPassage
 
 SHOWN_PASSAGES_LIMIT = 10_000
 """Passages of one document that are looked at."""
@@ -57,6 +57,11 @@ def _modes(context: click.Context, parameter: click.Parameter, value: str | None
 )
 @click.option("--answers", is_flag=True, help="Have the model answer too: exact match and F1. Needs a model.")
 @click.option(
+    "--judge",
+    is_flag=True,
+    help="Have the model judge the answers: comprehensiveness, diversity, whether they are right. Means --answers.",
+)
+@click.option(
     "--answerer",
     type=click.Choice([each.value for each in Answerer]),
     help="Who answers, as `ask` does: single, iterative (--steps), or deep (--deep). Means --answers.",
@@ -91,6 +96,7 @@ def evaluate(
     ks: list[int],
     modes: list[str],
     answers: bool,
+    judge: bool,
     count: int | None,
     settings: dict[str, Any],
     scope: dict[str, Any] | None,
@@ -110,7 +116,7 @@ def evaluate(
     if mode and modes:
         raise click.UsageError("--mode and --compare exclude each other.")
     chosen: list[str | None] = [*modes] if modes else [mode]
-    who = _answerer(answers, answerer, steps)
+    who = _answerer(answers or judge, answerer, steps)
     form = retrieval_fields({"length": length, "reason": reason})
     how = retrieval_fields({"filter_": filter_, "settings": settings, "scope": scope})
     _refuse_ineffective(who, chosen, how, form)
@@ -125,12 +131,13 @@ def evaluate(
     from cli.evaluation.run import evaluate as run
     from cli.render.evaluation import comparison_lines
 
-    loaded_questions = read_questions(questions)
+    loaded_questions = read_questions(questions, judge)
     answering = _step_fields(who, steps) | form
     with invocation.client() as client, progress("evaluating") as shown:
         requests = EvalRequests(client, max(ks), read, answer_timeout_s(steps), how, answering, shown.advance)
         answer = requests.answer if who is not None else None
-        found = run(loaded_questions, chosen, Evaluation(ks, requests.query, answer, who or Answerer.SINGLE))
+        evaluation = Evaluation(ks, requests.query, answer, who or Answerer.SINGLE, requests.judge if judge else None)
+        found = run(loaded_questions, chosen, evaluation)
     whole = found.model_dump(mode="json")
     invocation.emit(whole if modes else whole["modes"][0], lambda: comparison_lines(found), wrap=False)
 
@@ -174,7 +181,7 @@ def _step_fields(who: Answerer | None, steps: dict[str, Any]) -> dict[str, Any]:
 
 def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[str, Any], count: int) -> None:
     """Asks the memory as of each segment's end."""
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
     from cli.evaluation.continual import first_questions, segments
     from cli.evaluation.questions import read_questions
     from cli.evaluation.run import Evaluation

@@ -7,9 +7,11 @@ from typing import Any
 
 from cli.errors import CommandError
 from cli.evaluation.answer_scores import exact, f1
+from cli.evaluation.judging import Judge, JudgeTally
 from cli.evaluation.questions import EvalQuestion
 from cli.evaluation.scoring import mean_cost, percentiles
-from daemon.contract.ask import Answerer, AskResponse
+from daemon.contract.ask import AskResponse
+from daemon.contract.choices import Answerer
 from daemon.contract.evaluation import AnswerScores, ClaimScores, ModelCost, QuestionScore
 
 
@@ -22,8 +24,9 @@ class AnswerTally:
     scores: list[QuestionScore] = field(default_factory=list)
     costs: list[tuple[int, int, int]] = field(default_factory=list)
     failure: CommandError | None = None
+    judge: JudgeTally = field(default_factory=JudgeTally)
 
-    def add(self, question: EvalQuestion, answer: AskResponse) -> None:
+    def add(self, question: EvalQuestion, answer: AskResponse, judge: Judge | None = None) -> None:
         self.answerer = answer.answerer
         self.asked.append(question)
         remembered = answer.remembered
@@ -40,6 +43,8 @@ class AnswerTally:
                 short=answer.short,
                 **_compared(question, answer.short),
                 found=answer.found,
+                answer=answer.answer if judge is not None else None,
+                judged=self._judged(question, answer.answer, judge),
                 prompt_tokens=answer.tokens.prompt,
                 completion_tokens=answer.tokens.completion,
                 calls=answer.calls,
@@ -49,14 +54,20 @@ class AnswerTally:
             )
         )
 
-    def add_failure(self, question: EvalQuestion, error: CommandError) -> None:
+    def add_failure(self, question: EvalQuestion, error: CommandError, judge: Judge | None = None) -> None:
         self.asked.append(question)
         self.failure = error
+        self._judged(question, None, judge)
         self.scores.append(
             QuestionScore(
                 question=question.text, short="", **_compared(question, None), found=False, error=error.message
             )
         )
+
+    def _judged(self, question: EvalQuestion, answer: str | None, judge: Judge | None) -> dict[str, float]:
+        if judge is None or question.holds is not None:
+            return {}
+        return self.judge.score(question, answer, judge)
 
     def values(self) -> dict[str, list[float]]:
         """Each question's value, by measure."""
@@ -65,7 +76,7 @@ class AnswerTally:
             "f1": [score.f1 for score in self.scores if score.f1 is not None],
             "accuracy": [float(score.correct) for score in self.scores if score.correct is not None],
         }
-        return {measure: values for measure, values in whole.items() if values}
+        return {measure: values for measure, values in whole.items() if values} | self.judge.values()
 
     def cost(self) -> ModelCost:
         return mean_cost(self.costs)
@@ -82,6 +93,7 @@ class AnswerTally:
             em=round(fmean(values["em"]), 4) if "em" in values else None,
             f1=round(fmean(values["f1"]), 4) if "f1" in values else None,
             claims=self._claims(),
+            judge=self.judge.result(),
             abstained=sum(not score.found for score in answered),
             prompt_tokens=sum(score.prompt_tokens for score in answered),
             completion_tokens=sum(score.completion_tokens for score in answered),

@@ -35,6 +35,8 @@ class EvalQuestion:
     documents: frozenset[str] = field(default_factory=frozenset)
     answers: tuple[str, ...] = ()
     """Every known way to write the answer."""
+    material: tuple[str, ...] = ()
+    """The gold passages as they are written, for a judge."""
     holds: bool | None = None
     """Of a claim: whether it is true. None for a question."""
     pair: int | None = None
@@ -52,8 +54,11 @@ class EvalQuestion:
         return len(self.passages) + len(self.documents)
 
 
-def read_questions(path: Path) -> list[EvalQuestion]:
-    """The questions in a file: a JSON array, or JSON lines. `CommandError` names the first bad entry and what it lacks."""
+def read_questions(path: Path, judged: bool = False) -> list[EvalQuestion]:
+    """The questions in a file: a JSON array, or JSON lines. `CommandError` names the first bad entry and what it lacks.
+
+    `judged`: a judge reads the answers, so that a question needs neither gold nor known answers.
+    """
     try:
         text = path.read_text("utf-8-sig")
     except OSError as error:
@@ -63,7 +68,7 @@ def read_questions(path: Path) -> list[EvalQuestion]:
     entries = _entries(text, path)
     if not entries:
         raise CommandError(f"{path} holds no questions: it must be a JSON array with one object a question.")
-    return [question for number, entry in enumerate(entries, 1) for question in _questions(entry, number, path)]
+    return [question for number, entry in enumerate(entries, 1) for question in _questions(entry, number, path, judged)]
 
 
 def _entries(text: str, path: Path) -> list[Any]:
@@ -88,21 +93,23 @@ def _line(line: str, number: int, path: Path) -> Any:
         raise CommandError(f"{path}[{number}] is no JSON: {error}.") from None
 
 
-def _questions(entry: Any, number: int, path: Path) -> list[EvalQuestion]:
+def _questions(entry: Any, number: int, path: Path, judged: bool) -> list[EvalQuestion]:
     """One, or the two of a pair of claims."""
     try:
         if not isinstance(entry, dict):
             raise BadEntry("is no JSON object")
         claims = claims_of(entry)
+        paragraphs = paragraphs_of(entry) if claims is None else []
         gold: dict[str, Any] = {
-            "passages": frozenset(map(same_text, paragraphs_of(entry) if claims is None else ())),
+            "passages": frozenset(map(same_text, paragraphs)),
             "documents": frozenset(documents_of(entry)),
+            "material": tuple(paragraphs),
         }
         if claims is not None:
             pair = number if len(claims) > 1 else None
             return [EvalQuestion(text, **gold, holds=holds, pair=pair) for text, holds in claims]
         question = EvalQuestion(question_of(entry), **gold, answers=answers_of(entry))
-        if not question.gold and not question.answers:
+        if not question.gold and not question.answers and not judged:
             raise BadEntry("names neither gold passages or documents nor an `answer`")
     except BadEntry as error:
         raise CommandError(f"{path}[{number}] {error}.", hint=FORMATS_HINT) from None

@@ -4,11 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.client.http import Client, parse_answer
+from cli.client.http import Client
+from cli.client.typed_answers import parse_answer
 from cli.evaluation.questions import EvalQuestion
-from daemon.contract.ask import NO_RETRIEVAL, AskResponse
+from daemon.contract.ask import AskResponse
+from daemon.contract.choices import NO_RETRIEVAL
 from daemon.contract.http.client import ANSWER_TIMEOUT_S
 from daemon.contract.http.routes import Route
+from daemon.contract.judge import ANSWER_CHARS_MAX, REFERENCES_MAX, Criterion, JudgeResponse
 from daemon.contract.query import QueryResponse
 
 
@@ -47,6 +50,23 @@ class EvalRequests:
         answer = parse_answer(AskResponse, self.client.call("POST", Route.ASK, body, timeout_s=self.timeout_s))
         self.on_answer()
         return answer
+
+    def judge(
+        self, question: EvalQuestion, criterion: Criterion, answer: str, other: str | None = None
+    ) -> JudgeResponse:
+        """Held against the known answers, or else the gold passages."""
+        references = [text[:ANSWER_CHARS_MAX] for text in (question.answers or question.material)[:REFERENCES_MAX]]
+        body: dict[str, Any] = {
+            "question": question.text,
+            "criterion": criterion.value,
+            "answer": answer[:ANSWER_CHARS_MAX],
+            "references": references,
+        }
+        if other is not None:
+            body["other"] = other[:ANSWER_CHARS_MAX]
+        said = parse_answer(JudgeResponse, self.client.call("POST", Route.JUDGE, body, timeout_s=self.timeout_s))
+        self.on_answer()
+        return said
 
 
 def _named(mode: str | None) -> dict[str, str]:

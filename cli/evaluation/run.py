@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from cli.errors import CommandError, Exit
 from cli.evaluation.answer_tally import AnswerTally
+from cli.evaluation.judging import Judge, PairTally
 from cli.evaluation.questions import EvalQuestion
 from cli.evaluation.scoring import RetrievalTally, percentiles
 from cli.evaluation.significance import Values, differences
-from daemon.contract.ask import NO_RETRIEVAL, Answerer, AskResponse
+from daemon.contract.ask import AskResponse
+from daemon.contract.choices import NO_RETRIEVAL, Answerer
 from daemon.contract.evaluation import ComparisonResponse, EvalResponse
 from daemon.contract.query import QueryResponse
 
@@ -20,12 +22,18 @@ AskAnswer = Callable[[EvalQuestion, str | None], AskResponse]
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What is measured. `answer` is None where only retrieval is; `answerer` says who answers."""
+    """What is measured. `answer` is None where only retrieval is; `answerer` says who answers, `judge` judges the answers."""
 
     ks: Sequence[int]
     query: AskQuery
     answer: AskAnswer | None = None
     answerer: Answerer = Answerer.SINGLE
+    judge: Judge | None = None
+
+    def answers(self, question: EvalQuestion) -> bool:
+        """Whether the question is answered: there is something to hold the answer against, or somebody to judge it."""
+        known = bool(question.answers) or question.holds is not None
+        return self.answer is not None and (known or self.judge is not None)
 
 
 class _Row:
@@ -39,23 +47,26 @@ class _Row:
         self._steps = evaluation.answer is not None and evaluation.answerer is Answerer.ITERATIVE
         self.queried = mode != NO_RETRIEVAL and not self._steps
 
-    def ask(self, question: EvalQuestion) -> None:
+    def ask(self, question: EvalQuestion) -> str | None:
+        """The answer, None where there is none."""
         if self.queried and question.gold:
             self.retrieval.add_query(question, self._evaluation.query(question.text, self.mode))
-        if self._evaluation.answer is None or not (question.answers or question.holds is not None):
-            return
+        judge = self._evaluation.judge
+        if self._evaluation.answer is None or not self._evaluation.answers(question):
+            return None
         try:
             answer = self._evaluation.answer(question, self.mode)
         except CommandError as error:
             if error.code is not Exit.FAILED or error.problem is None:
                 raise
-            self.answers.add_failure(question, error)
+            self.answers.add_failure(question, error, judge)
             if self._steps:
                 self.retrieval.add_passages(question, ())
-            return
-        self.answers.add(question, answer)
+            return None
+        self.answers.add(question, answer, judge)
         if self._steps:
             self.retrieval.add_passages(question, answer.passages)
+        return answer.answer
 
     def values(self) -> Values:
         return self.retrieval.values() | self.answers.values()
@@ -86,23 +97,27 @@ def evaluate(
     """
     _require_measurable(questions, evaluation)
     rows = [_Row(evaluation, mode) for mode in modes]
+    pairs = [PairTally() for _ in rows[1:]]
     queried = next((row for row in rows if row.queried), None)
     for question in questions:
         if len(rows) > 1 and queried is not None and question.gold:
             evaluation.query(question.text, queried.mode)
-        for row in rows:
-            row.ask(question)
+        answers = [row.ask(question) for row in rows]
+        if evaluation.judge is not None and question.holds is None and answers[0] is not None:
+            for answer, pair in zip(answers[1:], pairs, strict=True):
+                if answer is not None:
+                    pair.compare(question, answer, answers[0], evaluation.judge)
     names = [row.retrieval.mode or "(configured)" for row in rows]
     return ComparisonResponse(
         n=len(questions),
         modes=[row.result(len(questions)) for row in rows],
         differences=differences(names, [row.values() for row in rows]),
+        judged=[each for name, pair in zip(names[1:], pairs, strict=True) for each in pair.result(name, names[0])],
     )
 
 
 def _require_measurable(questions: Sequence[EvalQuestion], evaluation: Evaluation) -> None:
-    judged = any(question.answers or question.holds is not None for question in questions)
-    if evaluation.answer is not None and not judged:
+    if evaluation.answer is not None and not any(map(evaluation.answers, questions)):
         raise CommandError("none of the questions has an `answer` to compare with.")
     if evaluation.answer is None and not any(question.gold for question in questions):
         raise CommandError(

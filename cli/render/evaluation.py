@@ -2,11 +2,17 @@
 
 from collections.abc import Callable, Sequence
 
-from rich.text import Text
-
 from cli.render.lines import DIM, HEADING, align, text
+from cli.render.styled_text import Text
 from cli.terminal_text import count, milliseconds
-from daemon.contract.evaluation import AnswerScores, ComparisonResponse, Difference, EvalResponse, ModelCost
+from daemon.contract.evaluation import (
+    AnswerScores,
+    ComparisonResponse,
+    Difference,
+    EvalResponse,
+    JudgedComparison,
+    ModelCost,
+)
 
 
 def comparison_lines(found: ComparisonResponse) -> list[Text]:
@@ -28,7 +34,7 @@ def comparison_lines(found: ComparisonResponse) -> list[Text]:
             lines.append(text(("recognition memory ", DIM), result.mode or "", (f": {summary}", DIM)))
         if (scores := result.answers) is not None:
             lines += answer_score_lines(scores, result.mode if len(results) > 1 else None)
-    return [*lines, *difference_lines(found.differences)]
+    return [*lines, *difference_lines(found.differences), *judged_lines(found.judged)]
 
 
 def _columns(results: Sequence[EvalResponse]) -> dict[str, Callable[[EvalResponse], str]]:
@@ -46,6 +52,9 @@ def _columns(results: Sequence[EvalResponse]) -> dict[str, Callable[[EvalRespons
             columns["F1"] = lambda result: _share(result.answers.f1 if result.answers else None)
         if any(scores.claims is not None for scores in answers):
             columns["accuracy"] = lambda result: _share(_accuracy(result))
+        if any(scores.judge is not None for scores in answers):
+            columns["compreh."] = lambda result: _score(result, "comprehensiveness")
+            columns["diversity"] = lambda result: _score(result, "diversity")
     columns["p50"] = lambda result: milliseconds(result.took_ms.p50)
     columns["p95"] = lambda result: milliseconds(result.took_ms.p95)
     if any(result.cost is not None for result in results):
@@ -60,6 +69,11 @@ def _share(value: float | None) -> str:
 
 def _accuracy(result: EvalResponse) -> float | None:
     return result.answers.claims.accuracy if result.answers and result.answers.claims else None
+
+
+def _score(result: EvalResponse, criterion: str) -> str:
+    judge = result.answers.judge if result.answers else None
+    return "–" if judge is None else f"{getattr(judge, criterion):.2f}"
 
 
 def _tokens(cost: ModelCost | None) -> str:
@@ -79,6 +93,18 @@ def difference_lines(differences: Sequence[Difference]) -> list[Text]:
     return [Text(), *align(rows, right=(1, 2, 3))]
 
 
+def judged_lines(comparisons: Sequence[JudgedComparison]) -> list[Text]:
+    """How the judge compared the answers of two modes."""
+    if not comparisons:
+        return []
+    heads = ("judged", "wins", "ties", "losses", "win rate")
+    rows = [[text((head, HEADING)) for head in heads]]
+    for each in comparisons:
+        values = (f"{each.wins}", f"{each.ties}", f"{each.losses}", f"{each.win_rate:.4f}")
+        rows.append([text(f"{each.mode} against {each.baseline}, {each.criterion}"), *map(text, values)])
+    return [Text(), *align(rows, right=(1, 2, 3, 4))]
+
+
 def answer_score_lines(scores: AnswerScores, mode: str | None = None) -> list[Text]:
     """What the answers were worth and what they took."""
     tokens = f"{scores.prompt_tokens / scores.n:,.0f} + {scores.completion_tokens / scores.n:,.0f} tokens"
@@ -88,6 +114,12 @@ def answer_score_lines(scores: AnswerScores, mode: str | None = None) -> list[Te
     if (claims := scores.claims) is not None:
         pairs = f", {claims.pair_accuracy:.4f} of {count(claims.pairs or 0, 'pair')}" if claims.pairs else ""
         worth.append(f"accuracy {claims.accuracy:.4f} of {count(claims.n, 'claim')}{pairs}")
+    if (judge := scores.judge) is not None:
+        right = f", {judge.accuracy:.4f} right" if judge.accuracy is not None else ""
+        failed = f", {judge.failed:,} verdicts missing" if judge.failed else ""
+        worth.append(
+            f"judged {judge.comprehensiveness:.2f} comprehensive, {judge.diversity:.2f} diverse{right} of {judge.n:,}{failed}"
+        )
     head = f"answers ({f'{mode}, ' if mode else ''}{scores.answerer}): {', '.join(worth)}"
     lines = [text(head, (f" of {scores.n:,}; a question: {tokens}, {calls}{times}", DIM))]
     if scores.abstained:

@@ -14,10 +14,11 @@ from starlette.responses import Response
 from daemon.api.access.rights import Need, needs
 from daemon.contract.ask import AskProgress, AskRequest
 from daemon.contract.documents import AddRequest, ConfirmRequest, RemoveRequest, RetryRequest
-from daemon.contract.evaluation import EvalResponse
+from daemon.contract.evaluation import ComparisonResponse, EvalResponse
 from daemon.contract.graph import GraphRequest
 from daemon.contract.http.problem import FieldError, Problem
 from daemon.contract.http.routes import JSON, NDJSON, PROBLEM_JSON, Route
+from daemon.contract.judge import JudgeRequest
 from daemon.contract.query import QueryRequest
 from daemon.contract.sessions import RemoveSessionsRequest
 from daemon.contract.status import Event, WaitRequest
@@ -32,6 +33,7 @@ REQUEST_MODELS: tuple[type[BaseModel], ...] = (
     AskRequest,
     BackupRequest,
     GraphRequest,
+    JudgeRequest,
     QueryRequest,
     RemoveRequest,
     RemoveSessionsRequest,
@@ -42,6 +44,7 @@ OTHER_MODELS: tuple[type[BaseModel], ...] = (
     Problem,
     FieldError,
     Event,
+    ComparisonResponse,
     EvalResponse,
     AskProgress,
     *(kind.status for kind in SOURCE_KINDS),

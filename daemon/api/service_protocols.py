@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from daemon.api.access.event_view import EventView
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.choices import ExportFormat
 from daemon.contract.documents import (
     AddResponse,
     ConfirmResponse,
@@ -24,13 +25,14 @@ from daemon.contract.documents import (
     RetryResponse,
 )
 from daemon.contract.graph import GraphRequest, GraphResponse
+from daemon.contract.judge import JudgeRequest, JudgeResponse
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.scope import Scope, ScopeList
 from daemon.contract.sessions import RemoveSessionsResponse, SessionList
 from daemon.contract.show import ShowResponse
 from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overview, Status
 from daemon.contract.steps import StepEvent
-from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
+from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
 
 Sees = Callable[[AbstractSet[str], Any], bool]
 """Of labels and a document of the store's."""
@@ -56,6 +58,12 @@ class AskPort(Protocol):
     def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
         """What happens in each step; all of the answer's text so far, each time longer; last the answer itself. Fails as
         `ask` does."""
+        ...
+
+
+class JudgePort(Protocol):
+    async def judge(self, request: JudgeRequest) -> JudgeResponse:
+        """Upstream when the LLM fails."""
         ...
 
 
@@ -172,7 +180,8 @@ class OverviewPort(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemoryPorts:
-    """What needs the open memory; `daemon.api.startup_gate` gives them to routes. `asks` is None where no LLM is configured."""
+    """What needs the open memory; `daemon.api.startup_gate` gives them to routes. `asks` and `judge` are None where no
+    LLM is configured."""
 
     queries: QueryPort
     documents: DocumentPort
@@ -182,6 +191,7 @@ class MemoryPorts:
     sessions: SessionPort
     overviews: OverviewPort
     asks: AskPort | None
+    judge: JudgePort | None = None
 
 
 @dataclass(frozen=True, slots=True)

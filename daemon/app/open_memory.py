@@ -28,6 +28,7 @@ from daemon.runtime.scheduler import Scheduler, add_maintenance_jobs
 from daemon.runtime.sd_notify import Notifier
 from daemon.runtime.watchdog import ThreadCheck, extend_start
 from daemon.services.answering.ask import AskService
+from daemon.services.answering.judging import JudgeService
 from daemon.services.answering.sessions import SessionService
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.documents.document_states import DocumentStates
@@ -210,6 +211,7 @@ async def open_memory(
         sessions=sessions,
         overviews=OverviewService(store, scopes),
         asks=None if models.client is None else AskService(store, queries, models.client, sessions, unread.note),
+        judge=None if models.client is None else JudgeService(models.client),
     )
     reported = OpenMemory(
         store, pipeline, sources, encoder.identity.name, extractor.name, extraction_queue, states, progress, scopes

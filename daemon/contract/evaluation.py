@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from daemon.contract.ask import Answerer
 from daemon.contract.base import Response, is_empty
+from daemon.contract.choices import Answerer
 
 
 class Percentiles(Response):
@@ -30,10 +30,42 @@ class ModelCost(Response):
     completion_tokens: float
 
 
+class JudgeScores(Response):
+    """What the judge gave: means over the `n` answers that it judged, from 0 to 100, and the share that it found right of those
+    with known answers (`accuracy`). `failed`: answers of which it said nothing of use. Calls and tokens are the judge's own."""
+
+    n: int
+    comprehensiveness: float
+    diversity: float
+    accuracy: float | None = Field(default=None, exclude_if=is_empty)
+    failed: int = 0
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class JudgedComparison(Response):
+    """How often the judge found `mode`'s answer better than `baseline`'s by a criterion, over `n` questions.
+
+    It is asked in both orders: a win counts 1, a tie 1/2. An answer wins with more than 1 of the 2, and ties with 1.
+    `win_rate` is its share of all.
+    """
+
+    criterion: str
+    mode: str
+    baseline: str
+    n: int
+    wins: int
+    ties: int
+    losses: int
+    win_rate: float
+
+
 class QuestionScore(Response):
     """One question's answer compared with the known ones, and what it took. `error`: why there is none (it counts as 0).
 
-    `em` and `f1` are those of a question, `correct` of a claim. `found` is false where the model abstained.
+    `em` and `f1` are those of a question, `correct` of a claim. `found` is false where the model abstained. `answer` (the whole
+    of it) and `judged` (by criterion) are there where a judge was asked.
     """
 
     question: str
@@ -42,6 +74,8 @@ class QuestionScore(Response):
     f1: float | None = Field(default=None, exclude_if=is_empty)
     correct: bool | None = Field(default=None, exclude_if=is_empty)
     found: bool = True
+    answer: str | None = Field(default=None, exclude_if=is_empty)
+    judged: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
     prompt_tokens: int = 0
     completion_tokens: int = 0
     calls: int = 0
@@ -72,6 +106,7 @@ class AnswerScores(Response):
     em: float | None = Field(default=None, exclude_if=is_empty)
     f1: float | None = Field(default=None, exclude_if=is_empty)
     claims: ClaimScores | None = Field(default=None, exclude_if=is_empty)
+    judge: JudgeScores | None = Field(default=None, exclude_if=is_empty)
     abstained: int = 0
     prompt_tokens: int
     completion_tokens: int
@@ -124,3 +159,4 @@ class ComparisonResponse(Response):
     n: int
     modes: list[EvalResponse]
     differences: list[Difference] = Field(default_factory=list)
+    judged: list[JudgedComparison] = Field(default_factory=list, exclude_if=is_empty)

@@ -20,6 +20,7 @@ ELSEWHERE = {
     "CHANGELOG.md": "reference/changelog.md",
     "CONTRIBUTING.md": "how-to/contributing.md",
     "SECURITY.md": "explanation/security.md",
+    "examples/container/README.md": "how-to/container.md",
     "examples/grafana/README.md": "how-to/grafana.md",
 }
 """Pages that lie elsewhere in the checkout, and where they stand in the site."""

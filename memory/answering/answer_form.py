@@ -60,8 +60,15 @@ def answer_schema(form: AnswerForm = DEFAULT_FORM) -> JsonSchema:
 
 def answer_task(form: AnswerForm = DEFAULT_FORM) -> str:
     """The system prompt."""
-    task = prompt_text("answer", f"{_role(form)}{_reasoning(form)}{_writing(form)}{_short(form)}")
-    return f"{task}{_missing(form)}{_form(form)}"
+    own = f"{_role(form)}{_reasoning(form)}{_writing(form)}{_short(form)}"
+    task = prompt_text("answer", own)
+    return f"{task}{_asked_beyond(form) if task != own else ''}{_missing(form)}{_form(form)}"
+
+
+def _asked_beyond(form: AnswerForm) -> str:
+    """What a prompt from a file knows nothing of: the form that this one answer is to have."""
+    closed = _role(form) if form.closed_book else ""
+    return f"{closed}{_reasoning(form)}{_writing(form) if form.length else ''}{_short(form) if form.verify else ''}"
 
 
 def _role(form: AnswerForm) -> str:

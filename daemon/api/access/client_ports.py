@@ -22,6 +22,7 @@ from daemon.api.service_protocols import (
     TransferPort,
 )
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.choices import NO_RETRIEVAL, ExportFormat
 from daemon.contract.documents import (
     AddResponse,
     ConfirmResponse,
@@ -37,7 +38,7 @@ from daemon.contract.sessions import RemoveSessionsResponse, SessionList
 from daemon.contract.show import ShowResponse
 from daemon.contract.status import DaemonState, ExtractionResponse, Overview, Status
 from daemon.contract.steps import StepEvent
-from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
+from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
 from daemon.errors import Forbidden
 
 WHOLE_ONLY = "This is about the whole memory, of which this client sees a part."
@@ -57,6 +58,7 @@ def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
         sessions=_Sessions(client, ports.sessions),
         overviews=_Overviews(client, ports.overviews),
         asks=None if ports.asks is None else _Asks(client, ports.asks),
+        judge=ports.judge,  # it reads nothing of the memory
     )
 
 
@@ -108,6 +110,8 @@ class _Asks:
         return self.port.stream(self._limited(request))
 
     def _limited(self, request: AskRequest) -> AskRequest:
+        if request.mode == NO_RETRIEVAL and request.scope is None:
+            return request  # nothing of the memory is read
         return request.model_copy(update={"scope": self.client.limited(request.scope)})
 
 

@@ -15,6 +15,7 @@ class Route(StrEnum):
     QUERY = "/v1/query"
     GRAPH = "/v1/graph"
     ASK = "/v1/ask"
+    JUDGE = "/v1/judge"
     SESSIONS = "/v1/sessions"
     SCOPES = "/v1/scopes"
     DOCUMENTS = "/v1/documents"

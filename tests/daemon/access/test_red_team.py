@@ -133,7 +133,7 @@ def test_a_graph_is_of_what_the_client_sees(visitor: httpx.Client) -> None:
     assert SECRET not in visitor.post("/v1/graph", json={"phrase": "solveig aas", "nodes": 200}).text
 
 
-@pytest.mark.parametrize("how", [{}, {"steps": 2}, {"deep": True, "steps": 2, "session": "mine"}])
+@pytest.mark.parametrize("how", [{}, {"steps": 2}, {"passages": True}, {"deep": True, "steps": 2, "session": "mine"}])
 def test_no_model_is_shown_it_and_no_answer_rests_on_it(
     memory: Memory, visitor: httpx.Client, board: httpx.Client, how: dict[str, Any]
 ) -> None:
@@ -151,6 +151,15 @@ def test_no_model_is_shown_it_and_no_answer_rests_on_it(
         assert [each["name"] for each in visitor.get("/v1/sessions").json()["sessions"]] == ["mine"]
         assert visitor.request("DELETE", "/v1/sessions", json={"names": ["mine"]}).json()["removed"] == 1
         assert [each["name"] for each in board.get("/v1/sessions").json()["sessions"]] == ["mine"]
+
+
+def test_without_retrieval_and_for_a_judge_nothing_is_read(memory: Memory, visitor: httpx.Client) -> None:
+    memory.model.calls.clear()
+    assert visitor.post("/v1/ask", json={"question": QUESTION, "mode": "none"}).status_code == 200
+    judged = {"question": QUESTION, "answer": "So it is.", "criterion": "diversity"}
+    assert visitor.post("/v1/judge", json=judged).json()["score"] == 70.0
+    assert len(memory.model.calls) == 2
+    assert SECRET not in json.dumps([call.body for call in memory.model.calls])
 
 
 def test_recognition_memory_remembers_nothing_of_another(

@@ -9,7 +9,8 @@ import pytest
 
 from daemon.contract.ask import AskRequest, AskResponse
 from daemon.contract.documents import AddResponse, DocumentList, RemoveResponse, RetryResponse
-from daemon.contract.http.problem import Problem, ProblemType
+from daemon.contract.http.problem import Problem
+from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import Route, document_path
 from daemon.contract.query import QueryResponse, Tokens
 from daemon.contract.show import ShowDocument
@@ -20,6 +21,7 @@ from tests.daemon.api.harness import Served, served
 OPERATIONS = {
     ("/v1/query", "post"),
     ("/v1/ask", "post"),
+    ("/v1/judge", "post"),
     ("/v1/graph", "post"),
     ("/v1/documents", "get"),
     ("/v1/documents", "post"),

@@ -279,6 +279,9 @@ def _call(path: str, body: dict[str, Any], headers: dict[str, str]) -> Call:
                 ('"inserts": [{', "evolve"),
                 ('{"merges"', "merge"),
                 ('"thought"', "thought"),
+                ('"score"', "score"),
+                ('"better"', "better"),
+                ('"correct"', "correct"),
                 ('"sentences"', "answer"),
             )
             if word in task
@@ -312,6 +315,8 @@ def obedient(call: Call) -> Any:
         return {"merges": []}
     if call.purpose == "thought":
         return {"thought": "It is so.", "sources": [1], "answers": True}
+    if call.purpose in ("score", "better", "correct"):
+        return {"reason": "So it is.", call.purpose: {"score": 70, "better": 0, "correct": True}[call.purpose]}
     if call.purpose == "answer":
         return {"found": True, "sentences": [{"text": "It is so.", "sources": [1]}], "short": "so"}
     return Text("OK")

@@ -53,6 +53,15 @@ def test_a_file_replaces_a_prompt_and_keeps_the_form_and_the_warning(tmp_path: P
     assert all(SENT[other]()[0]["content"].find("as the owl") < 0 for other in PROMPTS if other != name)
 
 
+def test_the_form_of_one_answer_is_asked_for_beyond_a_prompt_of_a_file() -> None:
+    replace_prompts({"answer": "Do as the owl does."})
+    task = answer_task(AnswerForm(length=700, reason=True, verify=True))
+    assert task.startswith("Do as the owl does. ")
+    assert all(asked in task for asked in ("700 words", "step by step", '"short" is "true" if all of the claim'))
+    assert "from what you know yourself" in answer_task(AnswerForm(closed_book=True))
+    assert "sentences in the language" not in answer_task(), "the file says what an answer is otherwise"
+
+
 def test_the_fingerprint_of_the_prompts_stands_in_the_extractors_name() -> None:
     own = extractor_name("m")
     replace_prompts({"recognition-memory": "Choose."})

@@ -1,0 +1,58 @@
+"""Answers judged by the model, for evaluations. Nothing of the memory is read."""
+
+from daemon.contract.http.problem import FieldError
+from daemon.contract.judge import Criterion, JudgeRequest, JudgeResponse
+from daemon.contract.query import Tokens
+from daemon.errors import Invalid, UpstreamFailed
+from memory.answering import answer_judge
+from memory.llm.client import ModelClient
+from memory.llm.errors import ModelError
+from memory.llm.token_estimates import reply_tokens
+
+
+class JudgeService:
+    """The `JudgePort`."""
+
+    def __init__(self, client: ModelClient) -> None:
+        self._client = client
+
+    async def judge(self, request: JudgeRequest) -> JudgeResponse:
+        question, answer, references = request.question, request.answer, request.references
+        match request.criterion:
+            case Criterion.CORRECTNESS:
+                _refuse_ineffective(request)
+                messages = answer_judge.correct_prompt(question, answer, references)
+                schema, read = answer_judge.correct_schema(), answer_judge.read_correct
+            case Criterion.COMPREHENSIVENESS | Criterion.DIVERSITY as criterion if request.other is None:
+                messages = answer_judge.score_prompt(question, answer, references, criterion.value)
+                schema, read = answer_judge.score_schema(), answer_judge.read_score
+            case Criterion.COMPREHENSIVENESS | Criterion.DIVERSITY as criterion:
+                messages = answer_judge.better_prompt(
+                    question, answer, request.other or "", references, criterion.value
+                )
+                schema, read = answer_judge.better_schema(), answer_judge.read_better
+        try:
+            verdict, reply = await self._client.ask(
+                "verdict", messages, schema, read, max_tokens=answer_judge.JUDGE_MAX_TOKENS
+            )
+        except ModelError as error:
+            raise UpstreamFailed(str(error)) from None
+        prompt, completion = reply_tokens(messages, reply)
+        return JudgeResponse(
+            reason=verdict.reason,
+            score=verdict.score,
+            better=verdict.better,
+            correct=verdict.correct,
+            tokens=Tokens(prompt=prompt, completion=completion),
+        )
+
+
+def _refuse_ineffective(request: JudgeRequest) -> None:
+    if request.other is not None:
+        raise _invalid("other", "is for comprehensiveness and diversity: correctness is of one answer")
+    if not request.references:
+        raise _invalid("references", "are what correctness is held against; give the known answers")
+
+
+def _invalid(field: str, message: str) -> Invalid:
+    return Invalid(f"{field} {message}.", errors=[FieldError(field=field, message=message)])
