@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from daemon.contract.ask import NO_RETRIEVAL
-from daemon.contract.retrieval import MODES, SETTINGS, Filter
+from daemon.contract.choices import MODES, NO_RETRIEVAL, SETTINGS, Filter
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -72,6 +71,8 @@ def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: 
 
 
 def _read(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any]:
+    if not pairs:
+        return {}
     from pydantic import ValidationError
 
     from daemon.contract.retrieval import RetrievalOverrides

@@ -11,10 +11,10 @@ from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
 from cli.retrieval_options import answer_mode_option, filter_option, settings_option
 from cli.scope_options import scope_options, scope_parameter
-from daemon.contract.ask import NO_RETRIEVAL, Answerer
+from daemon.contract.choices import MODES, NO_RETRIEVAL, Answerer
 from daemon.contract.http.routes import Route
-from daemon.contract.query import K_MAX, QueryResponse, RankedPassage
-from daemon.contract.retrieval import MODES
+from daemon.contract.limits import K_MAX
+from daemon.contract.query import QueryResponse, RankedPassage
 
 SHOWN_PASSAGES_LIMIT = 10_000
 """Passages of one document that are looked at."""
@@ -181,7 +181,7 @@ def _step_fields(who: Answerer | None, steps: dict[str, Any]) -> dict[str, Any]:
 
 def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[str, Any], count: int) -> None:
     """Asks the memory as of each segment's end."""
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
     from cli.evaluation.continual import first_questions, segments
     from cli.evaluation.questions import read_questions
     from cli.evaluation.run import Evaluation

@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -15,11 +15,13 @@ from cli.output import print_lines, width
 from cli.retrieval_options import answer_mode_option, filter_option, mode_option, settings_option
 from cli.scope_options import scope_options
 from cli.time_type import Moment
-from daemon.contract.ask import LENGTH_MAX, STEPS_MAX, AskResponse, Investigation
-from daemon.contract.base import TIMEOUT_MAX_S
+from daemon.contract.choices import Investigation
 from daemon.contract.http.routes import Route
-from daemon.contract.query import K_MAX, QUERY_CHARS_MAX, QueryResponse
-from daemon.contract.sessions import SESSION_PATTERN
+from daemon.contract.limits import K_MAX, LENGTH_MAX, QUERY_CHARS_MAX, SESSION_PATTERN, STEPS_MAX, TIMEOUT_MAX_S
+
+if TYPE_CHECKING:
+    from cli.render.styled_text import Text
+    from daemon.contract.query import QueryResponse
 
 ASK_TIMEOUT_S = 900.0
 """How long an answer that a model writes may take."""
@@ -74,10 +76,14 @@ def query(
     body = {"query": text, "k": k} | {key: value for key, value in chosen.items() if value is not None}
     with invocation.client() as client:
         answer = client.call("POST", Route.QUERY, body)
-    from cli.client.http import parse_answer
+    from cli.client.plain_answers import PlainAnswer, understood
     from cli.render.query import query_lines
 
-    invocation.emit(answer, lambda: query_lines(parse_answer(QueryResponse, answer), width()))
+    def lines() -> "list[Text]":
+        with understood():
+            return query_lines(cast("QueryResponse", PlainAnswer(answer)), width())
+
+    invocation.emit(answer, lines)
 
 
 def step_options(command: Command) -> Command:
@@ -231,8 +237,9 @@ def ask(
     )
     if trace is not None and not trace.absolute().parent.is_dir():
         raise click.UsageError(f"--trace {trace}: there is no directory {trace.absolute().parent}.")
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
     from cli.render.ask import answer_lines, evidence_lines
+    from daemon.contract.ask import AskResponse
 
     with invocation.client() as client:
         if not invocation.json and sys.stdout.isatty():

@@ -19,6 +19,7 @@ from daemon.config.sections import (
     Retrieval,
     ScheduleTimes,
     Store,
+    Worker,
 )
 from daemon.config_types.section import Section
 from daemon.sources.registry import SOURCE_KINDS
@@ -53,6 +54,7 @@ class Config(_WithSources):
     encoder: Encoder = Field(default_factory=Encoder)
     graph: Graph = Field(default_factory=Graph)
     retrieval: Retrieval = Field(default_factory=Retrieval)
+    worker: Worker = Field(default_factory=Worker)
     mcp: MCP = Field(default_factory=MCP)
     schedule: ScheduleTimes = Field(default_factory=ScheduleTimes)
     daemon: Daemon = Field(default_factory=Daemon)

@@ -151,6 +151,7 @@ Size = Annotated[int, BeforeValidator(_size)]
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 Labels = Annotated[tuple[str, ...], BeforeValidator(_labels)]
+OptionalNames = Annotated[tuple[str, ...], BeforeValidator(_labels)]
 Globs = Annotated[tuple[str, ...], BeforeValidator(_globs)]
 OptionalText = Annotated[str | None, BeforeValidator(_or_none)]
 """Text, `None` when empty: an empty string switches an optional setting off."""

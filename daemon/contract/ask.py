@@ -1,47 +1,17 @@
 """`POST /v1/ask`: a question, its answer, and what the answer took."""
 
-from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from daemon.contract.base import (
-    JSON_INTEGER,
-    TIMEOUT_MAX_S,
-    JsonBoolean,
-    JsonInteger,
-    JsonNumber,
-    Request,
-    Response,
-    is_empty,
-)
-from daemon.contract.query import K_MAX, AsOf, QueryCost, QueryText, Tokens
-from daemon.contract.retrieval import Filter, Mode, RetrievalOverrides
+from daemon.contract.base import JSON_INTEGER, JsonBoolean, JsonInteger, JsonNumber, Request, Response, is_empty
+from daemon.contract.choices import NO_RETRIEVAL, Answerer, Filter, Investigation
+from daemon.contract.limits import K_MAX, LENGTH_MAX, STEPS_MAX, TIMEOUT_MAX_S
+from daemon.contract.query import AsOf, QueryCost, QueryText, Tokens
+from daemon.contract.retrieval import Mode, RetrievalOverrides
 from daemon.contract.scope import Scope
 from daemon.contract.sessions import SessionName
-
-STEPS_MAX = 20
-LENGTH_MAX = 4_000
-"""Words of the longest answer that can be asked for."""
-NO_RETRIEVAL = "none"
-"""The mode of an answer without retrieval: the model answers from what it knows (closed book)."""
-
-
-class Answerer(StrEnum):
-    """How a question is answered: from one retrieval, from several, or over a working memory of points."""
-
-    SINGLE = "single"
-    ITERATIVE = "iterative"
-    DEEP = "deep"
-
-
-class Investigation(StrEnum):
-    """HGMem's two kinds of investigation: of points in the working memory, or beyond it."""
-
-    LOCAL = "local"
-    GLOBAL = "global"
-
 
 _NULL: JsonDict = {"type": "null"}
 _TRUE: JsonDict = {"const": True}

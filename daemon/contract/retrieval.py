@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, create_model
 
 from daemon.contract.base import JSON_INTEGER, JsonBoolean, JsonNumber, Request
-from memory.retrieval.modes import DEFAULT_MODE, MODES
-from memory.retrieval.settings import SETTINGS, Setting
-
-__all__ = ["DEFAULT_MODE", "MODES", "SETTINGS", "Filter", "Mode", "RetrievalOverrides"]
+from daemon.contract.choices import MODES, SETTINGS
+from memory.retrieval.settings import Setting
 
 
 class Mode(StrEnum):
@@ -18,14 +16,6 @@ class Mode(StrEnum):
     _ignore_ = ["name"]  # noqa: RUF012 (the enum module's own name)
     for name in MODES:
         vars()[name.upper().replace("-", "_")] = name
-
-
-class Filter(StrEnum):
-    """Who filters the linked triples (recognition memory). `auto`: the LLM where one is configured, else nobody."""
-
-    AUTO = "auto"
-    LLM = "llm"
-    NONE = "none"
 
 
 def _field(setting: Setting) -> Any:

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
-from daemon.contract.ask import NO_RETRIEVAL, AskProgress, AskRequest, AskResponse
+from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.choices import NO_RETRIEVAL
 from daemon.contract.http.problem import FieldError
 from daemon.contract.steps import StepEvent
 from daemon.errors import Invalid

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, AskSession
+from daemon.contract.ask import AskProgress, AskRequest, AskResponse, AskSession
+from daemon.contract.choices import Answerer
 from daemon.contract.query import Tokens
 from daemon.contract.scope import Scope
 from daemon.contract.steps import StepEvent

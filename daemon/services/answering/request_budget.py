@@ -1,6 +1,7 @@
 """How many steps a request allows, what they may cost, and what answer it wants."""
 
-from daemon.contract.ask import NO_RETRIEVAL, AskRequest
+from daemon.contract.ask import AskRequest
+from daemon.contract.choices import NO_RETRIEVAL
 from memory.answering.answer_form import AnswerForm
 from memory.answering.budget import Budget
 from memory.answering.working_memory.records.trace import DeepSettings

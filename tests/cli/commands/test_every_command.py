@@ -6,8 +6,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from cli.main import COMMON_WORDS
-from cli.main import hippoctl as group
+from cli.command_index import COMMON_WORDS
+from cli.command_line import hippoctl as group
 from daemon.contract.http.routes import document_path
 from tests.cli.sample_answers import ADDED, ASK, EVENTS, IMPORTED, LIST, QUERY, REMOVED, RETRIED, SHOW, STATUS, URI
 from tests.cli.scripted_daemon import Here, Reply, Scripted, Shell

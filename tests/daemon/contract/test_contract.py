@@ -14,7 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from daemon import contract
 from daemon.contract.base import utc_time
-from daemon.contract.documents import DocumentEntry, DocumentState
+from daemon.contract.choices import DocumentState
+from daemon.contract.documents import DocumentEntry
 from daemon.contract.http.routes import Route, document_path
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.retrieval import Mode
