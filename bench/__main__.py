@@ -19,6 +19,7 @@ from typing import Any
 SECTIONS = {
     "folder": "cost",
     "retrieval": "quality",
+    "continual": "quality",
     "extractor_eval": "quality",
     "growth": "cost",
     "crashes": "faults",
