@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 SECTIONS = {
+    "startup": "cost",
     "folder": "cost",
     "retrieval": "quality",
     "continual": "quality",

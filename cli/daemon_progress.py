@@ -4,12 +4,15 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
 
 from cli.errors import CommandError
 from cli.global_options import Invocation
 from cli.output import ProgressBar, progress
 from daemon.contract.http.routes import Route
-from daemon.contract.status import Progress, Status
+
+if TYPE_CHECKING:
+    from daemon.contract.status import Progress, Status
 
 POLL_INTERVAL_S = 0.5
 
@@ -30,20 +33,22 @@ def daemon_progress(invocation: Invocation, label: str, tasks: Sequence[str]) ->
 
 
 def _follow(invocation: Invocation, shown: ProgressBar, tasks: Sequence[str], over: threading.Event) -> None:
-    from cli.client.http import parse_answer
+    from cli.client.plain_answers import PlainAnswer, understood
     from cli.render.status import progress_words
 
     try:
         with invocation.client() as client:
             while not over.wait(POLL_INTERVAL_S):
-                status = parse_answer(Status, client.call("GET", Route.STATUS, patience_s=0))
-                if (found := first_task(status, tasks)) is not None:
-                    shown.update(progress_words(found), found.done, found.total)
+                answer = client.call("GET", Route.STATUS, patience_s=0)
+                with understood():
+                    found = first_task(cast("Status", PlainAnswer(answer)), tasks)
+                    if found is not None:
+                        shown.update(progress_words(found), found.done, found.total)
     except CommandError:
         return  # the request that is waited for tells what is wrong
 
 
-def first_task(status: Status, tasks: Sequence[str]) -> Progress | None:
+def first_task(status: "Status", tasks: Sequence[str]) -> "Progress | None":
     """The first of `tasks` that the daemon is at."""
     by_name = {each.task: each for each in status.progress}
     return next((by_name[name] for name in tasks if name in by_name), None)

@@ -12,9 +12,8 @@ from cli.client.address import Address, find_socket
 from cli.output import print_json, print_lines, print_note
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from cli.client.http import Client
+    from cli.render.styled_text import Text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -33,7 +32,7 @@ class Invocation:
 
     def client(self) -> "Client":
         """To be used in a `with`. Says on stderr, once, why it waits for a daemon that is starting or busy."""
-        from cli.client.http import Client  # httpx is loaded only by commands that ask the daemon
+        from cli.client.http import Client  # loaded only by commands that ask the daemon
 
         printed: set[str] = set()
 

@@ -10,13 +10,14 @@ from typing import IO, TYPE_CHECKING, Any
 from cli.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
+    from cli.render.styled_text import Text
 
 WRITE_BYTES = 65_536
 """Bytes written at a time: with PYTHONUNBUFFERED, a longer write that a closed pipe cuts short ends as if it were whole."""
 PLAIN_WIDTH = 100
 """Width of running text that goes into a pipe or file."""
+DUMB_WIDTH = 80
+"""Width of a terminal that does not say its own."""
 
 
 def print_json(document: Any, one_line: bool = False) -> None:
@@ -34,43 +35,34 @@ def print_note(text: str) -> None:
     sys.stderr.flush()
 
 
-def console(stream: IO[str] | None = None) -> "Console":
-    """Prints on stdout by default. Without a terminal, and under NO_COLOR, plain text without control characters."""
-    from rich.console import Console  # loaded only where text is printed: --json starts faster without
-
-    class Pipe(Console):
-        """Leaves a closed pipe to `main`; rich would exit with 1."""
-
-        def on_broken_pipe(self) -> None:
-            raise
-
-    target = sys.stdout if stream is None else stream
-    terminal = target.isatty()
-    coloured = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
-    return Pipe(
-        file=target,
-        force_terminal=coloured,
-        color_system="auto" if coloured else None,
-        no_color=not coloured,
-        width=None if terminal else PLAIN_WIDTH,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        soft_wrap=False,
-        legacy_windows=False,
-    )
+def is_coloured(stream: IO[str]) -> bool:
+    """Whether `stream` is a terminal that shows colours, and the user wants them."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
-def width(stream: IO[str] | None = None) -> int:
+def terminal_columns(stream: IO[str]) -> int:
+    """How wide `stream` is. $COLUMNS overrides what the terminal says; a pipe or file has `PLAIN_WIDTH`."""
+    if not stream.isatty():
+        return PLAIN_WIDTH
+    if os.environ.get("COLUMNS", "").isdecimal():
+        return int(os.environ["COLUMNS"]) or DUMB_WIDTH
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or DUMB_WIDTH
+    except OSError:
+        return DUMB_WIDTH
+
+
+def width() -> int:
     """Columns for running text."""
-    return max(40, min(console(stream).width, 120))
+    return max(40, min(terminal_columns(sys.stdout), 120))
 
 
 def print_lines(lines: "Iterable[Text]", *, wrap: bool = True) -> None:
     """Prints lines of text on stdout, wrapped between words, or (tables) left as long as they are."""
-    out = console()
+    columns, coloured = terminal_columns(sys.stdout), is_coloured(sys.stdout)
     for line in lines:
-        out.print(line, soft_wrap=not wrap)
+        for part in line.wrap(columns) if wrap else [line]:
+            sys.stdout.write(f"{part.ansi() if coloured else part.plain}\n")
     sys.stdout.flush()
 
 
@@ -105,6 +97,7 @@ def progress(label: str, total: float | None = None, *, counted: bool = False) -
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield ProgressBar()
         return
+    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -115,8 +108,26 @@ def progress(label: str, total: float | None = None, *, counted: bool = False) -
     )
     from rich.progress import Progress as Bars
 
+    coloured = is_coloured(sys.stderr)
+
+    class Pipe(Console):
+        """Leaves a closed pipe to `main`; rich would exit with 1."""
+
+        def on_broken_pipe(self) -> None:
+            raise
+
+    bars_console = Pipe(
+        file=sys.stderr,
+        force_terminal=coloured,
+        color_system="auto" if coloured else None,
+        no_color=not coloured,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+    )
     columns: list[Any] = [SpinnerColumn(), BarColumn(), TextColumn("{task.description}", markup=False)]
     if counted:
         columns += [MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True)]
-    with Bars(*columns, TimeElapsedColumn(), console=console(sys.stderr), transient=True) as bars:
+    with Bars(*columns, TimeElapsedColumn(), console=bars_console, transient=True) as bars:
         yield ProgressBar(bars, bars.add_task(one_line(label), total=total))

@@ -78,12 +78,16 @@ def milliseconds(value: float) -> str:
     return f"{value:.1f} ms" if value < 100 else f"{value:,.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
 
 
-def local_time(moment: datetime | None) -> str:
-    """A moment in this machine's time zone."""
+def local_time(moment: datetime | str | None, shape: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """A moment in this machine's time zone. ValueError where text is no time as JSON has it."""
+    if moment is None:
+        return ""
+    if isinstance(moment, str):
+        moment = datetime.fromisoformat(moment)
     try:
-        return "" if moment is None else moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return moment.astimezone().strftime(shape)
     except (OverflowError, ValueError):  # at either end of what a date can be, in zones beyond it
-        return moment.strftime("%Y-%m-%d %H:%M:%S") if moment is not None else ""
+        return moment.strftime(shape)
 
 
 def location_text(location: dict[str, object], title: str = "") -> str:

@@ -7,7 +7,8 @@ A status of 500 and above says that hippod, or a server that it needs, is in tro
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from daemon.contract.http.problem import FieldError, Problem, ProblemType
+from daemon.contract.http.problem import FieldError, Problem
+from daemon.contract.http.problem_type import ProblemType
 
 
 class RequestError(Exception):

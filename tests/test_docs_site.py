@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from cli.main import hippoctl
+from cli.command_line import hippoctl
 from daemon.config import Config
 from daemon.config.messages import field_at
 from daemon.contract.http.routes import Route

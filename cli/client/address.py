@@ -7,7 +7,6 @@ the default. ./config.toml comes last: it lets a checkout be used as it is, and 
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +68,8 @@ def find_config(environ: Mapping[str, str], cwd: Path) -> Path | None:
 
 def read_config(path: Path) -> dict[str, Any]:
     """The file as plain TOML; whether its values make sense is for the daemon to say."""
+    import tomllib  # only where a configuration names the socket
+
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:

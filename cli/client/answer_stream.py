@@ -5,7 +5,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from cli.client.http import Client, RequestRefused, incompatible_answer, parse_answer
+from cli.client.http import Client, RequestRefused
+from cli.client.typed_answers import incompatible_answer, parse_answer
 from cli.errors import CommandError
 from cli.output import print_lines, width
 from cli.terminal_text import terminal_safe
@@ -19,7 +20,7 @@ def stream_answer(client: Client, body: Any, timeout_s: float) -> dict[str, Any]
     shown = ""
     with client.stream(Route.ASK, accept=EVENT_STREAM, timeout_s=timeout_s, body=body) as response:
         stream = EventStream()
-        for event, data in filter(None, map(stream.read_line, response.iter_lines())):
+        for event, data in filter(None, map(stream.read_line, response.lines())):
             if event == "step":
                 _print_step(data)
             elif event == "text":

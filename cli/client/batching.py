@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from cli.client.http import RequestRefused
 from cli.document_files import ReadyDocument, RejectedDocument
-from daemon.contract.http.problem import ProblemType
+from daemon.contract.http.problem_type import ProblemType
 
 BATCH_COUNT = 1_000
 BATCH_BYTES = 4 * 1024 * 1024

@@ -5,12 +5,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, NoReturn, TypeVar
-
-import httpx
-from pydantic import BaseModel, ValidationError
+from typing import Any, NoReturn
+from urllib.parse import quote, urlencode
 
 from cli.client.address import Address
+from cli.client.connection import (
+    AnswerTooLate,
+    Connection,
+    ConnectionLost,
+    ConnectionRefused,
+    RequestsNotTaken,
+    Response,
+)
 from cli.errors import CommandError, Exit
 from daemon.contract.http.client import (
     ANSWER_TIMEOUT_S,
@@ -22,12 +28,10 @@ from daemon.contract.http.client import (
     problem_sentence,
     problem_type,
 )
-from daemon.contract.http.problem import ProblemType
+from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import JSON, PROBLEM_JSON
 
 _CODES = {ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED, ProblemType.TIMED_OUT: Exit.TIMED_OUT}
-
-Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class RequestRefused(CommandError):
@@ -45,18 +49,13 @@ class Client:
     def __init__(self, address: Address, on_wait: Callable[[str], None] = lambda _: None) -> None:
         self.address = address
         self._on_wait = on_wait
-        self._http = httpx.Client(
-            transport=httpx.HTTPTransport(uds=address.connectable),
-            base_url="http://localhost",
-            timeout=httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
-            trust_env=False,
-        )
+        self._connection = Connection(address.connectable, CONNECT_TIMEOUT_S)
 
     def __enter__(self) -> "Client":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
-        self._http.close()
+        self._connection.close()
 
     def call(
         self,
@@ -86,16 +85,16 @@ class Client:
                 time.sleep(pause_s)
 
     @contextmanager
-    def stream(self, path: str, *, accept: str, timeout_s: float | None, body: Any = None) -> Iterator[httpx.Response]:
+    def stream(self, path: str, *, accept: str, timeout_s: float | None, body: Any = None) -> Iterator[Response]:
         """A response whose body is read piece by piece, inside the `with`, whose errors end as those of `call` do."""
+        headers = {"accept": accept} | ({} if body is None else {"content-type": JSON})
+        content = None if body is None else json.dumps(body).encode()
         with self._failures():
-            timeout = httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
             method = "GET" if body is None else "POST"
-            with self._http.stream(method, path, json=body, headers={"accept": accept}, timeout=timeout) as response:
-                if response.status_code != httpx.codes.OK:
-                    response.read()
-                    self._refuse(response)
-                yield response
+            response = self._connection.request(method, path, headers, content, timeout_s)
+            if not response.is_success:
+                self._refuse(response.status, response.read())
+            yield response
 
     def _once(
         self,
@@ -103,25 +102,26 @@ class Client:
         path: str,
         content: bytes | Callable[[], Iterator[bytes]] | None,
         params: Mapping[str, str | int] | None,
-        wait: float | None,
+        timeout_s: float | None,
     ) -> dict[str, Any]:
         headers = {"accept": f"{JSON}, {PROBLEM_JSON}"} | ({} if content is None else {"content-type": JSON})
-        timeout = httpx.Timeout(wait, connect=CONNECT_TIMEOUT_S)
+        target = f"{path}?{urlencode(params, quote_via=quote)}" if params else path
         with self._failures():
             body = content() if callable(content) else content
-            response = self._http.request(method, path, content=body, params=params, headers=headers, timeout=timeout)
+            response = self._connection.request(method, target, headers, body, timeout_s)
+            received = response.read()
         if not response.is_success:
-            self._refuse(response)
-        answer = parse_json(response.content)
+            self._refuse(response.status, received)
+        answer = parse_json(received)
         if not isinstance(answer, dict):
             raise self._stranger()
         return answer
 
-    def _refuse(self, response: httpx.Response) -> NoReturn:
-        problem = parse_json(response.content)
+    def _refuse(self, status: int, content: bytes) -> NoReturn:
+        problem = parse_json(content)
         if is_problem(problem):
             raise RequestRefused(problem)
-        raise self._stranger(f" (HTTP {response.status_code})")
+        raise self._stranger(f" (HTTP {status})")
 
     def _stranger(self, what: str = "") -> CommandError:
         return CommandError(f"What answers on {self.address.path} does not speak hippod's language{what}.")
@@ -131,14 +131,14 @@ class Client:
         path = self.address.path
         try:
             yield
-        except httpx.ConnectError as error:
+        except ConnectionRefused as error:
             raise no_daemon(self.address, str(error)) from None
-        except httpx.ReadTimeout:
-            raise CommandError(f"hippod on {path} has not answered in time.", Exit.TIMED_OUT) from None
-        except httpx.TimeoutException:
+        except RequestsNotTaken:
             raise CommandError(f"no hippod answers on {path}: it takes no requests.", Exit.NO_DAEMON) from None
-        except httpx.TransportError as error:
-            reason = f"hippod on {path} closed the connection before it had answered ({error or type(error).__name__})."
+        except AnswerTooLate:
+            raise CommandError(f"hippod on {path} has not answered in time.", Exit.TIMED_OUT) from None
+        except ConnectionLost as error:
+            reason = f"hippod on {path} closed the connection before it had answered ({error})."
             raise CommandError(reason, Exit.NO_DAEMON, "Its log says why.") from None
 
 
@@ -152,21 +152,3 @@ def no_daemon(address: Address, reason: str) -> CommandError:
     why = "" if "No such file" in reason else " (a socket is there, and nobody listens)"
     why = why if "refused" in reason or not why else f" ({reason})"
     return CommandError(f"no hippod answers on {address.path}{why}.", Exit.NO_DAEMON, hint)
-
-
-def parse_answer(model: type[Answer], answer: Mapping[str, Any]) -> Answer:
-    """The daemon's JSON as a type of the contract."""
-    try:
-        return model.model_validate(answer)
-    except ValidationError as error:
-        raise incompatible_answer(error) from None
-
-
-def incompatible_answer(error: ValidationError) -> CommandError:
-    """The answer lacks what the contract promises."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return CommandError(
-        f"hippod's answer is not understood: {where}: {first['msg']}.",
-        hint="hippoctl and hippod are probably of different versions; --json prints the answer as it is.",
-    )

@@ -32,7 +32,7 @@ def add(invocation: Invocation, files: tuple[Path, ...]) -> None:
     {"id", "title", "text", …}. Once the command returns, a crash does not lose what it names as added. What cannot be a
     document is reported with its line while all others are sent; the exit code is then 1.
     """
-    from cli.client.batching import batches, send  # httpx is loaded only by commands that ask the daemon
+    from cli.client.batching import batches, send  # loaded only by commands that ask the daemon
 
     rejected: list[RejectedDocument] = []
     accepted, uris = 0, list[str]()
@@ -109,7 +109,7 @@ def import_(invocation: Invocation, file: Path) -> None:
                     shown.update(f"{file.name}: {size(sent)} of {size(total)} sent", sent, total)
 
         answer = client.call("POST", Route.IMPORT, chunks, timeout_s=IMPORT_TIMEOUT_S)
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
 
     if invocation.json:
         print_json(answer)

@@ -24,7 +24,7 @@ MAINTENANCE_TIMEOUT_S = 3600.0
 @pass_invocation
 def verify(invocation: Invocation) -> None:
     """Derive everything once more from the tables and compare; exits with 1 where something differs."""
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
     from cli.render.lines import text
 
     with invocation.client() as client, daemon_progress(invocation, "verifying", ["verify"]):
@@ -46,7 +46,7 @@ def backup(invocation: Invocation, directory: Path) -> None:
     The daemon writes it while it goes on, as links where DIR is on the store's disk; DIR is on the daemon's machine.
     Documents that were accepted and wait to be indexed are in it too.
     """
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
     from cli.render.lines import text
 
     with invocation.client() as client, daemon_progress(invocation, "backing up", ["backup"]):

@@ -13,14 +13,14 @@ from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note, width
 from cli.scope_options import scope_options, scope_parameter
 from cli.terminal_text import count
-from daemon.contract.documents import DocumentEntry, DocumentState
-from daemon.contract.http.problem import ProblemType
+from daemon.contract.choices import DocumentState
+from daemon.contract.documents import DocumentEntry
+from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import Route, document_path
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from cli.client.http import Client
+    from cli.render.styled_text import Text
 
 
 LIST_PAGE_DOCUMENTS = 2_000
@@ -45,7 +45,7 @@ def list_documents(invocation: Invocation, state: str | None, prefix: str | None
     chosen = {"state": state, "prefix": begins, **scope_parameter(scope)}
     with invocation.client() as client:
         documents = _list_all(client, {key: value for key, value in chosen.items() if value is not None})
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
     from cli.render.documents import document_lines
     from daemon.contract.documents import DocumentList
 
@@ -66,7 +66,7 @@ def _list_all(client: "Client", chosen: Mapping[str, str]) -> list[Any]:
 
 def all_documents(client: "Client", params: Mapping[str, str]) -> list[DocumentEntry]:
     """Every document that the memory holds, or that of the scope that `params` name, by URI."""
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
     from daemon.contract.documents import DocumentList
 
     return parse_answer(DocumentList, {"documents": _list_all(client, params)}).documents
@@ -95,7 +95,7 @@ def show(invocation: Invocation, key: str, html: Path | None, scope: dict[str, A
         answer = _shown(client, key, scope_parameter(scope))
     from pydantic import TypeAdapter, ValidationError
 
-    from cli.client.http import incompatible_answer
+    from cli.client.typed_answers import incompatible_answer
     from cli.render.show import card_lines
     from daemon.contract.show import ShowResponse
 

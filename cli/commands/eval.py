@@ -12,9 +12,8 @@ from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import progress
 from cli.retrieval_options import answer_mode_option, filter_option, settings_option
 from cli.scope_options import scope_options, scope_parameter
-from daemon.contract.ask import NO_RETRIEVAL, Answerer
-from daemon.contract.query import K_MAX
-from daemon.contract.retrieval import MODES
+from daemon.contract.choices import MODES, NO_RETRIEVAL, Answerer
+from daemon.contract.limits import K_MAX
 
 ITERATIVE_STEPS = 3
 """Steps of `--answerer iterative`, as many as `deep` makes by default."""

@@ -13,11 +13,11 @@ import click
 
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
-from cli.output import WRITE_BYTES, print_note, progress
+from cli.output import print_note, progress
 from cli.scope_options import scope_options, scope_parameter
 from cli.terminal_text import count, size
+from daemon.contract.choices import ExportFormat
 from daemon.contract.http.routes import Route
-from daemon.contract.transfer import ExportFormat
 
 ARCHIVE_ENDINGS = (".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".tar", ".7z", ".rar")
 READ_TIMEOUT_S = 300.0
@@ -56,7 +56,7 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
             f"{Route.EXPORT}?{urlencode(chosen)}", accept=wanted.media_type, timeout_s=READ_TIMEOUT_S
         )
         with stream as response, _stdout() if to_stdout else atomic_file(file) as target:
-            for chunk in response.iter_bytes(WRITE_BYTES):
+            for chunk in response.pieces:
                 target.write(chunk)
                 lines += chunk.count(b"\n")
                 written += len(chunk)

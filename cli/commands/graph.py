@@ -14,9 +14,8 @@ from cli.retrieval_options import mode_option
 from cli.scope_options import scope_options
 from cli.terminal_text import count
 from cli.time_type import Moment
-from daemon.contract.graph import NODES_MAX
 from daemon.contract.http.routes import Route
-from daemon.contract.query import K_MAX, QUERY_CHARS_MAX
+from daemon.contract.limits import K_MAX, NODES_MAX, QUERY_CHARS_MAX
 
 if TYPE_CHECKING:
     from daemon.contract.graph import GraphResponse
@@ -67,7 +66,7 @@ def graph(
     body = {"query": query, "nodes": nodes, "k": k} | {key: value for key, value in chosen.items() if value is not None}
     with invocation.client() as client:
         answer = client.call("POST", Route.GRAPH, body)
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
     from cli.render.lines import text as line
     from daemon.contract.graph import GraphResponse
 

@@ -41,7 +41,7 @@ def backfill(invocation: Invocation, no_wait: bool) -> None:
 
 
 def _run(invocation: Invocation, route: Route, no_wait: bool) -> None:
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
 
     with invocation.client() as client:
         answer = client.call("POST", route)
@@ -58,7 +58,7 @@ def _run(invocation: Invocation, route: Route, no_wait: bool) -> None:
 
 def _wait_until_read(invocation: Invocation, client: Any, first: ExtractionResponse, answer: Any) -> Any:
     """Asks until nothing waits; says so where reading itself waits."""
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
 
     printed_reason = None
     with daemon_progress(invocation, "reading", ["extract"]):

@@ -13,7 +13,7 @@ def scopes(invocation: Invocation) -> None:
     """List sources, labels and folders, with how many documents each holds: what a question can be limited to."""
     with invocation.client() as client:
         answer = client.call("GET", Route.SCOPES)
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
     from cli.render.scopes import scope_lines
     from daemon.contract.scope import ScopeList
 

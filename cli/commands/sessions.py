@@ -8,7 +8,8 @@ from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note, width
 from cli.terminal_text import count
 from daemon.contract.http.routes import Route
-from daemon.contract.sessions import SESSION_PATTERN, SessionList
+from daemon.contract.limits import SESSION_PATTERN
+from daemon.contract.sessions import SessionList
 
 
 @click.group(invoke_without_command=True)
@@ -33,7 +34,7 @@ def list_sessions(invocation: Invocation) -> None:
 
 
 def _list(invocation: Invocation) -> None:
-    from cli.client.http import parse_answer
+    from cli.client.typed_answers import parse_answer
     from cli.render.sessions import session_lines
 
     with invocation.client() as client:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -10,10 +10,13 @@ from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError, Exit
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_json, print_lines, print_note
-from daemon.contract.base import TIMEOUT_MAX_S
 from daemon.contract.http.client import EventStream
 from daemon.contract.http.routes import EVENT_STREAM, Route
-from daemon.contract.status import Event, Status
+from daemon.contract.limits import TIMEOUT_MAX_S
+
+if TYPE_CHECKING:
+    from cli.render.styled_text import Text
+    from daemon.contract.status import Event, Status
 
 READY_POLL_INTERVAL_S = 0.5
 
@@ -75,7 +78,7 @@ def watch(invocation: Invocation) -> None:
     with invocation.client() as client, client.stream(Route.EVENTS, accept=EVENT_STREAM, timeout_s=None) as response:
         invocation.stdout_taken = True
         stream = EventStream()
-        for _, data in filter(None, map(stream.read_line, response.iter_lines())):
+        for _, data in filter(None, map(stream.read_line, response.lines())):
             if not isinstance(data, dict):
                 print_note("hippod sent an event that is not understood.")
             elif invocation.json:
@@ -86,14 +89,20 @@ def watch(invocation: Invocation) -> None:
 
 
 def _print_event(data: dict[str, object]) -> None:
-    from cli.client.http import parse_answer
+    from cli.client.plain_answers import PlainAnswer, understood
     from cli.render.events import event_line
 
-    print_lines([event_line(parse_answer(Event, data))], wrap=False)
+    with understood():
+        line = event_line(cast("Event", PlainAnswer(data)))
+    print_lines([line], wrap=False)
 
 
 def _emit_status(invocation: Invocation, answer: dict[str, object]) -> None:
-    from cli.client.http import parse_answer
+    from cli.client.plain_answers import PlainAnswer, understood
     from cli.render.status import status_lines
 
-    invocation.emit(answer, lambda: status_lines(parse_answer(Status, answer)), wrap=False)
+    def lines() -> "list[Text]":
+        with understood():
+            return status_lines(cast("Status", PlainAnswer(answer)))
+
+    invocation.emit(answer, lines, wrap=False)

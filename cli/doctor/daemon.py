@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cli.client.address import SOCKET_BYTES, Address
-from cli.client.http import Client, parse_answer
+from cli.client.http import Client
+from cli.client.typed_answers import parse_answer
 from cli.errors import CommandError, Exit
 from cli.terminal_text import count, duration, one_line, size, truncate
-from daemon.contract.documents import DocumentList, DocumentState
+from daemon.contract.choices import DocumentState
+from daemon.contract.documents import DocumentList
 from daemon.contract.finding import ASK_ROOT, Finding, guarded
 from daemon.contract.http.routes import Route
 from daemon.contract.status import (

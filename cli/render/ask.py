@@ -1,9 +1,8 @@
 """`ask` on a terminal: the answer, what it rests on, what it took."""
 
-from rich.text import Text
-
 from cli.query_highlights import snippet
 from cli.render.lines import DIM, HEADING, hanging, indent, text
+from cli.render.styled_text import Text
 from cli.terminal_text import count, milliseconds, terminal_safe, uri
 from daemon.contract.ask import AskResponse
 

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rich.text import Text
-
 from cli.evaluation.continual import Segment
 from cli.render.lines import DIM, HEADING, align, text
+from cli.render.styled_text import Text
 from cli.terminal_text import count
 from daemon.contract.evaluation import ComparisonResponse, EvalResponse
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from rich.text import Text
-
 from cli.render.lines import STATE_STYLES, text
+from cli.render.styled_text import Text
 from daemon.contract.finding import Finding
 
 

@@ -1,10 +1,10 @@
 """`ls` as a table whose lines are never cut, so that URIs can be copied and searched."""
 
-from rich.text import Text
-
 from cli.render.lines import DIM, HEADING, align, state, text
+from cli.render.styled_text import Text
 from cli.terminal_text import count, local_time, uri
-from daemon.contract.documents import DocumentEntry, DocumentState
+from daemon.contract.choices import DocumentState
+from daemon.contract.documents import DocumentEntry
 
 
 def document_lines(entries: list[DocumentEntry]) -> list[Text]:

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from rich.text import Text
-
 from cli.render.lines import DIM, HEADING, align, text
+from cli.render.styled_text import Text
 from cli.terminal_text import count, milliseconds
 from daemon.contract.evaluation import (
     AnswerScores,

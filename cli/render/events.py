@@ -1,20 +1,21 @@
 """`watch` on a terminal: one line an event."""
 
 from collections.abc import Mapping
-from typing import Any
-
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from cli.render.lines import DIM, STATE_STYLES, text
-from cli.terminal_text import one_line, uri
-from daemon.contract.status import Event
+from cli.render.styled_text import Text
+from cli.terminal_text import local_time, one_line, uri
+
+if TYPE_CHECKING:
+    from daemon.contract.status import Event
 
 _FIXED = ("id", "time", "event", "uri")
 
 
-def event_line(each: Event) -> Text:
+def event_line(each: "Event") -> Text:
     """12:00:01  indexed  file:///…  title="…"."""
-    when = each.time.astimezone().strftime("%H:%M:%S")
+    when = local_time(each.time, "%H:%M:%S")
     line = text((when, DIM), f"  {each.event:<8}  ")
     line.stylize(STATE_STYLES.get(each.event, ""), len(when) + 2)
     line.append_text(text(uri(each.uri) if each.uri else ""))

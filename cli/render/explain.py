@@ -1,17 +1,20 @@
 """`query --explain` on a terminal: for each passage what its score is made of, and the strongest way to it."""
 
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from cli.render.lines import DIM, HEADING, indent, text
+from cli.render.styled_text import Text
 from cli.terminal_text import milliseconds, one_line
-from daemon.contract.query import Explanation, PassageExplanation, PathStep
+
+if TYPE_CHECKING:
+    from daemon.contract.query import Explanation, PassageExplanation, PathStep
 
 MAX_SEEDS = 5
 MIN_SHARE = 0.005
 """Smaller shares are summed up."""
 
 
-def explanation_lines(why: PassageExplanation, width: int) -> list[Text]:
+def explanation_lines(why: "PassageExplanation", width: int) -> list[Text]:
     """Two or three lines below a passage."""
     parts = [text(f"similarity {why.similarity:.3f}")]
     if why.own_share is not None:
@@ -26,13 +29,13 @@ def explanation_lines(why: PassageExplanation, width: int) -> list[Text]:
     return lines
 
 
-def stage_times_line(explained: Explanation) -> Text:
+def stage_times_line(explained: "Explanation") -> Text:
     """Where the time went."""
     spent = sorted(explained.stages_ms.items(), key=lambda stage: -stage[1])
     return text(("Time  ", HEADING), " · ".join(f"{name} {milliseconds(took)}" for name, took in spent))
 
 
-def _seeds(why: PassageExplanation) -> list[Text]:
+def _seeds(why: "PassageExplanation") -> list[Text]:
     shown = [seed for seed in why.seeds if seed.share >= MIN_SHARE][:MAX_SEEDS]
     parts = [text((_percent(seed.share), HEADING), f" from “{one_line(seed.phrase)}”") for seed in shown]
     rest = sum(seed.share for seed in why.seeds) - sum(seed.share for seed in shown)
@@ -58,7 +61,7 @@ def _joined(parts: list[Text]) -> Text:
     return line
 
 
-def _step(step: PathStep, first: bool) -> Text:
+def _step(step: "PathStep", first: bool) -> Text:
     name = text((one_line(step.text) or step.id or "", "cyan" if step.kind == "passage" else HEADING))
     if first:
         return name

@@ -1,8 +1,7 @@
 """`reextract` and `backfill` on a terminal: what was read, and what each extractor has cost."""
 
-from rich.text import Text
-
 from cli.render.lines import DIM, HEADING, align, text
+from cli.render.styled_text import Text
 from cli.terminal_text import count
 from daemon.contract.status import ExtractionResponse
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
-from rich.text import Text
 
+from cli.render.styled_text import Text
 from cli.terminal_text import one_line
 
 DIM = "dim"
@@ -70,9 +70,7 @@ def align(
 
 def indent(body: Text, by: int, width: int) -> list[Text]:
     """`body` wrapped to `width` columns, every line moved in by `by`."""
-    from rich.console import Console
-
-    wrapped = body.wrap(Console(width=width), max(20, width - by))
+    wrapped = body.wrap(max(20, width - by))
     lines = []
     for line in wrapped:
         line.rstrip()
@@ -82,9 +80,7 @@ def indent(body: Text, by: int, width: int) -> list[Text]:
 
 def hanging(head: Text, by: int, width: int) -> list[Text]:
     """`head` wrapped to `width` columns, the lines after the first moved in by `by`."""
-    from rich.console import Console
-
-    first, *rest = head.wrap(Console(width=width), max(20, width)) or [head]
+    first, *rest = head.wrap(max(20, width)) or [head]
     if not rest:
         return [head]
     first.rstrip()

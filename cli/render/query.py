@@ -1,12 +1,15 @@
 """`query` on a terminal: ranked passages with their place, the triples and seeds that led there, and how long it took."""
 
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from cli.query_highlights import match_spans, query_words, snippet
 from cli.render.explain import explanation_lines, stage_times_line
 from cli.render.lines import DIM, HEADING, hanging, indent, text, triple
+from cli.render.styled_text import Text
 from cli.terminal_text import count, location_text, milliseconds, one_line, uri
-from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
+
+if TYPE_CHECKING:
+    from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
 
 WEAK = "Nothing here answers this well."
 SNIPPET_LINES = 3
@@ -16,7 +19,7 @@ MAX_LISTED_TRIPLES = 20
 """Triples and seeds that are listed."""
 
 
-def query_lines(answer: QueryResponse, width: int) -> list[Text]:
+def query_lines(answer: "QueryResponse", width: int) -> list[Text]:
     lines = [text((WEAK, "yellow")), Text()] if answer.weak else []
     reasons = {why.rank: why for why in answer.explain.passages} if answer.explain else {}
     for passage in answer.passages:
@@ -37,7 +40,7 @@ def query_lines(answer: QueryResponse, width: int) -> list[Text]:
     return lines
 
 
-def _passage(passage: RankedPassage, query: str, width: int) -> list[Text]:
+def _passage(passage: "RankedPassage", query: str, width: int) -> list[Text]:
     words = query_words(query)
     title = one_line(passage.title) or "(no title)"
     head = text((f"{passage.rank:>2}", HEADING), f"  {passage.score:.4f}  ", (title, HEADING))
@@ -52,7 +55,7 @@ def _passage(passage: RankedPassage, query: str, width: int) -> list[Text]:
     return [*hanging(head, 12, width), *indent(source, 4, width), *indent(body, 4, width)]
 
 
-def _triples(triples: list[ScoredTriple]) -> list[Text]:
+def _triples(triples: "list[ScoredTriple]") -> list[Text]:
     lines = [text(("Triples", HEADING))]
     for each in triples[:MAX_LISTED_TRIPLES]:
         kept = ("  kept     ", "green") if each.kept else ("  dropped  ", DIM)
@@ -60,7 +63,7 @@ def _triples(triples: list[ScoredTriple]) -> list[Text]:
     return [*lines, *_more(len(triples)), Text()]
 
 
-def _seeds(seeds: list[SeedPhrase], width: int) -> list[Text]:
+def _seeds(seeds: "list[SeedPhrase]", width: int) -> list[Text]:
     named = Text()
     for at, seed in enumerate(seeds[:MAX_LISTED_TRIPLES]):
         named.append_text(text((" · ", DIM) if at else "", one_line(seed.phrase), (f" {seed.weight:.3f}", DIM)))
@@ -71,7 +74,7 @@ def _more(listed: int) -> list[Text]:
     return [text((f"  and {listed - MAX_LISTED_TRIPLES} more", DIM))] if listed > MAX_LISTED_TRIPLES else []
 
 
-def _foot(answer: QueryResponse) -> Text:
+def _foot(answer: "QueryResponse") -> Text:
     return text(
         (f"{count(len(answer.passages), 'passage')} · mode {answer.mode} · commit {answer.commit} · "
          f"{milliseconds(answer.took_ms)}", DIM)

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from rich.text import Text
-
 from cli.document_names import readable_uri
 from cli.render.lines import DIM, HEADING, text
+from cli.render.styled_text import Text
 from cli.terminal_text import count, one_line
 from daemon.contract.scope import ScopeCount, ScopeList
 

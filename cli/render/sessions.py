@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from rich.text import Text
-
 from cli.render.lines import DIM, HEADING, indent, text
+from cli.render.styled_text import Text
 from cli.terminal_text import count, local_time, one_line
 from daemon.contract.sessions import SessionEntry
 

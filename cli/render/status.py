@@ -1,13 +1,20 @@
 """`status` and `wait` on a terminal: one compact page."""
 
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from cli.render.lines import DIM, HEADING, align, state, text
-from cli.terminal_text import duration, one_line, size
-from daemon.contract.status import Progress, SourceStatus, Status
+from cli.render.styled_text import Text
+from cli.terminal_text import duration, local_time, one_line, size
+
+if TYPE_CHECKING:
+    from daemon.contract.status import Progress, SourceStatus, Status
 
 
-def status_lines(answer: Status) -> list[Text]:
+def status_lines(answer: "Status") -> list[Text]:
+    head = text(
+        ("hippod", HEADING), " is ", state(str(answer.state)),
+        (f" · commit {answer.commit} · up {duration(answer.uptime_s)} · {size(answer.rss_bytes)}", DIM),
+    )  # fmt: skip
     edges = answer.edges
     open_ = [(f"{answer.pending:,} pending", "cyan")] if answer.pending else []
     open_ += [(f"{answer.failed:,} failed", "red")] if answer.failed else []
@@ -33,17 +40,13 @@ def status_lines(answer: Status) -> list[Text]:
         rows.append([text(("trouble", "red")), text((one_line(answer.trouble), "red"))])
     if (reading := answer.extraction) is not None:
         counts = f"{reading.waiting:,} passages waiting" + (f", {reading.failed:,} failed" if reading.failed else "")
-        since = f", since {reading.since.astimezone():%Y-%m-%d %H:%M:%S}" if reading.since else ""
+        since = f", since {local_time(reading.since)}" if reading.since else ""
         why = f" for {one_line(reading.waiting_for)}{since}" if reading.waiting_for else ""
         rows.append([text(("extraction", DIM)), text(counts, (why, "yellow"))])
-    head = text(
-        ("hippod", HEADING), " is ", state(answer.state.value),
-        (f" · commit {answer.commit} · up {duration(answer.uptime_s)} · {size(answer.rss_bytes)}", DIM),
-    )  # fmt: skip
     return [head, *align(rows, indent=2), *_sources(answer.sources)]
 
 
-def _sources(sources: list[SourceStatus]) -> list[Text]:
+def _sources(sources: "list[SourceStatus]") -> list[Text]:
     if not sources:
         return [text("  ", ("no sources are followed", DIM))]
     rows = [
@@ -60,12 +63,12 @@ def _sources(sources: list[SourceStatus]) -> list[Text]:
     return align(rows, indent=2)
 
 
-def _reason(source: SourceStatus) -> str:
+def _reason(source: "SourceStatus") -> str:
     extra = source.model_extra or {}
     return next((one_line(str(extra[key])) for key in ("error", "detail", "note") if extra.get(key)), "")
 
 
-def progress_words(each: Progress) -> str:
+def progress_words(each: "Progress") -> str:
     """1,234 of 5,000 documents (25 %) · 24.7 a second · 2 min 33 s left."""
     counted = f"{each.done:,}" if each.total is None else f"{each.done:,} of {each.total:,}"
     parts = [f"{each.step}, {counted} {each.unit}" if each.step else f"{counted} {each.unit}"]

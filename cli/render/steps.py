@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from rich.text import Text
-
 from cli.render.lines import DIM, HEADING, indent, text
+from cli.render.styled_text import Text
 from cli.terminal_text import count, one_line, truncate
 from daemon.contract.steps import (
     Concern,

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from cli.client.http import incompatible_answer, parse_answer
+from cli.client.typed_answers import incompatible_answer, parse_answer
 from cli.errors import CommandError
 from cli.render.steps import STOP_REASON_TEXTS
 from cli.terminal_text import count, milliseconds
@@ -27,7 +27,8 @@ from cli.trace.graph import (
     retrieval_graphs,
     working_memory_graphs,
 )
-from daemon.contract.ask import Answerer, AskResponse
+from daemon.contract.ask import AskResponse
+from daemon.contract.choices import Answerer
 from daemon.contract.steps import DeepStep, Inquiry, IterativeStep, MemoryPoint, PointChange, PointMemory
 
 CONTENT_SECURITY_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"

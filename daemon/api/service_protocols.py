@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from daemon.api.access.event_view import EventView
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.choices import ExportFormat
 from daemon.contract.documents import (
     AddResponse,
     ConfirmResponse,
@@ -31,7 +32,7 @@ from daemon.contract.sessions import RemoveSessionsResponse, SessionList
 from daemon.contract.show import ShowResponse
 from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overview, Status
 from daemon.contract.steps import StepEvent
-from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
+from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
 
 Sees = Callable[[AbstractSet[str], Any], bool]
 """Of labels and a document of the store's."""

@@ -11,8 +11,8 @@ from daemon.api.request_body import BodyReservation, body_media_type, read_body
 from daemon.api.settings import ApiLimits
 from daemon.contract.http.problem import FieldError
 from daemon.contract.http.routes import JSON
+from daemon.contract.limits import SESSION_PATTERN
 from daemon.contract.query import NOT_BLANK
-from daemon.contract.sessions import SESSION_PATTERN
 from daemon.contract.transfer import ABSOLUTE_PATH
 from daemon.errors import BadRequest, Invalid, RequestError
 

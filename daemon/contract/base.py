@@ -10,9 +10,6 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Strict, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-TIMEOUT_MAX_S = 7 * 24 * 3600.0
-"""The longest time limit that a client may set."""
-
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 _TYPED_MODES = ("python", "json")
 """Modes of pydantic in which values have types of their own. In the third, "strings", all are text, as in a query string."""

@@ -1,23 +1,15 @@
 """`/v1/documents` and `/v1/retry`: adding, listing, removing and retrying documents."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import AwareDatetime, Field, StringConstraints, WithJsonSchema
 
 from daemon.contract.base import Request, Response, is_empty
+from daemon.contract.choices import DocumentState
 from daemon.contract.scope import ScopeParameter
 
 Uri = Annotated[str, StringConstraints(min_length=1)]
-
-
-class DocumentState(StrEnum):
-    PENDING = "pending"
-    INDEXED = "indexed"
-    FAILED = "failed"
-    SKIPPED = "skipped"
-    REMOVED = "removed"
 
 
 Schema = dict[str, Any]

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from daemon.contract.ask import Answerer
 from daemon.contract.base import Response, is_empty
+from daemon.contract.choices import Answerer
 
 
 class Percentiles(Response):

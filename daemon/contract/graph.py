@@ -7,12 +7,13 @@ from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from daemon.contract.base import JsonInteger, Request, Response, is_empty
-from daemon.contract.query import K_MAX, QUERY_CHARS_MAX, AsOf, QueryText, SeedPhrase
-from daemon.contract.retrieval import Filter, Mode, RetrievalOverrides
+from daemon.contract.choices import Filter
+from daemon.contract.limits import K_MAX, NODES_MAX, QUERY_CHARS_MAX
+from daemon.contract.query import AsOf, QueryText, SeedPhrase
+from daemon.contract.retrieval import Mode, RetrievalOverrides
 from daemon.contract.scope import Scope
 from daemon.contract.show import TripleText
 
-NODES_MAX = 2_000
 """The most nodes of one answer, whatever the memory's size; there are at most four edges for each."""
 
 NodeKey = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS_MAX)]

@@ -14,12 +14,11 @@ from daemon.contract.base import (
     Timestamp,
     is_empty,
 )
-from daemon.contract.retrieval import Filter, Mode, RetrievalOverrides
+from daemon.contract.choices import Filter
+from daemon.contract.limits import K_MAX, QUERY_CHARS_MAX
+from daemon.contract.retrieval import Mode, RetrievalOverrides
 from daemon.contract.scope import Scope
 
-QUERY_CHARS_MAX = 32_768
-"""The longest query, in characters. An encoder reads a small part of that."""
-K_MAX = 1_000
 NOT_BLANK = r"\S"
 
 QueryText = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS_MAX, pattern=NOT_BLANK)]

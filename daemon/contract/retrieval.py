@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, create_model
 
 from daemon.contract.base import JSON_INTEGER, JsonBoolean, JsonNumber, Request
-from memory.retrieval.modes import DEFAULT_MODE, MODES
-from memory.retrieval.settings import SETTINGS, Setting
-
-__all__ = ["DEFAULT_MODE", "MODES", "SETTINGS", "Filter", "Mode", "RetrievalOverrides"]
+from daemon.contract.choices import MODES, SETTINGS
+from memory.retrieval.settings import Setting
 
 
 class Mode(StrEnum):
@@ -20,15 +18,7 @@ class Mode(StrEnum):
         vars()[name.upper().replace("-", "_")] = name
 
 
-class Filter(StrEnum):
-    """Who filters the linked triples (recognition memory). `auto`: the LLM where one is configured, else nobody."""
-
-    AUTO = "auto"
-    LLM = "llm"
-    NONE = "none"
-
-
-def _field(setting: Setting) -> Any:
+def field_of(setting: Setting) -> Any:
     """The type of a setting in a request, where None stands for the configured value."""
     if setting.kind is bool:
         return JsonBoolean | None
@@ -50,5 +40,5 @@ else:
         __base__=Request,
         __doc__="Settings of `[retrieval]` for one query; those left out are as configured.",
         __module__=__name__,
-        **{name: (_field(setting), None) for name, setting in SETTINGS.items()},
+        **{name: (field_of(setting), None) for name, setting in SETTINGS.items()},
     )

@@ -5,9 +5,9 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field, StringConstraints
 
 from daemon.contract.base import Request, Response, is_empty
+from daemon.contract.limits import SESSION_PATTERN
 from daemon.contract.scope import Scope
 
-SESSION_PATTERN = r"^\w[\w.-]{0,59}$"
 SessionName = Annotated[str, StringConstraints(pattern=SESSION_PATTERN)]
 """A letter, digit or underscore, then up to 59 of those, dots and dashes: it names a file too."""
 

@@ -5,8 +5,9 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, Field, SerializeAsAny
 
-from daemon.contract.base import TIMEOUT_MAX_S, JsonNumber, OpenResponse, Request, Response, is_empty
+from daemon.contract.base import JsonNumber, OpenResponse, Request, Response, is_empty
 from daemon.contract.documents import DocumentEntry
+from daemon.contract.limits import TIMEOUT_MAX_S
 
 
 class DaemonState(StrEnum):

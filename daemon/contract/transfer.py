@@ -1,27 +1,14 @@
 """`/v1/export`, `/v1/import`, `/v1/verify` and `/v1/backup`: the whole memory out, in, checked, or copied."""
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import StringConstraints
 
 from daemon.contract.base import Request, Response
-from daemon.contract.http.routes import GRAPHML, GZIP, NDJSON
+from daemon.contract.choices import ExportFormat
 from daemon.contract.scope import ScopeParameter
 
 ABSOLUTE_PATH = r"^/[^\x00]*$"
-
-
-class ExportFormat(StrEnum):
-    """JSON lines of the whole memory, or its graph as GraphML, plain or gzipped (igraph's `graphmlz`)."""
-
-    JSONL = "jsonl"
-    GRAPHML = "graphml"
-    IGRAPH = "igraph"
-
-    @property
-    def media_type(self) -> str:
-        return {"jsonl": NDJSON, "graphml": GRAPHML, "igraph": GZIP}[self.value]
 
 
 class ExportRequest(Request):

@@ -16,8 +16,9 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from daemon.contract.documents import DocumentEntry, DocumentList, DocumentState
-from daemon.contract.http.problem import ProblemType
+from daemon.contract.choices import DocumentState
+from daemon.contract.documents import DocumentEntry, DocumentList
+from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import Route, document_path
 from daemon.contract.show import ShowDocument, ShowPassage
 from daemon.mcp.daemon_client import CallError, DaemonClient, parse_answer

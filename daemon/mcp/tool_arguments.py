@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, Field
 
 from daemon.contract.base import Request
-from daemon.contract.documents import DocumentState
+from daemon.contract.choices import DocumentState
 from daemon.contract.query import QueryText
 from daemon.contract.retrieval import Mode
 from daemon.contract.scope import Scope

@@ -9,8 +9,9 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from daemon.contract.ask import AskResponse
-from daemon.contract.documents import AddResponse, DocumentEntry, DocumentList, DocumentState, RemoveResponse
-from daemon.contract.http.problem import ProblemType
+from daemon.contract.choices import DocumentState
+from daemon.contract.documents import AddResponse, DocumentEntry, DocumentList, RemoveResponse
+from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import Route, document_path
 from daemon.contract.query import QueryResponse
 from daemon.contract.show import ShowDocument, ShowPassage, ShowPhrase, ShowResponse, ShowTriple

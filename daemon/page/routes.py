@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from daemon.api import responses
 from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
-from daemon.contract.retrieval import MODES
+from daemon.contract.choices import MODES
 from daemon.errors import NotFound
 from daemon.page.login_middleware import HOME_PATH, SESSION_HEADER, SESSION_PATH
 from daemon.page.security_headers import SECURITY_HEADERS, page_headers

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from daemon.config import Config
+from daemon.contract.choices import MODES, Filter
 from daemon.contract.http.routes import Route
 from daemon.contract.query import QueryRequest
-from daemon.contract.retrieval import MODES, Filter, Mode
+from daemon.contract.retrieval import Mode
 from memory.encoder.registry import ENCODER_BACKENDS
 
 HEALTH_REQUEST = f"GET {Route.HEALTH} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\n\r\n".encode()

@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from consumers.records.record import RecordError
+from daemon.contract.choices import ExportFormat
 from daemon.contract.http.problem import FieldError
 from daemon.contract.scope import Scope
-from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
+from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
 from daemon.errors import Conflict, Invalid
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import import_records, is_record_file

@@ -10,7 +10,8 @@ from memory.retrieval.query_context import Floats, QueryContext
 from memory.types import LinkedTriple, Seed
 from store.index.adjacency import Adjacency
 
-COMPARED_BY_WORDS = "the encoder knows nothing of the query or of any passage: compared by words"
+QUERY_BY_WORDS = "the encoder knows no word of the query: compared by words"
+PASSAGES_BY_WORDS = "the encoder knows nothing of any passage: compared by words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ def dense_ranking(context: QueryContext, triples: Sequence[LinkedTriple] = (), n
     """
     if context.passages_by_words:
         scores = context.similarities
-        why = f"{note}; {COMPARED_BY_WORDS}" if note else COMPARED_BY_WORDS
+        by_words = PASSAGES_BY_WORDS if context.is_known else QUERY_BY_WORDS
+        why = f"{note}; {by_words}" if note else by_words
         return Ranking(scores, candidates=scores > 0, triples=tuple(triples), note=why)
     return Ranking(context.similarities, context.passages_compared, triples=tuple(triples), note=note, is_dense=True)

@@ -16,6 +16,9 @@ from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k, top_k_by_co
 from memory.types import Encoder, Hit, Retrieved
 from store.snapshot import Snapshot
 
+NO_PASSAGES = "there is no passage to answer with"
+"""Says it of an empty memory, or of a scope with nothing in it, in place of how a mode came to find nothing."""
+
 
 def retrieve(
     snapshot: Snapshot,
@@ -57,7 +60,7 @@ def retrieve(
         hits,
         ranking.triples,
         ranking.seeds,
-        ranking.note,
+        ranking.note if snapshot.passage_alive.any() else NO_PASSAGES,
         stages_ms=context.stages_ms,
         best_cosine=best_cosine,
         explanations=explanations,

@@ -19,7 +19,7 @@ from typing import Any, Protocol, get_args
 import click
 import roff
 
-from cli.main import hippoctl
+from cli.command_line import hippoctl
 from daemon.config import Config, sections
 from daemon.config.messages import _number, field_at
 from daemon.main import main as hippod

@@ -6,14 +6,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from daemon.contract.ask import AskResponse, Citation, Tokens
-from daemon.contract.documents import (
-    AddResponse,
-    DocumentEntry,
-    DocumentList,
-    DocumentState,
-    RemoveResponse,
-    RetryResponse,
-)
+from daemon.contract.choices import DocumentState
+from daemon.contract.documents import AddResponse, DocumentEntry, DocumentList, RemoveResponse, RetryResponse
 from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
 from daemon.contract.show import PassageSummary, ShowDocument, TripleText
 from daemon.contract.status import Edges, Event, SourceStatus, Status

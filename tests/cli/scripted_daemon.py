@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from cli.main import run
+from cli.command_line import run
 
 
 @dataclass(frozen=True)

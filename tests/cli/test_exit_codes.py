@@ -9,7 +9,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from cli.main import run
+from cli.command_line import run
 from tests.cli.sample_answers import LIST, QUERY, STATUS
 from tests.cli.scripted_daemon import Reply, Scripted, Shell, problem
 

@@ -5,6 +5,9 @@ import sys
 
 import pytest
 
+from tests.cli.sample_answers import QUERY, STATUS
+from tests.cli.scripted_daemon import Scripted, Shell
+
 pytestmark = pytest.mark.process
 
 HEAVY = {"torch", "numpy", "scipy", "lancedb", "pyarrow", "fastapi", "starlette", "uvicorn", "sentence_transformers"}
@@ -19,3 +22,59 @@ def test_importing_hippoctl_loads_no_other_room_and_no_heavy_library() -> None:
     assert {name.partition(".")[0] for name in loaded} & (HEAVY | {"store", "consumers"}) == set()
     ours = {name for name in loaded if name.startswith("daemon")}
     assert all(name == "daemon" or name.startswith("daemon.contract") for name in ours)
+
+
+SLOW = {
+    "asyncio",
+    "email",
+    "http",
+    "httpx",
+    "importlib.metadata",
+    "numpy",
+    "pydantic",
+    "pydantic_core",
+    "rich.console",
+    "ssl",
+}
+"""What takes long to load, and no command that is typed often needs."""
+RUN = """
+import os, sys
+from cli.main import main
+
+def run(*arguments):
+    sys.argv = ["hippoctl", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, (arguments, end.code)
+    loaded.append(sorted(sys.modules))
+
+loaded = []
+run("--version")
+run("--help")
+os.environ |= {"_HIPPOCTL_COMPLETE": "bash_complete", "COMP_WORDS": "hippoctl st", "COMP_CWORD": "1"}
+run()
+os.environ |= {"COMP_WORDS": "hippoctl query --mode d", "COMP_CWORD": "3"}
+run()
+del os.environ["_HIPPOCTL_COMPLETE"]
+run("status")
+run("--json", "status")
+run("query", "who built the rain gauge?")
+sys.stderr.write("\\n".join(" ".join(each) for each in loaded))
+"""
+
+
+def test_what_is_typed_often_loads_little(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers |= {"GET /v1/status": STATUS, "POST /v1/query": QUERY}
+    environ = hippoctl.environ | {"HIPPOD_CONFIG": ""}
+    done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, env=environ, cwd=hippoctl.cwd)
+    assert done.returncode == 0, done.stderr
+    version, help_, names, options, status, status_json, query = (set(each.split()) for each in done.stderr.split("\n"))
+    assert len(scripted.asked) == 3
+    for quick in (version, help_, names):
+        assert quick & (SLOW | {"click", "typing", "json", "socket"}) == set()
+    for loaded in (options, status, status_json, query):
+        assert "click" in loaded
+        assert loaded & SLOW == set()
+    assert "h11" not in options
+    assert "memory.retrieval.modes" in query

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.main import hippoctl
+from cli.command_line import hippoctl
 from tests.e2e.real_hippod import ROOT, Daemon, until
 
 pytestmark = pytest.mark.daemon

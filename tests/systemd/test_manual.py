@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 import click
 import pytest
 
-from cli.main import hippoctl
+from cli.command_line import hippoctl
 from daemon.config import Config
 from daemon.config.messages import field_at
 from daemon.main import main as hippod

@@ -2,7 +2,8 @@
 
 The questions of each set (MuSiQue, HotpotQA, 2Wiki) and their passages are drawn into four segments, with a fixed seed. The
 daemon is given one segment after the other, and the first one's questions are asked after each, in several modes side by side.
-`HIPPOD_BENCH_SETS` names some of the sets (musique,hotpotqa,2wiki), `HIPPOD_BENCH_LLM` (a base URL) and `HIPPOD_BENCH_MODEL` a server that answers.
+`HIPPOD_BENCH_SETS` names some of the sets (musique,hotpotqa,2wiki), `HIPPOD_BENCH_LLM` (a base URL) and `HIPPOD_BENCH_MODEL`
+a server that answers.
 """
 
 import json

@@ -21,7 +21,8 @@ from daemon.api.service_protocols import (
     Subscription,
     TransferPort,
 )
-from daemon.contract.ask import NO_RETRIEVAL, AskProgress, AskRequest, AskResponse
+from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.choices import NO_RETRIEVAL, ExportFormat
 from daemon.contract.documents import (
     AddResponse,
     ConfirmResponse,
@@ -37,7 +38,7 @@ from daemon.contract.sessions import RemoveSessionsResponse, SessionList
 from daemon.contract.show import ShowResponse
 from daemon.contract.status import DaemonState, ExtractionResponse, Overview, Status
 from daemon.contract.steps import StepEvent
-from daemon.contract.transfer import BackupResponse, ExportFormat, ImportResponse, VerifyResponse
+from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
 from daemon.errors import Forbidden
 
 WHOLE_ONLY = "This is about the whole memory, of which this client sees a part."

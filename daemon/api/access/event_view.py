@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from daemon.contract.documents import DocumentState
+from daemon.contract.choices import DocumentState
 from daemon.contract.status import Event, EventName
 
 

@@ -19,15 +19,9 @@ from daemon.api.request_body import body_chunks, body_media_type
 from daemon.api.service_protocols import TransferPort
 from daemon.api.streaming import LimitedStream
 from daemon.api.validation import read_model, read_query_string
+from daemon.contract.choices import ExportFormat
 from daemon.contract.http.routes import JSON, NDJSON, Route
-from daemon.contract.transfer import (
-    BackupRequest,
-    BackupResponse,
-    ExportFormat,
-    ExportRequest,
-    ImportResponse,
-    VerifyResponse,
-)
+from daemon.contract.transfer import BackupRequest, BackupResponse, ExportRequest, ImportResponse, VerifyResponse
 from daemon.errors import Forbidden
 
 OCTET_STREAM = "application/octet-stream"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from daemon.contract.http.problem import ProblemType
+from daemon.contract.http.problem_type import ProblemType
 
 CONNECT_TIMEOUT_S = 5.0
 ANSWER_TIMEOUT_S = 120.0

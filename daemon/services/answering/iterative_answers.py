@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from daemon.contract.ask import Answerer, AskProgress, AskRequest, AskResponse, RetrievedPassage
+from daemon.contract.ask import AskProgress, AskRequest, AskResponse, RetrievedPassage
+from daemon.contract.choices import Answerer
 from daemon.contract.query import QueryCost, Tokens
 from daemon.contract.steps import StepEvent, StepRetrieved, StepsEnded, StepThought, Thought
 from daemon.errors import TimedOut, UpstreamFailed

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from daemon.contract.ask import Citation
 from daemon.contract.base import utc_time
-from daemon.contract.documents import DocumentEntry, DocumentState
+from daemon.contract.choices import DocumentState
+from daemon.contract.documents import DocumentEntry
 from store.document_snapshot import DocumentLookup
 from store.types import Document
 

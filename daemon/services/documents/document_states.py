@@ -12,7 +12,8 @@ from functools import cached_property
 
 from consumers.failure_codes import FAILS_AGAIN
 from daemon.contract.base import utc_time
-from daemon.contract.documents import DocumentEntry, DocumentState
+from daemon.contract.choices import DocumentState
+from daemon.contract.documents import DocumentEntry
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import container_uri

@@ -11,7 +11,8 @@ import pytest
 from cli.errors import CommandError
 from cli.evaluation.continual import first_questions, segments
 from cli.evaluation.questions import EvalQuestion
-from daemon.contract.documents import DocumentEntry, DocumentState
+from daemon.contract.choices import DocumentState
+from daemon.contract.documents import DocumentEntry
 from daemon.contract.http.routes import document_path
 from tests.cli.sample_answers import answer, passage, plain
 from tests.cli.scripted_daemon import Here, Scripted, Shell

@@ -24,11 +24,11 @@ from daemon.api.service_protocols import AskPort, MemoryPorts, StartupPorts
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.api.startup_gate import StartupGate
 from daemon.contract.base import utc_time
+from daemon.contract.choices import DocumentState, ExportFormat
 from daemon.contract.documents import (
     AddResponse,
     DocumentEntry,
     DocumentList,
-    DocumentState,
     ListRequest,
     RemoveResponse,
     RetryResponse,
@@ -37,7 +37,7 @@ from daemon.contract.query import QueryRequest, QueryResponse, RankedPassage, Sc
 from daemon.contract.scope import Scope, ScopeCount, ScopeList
 from daemon.contract.show import ShowDocument
 from daemon.contract.status import DaemonState, Edges, SourceStatus, Status
-from daemon.contract.transfer import ExportFormat, ImportResponse
+from daemon.contract.transfer import ImportResponse
 from daemon.errors import NotConfigured, TimedOut
 from daemon.page import routes as page_routes
 from daemon.page.login_middleware import LoginMiddleware

@@ -9,7 +9,8 @@ import pytest
 
 from daemon.contract.ask import AskRequest, AskResponse
 from daemon.contract.documents import AddResponse, DocumentList, RemoveResponse, RetryResponse
-from daemon.contract.http.problem import Problem, ProblemType
+from daemon.contract.http.problem import Problem
+from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import Route, document_path
 from daemon.contract.query import QueryResponse, Tokens
 from daemon.contract.show import ShowDocument

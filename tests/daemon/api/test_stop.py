@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from daemon.contract.http.problem import Problem, ProblemType
+from daemon.contract.http.problem import Problem
+from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import Route
 from tests.daemon.api.harness import Served, served, until
 

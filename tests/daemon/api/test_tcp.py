@@ -21,7 +21,8 @@ from daemon.api.listen import ListenError, bind_tcp
 from daemon.api.middleware.tcp_auth import host_name
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.config_types.path_validators import read_token
-from daemon.contract.http.problem import Problem, ProblemType
+from daemon.contract.http.problem import Problem
+from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import Route
 from daemon.mcp.http import McpApp
 from daemon.observe import logs

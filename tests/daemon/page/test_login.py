@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from daemon.api.settings import ApiLimits
-from daemon.contract.http.problem import Problem, ProblemType
+from daemon.contract.http.problem import Problem
+from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import Route
 from daemon.page.login_sessions import SESSION_LIFETIME_S, SESSIONS_MAX, LoginSessions
 from tests.daemon.api.harness import PATIENCE_S, Served, read_all, read_one, served, until

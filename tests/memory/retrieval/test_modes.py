@@ -115,6 +115,13 @@ def test_a_query_without_names_is_answered_by_similarity_and_says_so(several: St
         assert [hit.id for hit in found.hits] == [hit.id for hit in ask(several, "zzz qqq", "dense").hits]
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_an_empty_memory_says_that_there_is_nothing(tmp_path: Path, mode: str) -> None:
+    with Store(tmp_path / "store", ENCODER.identity) as opened:
+        found = ask(opened, "Who built the Heron gauge?", mode)
+    assert (found.note, found.hits) == ("there is no passage to answer with", ())
+
+
 class KeepsNothing:
     def keep(self, query, triples):
         return []

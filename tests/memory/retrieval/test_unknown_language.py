@@ -112,3 +112,13 @@ def test_a_known_query_to_a_memory_of_which_nothing_is_known_goes_by_words(memor
         assert [hit.title for hit in ask(memory, "Who is Debra?", mode, 1).hits] == ["Debra"]
         for query in ("quux", "?!", "玩具"):
             assert ask(memory, query, mode).mode == mode
+
+
+def test_the_note_says_what_the_encoder_does_not_know(tmp_path: Path) -> None:
+    with Store(tmp_path / "store", ENCODER.identity) as opened:
+        commit(opened, {f"file:///{at}": each for at, each in enumerate(CHINESE)}, encoder=ENCODER)
+        notes = [retrieve(opened.snapshot(), ENCODER, query, "dense", 5, SETTINGS).note for query in ("tea", "软件包")]
+    assert notes == [
+        "the encoder knows nothing of any passage: compared by words",
+        "the encoder knows no word of the query: compared by words",
+    ]

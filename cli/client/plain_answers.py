@@ -1,0 +1,83 @@
+"""The daemon's JSON with its fields as attributes, for commands that only print an answer: no pydantic, whose models
+take as long to load as the daemon takes to answer.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cli.errors import CommandError
+
+OPTIONAL: dict[str, Any] = {
+    "also_in": (),
+    "cosine": None,
+    "edge": None,
+    "error": None,
+    "explain": None,
+    "extraction": None,
+    "id": None,
+    "lag": None,
+    "left_s": None,
+    "llm": None,
+    "note": None,
+    "other_share": None,
+    "others": (),
+    "own_share": None,
+    "path": None,
+    "progress": (),
+    "rate": None,
+    "share": None,
+    "since": None,
+    "stages_ms": {},
+    "step": None,
+    "total": None,
+    "triples": (),
+    "trouble": None,
+    "uri": None,
+    "waiting_for": None,
+    "weak": None,
+    "weight": None,
+}
+"""Fields that the daemon leaves out, or that an older one does not know, and what stands for them."""
+
+
+class PlainAnswer(dict[str, Any]):
+    """An object of an answer. Only what is read is looked for, and `understood` says what was missing.
+
+    It takes the place of a type of the contract where text is made of one: `as_type(Status, answer)`.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self:
+            return _plain(self[name])
+        if name in OPTIONAL:
+            return OPTIONAL[name]
+        raise not_understood(f"{name}: Field required")
+
+    @property
+    def model_extra(self) -> dict[str, Any]:
+        """As in the contract's types: where a field is looked for that they do not name."""
+        return self
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return PlainAnswer(value)
+    return [_plain(each) for each in value] if isinstance(value, list) else value
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """While text is made of a `PlainAnswer`: a value of another type than the contract's ends in a sentence."""
+    try:
+        yield
+    except (AttributeError, TypeError, ValueError) as error:
+        raise not_understood(str(error)) from error
+
+
+def not_understood(what: str) -> CommandError:
+    """The answer lacks what the contract promises; `what` begins with the field."""
+    return CommandError(
+        f"hippod's answer is not understood: {what}.",
+        hint="hippoctl and hippod are probably of different versions; --json prints the answer as it is.",
+    )

@@ -1,0 +1,72 @@
+"""What a client may choose from, without the types of requests and answers.
+
+hippoctl reads these to know its own options, before it has asked anything: nothing here loads pydantic, which takes as long as
+a query.
+"""
+
+from enum import StrEnum
+
+from daemon.contract.http.routes import GRAPHML, GZIP, NDJSON
+from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
+from memory.retrieval.modes import DEFAULT_MODE, MODES
+from memory.retrieval.settings import SETTINGS, Setting
+
+__all__ = [
+    "DEEP_SETTINGS",
+    "DEFAULT_MODE",
+    "MODES",
+    "NO_RETRIEVAL",
+    "SETTINGS",
+    "Answerer",
+    "DocumentState",
+    "ExportFormat",
+    "Filter",
+    "Investigation",
+    "Setting",
+]
+
+NO_RETRIEVAL = "none"
+"""The mode of an answer without retrieval: the model answers from what it knows (closed book)."""
+
+
+class Filter(StrEnum):
+    """Who filters the linked triples (recognition memory). `auto`: the LLM where one is configured, else nobody."""
+
+    AUTO = "auto"
+    LLM = "llm"
+    NONE = "none"
+
+
+class Answerer(StrEnum):
+    """How a question is answered: from one retrieval, from several, or over a working memory of points."""
+
+    SINGLE = "single"
+    ITERATIVE = "iterative"
+    DEEP = "deep"
+
+
+class Investigation(StrEnum):
+    """HGMem's two kinds of investigation: of points in the working memory, or beyond it."""
+
+    LOCAL = "local"
+    GLOBAL = "global"
+
+
+class DocumentState(StrEnum):
+    PENDING = "pending"
+    INDEXED = "indexed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    REMOVED = "removed"
+
+
+class ExportFormat(StrEnum):
+    """JSON lines of the whole memory, or its graph as GraphML, plain or gzipped (igraph's `graphmlz`)."""
+
+    JSONL = "jsonl"
+    GRAPHML = "graphml"
+    IGRAPH = "igraph"
+
+    @property
+    def media_type(self) -> str:
+        return {"jsonl": NDJSON, "graphml": GRAPHML, "igraph": GZIP}[self.value]

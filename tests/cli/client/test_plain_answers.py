@@ -1,0 +1,53 @@
+"""An answer that is only printed is read without the contract's models, and means the same."""
+
+from typing import Any, get_args, get_origin
+
+import pytest
+from pydantic import BaseModel
+
+from cli.client.plain_answers import OPTIONAL, PlainAnswer, understood
+from cli.errors import CommandError
+from cli.render.query import query_lines
+from cli.render.status import status_lines
+from daemon.contract.query import QueryResponse
+from daemon.contract.status import Event, Status
+from tests.cli.sample_answers import QUERY, STATUS
+
+
+def models(kind: Any) -> set[type[BaseModel]]:
+    """The type and those of its fields, at any depth."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel) and get_origin(kind) is None:
+        return {kind}.union(*(models(field.annotation) for field in kind.model_fields.values()))
+    return set().union(*(models(part) for part in get_args(kind)))
+
+
+@pytest.mark.parametrize("kind", [QueryResponse, Status, Event])
+def test_what_the_daemon_leaves_out_is_what_the_contract_says(kind: type[BaseModel]) -> None:
+    left_out = {
+        name
+        for model in models(kind)
+        for name, field in model.model_fields.items()
+        if not field.is_required() and getattr(field, "exclude_if", None) is not None
+    }
+    printed_nowhere = {"synonym_recall", "indistinct_phrases", "languages", "cost"}
+    assert left_out - printed_nowhere <= set(OPTIONAL)
+
+
+def test_it_prints_as_the_contracts_types_do() -> None:
+    plain = lambda lines: [line.plain for line in lines]  # noqa: E731
+    assert plain(query_lines(PlainAnswer(QUERY), 80)) == plain(query_lines(QueryResponse(**QUERY), 80))
+    assert plain(status_lines(PlainAnswer(STATUS))) == plain(status_lines(Status(**STATUS)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({key: value for key, value in STATUS.items() if key != "phrases"}, "not understood: phrases"),
+        (STATUS | {"edges": {"relation": 1}}, "not understood: context"),
+        (STATUS | {"documents": "many"}, "not understood: "),
+        (STATUS | {"sources": [17]}, "not understood: "),
+    ],
+)
+def test_what_is_not_as_promised_is_one_sentence(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(CommandError, match=said), understood():
+        status_lines(PlainAnswer(wrong))
