@@ -12,6 +12,7 @@ from daemon.observe.metrics import CALLS, DROPPED, FILTERED, TOKENS
 from daemon.pipeline.extraction.extractors import DeferredExtractor, PassageExtractor, PooledExtractor
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.queue import ExtractionQueue
+from daemon.pipeline.extraction.server_extractor import ServerExtractor
 from daemon.workers.pool import WorkerPool
 from memory.encoder.registry import ENCODER_BACKENDS, EmbeddingServer, make_encoder
 from memory.llm.client import ModelClient, ModelSettings
@@ -67,7 +68,7 @@ class Models:
         self._config = config
         self.backend = OPENIE_BACKENDS[config.openie.backend]
         replace_prompts(read_prompt_files(config.llm.prompts) if config.llm.prompts is not None else {})
-        self._listening_queues: list[ExtractionQueue] = []
+        self._listening: list[ExtractionQueue | ServerExtractor] = []
         settings = model_settings(config)
         self.client = ModelClient(settings, self._count_call, count_tokens) if settings is not None else None
         self.limiter = Limiter(config.openie.concurrency)
@@ -81,8 +82,8 @@ class Models:
     def _count_call(self, purpose: str, outcome: str) -> None:
         CALLS.labels(purpose, outcome).inc()
         if purpose in ("entities", "triples"):
-            for extraction_queue in self._listening_queues:
-                extraction_queue.note_call(outcome, good=outcome in USABLE_OUTCOMES)
+            for listener in self._listening:
+                listener.note_call(outcome, good=outcome in USABLE_OUTCOMES)
 
     @property
     def extractor_name(self) -> str:
@@ -116,7 +117,7 @@ class Models:
 
                 at_once = max(2, round(openie.concurrency * PASSAGES_PER_CALL))
                 queue = ExtractionQueue(store, name, by_model, journal, at_once, probe=self.client.probe)
-                self._listening_queues.append(queue)
+                self._listening.append(queue)
                 return queue
 
     def worker_extractor(self, pool: WorkerPool) -> PooledExtractor | None:
@@ -134,6 +135,21 @@ class Models:
             assert worker is not None
             return worker
         return DeferredExtractor(self.extractor_name, worker, queue.announce)
+
+    def reading_extractor(self, pool: WorkerPool) -> PooledExtractor | ServerExtractor:
+        """What reads passages where nothing is committed: the configured backend at once, without a fallback."""
+        backend = self.backend
+        match backend:
+            case WorkerBackend():
+                return PooledExtractor(pool, backend)
+            case ServerBackend():
+                assert self.client is not None
+                reader = backend.make(self.client, self.limiter, count_dropped)
+                extractor = ServerExtractor(self.extractor_name, reader, self.client.probe)
+                self._listening.append(extractor)
+                return extractor
+            case BulkBackend():
+                raise ValueError(f'openie.backend = "{backend.name}" reads in bulk only')
 
     def load_bulk_extractor(self) -> Callable[[], BulkExtractor] | None:
         """Loads the model of a bulk backend into this process; None for another backend."""

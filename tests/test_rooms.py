@@ -17,6 +17,8 @@ ROOMS = {
 }
 
 DAEMON_ROOMS = {
+    "worker_main": {"api", "config", "fleet", "observe", "runtime"},
+    "fleet": {"api", "config", "model_factory", "observe", "pipeline", "runtime", "sources", "workers"},
     "main": {"api", "app", "config", "doctor", "observe", "runtime"},
     "app": {
         "api",
@@ -32,8 +34,7 @@ DAEMON_ROOMS = {
         "sources",
         "workers",
     },
-    "fleet": {"observe", "pipeline"},
-    "doctor": {"config", "contract", "model_factory", "runtime", "sources"},
+    "doctor": {"config", "contract", "fleet", "model_factory", "runtime", "sources"},
     "model_factory": {"config", "observe", "pipeline", "workers"},
     "runtime": {"api", "config", "config_types", "contract", "observe", "pipeline"},
     "services": {"contract", "errors", "observe", "pipeline", "sources"},

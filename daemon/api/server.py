@@ -54,7 +54,7 @@ class ApiServer:
         self._tcp_apps = tcp_apps
         self._context = make_context(ports, memory, settings.limits)
         self._app = build(self._context, more_routes)
-        self._sides: list[_Listener] = []
+        self._sides: list[HttpListener] = []
         self._made: tuple[int, int] | None = None
         self._clients = Clients(settings.clients, settings.token_file)
         self.tcp_address: tuple[str, int] | None = None
@@ -111,7 +111,7 @@ class ApiServer:
                 raise ListenError(f"{key}: allowed is {error}") from error
 
     async def _serve(self, app: ASGIApp, bound: socket.socket) -> None:
-        side = _Listener(
+        side = HttpListener(
             HttpServerConfig(
                 RequestBoundary(app, self._context.rate_limiter, self._settings.limits), self._settings.limits
             )
@@ -134,7 +134,7 @@ class ApiServer:
         self._clients.close()
 
 
-class _Listener(uvicorn.Server):
+class HttpListener(uvicorn.Server):
     """One uvicorn on one socket. Signals are the daemon's."""
 
     def __init__(self, config: HttpServerConfig) -> None:

@@ -12,11 +12,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
+from consumers.kafka.settings import KafkaSettings
 from daemon.config_types.path_validators import readable_file, token_in, usable_prompts
 from daemon.config_types.paths import SOCKET, STORE
 from daemon.config_types.section import MiB, Section
-from daemon.config_types.values import AnyPath, Count, Duration, Interval, OptionalPath, OptionalText, Seconds
+from daemon.config_types.values import (
+    AnyPath,
+    Count,
+    Duration,
+    Interval,
+    Names,
+    OptionalNames,
+    OptionalPath,
+    OptionalText,
+    Seconds,
+    optional_number,
+)
 from daemon.config_types.values import Size as Bytes
+from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.encoder.registry import ENCODER_BACKENDS
 from memory.openie.registry import OPENIE_BACKENDS, WORKER_BACKENDS
 from memory.retrieval.modes import DEFAULT_MODE, MODES
@@ -117,6 +130,12 @@ class Api(Section):
             return None
         host, _, port = self.tcp.rpartition(":")
         return host.strip("[]"), int(port)
+
+
+def _tcp_or_socket(address: str | None) -> str | None:
+    if address is not None and address.startswith("/"):
+        return str(_socket(Path(address)))
+    return _tcp(address)
 
 
 class Passages(Section):
@@ -231,9 +250,72 @@ class Retrieval(_DeclaredRetrievalKeys):
     """How long after its last question a session of `hippoctl ask --session` is kept."""
 
 
+if TYPE_CHECKING:
+
+    class _DeclaredDeepKeys(Section):
+        n_v: int = 20
+        n_e: int = 5
+        n_d: int = 10
+        answer_passages: int = 50
+        model_temperature: float | None = None
+
+else:
+    _DeclaredDeepKeys = create_model(
+        "_DeclaredDeepKeys",
+        __base__=Section,
+        **{
+            each.name: (
+                optional_number(**each.bounds) if each.default is None else Annotated[each.kind, Field(**each.bounds)],
+                each.default,
+            )
+            for each in DEEP_SETTINGS.values()
+        },
+    )
+
+
+class Deep(_DeclaredDeepKeys):
+    """Of `hippoctl ask --deep`; declared in memory.answering.working_memory.declared_settings."""
+
+
 class MCP(Section):
     write: bool = False
     """Whether agents are given the tools that add and forget, over HTTP and by `hippoctl mcp`."""
+
+
+class Worker(Section):
+    brokers: Names = ("localhost:9092",)
+    topics: OptionalNames = ()
+    """Topics of articles; hippod-worker needs at least one."""
+    group: Annotated[str, Field(min_length=1)] = "hippod-worker"
+    """All workers of one group share the reading."""
+    output: OptionalText = None
+    """Topic that takes the records; hippod-worker needs it."""
+    format: Literal["json", "text"] = "json"
+    start: Literal["earliest", "latest"] = "earliest"
+    """Where to begin in a topic that the group has no offset for."""
+    dead_letter: OptionalText = None
+    """Topic that takes the messages which cannot be read; without one they become records of failed documents."""
+    encode: bool = True
+    """Whether records get vectors here; without, whoever takes them encodes."""
+    message_bytes: Annotated[Bytes, Field(ge=16 * 1024)] = 900_000
+    """Largest message that is sent; a larger record is sent in parts. The topic must take as much."""
+    concurrency: Count = 16
+    """Messages that are read at once."""
+    buffer_messages: Count = 1000
+    """Messages that may be fetched and not sent as records; beyond, the partitions rest."""
+    buffer_bytes: Bytes = 64 * MiB
+    """The same in bytes."""
+    listen: Annotated[OptionalText, AfterValidator(_tcp_or_socket)] = None
+    """Where /healthz and /metrics are served: host:port, or the path of a Unix socket."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Passed on to kafka-python."""
+
+    @property
+    def settings(self) -> KafkaSettings:
+        """The section in the consumer's terms."""
+        return KafkaSettings(
+            self.brokers, self.topics, self.group, self.format, self.start, self.dead_letter, self.options
+        )
 
 
 class ScheduleTimes(Section):

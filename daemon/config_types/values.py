@@ -151,9 +151,16 @@ Size = Annotated[int, BeforeValidator(_size)]
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 Labels = Annotated[tuple[str, ...], BeforeValidator(_labels)]
+OptionalNames = Annotated[tuple[str, ...], BeforeValidator(_labels)]
 Globs = Annotated[tuple[str, ...], BeforeValidator(_globs)]
 OptionalText = Annotated[str | None, BeforeValidator(_or_none)]
 """Text, `None` when empty: an empty string switches an optional setting off."""
+
+
+def optional_number(**bounds: Any) -> Any:
+    """A number within `bounds`, `None` when it is an empty text: that stands for the default that another setting gives."""
+    return Annotated[Annotated[float, Field(**bounds)] | None, BeforeValidator(_or_none)]
+
 
 OptionalPath = Annotated[AnyPath | None, BeforeValidator(_or_none)]
 Seconds = Annotated[float, Field(gt=0, le=86400)]

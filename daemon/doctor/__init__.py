@@ -21,10 +21,23 @@ from daemon.doctor.machine import memory, open_files, packages, python
 from daemon.doctor.secrets import secrets
 from daemon.doctor.socket_rights import socket_rights
 from daemon.doctor.store import store
+from daemon.doctor.worker import worker
 from daemon.sources.registry import SOURCE_KINDS
 
 Check = Callable[[Config], Iterator[Finding]]
-CHECKS: tuple[Check, ...] = (packages, formats, memory, open_files, secrets, socket_rights, store, disk, encoder, llm)
+CHECKS: tuple[Check, ...] = (
+    packages,
+    formats,
+    memory,
+    open_files,
+    secrets,
+    socket_rights,
+    store,
+    disk,
+    encoder,
+    llm,
+    worker,
+)
 
 
 def inspect(file: Path | None) -> Iterator[Finding]:

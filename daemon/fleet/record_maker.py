@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from consumers.records.record import PassageExtraction, Record, RecordVectors, SourcePosition
@@ -13,6 +14,7 @@ from consumers.types import ParsedDocument, Passage
 from daemon.observe.metrics import timed
 from daemon.pipeline.document_mapping import normalised_triples, storable
 from daemon.pipeline.extraction.extractors import PassageExtractor
+from daemon.workers.pool import WorkerFailed
 from memory.batch_encoding import EncodedAhead, slices, triple_text
 from memory.types import Encoder
 from store.passage_id import passage_id
@@ -20,6 +22,8 @@ from store.types import EncoderIdentity, Extraction, ExtractionOutcome, PassageT
 
 ENCODE_SLICE_CHARS = 65_536
 """Texts of so many characters go to the encoder at once, the shortest first."""
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +43,18 @@ class RecordMaker:
         self._executor = executor
 
     async def make(self, documents: Sequence[PositionedDocument]) -> list[Record]:
-        """A record for each document, in order. What was extracted is shared by documents of the same passage."""
+        """A record for each document, in order."""
+        return await self.encoded(await self.extracted(documents))
+
+    async def extracted(self, documents: Sequence[PositionedDocument]) -> list[Record]:
+        """A record without vectors for each document. A passage that several of them hold is read once."""
         found = await self._extract(each.document for each in documents)
-        records = [_record(each, found) for each in documents]
-        if self._encoder is None or (not found and not any(record.document.passages for record in records)):
-            return records
+        return [_record(each, found) for each in documents]
+
+    async def encoded(self, records: Sequence[Record]) -> list[Record]:
+        """The records with vectors. Raises what the encoder does."""
+        if self._encoder is None or not any(record.document.passages for record in records):
+            return list(records)
         with timed("encode"):
             ahead = await asyncio.get_running_loop().run_in_executor(self._executor, _encode, self._encoder, records)
         return [_with_vectors(record, ahead, self._encoder.identity) for record in records]
@@ -60,7 +71,18 @@ class RecordMaker:
         if not texts:
             return {}
         with timed("extract"):
-            return {each.passage: each for each in await self._extractor.extract(list(texts.values()))}
+            return {each.passage: each for each in await self._extract_each(list(texts.values()))}
+
+    async def _extract_each(self, passages: list[PassageText]) -> list[Extraction]:
+        """A passage that costs an extractor's process its life costs none of those beside it."""
+        try:
+            return await self._extractor.extract(passages)
+        except WorkerFailed as error:
+            if len(passages) == 1:
+                log.warning("passage_failed", passage=passages[0].id, attempts=1)
+                failed = ExtractionOutcome.FAILED
+                return [Extraction(passages[0].id, self._extractor.name, status=failed, attempts=1, error=str(error))]
+        return [found for passage in passages for found in await self._extract_each([passage])]
 
 
 def _record(each: PositionedDocument, found: dict[str, Extraction]) -> Record:

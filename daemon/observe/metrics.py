@@ -36,6 +36,7 @@ SLOW = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.
 DOCUMENTS = Counter(
     "hippod_documents", "Documents committed, by the state they came to.", ["outcome"], registry=REGISTRY
 )
+RECORDS = Counter("hippod_records", "Records that hippod-worker has sent, by state.", ["state"], registry=REGISTRY)
 PASSAGES = Counter("hippod_passages", "Passages indexed for the first time.", registry=REGISTRY)
 COMMITS = Counter("hippod_commits", "Commits of the store.", registry=REGISTRY)
 FAILURES = Counter(

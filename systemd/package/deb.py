@@ -31,7 +31,8 @@ HERE = Path(__file__).resolve().parent
 SYSTEMD = ROOT / "systemd"
 PREFIX = Path("/opt/hippod")
 ROOMS = ("consumers", "memory", "store", "daemon", "cli")
-OWN_SCRIPTS = ("hippod", "hippoctl")
+OWN_SCRIPTS = ("hippod", "hippod-worker", "hippoctl")
+MODULES = {"hippod": "daemon.main", "hippod-worker": "daemon.worker_main", "hippoctl": "cli.main"}
 UNITS = ("hippod.service", "hippod.socket", "hippod@.service", "hippod@.socket")
 DOCUMENTS = (
     "README.md",
@@ -47,6 +48,7 @@ DOCUMENTS = (
     "systemd/drop-ins",
     "systemd/instance.toml",
     "systemd/hippod-vllm.service",
+    "systemd/hippod-worker.service",
     "systemd/sysusers.d/hippod-vllm.conf",
 )
 NOT_READ = ("site", "__pycache__")
@@ -153,8 +155,10 @@ def environment(python: Path, minor: str, root: Path, work: Path) -> None:
     for cache in [*staged.rglob("__pycache__")]:
         shutil.rmtree(cache)
     # Never checked against the sources, which never change: the service cannot write here anyway.
+    # -B: Python would keep what it imports as it starts, under the staging folder's name, and compileall leave that alone.
     compiling: list[str | Path] = [
         staged / "bin/python",
+        "-B",
         "-m",
         "compileall",
         "-q",
@@ -256,9 +260,8 @@ def completions(root: Path, staged: Path) -> None:
     for name in OWN_SCRIPTS:
         for shell, place in SHELLS.items():
             # Not by the script: its first line names a Python that is not there yet.
-            room = "cli" if name == "hippoctl" else "daemon"
-            asking = f"import sys; sys.argv = ['{name}']; from {room}.main import main; main()"
-            environ = os.environ | {f"_{name.upper()}_COMPLETE": f"{shell}_source"}
+            asking = f"import sys; sys.argv = ['{name}']; from {MODULES[name]} import main; main()"
+            environ = os.environ | {f"_{name.upper().replace('-', '_')}_COMPLETE": f"{shell}_source"}
             done = subprocess.run(
                 [staged / "bin/python", "-B", "-c", asking], env=environ, capture_output=True, text=True, check=True
             )

@@ -13,7 +13,7 @@ from daemon.config import Config, ConfigError, load_config, model_key, unsupport
 from daemon.config_types.path_validators import ABSENT, read_token
 
 SYSTEMD = Path(__file__).parents[2] / "systemd"
-SERVICES = ["hippod.service", "hippod@.service", "hippod-vllm.service"]
+SERVICES = ["hippod.service", "hippod@.service", "hippod-vllm.service", "hippod-worker.service"]
 UNITS = [*SERVICES, "hippod.socket", "hippod@.socket"]
 DROP_INS = sorted(path.name for path in (SYSTEMD / "drop-ins").iterdir())
 ANALYZE = shutil.which("systemd-analyze")
@@ -33,7 +33,7 @@ def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def installed(tmp_path: Path) -> Path:
     """All units in one folder, with a program that is there: what they start is installed where they are, not here."""
     for name in UNITS:
-        (tmp_path / name).write_text(re.sub(r"/opt/[a-z-]+/bin/[a-z]+", "/bin/true", (SYSTEMD / name).read_text()))
+        (tmp_path / name).write_text(re.sub(r"/opt/[a-z-]+/bin/[a-z-]+", "/bin/true", (SYSTEMD / name).read_text()))
     return tmp_path
 
 

@@ -38,7 +38,6 @@ class DeadLetterQueue:
     """On the event loop; sends in a thread of its own."""
 
     def __init__(self, settings: KafkaSettings, topic: str, sent: Sent) -> None:
-        self._source = settings.name
         self._topic = topic
         self._letters = DeadLetters(settings, topic)
         self._sent = sent
@@ -79,9 +78,7 @@ class DeadLetterQueue:
                 answer = await loop.run_in_executor(self._thread, self._letters.send, letters)
             except (KafkaError, OSError) as error:
                 self.problem = f"dead letters wait for {self._topic}: {type(error).__name__}: {error}"
-                log.warning(
-                    "dead_letters_wait", source=self._source, topic=self._topic, error=error, retry_s=RETRY_DELAY_S
-                )
+                log.warning("dead_letters_wait", topic=self._topic, error=error, retry_s=RETRY_DELAY_S)
                 await asyncio.sleep(RETRY_DELAY_S)
             else:
                 self.problem = None

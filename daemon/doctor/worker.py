@@ -1,0 +1,41 @@
+"""hippod-worker's section, where it is filled in: what it would refuse to start with, its brokers and its topics."""
+
+from collections.abc import Iterator
+
+from daemon.config import Config
+from daemon.contract.finding import Finding
+from daemon.fleet.requirements import worker_problems
+
+NAME = "hippod-worker"
+
+
+def worker(config: Config) -> Iterator[Finding]:
+    section = config.worker
+    if not section.topics and section.output is None:
+        return
+    if problems := worker_problems(config):
+        for problem in problems:
+            yield Finding(NAME, "fail", problem, "mend [worker]; `hippod-worker --check` says the same")
+        return
+    # kafka-python is imported only where there is a worker to look at.
+    from consumers.kafka.connect import reachable
+    from consumers.kafka.topics import missing_topics
+
+    if not reachable(section.settings):
+        hint = "start the broker, or mend brokers in [worker]"
+        yield Finding(NAME, "fail", f"none of {', '.join(section.brokers)} can be reached", hint)
+        return
+    wanted = [*section.topics, section.output or "", *([section.dead_letter] if section.dead_letter else [])]
+    try:
+        missing = missing_topics(section.settings, wanted)
+    except OSError as error:
+        yield Finding(
+            NAME, "fail", f"the brokers do not say which topics they have: {error}", "look at [worker] options"
+        )
+        return
+    if missing:
+        yield Finding(
+            NAME, "fail", f"the brokers have no topic {', '.join(missing)}", "make it; hippod-worker makes none"
+        )
+    else:
+        yield Finding(NAME, "ok", f"{', '.join(section.topics)} into {section.output}")

@@ -1,0 +1,63 @@
+"""`/healthz` and `/metrics` of a worker, on an address of its own."""
+
+from pathlib import Path
+
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from daemon.api.listen import bind_tcp, bind_unix
+from daemon.api.middleware.connection import HttpServerConfig
+from daemon.api.server import HttpListener
+from daemon.api.settings import ApiLimits
+from daemon.fleet.worker import Worker
+from daemon.observe import metrics
+
+SOCKET_MODE = 0o660
+STOP_TIMEOUT_S = 1.5
+
+
+class HealthServer:
+    """Serves from `start` to `stop`. 503 where a part of the worker has ended by itself; else 200, with what it waits for."""
+
+    def __init__(self, worker: Worker, listen: str) -> None:
+        self._worker = worker
+        self._listen = listen
+        self._socket = Path(listen) if listen.startswith("/") else None
+        app = Starlette(routes=[Route("/healthz", self._health), Route("/metrics", self._metrics)])
+        self._listener = HttpListener(HttpServerConfig(app, ApiLimits()))
+        self.port: int | None = None
+        """On TCP, once started."""
+
+    async def start(self) -> None:
+        """Raises ListenError where it cannot listen."""
+        if self._socket is not None:
+            bound = bind_unix(self._socket, SOCKET_MODE, None)
+        else:
+            host, _, port = self._listen.rpartition(":")
+            bound = bind_tcp(host.strip("[]"), int(port))
+            self.port = bound.getsockname()[1]
+        await self._listener.begin(bound)
+
+    async def stop(self) -> None:
+        await self._listener.end(STOP_TIMEOUT_S)
+        if self._socket is not None:
+            self._socket.unlink(missing_ok=True)
+
+    async def _health(self, _request: Request) -> Response:
+        worker = self._worker
+        lags = {f"{topic}/{number}": lag for (topic, number), lag in worker.lags().items()}
+        state = "broken" if worker.broken else "waiting" if worker.problem else "ready"
+        answer = {"state": state, "problem": worker.problem, "in_flight": worker.in_flight.counts[0], "lag": lags}
+        return JSONResponse(answer, 503 if worker.broken else 200)
+
+    async def _metrics(self, _request: Request) -> Response:
+        metrics.PARTITION_LAG.clear()
+        for (topic, number), lag in self._worker.lags().items():
+            metrics.PARTITION_LAG.labels(topic, str(number)).set(lag)
+        messages, size = self._worker.in_flight.counts
+        metrics.QUEUE.labels("messages").set(messages)
+        metrics.QUEUE_BYTES.labels("messages").set(size)
+        return Response(metrics.render(None), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -1,0 +1,172 @@
+"""Records on their way out: encoded some at a time, sent, and only then acknowledged to their source."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import structlog
+from kafka.errors import KafkaError
+
+from consumers.failure_codes import FailureCode
+from consumers.kafka.offset_tracker import MessageAcknowledgement
+from consumers.kafka.record_publisher import RecordPublisher
+from consumers.records.messages import RecordMessage, to_messages
+from consumers.records.record import Record
+from consumers.records.writer import state_of
+from consumers.types import ParsedDocument
+from daemon.fleet.record_maker import RecordMaker
+from daemon.observe.metrics import RECORDS
+from memory.encoder.errors import EncoderRefused, EncoderServerDown
+
+SEND_BATCH_RECORDS = 64
+"""Records that are encoded and sent together: enough to share the cost, few enough to wait for."""
+SEND_BATCH_PASSAGES = 256
+RETRY_DELAY_S = 2.0
+VECTORS_MAX_BYTES = 64 * 1024 * 1024
+"""A record that is larger travels without its vectors: whoever takes it encodes."""
+RECORD_MAX_BYTES = 256 * 1024 * 1024
+"""A record that is larger even then becomes that of a failed document."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outgoing:
+    """Records of one message; `sent` is set once all are at the brokers."""
+
+    records: list[Record]
+    acknowledgement: MessageAcknowledgement
+    sent: asyncio.Event
+
+
+class RecordSender:
+    """On the event loop; `executor` encodes, a thread of its own sends. Records leave in the order of `put`."""
+
+    def __init__(self, maker: RecordMaker, publisher: RecordPublisher, message_bytes: int) -> None:
+        self._maker = maker
+        self._publisher = publisher
+        self._message_bytes = message_bytes
+        self._waiting: asyncio.Queue[Outgoing] = asyncio.Queue()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="records")
+        self.problem: str | None = None
+        """Why records wait, if they do."""
+
+    def put(self, outgoing: Outgoing) -> None:
+        self._waiting.put_nowait(outgoing)
+
+    async def run(self) -> None:
+        """Sends until cancelled."""
+        while True:
+            batch = [await self._waiting.get()]
+            passages = _passages(batch[0])
+            while len(batch) < SEND_BATCH_RECORDS and passages < SEND_BATCH_PASSAGES and not self._waiting.empty():
+                batch.append(self._waiting.get_nowait())
+                passages += _passages(batch[-1])
+            batch = _still_owned(batch)
+            await self._encode_and_send([record for each in batch for record in each.records])
+            for each in batch:
+                each.acknowledgement.done()
+                each.sent.set()
+
+    async def _encode_and_send(self, records: list[Record]) -> None:
+        if not records:
+            return
+        encoded = await self._encoded(records)
+        loop = asyncio.get_running_loop()
+        await self._send(await loop.run_in_executor(self._thread, self._messages, encoded))
+        for record in encoded:
+            RECORDS.labels(state_of(record.document)).inc()
+
+    def close(self) -> None:
+        self._thread.submit(self._publisher.close)
+        self._thread.shutdown(wait=False)
+
+    async def _encoded(self, records: list[Record]) -> list[Record]:
+        while True:
+            try:
+                found = await self._maker.encoded(records)
+            except EncoderRefused as error:
+                if len(records) > 1:
+                    return [done for record in records for done in await self._encoded([record])]
+                log.warning("record_without_vectors", uri=records[0].uri, error=error.loggable)
+                return records
+            except EncoderServerDown as error:
+                self.problem = f"the embeddings' server is away: {error.loggable}"
+                log.warning("records_wait", error=error.loggable, retry_s=RETRY_DELAY_S)
+                await asyncio.sleep(RETRY_DELAY_S)
+            else:
+                self.problem = None
+                return found
+
+    def _messages(self, records: Sequence[Record]) -> list[tuple[Record, list[RecordMessage]]]:
+        return [(record, self._message_parts(record)) for record in records]
+
+    def _message_parts(self, record: Record) -> list[RecordMessage]:
+        messages = to_messages(record, self._message_bytes)
+        if _size(messages) > VECTORS_MAX_BYTES and record.vectors is not None:
+            messages = to_messages(replace(record, vectors=None), self._message_bytes)
+        if _size(messages) > RECORD_MAX_BYTES:
+            reason = f"its record has more than {RECORD_MAX_BYTES >> 20} MiB; split the document up"
+            messages = to_messages(failed_record(record, reason, FailureCode.TOO_LARGE), self._message_bytes)
+        return messages
+
+    async def _send(self, outgoing: Sequence[tuple[Record, list[RecordMessage]]]) -> None:
+        refusals = await self._publish([messages for _, messages in outgoing])
+        refused = [
+            (record, reason) for (record, _), reason in zip(outgoing, refusals, strict=True) if reason is not None
+        ]
+        if not refused:
+            return
+        failures = []
+        for record, reason in refused:
+            log.warning("record_refused", uri=record.uri, error=reason)
+            failures.append(to_messages(failed_record(record, reason, FailureCode.TOO_LARGE), self._message_bytes))
+        while any(await self._publish(failures)):
+            # Not even a failure is taken: nothing may be acknowledged, or the document would be lost in silence.
+            self.problem = f"the topic refuses records: {refused[0][1]}"
+            await asyncio.sleep(RETRY_DELAY_S)
+        self.problem = None
+
+    async def _publish(self, messages: Sequence[list[RecordMessage]]) -> list[str | None]:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                answer = await loop.run_in_executor(self._thread, self._publisher.publish, messages)
+            except (KafkaError, OSError) as error:
+                self.problem = f"records wait for the brokers: {type(error).__name__}: {error}"
+                log.warning("records_wait", error=error, retry_s=RETRY_DELAY_S)
+                await asyncio.sleep(RETRY_DELAY_S)
+            else:
+                self.problem = None
+                return answer
+
+
+def failed_record(record: Record, reason: str, code: FailureCode) -> Record:
+    """Says in place of a record why there is none."""
+    document = record.document
+    about = {"kafka": document.metadata["kafka"]} if "kafka" in document.metadata else {}
+    failed = ParsedDocument(
+        record.uri, document.title[:200], metadata=about, modified_at=document.modified_at, error=reason, code=code
+    )
+    return Record(failed, (), record.position)
+
+
+def _still_owned(batch: Sequence[Outgoing]) -> list[Outgoing]:
+    """Without what is another worker's by now: that one reads it anew, and must not be followed by an older record."""
+    kept = []
+    for each in batch:
+        if each.acknowledgement.tracker.disowned:
+            each.acknowledgement.drop()
+            each.sent.set()
+        else:
+            kept.append(each)
+    return kept
+
+
+def _size(messages: Sequence[RecordMessage]) -> int:
+    return sum(len(message.value or b"") for message in messages)
+
+
+def _passages(outgoing: Outgoing) -> int:
+    return sum(len(record.document.passages) for record in outgoing.records)

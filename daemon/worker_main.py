@@ -1,0 +1,78 @@
+"""`hippod-worker`: options, configuration, exit codes. What runs is `daemon.fleet.lifecycle`."""
+
+import asyncio
+import faulthandler
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import structlog
+
+from daemon.config import Config, ConfigError, load_config, render, unsupported
+from daemon.fleet.requirements import worker_problems
+from daemon.observe.excepthooks import install, loop_exception_handler
+from daemon.observe.logs import setup
+from daemon.runtime import signals
+from daemon.runtime.allocator import configure_malloc
+from daemon.runtime.sd_notify import Notifier
+
+OK, FAILED, BAD_CONFIG = 0, 1, 2
+
+log = structlog.get_logger()
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Configuration file (TOML).")
+@click.option("--check", is_flag=True, help="Check the configuration, print it resolved, and exit with 0 or 2.")
+@click.version_option(version("hippod"), prog_name="hippod-worker")
+def main(file: Path | None, check: bool) -> None:
+    """Reads articles from Kafka and sends them as records, which any number of hippod take without reading them again.
+
+    It keeps nothing, so any number may run in one group, on any machines. Its section is [worker]; [passages], [parsing],
+    [openie], [llm] and [encoder] say how it reads. Without --config: as hippod. Exit codes: 0 clean stop, 2 bad
+    configuration, 1 anything else.
+    """
+    try:
+        config = load_config(file)
+        if problems := [*unsupported(config), *worker_problems(config)]:
+            raise ConfigError(problems)
+    except ConfigError as error:
+        sys.exit(_refused(error, BAD_CONFIG))
+    if check:
+        click.echo(render(config))
+        return
+    setup(config.daemon.log_level)
+    install()
+    faulthandler.enable()
+    signals.before_event_loop()
+    sys.exit(work(config))
+
+
+def work(config: Config) -> int:
+    """Runs the worker until it is told to stop; returns the exit code."""
+    configure_malloc()
+    # Imported here: the model libraries take seconds, and --check needs none of them.
+    from daemon.api.listen import ListenError
+    from daemon.fleet.lifecycle import run
+    from memory.encoder import EncoderUnavailable
+
+    try:
+        with asyncio.Runner() as runner:
+            runner.get_loop().set_exception_handler(loop_exception_handler)
+            runner.run(run(config))
+    except (ListenError, EncoderUnavailable) as error:
+        log.error("cannot_start", error=str(error))
+        return _refused(error, FAILED)
+    return OK
+
+
+def _refused(error: Exception, code: int) -> int:
+    for line in f"hippod-worker: {error}".splitlines():
+        click.echo(line, err=True)
+    Notifier().status(f"not started: {str(error)[:500]}")
+    return code
+
+
+if __name__ == "__main__":
+    main()
