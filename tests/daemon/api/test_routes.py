@@ -21,6 +21,7 @@ from tests.daemon.api.harness import Served, served
 OPERATIONS = {
     ("/v1/query", "post"),
     ("/v1/ask", "post"),
+    ("/v1/confirm", "post"),
     ("/v1/judge", "post"),
     ("/v1/chat/completions", "post"),
     ("/v1/models", "get"),
