@@ -8,7 +8,7 @@ from consumers.failure_codes import FailureCode
 
 Triple = tuple[str, str, str]
 
-READER_VERSION = 2
+READER_VERSION = 3
 """Raised whenever reading gives something else for the same file: another parser, format or way to split. Files that an earlier
 version has read are read again then; passages that stay the same cost nothing more."""
 

@@ -14,6 +14,7 @@ from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.registry import GZIP, JSON, JSON_LINES
 from consumers.parsing.gzip_archive import unpack_gzip
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.own_date import published_at
 from consumers.parsing.regular_file import OpenFile, ParseSummary
 from consumers.splitting import SplitSettings, split
 from consumers.types import ParsedDocument
@@ -123,6 +124,8 @@ def _document(
     if not passages:
         raise NotADocument("there is no text in it", FailureCode.NO_TEXT)
     metadata = {"format": format.name, **parsed.metadata}
+    if (published := published_at(parsed.metadata)) is not None:
+        metadata["published_at"] = published
     return ParsedDocument(uri, parsed.title or stem_of(name), passages, metadata, modified_at)
 
 

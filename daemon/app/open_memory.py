@@ -213,7 +213,9 @@ async def open_memory(
         graphs=GraphService(queries),
         sessions=sessions,
         overviews=OverviewService(store, scopes),
-        asks=None if models.client is None else AskService(store, queries, models.client, sessions, unread.note),
+        asks=None
+        if models.client is None
+        else AskService(store, queries, models.client, sessions, unread.note, active.deep),
         judge=None if models.client is None else JudgeService(models.client),
     )
     reported = OpenMemory(

@@ -77,6 +77,9 @@ def parse_pdf(data: bytes, limits: Limits) -> ParsedText:
     metadata: dict[str, Any] = {
         name.lower(): clean_text(stated[name])[:1000] for name in ("Author", "Subject", "Keywords") if stated.get(name)
     }
+    for name, key in (("created", "CreationDate"), ("modified", "ModDate")):
+        if stated.get(key):
+            metadata[name] = clean_text(stated[key])[:100]
     metadata["pages"] = count
     if broken:
         metadata["unreadable_pages"] = broken

@@ -70,6 +70,7 @@ def test_a_man_page_with_its_sections_and_items() -> None:
         "date": "2026-05-04",
         "source": "Tarn 3.1",
         "manual": "Tide Manual",
+        "published_at": "2026-05-04T00:00:00+00:00",
     }
     assert texts(document) == [
         ("gauge(1) › Name", "gauge - reads a tide gauge"),

@@ -13,6 +13,13 @@ from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
 _TITLE_ENDS = (" - ", " – ", " — ", " | ", " :: ", " · ", " » ")
+_DATE_NAMES = {
+    **dict.fromkeys(("article:published_time", "datepublished", "pubdate", "publish-date", "publish_date"), "date"),
+    **dict.fromkeys(("dc.date", "dc.date.issued", "dcterms.date", "dcterms.issued", "dcterms.created"), "date"),
+    **dict.fromkeys(("citation_publication_date", "citation_date"), "date"),
+    **dict.fromkeys(("article:modified_time", "dcterms.modified", "last-modified"), "modified"),
+}
+"""What pages call the date they bear."""
 Element = Any
 
 
@@ -64,8 +71,9 @@ def _title(root: Element, outline: Outline) -> str:
 def _metadata(root: Element) -> dict[str, str]:
     found = {}
     for node in root.iterfind(".//meta"):
-        name, content = (node.get("name") or "").lower(), node.get("content")
-        if name in ("author", "description", "keywords", "date") and content:
+        name, content = (node.get("name") or node.get("property") or "").lower(), node.get("content")
+        name = _DATE_NAMES.get(name, name)
+        if name in ("author", "description", "keywords", "date", "modified") and content:
             found[name] = clean_text(content)[:1000]
     if language := root.get("lang"):
         found["language"] = clean_text(language)[:40]
