@@ -1,12 +1,15 @@
 """`--mode` and `--set`: the retrieval mode and settings of one command. Both derive from their declarations."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from daemon.contract.choices import MODES, NO_RETRIEVAL, SETTINGS, Filter
+from daemon.contract.choices import DEEP_SETTINGS, MODES, NO_RETRIEVAL, SETTINGS, Filter, Setting
+
+if TYPE_CHECKING:
+    from daemon.contract.base import Request
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -58,6 +61,24 @@ def settings_option(command: Command) -> Command:
     )(command)
 
 
+def deep_settings_option(command: Command) -> Command:
+    """Gives the command `deep_settings`, a mapping that goes into the request as it is."""
+    return click.option(
+        "--deep-set",
+        "deep_settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=_read_deep,
+        shell_complete=_complete_deep,
+        help="Of --deep: use another setting of [deep], such as n_v=10. Repeatable.",
+    )(command)
+
+
+def _complete_deep(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    keys = ((f"{setting.name}=", setting.meaning) for setting in DEEP_SETTINGS.values())
+    return [CompletionItem(key, help=meaning) for key, meaning in keys if key.startswith(incomplete)]
+
+
 def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """`KEY=` for what begins like that, and the values of one that has few."""
     found = []
@@ -73,21 +94,39 @@ def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: 
 def _read(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any]:
     if not pairs:
         return {}
-    from pydantic import ValidationError
-
     from daemon.contract.retrieval import RetrievalOverrides
+
+    return _read_pairs(context, parameter, pairs, SETTINGS, RetrievalOverrides)
+
+
+def _read_deep(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any]:
+    if not pairs:
+        return {}
+    from daemon.contract.deep_settings import DeepOverrides
+
+    return _read_pairs(context, parameter, pairs, DEEP_SETTINGS, DeepOverrides)
+
+
+def _read_pairs(
+    context: click.Context,
+    parameter: click.Parameter,
+    pairs: tuple[str, ...],
+    known: Mapping[str, Setting],
+    overrides: "type[Request]",
+) -> dict[str, Any]:
+    from pydantic import ValidationError
 
     texts = {}
     for pair in pairs:
         key, equals, value = (part.strip() for part in pair.partition("="))
         if not equals or not key or not value:
             raise click.BadParameter(f"{pair!r} is not KEY=VALUE", context, parameter)
-        if key not in SETTINGS:
-            raise click.BadParameter(f"{key!r} is no setting; there are {', '.join(SETTINGS)}", context, parameter)
+        if key not in known:
+            raise click.BadParameter(f"{key!r} is no setting; there are {', '.join(known)}", context, parameter)
         texts[key] = value
     try:
         # Text becomes numbers and truth values here, as the daemon takes them.
-        return RetrievalOverrides.model_validate_strings(texts).model_dump(exclude_none=True)
+        return overrides.model_validate_strings(texts).model_dump(exclude_none=True)
     except ValidationError as error:
         first = error.errors()[0]
         message = f"{first['loc'][0]}: {first['msg'][:1].lower()}{first['msg'][1:]}"

@@ -157,7 +157,7 @@ async def ask(snapshot: Snapshot, url: str) -> DeepAnswer:
             snapshot,
             ENCODER,
             client,
-            DeepSettings(passages=3),
+            DeepSettings(quick=True, steps=2, passages=3),
             on_event=lambda event: print("\n".join(event_lines(event)), end="\n" * bool(list(event_lines(event)))),
         )
     finally:

@@ -8,16 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from cli.errors import CommandError
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_lines, width
-from cli.retrieval_options import answer_mode_option, filter_option, mode_option, settings_option
+from cli.retrieval_options import answer_mode_option, deep_settings_option, filter_option, mode_option, settings_option
 from cli.scope_options import scope_options
 from cli.time_type import Moment
 from daemon.contract.choices import Investigation
 from daemon.contract.http.routes import Route
-from daemon.contract.limits import K_MAX, LENGTH_MAX, QUERY_CHARS_MAX, SESSION_PATTERN, STEPS_MAX, TIMEOUT_MAX_S
+from daemon.contract.limits import (
+    AFTER_TIMEOUT_MAX_S,
+    K_MAX,
+    LENGTH_MAX,
+    QUERY_CHARS_MAX,
+    SESSION_PATTERN,
+    STEPS_MAX,
+    TIMEOUT_MAX_S,
+)
 
 if TYPE_CHECKING:
     from cli.render.styled_text import Text
@@ -41,6 +50,16 @@ def _text(context: click.Context, parameter: click.Parameter, words: tuple[str, 
     return text
 
 
+def _positions(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, int]:
+    found = {}
+    for pair in pairs:
+        key, equals, number = pair.rpartition("=")
+        if not equals or not key or not (number.isascii() and number.isdigit()):
+            raise click.BadParameter(f"{pair!r} is not POSITION=N", context, parameter)
+        found[key] = int(number)
+    return found
+
+
 def question_options(command: Command) -> Command:
     """TEXT, in quotes or as several words, and how many passages."""
     command = click.option(
@@ -54,6 +73,19 @@ def question_options(command: Command) -> Command:
 @mode_option
 @filter_option
 @click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask the memory as it was then.")
+@click.option(
+    "--after",
+    multiple=True,
+    metavar="POSITION=N",
+    callback=_positions,
+    help="Only once the memory has this: added=N (what `add` said), TOPIC/PARTITION=OFFSET, or URI=OFFSET. Repeatable.",
+)
+@click.option(
+    "--after-timeout",
+    type=click.FloatRange(0, AFTER_TIMEOUT_MAX_S),
+    metavar="S",
+    help="How long --after waits; 10 by default.",
+)
 @click.option("--explain", is_flag=True, help="Say of each passage what brought it there.")
 @settings_option
 @scope_options
@@ -66,13 +98,15 @@ def query(
     mode: str | None,
     filter_: str | None,
     as_of: str | int | None,
+    after: dict[str, int],
+    after_timeout: float | None,
     explain: bool,
     settings: dict[str, Any],
     scope: dict[str, Any] | None,
 ) -> None:
     """Find the passages that answer TEXT, and show the triples that led there."""
-    chosen = {"mode": mode, "filter": filter_, "as_of": as_of, "explain": explain or None, "settings": settings or None}
-    chosen["scope"] = scope
+    chosen: dict[str, Any] = {"mode": mode, "filter": filter_, "as_of": as_of, "settings": settings or None}
+    chosen |= {"explain": explain or None, "scope": scope, "after": after or None, "after_timeout_s": after_timeout}
     body = {"query": text, "k": k} | {key: value for key, value in chosen.items() if value is not None}
     with invocation.client() as client:
         answer = client.call("POST", Route.QUERY, body)
@@ -94,13 +128,19 @@ def step_options(command: Command) -> Command:
                 "--steps",
                 type=click.IntRange(1, STEPS_MAX),
                 metavar="N",
-                help="Most steps: of --deep (3 by default), else of retrieving again by one thought after the other.",
+                help="The last step of --deep, counted from 0 (3 by default); else most steps of retrieving again by one "
+                "thought after the other.",
             ),
             click.option(
                 "--only",
                 type=click.Choice([each.value for each in Investigation]),
                 help="Of --deep: one kind of concern.",
             ),
+            click.option(
+                "--quick", is_flag=True, help="Of --deep: judge, concerns and subqueries in one call of the model."
+            ),
+            click.option("--each-step", is_flag=True, help="Of --deep: an answer after every step too, for curves."),
+            deep_settings_option,
             click.option("--no-update", is_flag=True, help="Of --deep: points stay as they were inserted."),
             click.option("--no-merge", is_flag=True, help="Of --deep: points are not merged."),
             click.option(
@@ -124,7 +164,8 @@ def step_options(command: Command) -> Command:
 def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
     """The options of `step_options` as fields of the request. UsageError for one that would have no effect."""
     deep, steps = chosen["deep"], chosen["steps"]
-    names = {"only": "--only", "no_update": "--no-update", "no_merge": "--no-merge", "session": "--session"}
+    names = {"quick": "--quick", "each_step": "--each-step", "deep_settings": "--deep-set", "only": "--only"}
+    names |= {"no_update": "--no-update", "no_merge": "--no-merge", "session": "--session"}
     if not deep and (unused := [flag for name, flag in names.items() if chosen.get(name)]):
         raise click.UsageError(f"{unused[0]} is for --deep.")
     budgets = {"max_calls": "--max-calls", "max_tokens": "--max-tokens", "timeout": "--timeout"}
@@ -135,6 +176,9 @@ def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
         "steps": steps,
         "session": chosen.get("session"),
         "only": chosen["only"],
+        "quick": chosen["quick"] or None,
+        "each_step": chosen["each_step"] or None,
+        "deep_settings": chosen["deep_settings"] or None,
         "update": False if chosen["no_update"] else None,
         "merge": False if chosen["no_merge"] else None,
         "max_calls": chosen["max_calls"],
@@ -223,6 +267,8 @@ def ask(
     if name is not None and as_of is not None:
         raise click.UsageError("--session is of the present memory; ask as of an earlier time without it.")
     body = {"question": text, "k": k} | step_fields({**chosen, "session": name})
+    if chosen["deep"] and click.get_current_context().get_parameter_source("k") is ParameterSource.DEFAULT:
+        del body["k"]  # a deep question has a default of its own
     body |= retrieval_fields(
         {
             "mode": mode,

@@ -11,6 +11,7 @@ from daemon.config.sections import (
     MCP,
     Api,
     Daemon,
+    Deep,
     Encoder,
     Graph,
     OpenIE,
@@ -54,6 +55,7 @@ class Config(_WithSources):
     encoder: Encoder = Field(default_factory=Encoder)
     graph: Graph = Field(default_factory=Graph)
     retrieval: Retrieval = Field(default_factory=Retrieval)
+    deep: Deep = Field(default_factory=Deep)
     worker: Worker = Field(default_factory=Worker)
     mcp: MCP = Field(default_factory=MCP)
     schedule: ScheduleTimes = Field(default_factory=ScheduleTimes)

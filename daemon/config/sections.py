@@ -26,8 +26,10 @@ from daemon.config_types.values import (
     OptionalPath,
     OptionalText,
     Seconds,
+    optional_number,
 )
 from daemon.config_types.values import Size as Bytes
+from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.encoder.registry import ENCODER_BACKENDS
 from memory.openie.registry import OPENIE_BACKENDS, WORKER_BACKENDS
 from memory.retrieval.modes import DEFAULT_MODE, MODES
@@ -246,6 +248,33 @@ class Retrieval(_DeclaredRetrievalKeys):
     """How long a query waits for that; then it goes on with all linked triples. Also for a model to name its entities."""
     keep_sessions: Duration = 30 * 86400.0
     """How long after its last question a session of `hippoctl ask --session` is kept."""
+
+
+if TYPE_CHECKING:
+
+    class _DeclaredDeepKeys(Section):
+        n_v: int = 20
+        n_e: int = 5
+        n_d: int = 10
+        answer_passages: int = 50
+        model_temperature: float | None = None
+
+else:
+    _DeclaredDeepKeys = create_model(
+        "_DeclaredDeepKeys",
+        __base__=Section,
+        **{
+            each.name: (
+                optional_number(**each.bounds) if each.default is None else Annotated[each.kind, Field(**each.bounds)],
+                each.default,
+            )
+            for each in DEEP_SETTINGS.values()
+        },
+    )
+
+
+class Deep(_DeclaredDeepKeys):
+    """Of `hippoctl ask --deep`; declared in memory.answering.working_memory.declared_settings."""
 
 
 class MCP(Section):

@@ -156,6 +156,12 @@ Globs = Annotated[tuple[str, ...], BeforeValidator(_globs)]
 OptionalText = Annotated[str | None, BeforeValidator(_or_none)]
 """Text, `None` when empty: an empty string switches an optional setting off."""
 
+
+def optional_number(**bounds: Any) -> Any:
+    """A number within `bounds`, `None` when it is an empty text: that stands for the default that another setting gives."""
+    return Annotated[Annotated[float, Field(**bounds)] | None, BeforeValidator(_or_none)]
+
+
 OptionalPath = Annotated[AnyPath | None, BeforeValidator(_or_none)]
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 """A time limit in seconds, written as a plain number because its key ends in `_s`."""

@@ -7,6 +7,7 @@ from pydantic.config import JsonDict
 
 from daemon.contract.base import JSON_INTEGER, JsonBoolean, JsonInteger, JsonNumber, Request, Response, is_empty
 from daemon.contract.choices import NO_RETRIEVAL, Answerer, Filter, Investigation
+from daemon.contract.deep_settings import DeepOverrides
 from daemon.contract.limits import K_MAX, LENGTH_MAX, STEPS_MAX, TIMEOUT_MAX_S
 from daemon.contract.query import AsOf, QueryCost, QueryText, Tokens
 from daemon.contract.retrieval import Mode, RetrievalOverrides
@@ -17,7 +18,16 @@ _NULL: JsonDict = {"type": "null"}
 _TRUE: JsonDict = {"const": True}
 _FALSE: JsonDict = {"const": False}
 _NO_RETRIEVAL_OPTIONS: JsonDict = {"filter": _NULL, "settings": {"maxProperties": 0}, "passages": _FALSE}
-_NOT_DEEP: JsonDict = {"deep": _FALSE, "session": _NULL, "only": _NULL, "update": _TRUE, "merge": _TRUE}
+_NOT_DEEP: JsonDict = {
+    "deep": _FALSE,
+    "session": _NULL,
+    "only": _NULL,
+    "update": _TRUE,
+    "merge": _TRUE,
+    "quick": _FALSE,
+    "each_step": _FALSE,
+    "deep_settings": {"maxProperties": 0},
+}
 _RETRIEVING: JsonDict = {**_NOT_DEEP, "mode": {"not": {"const": NO_RETRIEVAL}}}
 _ONE_STEP: JsonDict = {"steps": _NULL, "max_calls": _NULL, "max_tokens": _NULL, "timeout_s": _NULL}
 _DEEP: JsonDict = {"properties": {"deep": _TRUE, "mode": _NULL, **_NO_RETRIEVAL_OPTIONS}, "required": ["deep"]}
@@ -38,7 +48,7 @@ _CLOSED_BOOK: JsonDict = {
 
 class AskRequest(Request):
     """`steps` alone: retrieve again with each thought as the next query, at most so often. `deep`: HGMem's working memory of
-    points, in at most `steps` steps (3 by default).
+    points, in steps 0 to `steps` (3 by default), of which step 0 retrieves for the question itself.
 
     `mode`, `filter`, `settings` and `as_of` are those of a query; mode "none" answers without retrieval, from what the model
     knows. `passages`: the answer also holds what was retrieved, best first. `length`: about as many words as the answer
@@ -46,7 +56,9 @@ class AskRequest(Request):
     the question is a claim, and the short answer is "true" or "false".
 
     For `deep`: `session` continues from the points of that session's earlier questions; `only`, `update` and `merge` are the
-    paper's ablations. For both kinds: `max_calls` to the model, `max_tokens` of prompts and answers together, and `timeout_s`
+    paper's ablations; `quick` has a step judge, raise concerns and word its subqueries in one call; `each_step` also writes an
+    answer after each step, as the step's `answer`; `deep_settings` are those of `[deep]`. For both kinds: `max_calls` to the
+    model, `max_tokens` of prompts and answers together, and `timeout_s`
     are budgets. When a budget is spent, the answer is made of what there is, and says so.
     """
 
@@ -69,6 +81,9 @@ class AskRequest(Request):
     only: Investigation | None = None
     update: JsonBoolean = True
     merge: JsonBoolean = True
+    quick: JsonBoolean = False
+    each_step: JsonBoolean = False
+    deep_settings: DeepOverrides = DeepOverrides()
     max_calls: Annotated[int, Field(ge=1, le=10_000), JSON_INTEGER] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000_000), JSON_INTEGER] | None = None
     timeout_s: Annotated[JsonNumber, Field(gt=0, le=TIMEOUT_MAX_S, allow_inf_nan=False)] | None = None

@@ -7,10 +7,12 @@ a query.
 from enum import StrEnum
 
 from daemon.contract.http.routes import GRAPHML, GZIP, NDJSON
+from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.retrieval.modes import DEFAULT_MODE, MODES
-from memory.retrieval.settings import SETTINGS
+from memory.retrieval.settings import SETTINGS, Setting
 
 __all__ = [
+    "DEEP_SETTINGS",
     "DEFAULT_MODE",
     "MODES",
     "NO_RETRIEVAL",
@@ -20,6 +22,7 @@ __all__ = [
     "ExportFormat",
     "Filter",
     "Investigation",
+    "Setting",
 ]
 
 NO_RETRIEVAL = "none"

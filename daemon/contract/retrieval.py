@@ -18,7 +18,7 @@ class Mode(StrEnum):
         vars()[name.upper().replace("-", "_")] = name
 
 
-def _field(setting: Setting) -> Any:
+def field_of(setting: Setting) -> Any:
     """The type of a setting in a request, where None stands for the configured value."""
     if setting.kind is bool:
         return JsonBoolean | None
@@ -40,5 +40,5 @@ else:
         __base__=Request,
         __doc__="Settings of `[retrieval]` for one query; those left out are as configured.",
         __module__=__name__,
-        **{name: (_field(setting), None) for name, setting in SETTINGS.items()},
+        **{name: (field_of(setting), None) for name, setting in SETTINGS.items()},
     )

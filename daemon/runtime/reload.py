@@ -1,7 +1,7 @@
 """The configuration in force, and what a reload (SIGHUP) does to it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from pathlib import Path
@@ -18,11 +18,12 @@ from daemon.observe.logs import mask, set_level
 from daemon.runtime.client_rules import client_rules
 from daemon.runtime.scheduler import Scheduler
 from daemon.runtime.sd_notify import Notifier
+from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.retrieval.settings import RetrievalSettings
 
 log = structlog.get_logger()
 
-LIVE_SECTIONS = ("client", "retrieval", "schedule")
+LIVE_SECTIONS = ("client", "retrieval", "deep", "schedule")
 LIVE_KEYS = ("daemon.log_level", "daemon.stop_timeout_s", "api.token_file")
 
 LIVE_SOURCE_KEY = ".labels"
@@ -47,6 +48,10 @@ class ActiveConfig:
     def retrieval(self) -> RetrievalSettings:
         settings = self.config.retrieval
         return RetrievalSettings(**{field.name: getattr(settings, field.name) for field in fields(RetrievalSettings)})
+
+    def deep(self) -> Mapping[str, float | None]:
+        """The values of `[deep]`."""
+        return {name: getattr(self.config.deep, name) for name in DEEP_SETTINGS}
 
     def mode(self) -> str:
         return self.config.retrieval.mode

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -55,6 +56,12 @@ class Chat:
         self._openai = openai.AsyncOpenAI(
             base_url=settings.base_url, api_key=settings.key or "none", timeout=settings.timeout_s, max_retries=0
         )
+
+    def at_temperature(self, temperature: float) -> "Chat":
+        """The same connection with another temperature."""
+        other = copy(self)
+        other._settings = replace(self._settings, temperature=temperature)
+        return other
 
     async def close(self) -> None:
         await self._openai.close()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from copy import copy
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -47,6 +48,15 @@ class ModelClient:
         self._count_tokens = count_tokens
         self._capabilities = ServerCapabilities()
         self._chat = chat or Chat(settings, self._capabilities)
+
+    def at_temperature(self, temperature: float | None) -> "ModelClient":
+        """This client with another temperature, itself for None. Both share the connection, which this one closes."""
+        if temperature is None or temperature == self.settings.temperature:
+            return self
+        other = copy(self)
+        other.settings = replace(self.settings, temperature=temperature)
+        other._chat = self._chat.at_temperature(temperature)
+        return other
 
     async def close(self) -> None:
         await self._chat.close()

@@ -15,6 +15,7 @@ PROMPTS: Mapping[str, str] = {
     "answer": "The answer from passages.",
     "thought": "The next thought of `ask --steps`.",
     "judge": "A deep question: whether the points suffice, and what is missing.",
+    "subquery": "A deep question: the subquery for one concern.",
     "evolve": "A deep question: which points change and which are new.",
     "merge": "A deep question: which points become one.",
 }

@@ -155,8 +155,10 @@ def environment(python: Path, minor: str, root: Path, work: Path) -> None:
     for cache in [*staged.rglob("__pycache__")]:
         shutil.rmtree(cache)
     # Never checked against the sources, which never change: the service cannot write here anyway.
+    # -B: Python would keep what it imports as it starts, under the staging folder's name, and compileall leave that alone.
     compiling: list[str | Path] = [
         staged / "bin/python",
+        "-B",
         "-m",
         "compileall",
         "-q",

@@ -40,6 +40,9 @@ class Podman:
             hard = resource.getrlimit(kind)[1]
             if 0 <= hard < usual:  # podman would raise it, which this machine may forbid
                 self._limits.append(f"--ulimit={name}={min(hard, 4096)}:{min(hard, 4096)}")
+        self.image = ""
+
+    def load(self) -> None:
         self.image = self("load", "--quiet", "--input", ARCHIVE).strip().rpartition(" ")[2]
 
     def choose_runtime(self) -> None:
@@ -77,11 +80,14 @@ class Podman:
 def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
     folder = tmp_path_factory.mktemp("podman")
     made = Podman(folder)
-    made.choose_runtime()
-    yield made
-    made.try_("rm", "--all", "--force", "--time", "30")
-    made.try_("system", "reset", "--force")
-    subprocess.run(["umount", "--lazy", folder / "root" / "overlay"], capture_output=True)
+    try:
+        made.load()
+        made.choose_runtime()
+        yield made
+    finally:
+        made.try_("rm", "--all", "--force", "--time", "30")
+        made.try_("system", "reset", "--force")
+        subprocess.run(["umount", "--lazy", folder / "root" / "overlay"], capture_output=True)
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """`ask`: an answer by the model, from one retrieval or in several steps, with citations that are verified."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from typing import Protocol
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any, Protocol
 
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse
 from daemon.contract.choices import NO_RETRIEVAL
@@ -35,12 +35,13 @@ class AskService:
         client: ModelClient,
         sessions: SessionService,
         unread: Unread = nothing_unread,
+        deep_settings: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         """`unread` says, on the event loop, what an answer of this moment leaves out of a scope."""
         self._unread = unread
         self._closed_book = ClosedBookAnswers(store, client)
         self._iterative = IterativeAnswers(store, queries, client)
-        self._deep = DeepAnswers(store, queries, client, sessions)
+        self._deep = DeepAnswers(store, queries, client, sessions, deep_settings)
 
     async def ask(self, request: AskRequest) -> AskResponse:
         refuse_ineffective_options(request)
@@ -103,6 +104,9 @@ def refuse_ineffective_options(request: AskRequest) -> None:
             "only": request.only is not None,
             "update": not request.update,
             "merge": not request.merge,
+            "quick": request.quick,
+            "each_step": request.each_step,
+            "deep_settings": bool(request.deep_settings.model_fields_set),
         }
         if wrong := [name for name, is_given in deep_only.items() if is_given]:
             raise _invalid(wrong, 'is for "deep": true')

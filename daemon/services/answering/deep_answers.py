@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from daemon.contract.ask import AskProgress, AskRequest, AskResponse, AskSession
 from daemon.contract.choices import Answerer
@@ -17,6 +18,7 @@ from daemon.services.answering.request_budget import answer_form_of, budget_of, 
 from daemon.services.answering.sessions import SessionService, session_key
 from daemon.services.documents.document_references import citation
 from daemon.services.query import QueryService
+from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.answering.working_memory.deep import ask_deep
 from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.records.events import AnswerGrew, DeepEvent
@@ -46,11 +48,20 @@ class _Question:
 
 
 class DeepAnswers:
-    def __init__(self, store: Store, queries: QueryService, client: ModelClient, sessions: SessionService) -> None:
+    def __init__(
+        self,
+        store: Store,
+        queries: QueryService,
+        client: ModelClient,
+        sessions: SessionService,
+        settings: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:
+        """`settings` are the values of `[deep]`, asked at each question."""
         self._store = store
         self._queries = queries
         self._client = client
         self._sessions = sessions
+        self._settings = settings
         self._busy: set[str] = set()
         """Sessions with a question under way. A second question would not know what the first finds, and the points of the
         later one would replace the other's."""
@@ -107,14 +118,7 @@ class DeepAnswers:
 
     async def _ask(self, question: _Question, report: Callable[[DeepEvent], None]) -> DeepAnswer:
         request = question.request
-        settings = DeepSettings(
-            steps=steps_of(request),
-            only=None if request.only is None else request.only.value,
-            update=request.update,
-            merge=request.merge,
-            budget=budget_of(request),
-            passages=request.k,
-        )
+        settings = deep_settings(request, self._settings())
         try:
             return await ask_deep(
                 request.question,
@@ -133,6 +137,27 @@ class DeepAnswers:
             raise UpstreamFailed(str(error)) from None
         except ValueError as error:
             raise Invalid(f"The question cannot be worked on so: {error}.") from None
+
+
+def deep_settings(request: AskRequest, configured: Mapping[str, Any]) -> DeepSettings:
+    """Those that the request names, and for the rest `configured`, the values of `[deep]`; `k`, where given, is n_d."""
+    declared = {name: setting.default for name, setting in DEEP_SETTINGS.items()}
+    values = {**declared, **configured, **({"n_d": request.k} if "k" in request.model_fields_set else {})}
+    values |= request.deep_settings.model_dump(exclude_none=True)
+    return DeepSettings(
+        steps=steps_of(request),
+        quick=request.quick,
+        each_step=request.each_step,
+        only=None if request.only is None else request.only.value,
+        update=request.update,
+        merge=request.merge,
+        budget=budget_of(request),
+        entities=values["n_v"],
+        triples=values["n_e"],
+        passages=values["n_d"],
+        answer_passages=values["answer_passages"],
+        temperature=values["model_temperature"],
+    )
 
 
 def _progress(event: DeepEvent) -> StepEvent | AskProgress:

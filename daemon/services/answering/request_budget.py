@@ -1,13 +1,17 @@
 """How many steps a request allows, what they may cost, and what answer it wants."""
 
+from dataclasses import replace
+
 from daemon.contract.ask import AskRequest
 from daemon.contract.choices import NO_RETRIEVAL
 from memory.answering.answer_form import AnswerForm
 from memory.answering.budget import Budget
-from memory.answering.working_memory.records.trace import DeepSettings
+from memory.answering.working_memory.records.trace import DEEP_CALLS_PER_STEP, DEEP_TOKENS, DeepSettings
 
 DEEP_STEPS = DeepSettings().steps
-CALLS_PER_STEP = Budget().calls // DEEP_STEPS
+QUICK_CALLS_PER_STEP = 4
+"""As `DEEP_CALLS_PER_STEP`, where a step asks for judgement, concerns and subqueries at once; also of an iterative question."""
+ITERATIVE_STEPS = Budget().calls // QUICK_CALLS_PER_STEP
 UNLIMITED_S = 7 * 86400.0
 """As good as no limit."""
 
@@ -23,11 +27,22 @@ def budget_of(request: AskRequest) -> Budget:
     A question of one step has no limit of time: the client's timeout says how long a model may be silent.
     """
     default = Budget() if request.deep or request.steps is not None else Budget(seconds=UNLIMITED_S)
+    if request.deep:
+        default = replace(default, tokens=DEEP_TOKENS)
     return Budget(
-        calls=request.max_calls or CALLS_PER_STEP * max(steps_of(request), DEEP_STEPS),
+        calls=request.max_calls or _calls(request),
         tokens=request.max_tokens or default.tokens,
         seconds=request.timeout_s or default.seconds,
     )
+
+
+def _calls(request: AskRequest) -> int:
+    if not request.deep:
+        return QUICK_CALLS_PER_STEP * max(steps_of(request), ITERATIVE_STEPS)
+    # Step 0, the question itself, is one more; and so is each answer before the last.
+    retrievals = max(steps_of(request), DEEP_STEPS) + 1
+    per_step = QUICK_CALLS_PER_STEP if request.quick else DEEP_CALLS_PER_STEP
+    return (per_step + request.each_step) * retrievals
 
 
 def answer_form_of(request: AskRequest) -> AnswerForm:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 from memory.answering.answer_form import DEFAULT_FORM, AnswerForm
 from memory.answering.budget import Spending
@@ -12,7 +13,7 @@ from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, StepRecord, Trace, check_settings
 from memory.answering.working_memory.step import StepsEnd, run_step
 from memory.answering.working_memory.subquery_retrieval import supported_points
-from memory.answering.working_memory.write_answer import write_answer
+from memory.answering.working_memory.write_answer import answer_after_step, write_answer
 from memory.llm.client import ModelClient
 from memory.types import Encoder
 from store.snapshot import Snapshot
@@ -42,6 +43,7 @@ async def ask_deep(
     settings = settings or DeepSettings()
     check_settings(settings)
     spending = Spending(settings.budget)
+    client = client.at_temperature(settings.temperature)
     context = DeepContext(question, snapshot, encoder, client, settings, spending, on_event, in_thread, form)
     before, forgotten = supported_points(earlier or WorkingMemory(), snapshot)
     notes = (
@@ -50,10 +52,15 @@ async def ask_deep(
     memory, end = before, StepsEnd("steps")
     asked: list[str] = []
     steps: list[StepRecord] = []
-    for number in range(1, settings.steps + 1):
+    for number in range(settings.steps + 1):
         step = await run_step(context, number, memory, asked)
-        steps.append(step.record)
         memory = step.record.after
+        if settings.each_step and step.end is None and number < settings.steps:
+            written, note = await answer_after_step(context, memory, [*steps, step.record])
+            step = replace(step, record=replace(step.record, answer=written))
+            if note is not None:
+                notes.append(note)
+        steps.append(step.record)
         asked += [concern.subquery for concern in step.record.concerns]
         if step.note:
             notes.append(step.note)
@@ -62,25 +69,25 @@ async def ask_deep(
             notes += _end_notes(end, number)
             break
     on_event(AnswerBegan(end.stopped, len(memory.points), "; ".join(notes) or None))
-    written = await write_answer(context, memory, steps, end)
-    if written.note:
-        notes.append(written.note)
+    final = await write_answer(context, memory, steps, end)
+    if final.note:
+        notes.append(final.note)
     seconds = spending.seconds
     return DeepAnswer(
         question,
-        written.text,
-        written.short,
-        written.found,
-        written.citations,
-        Trace(question, snapshot.commit, settings, before, forgotten, tuple(steps), tuple(written.calls)),
+        final.text,
+        final.short,
+        final.found,
+        final.citations,
+        Trace(question, snapshot.commit, settings, before, forgotten, tuple(steps), tuple(final.calls)),
         TokenCount(spending.prompt_tokens, spending.completion_tokens),
         end.stopped,
         "; ".join(notes) or None,
-        written.written,
+        final.written,
         spending.calls,
         round(seconds, 6),
         round(max(seconds - spending.model_seconds, 0.0), 6),
-        written.reasoning,
+        final.reasoning,
     )
 
 

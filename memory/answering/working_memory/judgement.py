@@ -1,7 +1,11 @@
-"""Reads the judge's answer: whether the memory suffices, and what is missing where it does not. Pure."""
+"""Reads the judge's answer: whether the memory suffices, and what is missing where it does not. Pure.
+
+`read_judgement` reads that of a quick step, which has the subqueries; `read_concerns` that of the paper's way, where each
+concern has its subquery written by a call of its own (`read_subquery`, `with_subqueries`).
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory.answering.working_memory.records.inquiries import Concern
@@ -9,6 +13,7 @@ from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, Refusal
 from memory.answering.working_memory.rejected_updates import (
     NAMED_TWICE,
+    OTHER_KIND,
     TOO_MANY,
     UNKNOWN_POINT,
     WRONG_FORM,
@@ -16,7 +21,7 @@ from memory.answering.working_memory.rejected_updates import (
     without_last,
 )
 from memory.llm.errors import BadAnswer
-from memory.llm.json_answers import replace_surrogates, whole_number
+from memory.llm.json_answers import get_field, replace_surrogates, whole_number
 
 MAX_CONCERN_CHARS = 500
 """Characters of a concern, and of a subquery."""
@@ -42,24 +47,11 @@ def read_judgement(
     concern beyond the memory is refused; with `only` global every concern is taken as one beyond it. `cut`: the answer
     ended at its length limit.
     """
-    said = next(
-        (
-            each
-            for each in [value, *(value if isinstance(value, list) else [])]
-            if isinstance(each, dict)
-            and (isinstance(each.get("enough"), bool) or isinstance(each.get("concerns"), list))
-        ),
-        None,
-    )
-    if said is None:
-        raise BadAnswer("wrong schema", 'the model\'s answer has no "enough"')
+    said = _said(value)
     if said.get("enough") is True:
         return Judgement(True)
     refusals = Refusals("judge")
-    given = said.get("concerns")
-    raised = given if isinstance(given, list) else []
-    if cut:
-        raised = without_last(raised, refusals)
+    raised = _raised(said, cut, refusals)
     concerns: list[Concern] = []
     before = {_key(subquery) for subquery in asked}
     for each in raised:
@@ -85,6 +77,80 @@ def read_judgement(
             point = memory.points[at - 1].id if at and settings.only != "global" else None
             concerns.append(Concern(text or subquery, subquery, point))
     return Judgement(False, tuple(concerns), tuple(refusals.all))
+
+
+def read_concerns(value: Any, memory: WorkingMemory, settings: DeepSettings, cut: bool = False) -> Judgement:
+    """What the model's JSON says where concerns have no subquery yet (theirs is ""). Raises BadAnswer for another shape.
+
+    All concerns are of one kind, which the model names, or else its first concern has; one of the other kind is refused. With
+    `only` it is that kind: a concern about no point is refused for local, and the point of one is passed over for global.
+    """
+    said = _said(value)
+    if said.get("enough") is True:
+        return Judgement(True)
+    refusals = Refusals("judge")
+    concerns: list[Concern] = []
+    named = {"points": True, "beyond": False}.get(str(said.get("about")))
+    local = named if settings.only is None else settings.only == "local"
+    for each in _raised(said, cut, refusals):
+        text = _text(each.get("concern")) if isinstance(each, dict) else ""
+        at = whole_number(each.get("point", 0)) if isinstance(each, dict) else None
+        if not text or at is None:
+            refusals.add(WRONG_FORM, each)
+            continue
+        if local is None:
+            local = at > 0
+        if not 0 <= at <= len(memory.points):
+            refusals.add(UNKNOWN_POINT, at)
+        elif local and not at:
+            refusals.add(NOT_LOCAL if settings.only == "local" else OTHER_KIND, text)
+        elif not local and at and settings.only != "global":
+            refusals.add(OTHER_KIND, text)
+        elif len(concerns) == settings.concerns:
+            refusals.add(TOO_MANY, text)
+        else:
+            concerns.append(Concern(text, "", memory.points[at - 1].id if local else None))
+    return Judgement(False, tuple(concerns), tuple(refusals.all))
+
+
+def read_subquery(value: Any) -> str:
+    """The subquery in the model's JSON. Raises BadAnswer where it has none."""
+    subquery = _text(get_field(value, "subquery", "question", "query"))
+    if not subquery:
+        raise BadAnswer("wrong schema", 'the model\'s "subquery" is no sentence')
+    return subquery
+
+
+def with_subqueries(
+    concerns: Sequence[Concern], subqueries: Sequence[str | None], asked: Sequence[str]
+) -> tuple[tuple[Concern, ...], tuple[Refusal, ...]]:
+    """The concerns with their subqueries, without those that have none (None: the call failed) or one that was asked before."""
+    refusals = Refusals("subquery")
+    before = {_key(subquery) for subquery in asked}
+    kept = []
+    for concern, subquery in zip(concerns, subqueries, strict=True):
+        if subquery is None:
+            refusals.add(NO_SUBQUERY, concern.text)
+        elif _key(subquery) in before:
+            refusals.add(NAMED_TWICE, subquery)
+        else:
+            before.add(_key(subquery))
+            kept.append(replace(concern, subquery=subquery))
+    return tuple(kept), tuple(refusals.all)
+
+
+def _said(value: Any) -> dict[str, Any]:
+    """The object in the model's JSON that judges. Raises BadAnswer."""
+    for each in [value, *(value if isinstance(value, list) else [])]:
+        if isinstance(each, dict) and (isinstance(each.get("enough"), bool) or isinstance(each.get("concerns"), list)):
+            return each
+    raise BadAnswer("wrong schema", 'the model\'s answer has no "enough"')
+
+
+def _raised(said: dict[str, Any], cut: bool, refusals: Refusals) -> list[Any]:
+    given = said.get("concerns")
+    raised = given if isinstance(given, list) else []
+    return without_last(raised, refusals) if cut else raised
 
 
 def _text(value: Any) -> str:

@@ -16,7 +16,7 @@ from memory.llm.token_estimates import failed_call_tokens, prompt_tokens, reply_
 
 DEEP_CALL_RETRIES = 1
 """How often trouble, or an answer of no use, is tried again in a deep question."""
-CALL_MAX_TOKENS = {"judge": 1024, "evolve": 4096, "merge": 2048, "answer": 4096}
+CALL_MAX_TOKENS = {"judge": 1024, "subquery": 256, "evolve": 4096, "merge": 2048, "answer": 4096}
 
 T = TypeVar("T")
 
@@ -52,9 +52,10 @@ async def call_model(
     shape: JsonSchema,
     read: Callable[[Any], T],
     retries: int = DEEP_CALL_RETRIES,
+    final: bool = False,
 ) -> CallResult[T]:
-    """Asks, with a time limit; never raises for what the model or the budget does."""
-    final = purpose == "answer"
+    """Asks, with a time limit; never raises for what the model or the budget does. `final`: it may use what is kept for the
+    answer."""
     began, asked_before = time.monotonic(), spending.calls
 
     def record(

@@ -1,4 +1,4 @@
-"""How points change: update, insertion, merging (HGMem, section 3.4). Pure functions from memory to memory.
+"""How points change: update, insertion, merging (HGMem, section 3.5). Pure functions from memory to memory.
 
 A model proposes changes as JSON, which may hold anything. Each proposal is taken or refused, and every refusal has one of a few
 fixed reasons. Nothing here raises for what a model wrote, except `BadAnswer` for JSON without the wanted lists.

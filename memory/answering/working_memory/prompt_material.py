@@ -1,7 +1,7 @@
 """What a step's inquiries found, put together and numbered from 1 for the model. Pure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from memory.answering.working_memory.records.inquiries import FoundPassage, Inquiry
 
@@ -15,6 +15,8 @@ class Material:
     entities: tuple[str, ...]
     triples: Facts
     passages: tuple[FoundPassage, ...]
+    descriptions: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    """Of an entity (a tuple of one) or a triple: the sentence that tells of it, unless the passages have it already."""
 
     @property
     def phrases(self) -> frozenset[str]:
@@ -33,7 +35,17 @@ def material_of(inquiries: Sequence[Inquiry]) -> Material:
         for passage in inquiry.passages:
             if passage.id not in inquiry.withheld:
                 passages.setdefault(passage.id, passage)
-    return Material(tuple(entities), tuple(triples), tuple(passages.values()))
+    # What was withheld for its length does not come back in pieces.
+    known = {*passages, *(id for inquiry in inquiries for id in inquiry.withheld)}
+    descriptions: dict[tuple[str, ...], str] = {}
+    for inquiry in inquiries:
+        for entity in inquiry.entities:
+            if entity.description and entity.source not in known:
+                descriptions.setdefault((entity.phrase,), entity.description)
+        for triple in inquiry.triples:
+            if triple.description and triple.source not in known:
+                descriptions.setdefault((triple.subject, triple.predicate, triple.object), triple.description)
+    return Material(tuple(entities), tuple(triples), tuple(passages.values()), descriptions)
 
 
 def shortened(inquiries: Sequence[Inquiry]) -> tuple[Inquiry, ...] | None:

@@ -10,7 +10,7 @@ from memory.answering import qa_reader
 from memory.answering.answer_form import DEFAULT_FORM, AnswerForm
 from memory.answering.qa_reader import without_quote_marks
 from memory.answering.working_memory.prompt_material import Material
-from memory.answering.working_memory.records.inquiries import FoundPassage
+from memory.answering.working_memory.records.inquiries import Concern, FoundPassage
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.llm.client import ChatMessage
@@ -44,6 +44,15 @@ JUDGEMENT_SCHEMA = JsonSchema(
         concerns=_array(_object(concern=_TEXT, point=_INTEGER, subquery=_TEXT)),
     ),
 )
+CONCERNS_SCHEMA = JsonSchema(
+    "concerns",
+    _object(
+        enough={"type": "boolean"},
+        about={"type": "string", "enum": ["points", "beyond"]},
+        concerns=_array(_object(concern=_TEXT, point=_INTEGER)),
+    ),
+)
+SUBQUERY_SCHEMA = JsonSchema("subquery", _object(subquery=_TEXT))
 MERGING_SCHEMA = JsonSchema("merging", _object(merges=_array(_object(points=_array(_INTEGER), description=_TEXT))))
 _INSERTS = _array(_object(description=_TEXT, entities=_array(_INTEGER), names=_array(_TEXT), passages=_array(_INTEGER)))
 _UPDATES = _array(_object(point=_INTEGER, description=_TEXT, passages=_array(_INTEGER)))
@@ -67,7 +76,7 @@ def evolution_schema(settings: DeepSettings) -> JsonSchema:
 def judge_prompt(
     question: str, memory: WorkingMemory, asked: Sequence[str], settings: DeepSettings
 ) -> tuple[ChatMessage, ...]:
-    """Does the memory suffice? `asked` are the subqueries of the steps before."""
+    """Of a quick step: does the memory suffice, what is missing, and what shall be searched for? `asked`: subqueries before."""
     if settings.only == "local":
         where = 'Each concern is about one of the points: "point" is its number.'
     elif settings.only == "global":
@@ -92,6 +101,48 @@ def judge_prompt(
     return _messages(task, f"{numbered_points(memory)}\n\nSearched before:\n{before}\n\nQuestion: {question}")
 
 
+def concerns_prompt(question: str, memory: WorkingMemory, settings: DeepSettings) -> tuple[ChatMessage, ...]:
+    """Does the memory suffice, and if not, what is missing: more about some points, or something that none covers?"""
+    if settings.only == "local":
+        which = 'Each concern is about one of the points: "about" is "points", and "point" is that point\'s number.'
+    elif settings.only == "global":
+        which = 'Each concern is about something that no point covers yet: "about" is "beyond", and each "point" is 0.'
+    else:
+        which = (
+            'Decide which of the two it is: either more is wanted about what some points tell of ("about" is "points", and the '
+            '"point" of each concern is that point\'s number), or something is wanted that no point covers yet ("about" is '
+            '"beyond", and each "point" is 0). All concerns are of that one kind.'
+        )
+    task = prompt_text(
+        "judge",
+        f"{_ROLE}Judge whether the points are enough to answer the whole question. If they are, set "
+        '"enough" to true and leave "concerns" empty. If not, raise between one and '
+        f'{settings.concerns} concerns, fewer where the points cover most: "concern" says in one sentence what is missing. ',
+    )
+    form = '{"enough": false, "about": "beyond", "concerns": [{"concern": "…", "point": 0}]}.'
+    return _messages(f"{task}{which}{_QUOTED_MATERIAL}{form}", f"{numbered_points(memory)}\n\nQuestion: {question}")
+
+
+def subquery_prompt(
+    question: str, memory: WorkingMemory, concern: Concern, asked: Sequence[str]
+) -> tuple[ChatMessage, ...]:
+    """What shall be searched for, to meet this concern? `asked` are the subqueries before it."""
+    task = prompt_text(
+        "subquery",
+        f"{_ROLE}The points are not enough yet, for the concern that is given last. Write one short question to search the "
+        "documents with, which meets this concern: complete in itself, with the names that it is about, and unlike the main "
+        "question and those that were searched before.",
+    )
+    numbers = {point.id: at for at, point in enumerate(memory.points, 1)}
+    about = f" (about point {numbers[concern.point]})" if concern.point in numbers else ""
+    before = "\n".join(f"- {without_quote_marks(subquery)}" for subquery in asked) or "none"
+    return _messages(
+        f'{task}{_QUOTED_MATERIAL}{{"subquery": "…"}}.',
+        f"{numbered_points(memory)}\n\nSearched before:\n{before}\n\nMain question: {question}\n\n"
+        f"Concern{about}: {without_quote_marks(concern.text)}",
+    )
+
+
 def evolve_prompt(
     question: str, subqueries: Sequence[str], memory: WorkingMemory, material: Material, settings: DeepSettings
 ) -> tuple[ChatMessage, ...]:
@@ -114,15 +165,20 @@ def evolve_prompt(
     )
     inserts = '"inserts": [{"description": "…", "entities": [1, 2], "names": [], "passages": [1]}]}.'
     task = f"{task}{_QUOTED_MATERIAL}{form}{inserts}"
-    entities = (
-        "\n".join(f"{at}. {without_quote_marks(entity)}" for at, entity in enumerate(material.entities, 1)) or "none"
+    told = material.descriptions
+    entities = "\n".join(
+        f"{at}. {without_quote_marks(entity)}{_told(told.get((entity,)))}"
+        for at, entity in enumerate(material.entities, 1)
     )
-    facts = "\n".join(f"- {without_quote_marks(' · '.join(triple))}" for triple in material.triples) or "none"
+    facts = "\n".join(
+        f"- {without_quote_marks(' · '.join(triple))}{_told(told.get(triple))}" for triple in material.triples
+    )
     passages = "\n\n".join(_passage(at, passage) for at, passage in enumerate(material.passages, 1)) or "none"
     searched = "\n".join(f"- {without_quote_marks(subquery)}" for subquery in subqueries)
     return _messages(
         task,
-        f"{numbered_points(memory)}\n\nEntities:\n{entities}\n\nFacts:\n{facts}\n\nPassages:\n{passages}\n\n"
+        f"{numbered_points(memory)}\n\nEntities:\n{entities or 'none'}\n\nFacts:\n{facts or 'none'}\n\n"
+        f"Passages:\n{passages}\n\n"
         f"Searched for:\n{searched}\n\nMain question: {question}",
     )
 
@@ -168,6 +224,11 @@ def numbered_points(memory: WorkingMemory) -> str:
         body = without_quote_marks(f"Entities: {', '.join(point.entities)}\n{point.description}")
         numbered.append(f"«point {at}»\n{body}\n«/point»")
     return "Memory points:\n" + ("\n".join(numbered) or "none")
+
+
+def _told(description: str | None) -> str:
+    """A description on the line below what it describes, "" where there is none."""
+    return f"\n   {without_quote_marks(' '.join(description.split()))}" if description else ""
 
 
 def _passage(number: int, passage: FoundPassage) -> str:

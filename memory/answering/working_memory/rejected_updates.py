@@ -20,6 +20,7 @@ WRONG_FORM = "wrong form"
 TOO_MANY = "too many"
 NAMED_TWICE = "twice"
 SINGLE_POINT = "alone"
+OTHER_KIND = "another kind"
 SWITCHED_OFF = "switched off"
 CUT_OFF = "cut off"
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from memory.answering.working_memory import prompts
-from memory.answering.working_memory.judgement import read_judgement
+from memory.answering.working_memory.judgement import read_subquery
 from memory.answering.working_memory.point_updates import apply_evolution, apply_merges
 from memory.answering.working_memory.prompt_material import material_of
 from memory.answering.working_memory.records.inquiries import Concern, Inquiry
@@ -12,10 +12,14 @@ from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, ModelCall, StepRecord
 from memory.answering.working_memory.step import (
     evolve_messages,
+    judge_messages,
+    judgement_of,
     judgement_of_empty_memory,
     starts_empty,
+    subquery_messages,
     wants_merging,
     with_merging,
+    with_worded_concerns,
 )
 from memory.llm.json_answers import parse
 
@@ -31,24 +35,33 @@ def replay_step(
     The model's replies (and failures) are the recorded ones. `retrieve`, where given, retrieves again, on the same commit;
     without it what was found is the recorded too. Raises BadAnswer where a recorded reply cannot be read.
     """
-    again = StepRecord(record.number, record.before, record.before, asked=record.asked, own_seconds=record.own_seconds)
+    again = StepRecord(
+        record.number,
+        record.before,
+        record.before,
+        asked=record.asked,
+        answer=record.answer,
+        own_seconds=record.own_seconds,
+    )
     if starts_empty(record):
         said = judgement_of_empty_memory(question)
     else:
         if record.judged is None:
             return again
-        messages = prompts.judge_prompt(question, record.before, record.asked, settings)
+        messages = judge_messages(question, record, settings)
         again = replace(again, judged=replace(record.judged, messages=messages))
         if record.judged.reply is None:
             return again
-        said = read_judgement(_value(record.judged), record.before, record.asked, settings, record.judged.cut)
+        said = judgement_of(_value(record.judged), record, settings, record.judged.cut)
     again = replace(again, enough=said.enough, concerns=said.concerns, refused=said.refused)
     if said.enough or not said.concerns:
         return again
+    if record.worded:
+        again = _words_again(again, record, question)
     inquiries = record.inquiries
     if retrieve is not None:
         withheld = {inquiry.concern: inquiry.withheld for inquiry in record.inquiries}
-        found = [retrieve(record.before, concern) for concern in said.concerns]
+        found = [retrieve(record.before, concern) for concern in again.concerns]
         inquiries = tuple(replace(each, withheld=withheld.get(each.concern, ())) for each in found)
     again = replace(again, inquiries=inquiries)
     if record.evolved is None:
@@ -72,6 +85,16 @@ def replay_step(
     if record.merged.reply is None:
         return again
     return with_merging(again, apply_merges(again.after, _value(record.merged), record.merged.cut))
+
+
+def _words_again(again: StepRecord, record: StepRecord, question: str) -> StepRecord:
+    """The subqueries of the step's concerns, from the recorded replies."""
+    calls = []
+    subqueries: list[str | None] = []
+    for concern, call in zip(again.concerns, record.worded, strict=False):
+        calls.append(replace(call, messages=subquery_messages(question, again, concern, subqueries)))
+        subqueries.append(read_subquery(_value(call)) if call.reply is not None else None)
+    return with_worded_concerns(replace(again, worded=tuple(calls)), subqueries)
 
 
 def _value(call: ModelCall) -> object:

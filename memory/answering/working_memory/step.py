@@ -1,4 +1,4 @@
-"""One step of HGMem: judge, retrieve, update and insert, merge (sections 3.3 and 3.4).
+"""One step of HGMem: judge, raise concerns, word subqueries, retrieve, update and insert, merge (sections 3.2, 3.4 and 3.5).
 
 This file calls the model and retrieves. Pure functions turn the results into concerns and points, so that `replay_step`
 can repeat a step from its record.
@@ -13,14 +13,20 @@ from typing import Any
 from memory.answering.budget import BudgetReached
 from memory.answering.working_memory import prompts
 from memory.answering.working_memory.deep_context import DeepContext
-from memory.answering.working_memory.judgement import Judgement, read_judgement
+from memory.answering.working_memory.judgement import (
+    Judgement,
+    read_concerns,
+    read_judgement,
+    read_subquery,
+    with_subqueries,
+)
 from memory.answering.working_memory.model_call import CallFailure, CallResult, call_model
 from memory.answering.working_memory.point_updates import Evolution, apply_evolution, apply_merges, lists
 from memory.answering.working_memory.prompt_material import at_most, material_of, shortened
 from memory.answering.working_memory.records.events import EvidenceFound, MemoryJudged, PointsChanged, StepBegan
 from memory.answering.working_memory.records.inquiries import Concern, Inquiry
 from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings, DeepStopReason, StepRecord
+from memory.answering.working_memory.records.trace import DeepSettings, DeepStopReason, ModelCall, StepRecord
 from memory.answering.working_memory.subquery_retrieval import inquire
 from memory.encoder.errors import EncoderServerDown
 from memory.llm.client import ChatMessage
@@ -66,17 +72,23 @@ async def _make_step(context: DeepContext, record: StepRecord) -> StepResult:
             context.client,
             context.spending,
             "judge",
-            prompts.judge_prompt(context.question, memory, record.asked, settings),
-            prompts.JUDGEMENT_SCHEMA,
+            judge_messages(context.question, record, settings),
+            prompts.JUDGEMENT_SCHEMA if settings.quick else prompts.CONCERNS_SCHEMA,
             _judgement_reader(record, settings),
         )
         record = replace(record, judged=judged.call)
         if judged.value is None:
             return StepResult(record, _end_of(judged))
-        judged_memory = read_judgement(judged.value, memory, record.asked, settings, judged.call.cut)
+        judged_memory = judgement_of(judged.value, record, settings, judged.call.cut)
     record = replace(
         record, enough=judged_memory.enough, concerns=judged_memory.concerns, refused=judged_memory.refused
     )
+    note = None
+    if judged_memory.concerns and not settings.quick and not starts_empty(record):
+        record, failure, note = await _word_subqueries(context, record)
+        judged_memory = replace(judged_memory, concerns=record.concerns)
+        if failure is not None:
+            return StepResult(record, StepsEnd(failure.stopped, failure))
     context.on_event(MemoryJudged(number, judged_memory.enough, judged_memory.concerns))
     if judged_memory.enough:
         return StepResult(record, StepsEnd("enough"))
@@ -94,7 +106,7 @@ async def _make_step(context: DeepContext, record: StepRecord) -> StepResult:
     for inquiry in inquiries:
         context.on_event(EvidenceFound(number, inquiry))
     if not any(inquiry.passages for inquiry in inquiries):
-        return StepResult(record, StepsEnd("nothing new") if starts_empty(record) else None)
+        return StepResult(record, StepsEnd("nothing new") if starts_empty(record) else None, note)
 
     record, evolving = await _ask_for_evolution(context, record)
     if evolving.value is None:
@@ -111,8 +123,42 @@ async def _make_step(context: DeepContext, record: StepRecord) -> StepResult:
     )
     context.on_event(PointsChanged(number, evolution.changes, evolution.refused))
     if not wants_merging(record, settings):
-        return StepResult(record)
-    return await _ask_for_merges(context, record)
+        return StepResult(record, note=note)
+    merged = await _ask_for_merges(context, record)
+    return replace(merged, note="; ".join(each for each in (note, merged.note) if each) or None)
+
+
+async def _word_subqueries(
+    context: DeepContext, record: StepRecord
+) -> tuple[StepRecord, CallFailure | None, str | None]:
+    """Asks for the subquery of each concern, one after the other: each is shown those before it.
+
+    The failure ends the steps: a budget that is reached, or the model where it wrote none. Where it wrote some, a note says so.
+    """
+    calls: list[ModelCall] = []
+    subqueries: list[str | None] = []
+    failed: CallFailure | None = None
+    for concern in record.concerns:
+        called = await call_model(
+            context.client,
+            context.spending,
+            "subquery",
+            subquery_messages(context.question, record, concern, subqueries),
+            prompts.SUBQUERY_SCHEMA,
+            read_subquery,
+        )
+        calls.append(called.call)
+        subqueries.append(called.value)
+        if called.failure is not None:
+            failed = called.failure
+            if failed.stopped != "model":
+                break
+    record = with_worded_concerns(replace(record, worded=tuple(calls)), subqueries)
+    if failed is None or (failed.stopped == "model" and record.concerns):
+        lost = subqueries.count(None)
+        note = f"{lost} of {len(calls)} subqueries of step {record.number} could not be written" if lost else None
+        return record, None, note
+    return record, failed, None
 
 
 async def _ask_for_evolution(context: DeepContext, record: StepRecord) -> tuple[StepRecord, CallResult[Any]]:
@@ -166,12 +212,40 @@ async def _ask_for_merges(context: DeepContext, record: StepRecord) -> StepResul
 
 def starts_empty(record: StepRecord) -> bool:
     """Whether the step begins without a point: then there is nothing to judge, and the question itself is the subquery."""
-    return record.number == 1 and not record.before.points
+    return record.number == 0 and not record.before.points
 
 
 def judgement_of_empty_memory(question: str) -> Judgement:
     """The judgement of an empty memory: the question is a concern beyond it."""
     return Judgement(False, (Concern(question, question),))
+
+
+def judge_messages(question: str, record: StepRecord, settings: DeepSettings) -> tuple[ChatMessage, ...]:
+    if settings.quick:
+        return prompts.judge_prompt(question, record.before, record.asked, settings)
+    return prompts.concerns_prompt(question, record.before, settings)
+
+
+def judgement_of(value: Any, record: StepRecord, settings: DeepSettings, cut: bool = False) -> Judgement:
+    """What the judge's JSON says."""
+    if settings.quick:
+        return read_judgement(value, record.before, record.asked, settings, cut)
+    return read_concerns(value, record.before, settings, cut)
+
+
+def subquery_messages(
+    question: str, record: StepRecord, concern: Concern, before: Sequence[str | None]
+) -> tuple[ChatMessage, ...]:
+    """The prompt for a concern's subquery; `before` are those of the step's concerns before it, None where there is none."""
+    asked = (*record.asked, *(subquery for subquery in before if subquery is not None))
+    return prompts.subquery_prompt(question, record.before, concern, asked)
+
+
+def with_worded_concerns(record: StepRecord, subqueries: Sequence[str | None]) -> StepRecord:
+    """The record with its concerns' subqueries, as far as there are any."""
+    named = [*subqueries, *[None] * (len(record.concerns) - len(subqueries))]
+    concerns, refused = with_subqueries(record.concerns, named, record.asked)
+    return replace(record, concerns=concerns, refused=(*record.refused, *refused))
 
 
 def evolve_messages(question: str, record: StepRecord, settings: DeepSettings) -> tuple[ChatMessage, ...]:
@@ -207,7 +281,7 @@ def _judgement_reader(record: StepRecord, settings: DeepSettings) -> Callable[[A
     """Accepts JSON that is a judgement; for any other the client asks again."""
 
     def read(value: Any) -> Any:
-        read_judgement(value, record.before, record.asked, settings)
+        judgement_of(value, record, settings)
         return value
 
     return read

@@ -4,12 +4,14 @@ Where the encoder knows nothing of the subquery: by words (`_inquire_by_words`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from heapq import nsmallest
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory.answering.working_memory.candidates import Mask, global_candidates, local_candidates
+from memory.answering.working_memory.descriptions import Descriptions
 from memory.answering.working_memory.records.inquiries import Concern, FoundEntity, FoundPassage, FoundTriple, Inquiry
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings
@@ -26,6 +28,8 @@ from store.snapshot import Snapshot
 
 CANDIDATE_SHARE = 8
 """Where fewer than one row in so many is a candidate, cosines are computed for the candidates alone."""
+DESCRIBING_PASSAGES = 40
+"""Passages, the nearest that hold a retrieved entity, from which entities and triples are described."""
 MAX_FOUND_PHRASES = 400
 """Phrases that are listed with a retrieved passage."""
 
@@ -50,13 +54,31 @@ def inquire(
     if not vector.any():
         return _inquire_by_words(snapshot, encoder, concern, among, settings)
     rows, scores = best_rows(snapshot.phrase_vectors, vector, among, settings.entities, snapshot.phrase)
-    return Inquiry(
-        concern,
-        candidates,
-        tuple(FoundEntity(snapshot.phrase(row), score) for row, score in zip(rows, scores, strict=True)),
-        _nearest_triples(snapshot, vector, rows, settings.triples),
-        passages_of(snapshot, vector, rows, settings.passages),
+    near = passages_of(snapshot, vector, rows, max(settings.passages, DESCRIBING_PASSAGES))
+    return _described(
+        Inquiry(
+            concern,
+            candidates,
+            tuple(FoundEntity(snapshot.phrase(row), score) for row, score in zip(rows, scores, strict=True)),
+            _nearest_triples(snapshot, vector, rows, settings.triples),
+            near[: settings.passages],
+        ),
+        near,
     )
+
+
+def _described(inquiry: Inquiry, passages: Sequence[FoundPassage]) -> Inquiry:
+    """The inquiry with a description of each entity and triple that `passages` tell of."""
+    descriptions = Descriptions(passages)
+    entities = []
+    for entity in inquiry.entities:
+        sentence, source = descriptions.of(entity.phrase)
+        entities.append(replace(entity, description=sentence, source=source))
+    triples = []
+    for triple in inquiry.triples:
+        sentence, source = descriptions.of(triple.subject, triple.object)
+        triples.append(replace(triple, description=sentence, source=source))
+    return replace(inquiry, entities=tuple(entities), triples=tuple(triples))
 
 
 def _inquire_by_words(
@@ -66,7 +88,9 @@ def _inquire_by_words(
 
     A passage's score is its share of the best one's.
     """
-    context = QueryContext(snapshot, encoder, concern.subquery, RetrievalSettings(top_triples=settings.triples))
+    context = QueryContext(
+        snapshot, encoder, concern.subquery, RetrievalSettings(top_triples=max(settings.entities, settings.triples))
+    )
     named = link_known_entities(context, known_names(concern.subquery, snapshot))
     triples = link_triples(context)
     ends = [int(end) for triple in triples for end in snapshot.triple_ends[triple.row]]
@@ -76,9 +100,10 @@ def _inquire_by_words(
     chosen = set(entities)
     scores = snapshot.bm25(concern.subquery)
     inside = passages_with(snapshot, entities) & (scores > 0)
-    passages = top_k(scores, settings.passages, inside, lambda row: snapshot.passage(row).id)
+    passages = top_k(scores, max(settings.passages, DESCRIBING_PASSAGES), inside, lambda row: snapshot.passage(row).id)
     most = float(scores.max(initial=0.0)) or 1.0
-    return Inquiry(
+    near = found_passages(snapshot, passages, [float(scores[row]) / most for row in passages])
+    inquiry = Inquiry(
         concern,
         int(candidates.sum()),
         tuple(FoundEntity(snapshot.phrase(row), 1.0) for row in entities),
@@ -87,23 +112,38 @@ def _inquire_by_words(
             for triple in triples
             if not chosen.isdisjoint(snapshot.triple_ends[triple.row].tolist())
         ),
-        found_passages(snapshot, passages, [float(scores[row]) / most for row in passages]),
+        near[: settings.passages],
     )
+    return _described(inquiry, near)
 
 
 def _nearest_triples(
     snapshot: Snapshot, vector: QueryVector, entities: Sequence[int], k: int
 ) -> tuple[FoundTriple, ...]:
-    """The `k` living triples nearest to the subquery whose subject or object is one of the entities."""
+    """Of each entity the `k` living triples nearest to the subquery whose subject or object it is; all of them best first."""
     if not snapshot.n_triples:
         return ()
     chosen = np.zeros(snapshot.n_phrases, np.bool_)
     chosen[entities] = True
     candidates = chosen[snapshot.triple_ends].any(axis=1) & snapshot.triple_alive
-    rows, scores = best_rows(
-        snapshot.triple_vectors, vector, candidates, k, lambda row: "\0".join(snapshot.triple(row))
+    ranked = best_rows(
+        snapshot.triple_vectors,
+        vector,
+        candidates,
+        int(candidates.sum()),
+        lambda row: "\0".join(snapshot.triple(row)),
     )
-    return tuple(FoundTriple(*snapshot.triple(row), score) for row, score in zip(rows, scores, strict=True))
+    left = dict.fromkeys(entities, k)
+    found = []
+    for row, score in zip(*ranked, strict=True):
+        ends = [end for end in {int(each) for each in snapshot.triple_ends[row]} if left.get(end)]
+        for end in ends:
+            left[end] -= 1
+        if ends:
+            found.append(FoundTriple(*snapshot.triple(row), score))
+        if not any(left.values()):
+            break
+    return tuple(found)
 
 
 def passages_with(snapshot: Snapshot, entities: Sequence[int] | NDArray[np.int64]) -> Mask:

@@ -23,12 +23,15 @@ from memory.answering.working_memory.model_call import CallFailure, CallResult, 
 from memory.answering.working_memory.records.events import AnswerGrew
 from memory.answering.working_memory.records.inquiries import FoundPassage
 from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.trace import ModelCall, StepRecord
+from memory.answering.working_memory.records.trace import ModelCall, StepAnswer, StepRecord
 from memory.answering.working_memory.step import StepsEnd
 from memory.answering.working_memory.subquery_retrieval import QueryVector
 from memory.encoder.errors import EncoderServerDown
 from memory.llm.errors import ModelDown
 from memory.llm.json_answers import replace_surrogates
+
+MAX_SHORTENINGS = 3
+"""How often half of the passages are left out for a model that finds the answer's prompt too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +64,14 @@ async def write_answer(
     result = await _streamed(context, memory, shown)
     calls = [result.call]
     if result.failure is not None and result.failure.stopped == "model":
-        if result.failure.too_long:
-            shown = halved(shown)
-        result = await _asked_again(context, memory, shown)
-        calls.append(result.call)
+        for _ in range(MAX_SHORTENINGS):
+            failure, shown = result.failure, halved(shown) if result.failure.too_long else shown
+            result = await _asked(context, memory, shown, final=True)
+            calls.append(result.call)
+            if result.failure is None or not (failure.too_long and result.failure.too_long and len(shown) > 1):
+                break
+    if len(calls) > 1 and result.value is not None:
+        context.on_event(AnswerGrew(result.value.text))
     if result.value is not None:
         answer = result.value
         citations = cited(answer, memory, shown)
@@ -80,6 +87,27 @@ async def write_answer(
         note = f"the answer could not be written ({result.failure.message})"
     context.on_event(AnswerGrew(text))
     return WrittenAnswer(text, citations, calls, written=False, note=note)
+
+
+async def answer_after_step(
+    context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord]
+) -> tuple[StepAnswer | None, str | None]:
+    """The answer as it is after the last of `steps`, for curves; None and a note where it cannot be had.
+
+    It is asked for once, and leaves the answer at the end what is kept for that.
+    """
+    found = await _passages(context, memory, steps)
+    if not found and not memory.points:
+        return None, None
+    shown = fit_passages(
+        found, lambda some: prompts.deep_answer_prompt(context.question, memory, some, context.form), context.spending
+    )
+    result = await _asked(context, memory, shown, final=False)
+    if result.value is None:
+        assert result.failure is not None
+        return None, f"no answer could be written after step {steps[-1].number} ({result.failure.message})"
+    answer = result.value
+    return StepAnswer(answer.text, answer.short, answer.found, (result.call,)), None
 
 
 async def _passages(
@@ -146,10 +174,10 @@ async def _streamed(
     return CallResult(call, streamed.answer, failure)
 
 
-async def _asked_again(
-    context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...]
+async def _asked(
+    context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...], final: bool
 ) -> CallResult[qa_reader.Answer]:
-    """Asks for the answer once more, without showing it before it is whole."""
+    """Asks for the answer without showing it before it is whole."""
     count = len(passages)
     again = await call_model(
         context.client,
@@ -159,9 +187,9 @@ async def _asked_again(
         answer_schema(context.form),
         lambda value: (value, qa_reader.answer_from_json(value, count, form=context.form)),
         retries=0,
+        final=final,
     )
     if again.value is None:
         return CallResult(again.call, None, again.failure)
     answer = qa_reader.answer_from_json(again.value[0], count, again.call.cut, context.form)
-    context.on_event(AnswerGrew(answer.text))
     return CallResult(again.call, answer)

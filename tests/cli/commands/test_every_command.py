@@ -173,7 +173,14 @@ def test_options_reach_the_daemon_and_nothing_else_does(hippoctl: Shell, scripte
     limits = ["--max-calls", "9", "--timeout", "30"]
     hippoctl("ask", "why?", "--deep", "--session", "é.1", "--only", "local", "--no-update", "--no-merge", *limits)
     told = {"deep": True, "session": "é.1", "only": "local", "update": False, "merge": False}
-    assert scripted.asked[4].body == {"question": "why?", "k": 5, "max_calls": 9, "timeout_s": 30.0} | told
+    assert scripted.asked[4].body == {"question": "why?", "max_calls": 9, "timeout_s": 30.0} | told
+    hippoctl(
+        "ask", "why?", "--deep", "--quick", "--each-step", "--deep-set", "n_v=7", "--deep-set", "model_temperature=0.8"
+    )
+    told = {"deep": True, "quick": True, "each_step": True, "deep_settings": {"n_v": 7, "model_temperature": 0.8}}
+    assert scripted.asked[5].body == {"question": "why?"} | told
+    assert hippoctl("ask", "why?", "--deep-set", "n_v=7").code == 2
+    assert hippoctl("ask", "why?", "--deep", "--deep-set", "n_v=0").code == 2
 
 
 @pytest.mark.process

@@ -105,7 +105,7 @@ def test_a_picture_holds_the_memory_after_each_step_and_nothing_moves(answers: d
     assert where == common_layout(pictures)
     assert set(where) == {node.key for picture in pictures for node in picture.nodes}
     later = working_memory_graphs(steps[0].after, steps[1:])
-    assert [picture.title for picture in later] == ["Before", "Step 2", "Step 3"]
+    assert [picture.title for picture in later] == ["Before", "Step 1", "Step 2", "Step 3"]
 
 
 def test_a_picture_of_passages_holds_what_each_query_found(answers: dict[str, Any]) -> None:

@@ -78,6 +78,8 @@ def test_a_client_imports_nothing_of_the_server() -> None:
     }
     assert not heavy & set(found)
     declarations = {"memory", "memory.retrieval", "memory.retrieval.modes", "memory.retrieval.settings"}
+    declarations |= {"memory.answering", "memory.answering.working_memory"}
+    declarations |= {"memory.answering.working_memory.declared_settings"}
     assert {name for name in found if name.split(".")[0] == "memory"} == declarations
     assert not any(name.startswith("daemon.") and not name.startswith("daemon.contract") for name in found)
 

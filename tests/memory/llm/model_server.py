@@ -275,6 +275,7 @@ def _call(path: str, body: dict[str, Any], headers: dict[str, str]) -> Call:
                 ('"query_entities"', "query_entities"),
                 ('{"triples"', "triples"),
                 ('{"relevant"', "filter"),
+                ('{"subquery"', "subquery"),
                 ('{"enough"', "judge"),
                 ('"inserts": [{', "evolve"),
                 ('{"merges"', "merge"),
@@ -308,6 +309,8 @@ def obedient(call: Call) -> Any:
         return {"relevant": json.loads(call.passage)["candidates"]}
     if call.purpose == "judge":
         return {"enough": True, "concerns": []}
+    if call.purpose == "subquery":
+        return {"subquery": f"What of {call.passage.rpartition(': ')[2]}"}
     if call.purpose == "evolve":
         point = {"description": "Something is known.", "entities": [1], "names": [], "passages": [1]}
         return {"updates": [], "inserts": [point]}

@@ -9,6 +9,7 @@ from memory.answering.answer_form import AnswerForm, answer_task
 from memory.answering.iterative.thoughts import thought_prompt
 from memory.answering.working_memory import prompts
 from memory.answering.working_memory.prompt_material import Material
+from memory.answering.working_memory.records.inquiries import Concern
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.llm.prompt_texts import MAX_PROMPT_BYTES, PROMPTS, BadPromptFile, read_prompt_files, replace_prompts
@@ -29,6 +30,7 @@ SENT = {
     "thought": lambda: thought_prompt("?", (), ()),
     "judge": lambda: prompts.judge_prompt("?", WorkingMemory(), (), DeepSettings()),
     "evolve": lambda: prompts.evolve_prompt("?", (), WorkingMemory(), Material((), (), ()), DeepSettings()),
+    "subquery": lambda: prompts.subquery_prompt("?", WorkingMemory(), Concern("c", ""), ()),
     "merge": lambda: prompts.merge_prompt("?", WorkingMemory()),
 }
 

@@ -25,20 +25,27 @@ class Concern:
 
 @dataclass(frozen=True, slots=True)
 class FoundEntity:
-    """A phrase of the graph and its cosine with the subquery."""
+    """A phrase of the graph and its cosine with the subquery.
+
+    `description` is a sentence that tells of it, from the passage `source`; both are "" where none was found.
+    """
 
     phrase: str
     score: float
+    description: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundTriple:
-    """A triple about a retrieved entity and its cosine with the subquery."""
+    """A triple about a retrieved entity and its cosine with the subquery; `description` and `source` as of an entity."""
 
     subject: str
     predicate: str
     object: str
     score: float
+    description: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The working memory: a hypergraph of memory points over the entities of the graph (HGMem, section 3.1)."""
+"""The working memory: a hypergraph of memory points over the entities of the graph (HGMem, section 3.3)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

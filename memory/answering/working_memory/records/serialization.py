@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from memory.answering.working_memory.records.events import DeepEvent
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
-from memory.answering.working_memory.records.trace import TRACE_VERSION, Trace
+from memory.answering.working_memory.records.trace import MEMORY_VERSION, TRACE_VERSION, Trace
 
 _TRACE = TypeAdapter(Trace)
 _MEMORY = TypeAdapter(WorkingMemory)
@@ -29,7 +29,13 @@ def trace_to_json(trace: Trace) -> dict[str, Any]:
 
 def trace_from_json(value: Any) -> Trace:
     """Raises BadTrace."""
-    _check(value, "a trace")
+    _check(value, "a trace", 1, TRACE_VERSION)
+    if value["version"] == 1 and isinstance(value.get("settings"), dict):
+        # Steps were counted from 1 then, so the last of N is 1 less; and there was the quick way alone.
+        settings = {"quick": True, **value["settings"]}
+        if isinstance(settings.get("steps"), int):
+            settings["steps"] -= 1
+        value = {**value, "settings": settings}
     try:
         return _TRACE.validate_python(value, strict=False)
     except ValidationError as error:
@@ -39,12 +45,12 @@ def trace_from_json(value: Any) -> Trace:
 def memory_to_json(memory: WorkingMemory) -> dict[str, Any]:
     """The memory as a JSON object with a `version`: what a session keeps."""
     value: dict[str, Any] = _MEMORY.dump_python(memory, mode="json")
-    return {"version": TRACE_VERSION, **value}
+    return {"version": MEMORY_VERSION, **value}
 
 
 def memory_from_json(value: Any) -> WorkingMemory:
     """Raises BadTrace."""
-    _check(value, "a working memory")
+    _check(value, "a working memory", MEMORY_VERSION)
     try:
         return _MEMORY.validate_python(value)
     except ValidationError as error:
@@ -57,11 +63,12 @@ def event_to_json(event: DeepEvent) -> dict[str, Any]:
     return value
 
 
-def _check(value: Any, what: str) -> None:
+def _check(value: Any, what: str, *versions: int) -> None:
     if not isinstance(value, dict) or "version" not in value:
         raise BadTrace(f"this is no JSON of {what}: it has no version")
-    if value["version"] != TRACE_VERSION:
-        raise BadTrace(f"this is {what} of version {value['version']!r}; this hippod reads version {TRACE_VERSION}")
+    if value["version"] not in versions:
+        read = " and ".join(map(str, versions))
+        raise BadTrace(f"this is {what} of version {value['version']!r}; this hippod reads version {read}")
 
 
 def _said(what: str, error: ValidationError) -> str:

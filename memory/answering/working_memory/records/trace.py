@@ -12,10 +12,16 @@ from memory.answering.working_memory.records.inquiries import Concern, Inquiry, 
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.llm.client import ChatMessage
 
-TRACE_VERSION = 1
-"""Version of the JSON of traces and working memories."""
+TRACE_VERSION = 2
+"""Version of the JSON of traces. In version 1 steps were counted from 1, and each judgement had its subqueries with it."""
+MEMORY_VERSION = 1
+"""Version of the JSON of working memories."""
 
-Purpose = Literal["judge", "evolve", "merge", "answer"]
+DEEP_CALLS_PER_STEP = 7
+"""Requests allowed a step: the judge, three subqueries, update and insertion, merging, and one that is repeated."""
+DEEP_TOKENS = 200_000
+
+Purpose = Literal["judge", "subquery", "evolve", "merge", "answer"]
 DeepStopReason = Literal["enough", "steps", "nothing new", "calls", "tokens", "seconds", "model"]
 """Why no further step was made: the judge had enough; all steps were made; no concern, or nothing found for any; a budget
 was reached (three kinds); a model call failed."""
@@ -23,34 +29,44 @@ was reached (three kinds); a model call failed."""
 
 @dataclass(frozen=True, slots=True)
 class DeepSettings:
-    """How a deep question is worked on. `only`, `update` and `merge` are the paper's ablations."""
+    """How a deep question is worked on. `only`, `update` and `merge` are the paper's ablations. Defaults are the paper's
+    (sections 4.2 and 5.2, appendix B.1 of its third version) where it has them."""
 
     steps: int = 3
+    """The last step, counted from 0, at which the question itself is retrieved for: 3 are four retrievals."""
+    quick: bool = False
+    """Judgement, concerns of both kinds and subqueries in one call, instead of concerns of one kind and a call for each."""
+    each_step: bool = False
+    """Whether an answer is written after every step, for curves."""
     only: InvestigationKind | None = None
     update: bool = True
     merge: bool = True
-    budget: Budget = field(default_factory=Budget)
+    budget: Budget = field(default_factory=lambda: Budget(calls=DEEP_CALLS_PER_STEP * 4, tokens=DEEP_TOKENS))
     concerns: int = 3
     """Most concerns of one step."""
-    entities: int = 10
-    """Most entities retrieved for a concern."""
-    triples: int = 10
-    """Most triples of those entities."""
-    passages: int = 5
-    """Most passages of those entities."""
-    answer_passages: int = 12
+    entities: int = 20
+    """Most entities retrieved for a concern: the paper's n_v."""
+    triples: int = 5
+    """Most triples of each of those entities: the paper's n_e."""
+    passages: int = 10
+    """Most passages of those entities: the paper's n_d."""
+    answer_passages: int = 50
     """Most passages that the answer is written from."""
+    temperature: float | None = None
+    """Of the model's calls, None for that of `[llm]`; the paper's is 0.8."""
 
 
 def check_settings(settings: DeepSettings) -> None:
     """Raises ValueError, with a sentence for the user, for settings out of range."""
-    least = {"steps": 1, "concerns": 1, "entities": 1, "triples": 0, "passages": 1, "answer_passages": 1}
+    least = {"steps": 0, "concerns": 1, "entities": 1, "triples": 0, "passages": 1, "answer_passages": 1}
     for name, lowest in least.items():
         if (value := getattr(settings, name)) < lowest:
             raise ValueError(f"{name} is {value}; a deep question needs at least {lowest}")
     for name, limit in (("calls", 1), ("tokens", 1), ("seconds", 0)):
         if (value := getattr(settings.budget, name)) < limit or value == 0:
             raise ValueError(f"the budget of {name} is {value}; it must be more than 0")
+    if settings.temperature is not None and not 0 <= settings.temperature <= 2:
+        raise ValueError(f"temperature is {settings.temperature}; it must be from 0 to 2")
     if settings.only not in (None, "local", "global"):
         raise ValueError(f'only is "{settings.only}"; it must be "local" or "global"')
 
@@ -93,6 +109,16 @@ class PointChange:
 
 
 @dataclass(frozen=True, slots=True)
+class StepAnswer:
+    """An answer that was written after a step, where that was asked for. `short` is the bare answer."""
+
+    text: str
+    short: str
+    found: bool
+    calls: tuple[ModelCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StepRecord:
     """One step, whole: `memory.answering.working_memory.replay.replay_step` makes the same `concerns`, `changes`,
     `refused` and `after` of it.
@@ -114,8 +140,11 @@ class StepRecord:
     asked: tuple[str, ...] = ()
     """Subqueries of the steps before, which the judge is shown."""
     judged: ModelCall | None = None
+    worded: tuple[ModelCall, ...] = ()
+    """The calls for the subqueries, one for each concern in order; none in a quick step."""
     evolved: ModelCall | None = None
     merged: ModelCall | None = None
+    answer: StepAnswer | None = None
     own_seconds: float = 0.0
     """Seconds of the step without those spent waiting for the model."""
 
@@ -146,6 +175,15 @@ class Trace:
     def calls(self) -> tuple[ModelCall, ...]:
         """Every call, in order."""
         of_steps = [
-            call for step in self.steps for call in (step.judged, step.evolved, step.merged) if call is not None
+            call
+            for step in self.steps
+            for call in (
+                step.judged,
+                *step.worded,
+                step.evolved,
+                step.merged,
+                *(step.answer.calls if step.answer is not None else ()),
+            )
+            if call is not None
         ]
         return (*of_steps, *self.answered)

@@ -18,18 +18,19 @@ from tests.memory.llm.model_server import Drop, Hang, Status, Text
 
 pytestmark = pytest.mark.daemon
 
-WORDS = ("Step 1", "inserted", "Step 2", "local p", "merged of")
+WORDS = ("Step 0", "inserted", "Step 1", "local p", "merged of")
 
 
 def test_the_answer_holds_the_whole_trace_from_which_each_step_can_be_made_again(asking: Asking) -> None:
     answer = asking.ask(playing(), deep=True)
     trace = trace_from_json(answer)
-    assert [step.number for step in trace.steps] == [1, 2, 3]
+    assert [step.number for step in trace.steps] == [0, 1, 2, 3]
+    assert [len(step.worded) for step in trace.steps] == [0, 2, 2, 2]
     assert [replay_step(step, trace.question, trace.settings).after for step in trace.steps] == [
         step.after for step in trace.steps
     ]
     assert (answer["answerer"], answer["stopped"], answer["commit"]) == ("deep", "steps", trace.commit)
-    assert answer["calls"] == len(asking.purposes) <= 12
+    assert answer["calls"] == len(asking.purposes) == 18
     assert answer["tokens"]["prompt"] == sum(call.prompt_tokens for call in trace.calls)
     points = trace.memory.points
     assert answer["entities_a_point"] == round(sum(len(point.entities) for point in points) / len(points), 4)
@@ -41,7 +42,7 @@ def test_the_answer_holds_the_whole_trace_from_which_each_step_can_be_made_again
 
 def test_events_tell_each_step_in_order(asking: Asking) -> None:
     asking.model.script = playing()
-    events = asking.streamed(deep=True, steps=2)
+    events = asking.streamed(deep=True, steps=1)
     kinds = [data["kind"] for name, data in events if name == "step"]
     first = ["began", "judged", "found", "changed", "changed"]
     assert kinds == [*first, "began", "judged", "found", "found", "changed", "changed", "answering"]
@@ -66,7 +67,7 @@ def test_on_a_terminal_steps_appear_while_the_answer_is_not_there_yet(asking: As
 
     asking.model.script = script
     environment = clean_environment(asking.daemon.home) | {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1"}
-    command = asking.daemon.command("ask", QUESTION, "--deep", "--steps", "2")
+    command = asking.daemon.command("ask", QUESTION, "--deep", "--steps", "1")
     process = subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment, cwd=asking.daemon.home)
     os.close(theirs)
     try:
@@ -76,11 +77,11 @@ def test_on_a_terminal_steps_appear_while_the_answer_is_not_there_yet(asking: As
         pass  # the terminal's other end is closed
     assert process.wait(60) == 0
     text = b"".join(seen).decode().replace("\x1b[0m", "")
-    assert text.index("Step 1") < text.index("Step 2") < text.index("It is so. [1]") < text.index("Sources")
+    assert text.index("Step 0") < text.index("Step 1") < text.index("It is so. [1]") < text.index("Sources")
     assert "2 steps, " in text
 
 
-@pytest.mark.parametrize("purpose", ["judge", "evolve", "merge", "answer"])
+@pytest.mark.parametrize("purpose", ["judge", "subquery", "evolve", "merge", "answer"])
 @pytest.mark.parametrize("said", [Status(500), Drop(), Text("no JSON"), {"opinion": 3}], ids=str)
 def test_whatever_the_model_does_there_is_an_answer_or_an_error_that_says_why(
     asking: Asking, purpose: str, said: Any
@@ -131,6 +132,25 @@ def test_budgets_and_ablations_reach_the_method(asking: Asking) -> None:
     )
 
 
+def test_the_quick_way_the_curve_and_the_settings_reach_the_method(asking: Asking) -> None:
+    quick = asking.ask(playing(), deep=True, quick=True)
+    assert (quick["calls"], "subquery" in asking.purposes, quick["settings"]["quick"]) == (12, False, True)
+    asking.model.calls.clear()
+    chosen = {"n_v": 3, "n_e": 1, "n_d": 2, "answer_passages": 4, "model_temperature": 0.7}
+    answer = asking.ask(playing(), deep=True, steps=1, each_step=True, deep_settings=chosen)
+    told = {"entities": 3, "triples": 1, "passages": 2, "answer_passages": 4, "temperature": 0.7}
+    assert told.items() <= answer["settings"].items()
+    assert all(call.body["temperature"] == 0.7 for call in asking.model.calls)
+    assert [step["answer"] and step["answer"]["short"] for step in answer["steps"]] == ["so", None]
+    for step in answer["steps"]:
+        for inquiry in step["inquiries"]:
+            assert len(inquiry["entities"]) <= 3 and len(inquiry["passages"]) <= 2
+    for name, value in (("quick", True), ("each_step", True), ("deep_settings", {"n_v": 3})):
+        refused = asking.post(**{name: value})
+        assert (refused.status_code, name in refused.text) == (422, True)
+    assert asking.post(deep=True, deep_settings={"n_v": 0}).status_code == 422
+
+
 def test_a_deep_question_sees_the_commit_that_it_began_with(asking: Asking) -> None:
     """Documents come and go before the second step; its citations and what it finds are those of the first."""
     daemon = asking.daemon
@@ -176,7 +196,7 @@ def test_a_trace_is_kept_as_a_file_and_printed_with_json(asking: Asking) -> None
     ran = asking.daemon.ctl("ask", QUESTION, "--deep", "--trace", "t.json", "--json")
     assert ran.code == 0, ran.err
     assert json.loads((asking.daemon.home / "t.json").read_text()) == ran.json
-    assert len(ran.json["steps"]) == 3
+    assert len(ran.json["steps"]) == 4
 
 
 def test_eval_compares_answerers_and_ablations(asking: Asking) -> None:
@@ -201,7 +221,7 @@ def test_eval_compares_answerers_and_ablations(asking: Asking) -> None:
         if answerer == "deep":
             assert said["entities_a_point"] == 1.0
             assert all(each["entities_a_point"] == 1.0 for each in said["questions"])
-    assert calls == {"single": 1.0, "iterative": 2.0, "deep": 2.0}
+    assert calls == {"single": 1.0, "iterative": 2.0, "deep": 6.0}
     fails = playing(lambda call, turn: Status(500) if call.purpose == "answer" and turn == 2 else None)
     asking.model.script = fails
     ran = asking.daemon.ctl("eval", "q.json", "--answerer", "single")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from memory.answering.budget import Budget
 from memory.answering.working_memory.deep import ask_deep
 from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.records.trace import DeepSettings
@@ -58,6 +59,9 @@ def client_of(server: ModelServer, **settings: Any) -> Iterator[ModelClient]:
     yield ModelClient(ModelSettings(server.url, "test-model", **{"timeout_s": 30.0, "max_retries": 3} | settings))
 
 
+QUICK = DeepSettings(quick=True, steps=2, passages=5, budget=Budget())
+"""Three retrievals and nine calls."""
+
 Ask = Callable[..., DeepAnswer]
 
 
@@ -74,7 +78,12 @@ def ask(toy: Store, model: ModelServer) -> Iterator[Ask]:
             with client_of(model, **llm) as client:
                 try:
                     return await ask_deep(
-                        question, more.pop("snapshot", None) or toy.snapshot(), ENCODER, client, settings, **more
+                        question,
+                        more.pop("snapshot", None) or toy.snapshot(),
+                        ENCODER,
+                        client,
+                        settings or QUICK,
+                        **more,
                     )
                 finally:
                     await client.close()

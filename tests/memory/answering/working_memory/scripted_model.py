@@ -19,6 +19,11 @@ def playing(instead: Callable[[Call, int], Any] = lambda _call, _turn: None) -> 
         if said is not None:
             return said
         prompt = Prompt(call)
+        if call.purpose == "judge" and '"about": "beyond"' in call.body["messages"][0]["content"]:
+            concerns = [{"concern": f"more, part {turn}", "point": 1}, {"concern": f"else, part {turn}", "point": 1}]
+            return {"enough": False, "about": "points", "concerns": concerns}
+        if call.purpose == "subquery":
+            return {"subquery": f"Who inherited the workshop of the wardens, part {turn}?"}
         if call.purpose == "judge":
             about = {"concern": "more", "point": 1, "subquery": f"Who inherited the workshop, part {turn}?"}
             beyond = {"concern": "else", "point": 0, "subquery": f"Which wardens keep the flame, part {turn}?"}

@@ -159,8 +159,14 @@ def test_what_is_retrieved_is_the_nearest_of_the_candidates_and_belongs_to_them(
             about_them = {t for t in graph.triples if t[0] in entities or t[2] in entities}
             got = {(t.subject, t.predicate, t.object) for t in inquiry.triples}
             assert got <= about_them
-            assert len(got) == len(inquiry.triples) == min(4, len(about_them))
-            best = sorted((cosine(concern.subquery, " ".join(t)) for t in about_them), reverse=True)[:4]
+            near = {t: cosine(concern.subquery, " ".join(t)) for t in about_them}
+            nearest = {
+                t
+                for entity in entities
+                for t in sorted((t for t in near if entity in (t[0], t[2])), key=lambda t: (-near[t], t))[:4]
+            }
+            assert len(got) == len(inquiry.triples) == len(nearest), "the four nearest of each entity"
+            best = sorted((near[t] for t in nearest), reverse=True)
             assert [triple.score for triple in inquiry.triples] == pytest.approx(best, abs=1e-5)
 
             holders = {id for id, inside in graph.holds.items() if inside & set(entities)}

@@ -15,7 +15,7 @@ from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.answering.working_memory.toy import QUESTION
 from tests.memory.llm.model_server import Call, ModelServer, Status, Text
 
-ONE_STEP = DeepSettings(steps=1)
+ONE_STEP = DeepSettings(quick=True, steps=0)
 
 
 def half(value: Any, end: str) -> Text:
@@ -79,7 +79,7 @@ def test_the_last_change_of_a_cut_off_answer_is_not_taken(ask, order: list[str])
         last = "Two, more" if order[-1] == "updates" else "B, all"
         return half({name: changes[name] for name in order}, last)
 
-    answer = ask(QUESTION, playing(instead), DeepSettings(steps=2, merge=False))
+    answer = ask(QUESTION, playing(instead), DeepSettings(quick=True, steps=1, merge=False))
     said = {point.description for point in answer.trace.memory.points}
     assert said == {
         "One, more fully.",
@@ -95,7 +95,7 @@ def test_half_a_subquery_is_not_searched_for(ask) -> None:
     first = {"concern": "a", "point": 0, "subquery": "Who keeps the flame?"}
     second = {"concern": "b", "point": 0, "subquery": "Who inherited the workshop?"}
     judged = half({"enough": False, "concerns": [first, second]}, "Who inh")
-    answer = ask(QUESTION, at("judge", lambda _call: judged), DeepSettings(steps=2))
+    answer = ask(QUESTION, at("judge", lambda _call: judged), DeepSettings(quick=True, steps=1))
     assert [concern.subquery for concern in answer.trace.steps[1].concerns] == ["Who keeps the flame?"]
     assert replayed(answer)
     answer = ask(QUESTION, at("judge", lambda _call: half({"enough": False, "concerns": [second]}, "Who inh")))
@@ -142,7 +142,7 @@ def test_what_an_unreadable_cut_off_answer_took_is_counted(ask, model: ModelServ
 
 
 def test_what_a_try_took_is_counted_where_the_next_one_is_not_allowed(ask, model: ModelServer) -> None:
-    settings = DeepSettings(budget=Budget(calls=4))
+    settings = DeepSettings(quick=True, steps=2, budget=Budget(calls=4))
     answer = ask(QUESTION, at("judge", lambda _call: Text("Hm.")), settings)
     call = judged(answer)
     assert (answer.stopped, call.requests, model.count("judge")) == ("calls", 1, 1)

@@ -24,7 +24,7 @@ from memory.answering.working_memory.replay import replay_step
 from memory.llm.errors import ModelError
 from store.passage_id import passage_id
 from store.store import Store
-from tests.memory.answering.working_memory.conftest import client_of, keep
+from tests.memory.answering.working_memory.conftest import QUICK, client_of, keep
 from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.answering.working_memory.toy import ENCODER, PASSAGES, QUESTION
 from tests.memory.llm.model_server import Call, ModelServer, Status, Text
@@ -73,7 +73,7 @@ def test_a_way_of_asking_that_the_server_does_not_know_costs_no_call_of_the_budg
 
 @pytest.mark.parametrize("calls", range(1, 10))
 def test_the_budget_of_calls_ends_the_steps_and_keeps_one_for_the_answer(ask, model: ModelServer, calls: int) -> None:
-    answer = ask(QUESTION, playing(), DeepSettings(budget=Budget(calls=calls)))
+    answer = ask(QUESTION, playing(), DeepSettings(quick=True, steps=2, budget=Budget(calls=calls)))
     assert len(model.calls) == answer.requests == min(calls, 9)
     assert model.calls[-1].purpose == "answer"
     assert answer.written
@@ -86,7 +86,7 @@ def test_trying_again_does_not_take_the_answers_call(ask, model: ModelServer, ca
     answer = ask(
         QUESTION,
         playing(lambda call, turn: Text("Hm.") if call.purpose == "judge" else None),
-        DeepSettings(budget=Budget(calls=calls)),
+        DeepSettings(quick=True, steps=2, budget=Budget(calls=calls)),
     )
     assert model.calls[-1].purpose == "answer"
     assert answer.written
@@ -100,7 +100,7 @@ def test_the_budget_of_tokens_ends_the_steps_and_shortens_the_answer(ask, model:
     assert used > 3000
     stopped = set()
     for tokens in range(1, used + 2000, 400):
-        answer = ask(QUESTION, playing(), DeepSettings(budget=Budget(tokens=tokens)))
+        answer = ask(QUESTION, playing(), DeepSettings(quick=True, steps=2, budget=Budget(tokens=tokens)))
         stopped.add(answer.stopped)
         assert answer.text
         # The server counts four characters to a token, hippod three: it never takes more than it may.
@@ -136,7 +136,7 @@ def test_an_empty_memory_is_not_asked_about(tmp_path, model: ModelServer) -> Non
         async def run() -> Any:
             with client_of(model) as client:
                 try:
-                    return await ask_deep(QUESTION, store.snapshot(), ENCODER, client)
+                    return await ask_deep(QUESTION, store.snapshot(), ENCODER, client, QUICK)
                 finally:
                     await client.close()
 
@@ -153,7 +153,7 @@ def test_passages_without_triples_are_answered_from_as_they_are(tmp_path, model:
         async def run() -> Any:
             with client_of(model) as client:
                 try:
-                    return await ask_deep(QUESTION, store.snapshot(), ENCODER, client)
+                    return await ask_deep(QUESTION, store.snapshot(), ENCODER, client, QUICK)
                 finally:
                     await client.close()
 
@@ -164,7 +164,7 @@ def test_passages_without_triples_are_answered_from_as_they_are(tmp_path, model:
 
 @pytest.mark.parametrize("only", ["local", "global"])
 def test_only_one_kind_of_retrieval(ask, only: Any) -> None:
-    answer = ask(QUESTION, playing(), DeepSettings(only=only))
+    answer = ask(QUESTION, playing(), DeepSettings(quick=True, steps=2, only=only))
     later = [inquiry.concern.kind for step in answer.trace.steps[1:] for inquiry in step.inquiries]
     assert set(later) == {only}
     refused = {refused.why for step in answer.trace.steps for refused in step.refused}
@@ -172,13 +172,13 @@ def test_only_one_kind_of_retrieval(ask, only: Any) -> None:
 
 
 def test_without_merging_the_model_is_not_asked_to(ask, model: ModelServer) -> None:
-    answer = ask(QUESTION, playing(), DeepSettings(merge=False))
+    answer = ask(QUESTION, playing(), DeepSettings(quick=True, steps=2, merge=False))
     assert model.count("merge") == 0
     assert len(answer.trace.memory.points) == 6
 
 
 def test_without_updates_the_model_is_not_asked_for_any(ask, model: ModelServer) -> None:
-    ask(QUESTION, playing(), DeepSettings(update=False))
+    ask(QUESTION, playing(), DeepSettings(quick=True, steps=2, update=False))
     shapes = [c.body["response_format"]["json_schema"]["schema"] for c in model.calls if c.purpose == "evolve"]
     assert [list(shape["properties"]) for shape in shapes] == [["inserts"]] * 3
 
@@ -198,7 +198,7 @@ def test_a_question_sees_the_commit_that_it_began_with_while_others_are_made(own
         model.script = playing(instead)
         with client_of(model) as client:
             try:
-                return await ask_deep(QUESTION, began, ENCODER, client)
+                return await ask_deep(QUESTION, began, ENCODER, client, QUICK)
             finally:
                 await client.close()
 
@@ -228,7 +228,7 @@ def test_earlier_points_are_kept_as_far_as_the_commit_supports_them(own: Store, 
         model.script = playing()
         with client_of(model) as client:
             try:
-                return await ask_deep(QUESTION, own.snapshot(), ENCODER, client, earlier=earlier)
+                return await ask_deep(QUESTION, own.snapshot(), ENCODER, client, QUICK, earlier=earlier)
             finally:
                 await client.close()
 
@@ -289,7 +289,7 @@ def test_of_endless_refusals_only_the_first_are_kept_one_by_one(ask) -> None:
             return None
         return {"updates": [{"point": 99, "description": "x", "passages": []}] * 5000, "inserts": []}
 
-    answer = ask(QUESTION, playing(instead), DeepSettings(steps=1))
+    answer = ask(QUESTION, playing(instead), DeepSettings(quick=True, steps=0))
     refused = answer.trace.steps[0].refused
     assert len(refused) == 201
     assert (refused[0].why, refused[-1].what) == ("no such point", "4800 more")
@@ -306,7 +306,7 @@ def test_a_step_with_a_failed_call_is_replayed_as_it_was(ask, at: str) -> None:
     ("value", "said"),
     [
         ([], "no version"),
-        ({"version": 2}, "version 2; this hippod reads version 1"),
+        ({"version": 3}, "version 3; this hippod reads version 1 and 2"),
         ({"version": 1, "question": "q", "commit": "first", "settings": {}}, "at commit"),
         ({"version": 1, "question": "q", "commit": 1, "settings": {"only": "both"}}, "at settings.only"),
     ],
@@ -319,7 +319,8 @@ def test_what_is_no_trace_is_refused_with_a_sentence(value: Any, said: str) -> N
 @pytest.mark.parametrize(
     "settings",
     [
-        DeepSettings(steps=0),
+        DeepSettings(steps=-1),
+        DeepSettings(temperature=2.1),
         DeepSettings(passages=0),
         DeepSettings(only="sideways"),  # type: ignore[arg-type]
         DeepSettings(budget=Budget(calls=0)),

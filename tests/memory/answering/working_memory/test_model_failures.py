@@ -15,7 +15,7 @@ from memory.encoder.errors import EncoderServerDown
 from memory.llm.errors import ModelDown, ModelError
 from memory.llm.max_tokens import REDUCED_MAX_TOKENS
 from store.store import Store
-from tests.memory.answering.working_memory.conftest import client_of
+from tests.memory.answering.working_memory.conftest import QUICK, client_of
 from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.answering.working_memory.toy import ENCODER, QUESTION
 from tests.memory.llm.model_server import Call, Dies, Drop, Hang, ModelServer, Raw, Status, Text
@@ -71,7 +71,7 @@ def sound(answer: DeepAnswer, model: ModelServer) -> None:
 def deep(ask, model: ModelServer):
     def run(script: Any, **more: Any) -> DeepAnswer:
         model.answered.clear()
-        answer = ask(QUESTION, script, DeepSettings(), **more)
+        answer = ask(QUESTION, script, QUICK, **more)
         sound(answer, model)
         return answer
 
@@ -84,7 +84,7 @@ def test_a_judge_that_fails_ends_the_steps(deep, said) -> None:
     answer = deep(failing("judge", said))
     assert (answer.stopped, len(answer.trace.steps)) == ("model", 2)
     assert answer.written
-    assert "step 2 failed" in (answer.note or "")
+    assert "step 1 failed" in (answer.note or "")
     assert len(answer.trace.memory.points) == 1  # two inserted and merged in the first step
 
 
@@ -95,7 +95,7 @@ def test_without_a_first_point_the_passages_are_answered_from(deep, said) -> Non
     assert (answer.stopped, len(answer.trace.steps)) == ("model", 1)
     assert answer.written
     assert answer.trace.memory.points == ()
-    assert "step 1 failed" in (answer.note or "")
+    assert "step 0 failed" in (answer.note or "")
 
 
 @pytest.mark.slow
@@ -185,7 +185,7 @@ def test_a_server_that_hangs_at_a_call_does_not_hang_the_question(toy: Store) ->
         hangs = playing(lambda call, at: Hang() if call.purpose == purpose and at in (turn, turn + 1) else None)
         with ModelServer(hangs) as server, client_of(server, timeout_s=2.0) as client:
             try:
-                return await ask_deep(QUESTION, toy.snapshot(), ENCODER, client)
+                return await ask_deep(QUESTION, toy.snapshot(), ENCODER, client, QUICK)
             finally:
                 await client.close()
 
@@ -204,7 +204,7 @@ def test_a_server_that_always_hangs_ends_with_the_budget_of_time(toy: Store) -> 
     async def run() -> None:
         with ModelServer(lambda _call: Hang()) as server, client_of(server, timeout_s=600.0) as client:
             try:
-                settings = DeepSettings(budget=Budget(seconds=1.0))
+                settings = DeepSettings(quick=True, steps=2, budget=Budget(seconds=1.0))
                 answer = await ask_deep(QUESTION, toy.snapshot(), ENCODER, client, settings)
             finally:
                 await client.close()
@@ -238,13 +238,13 @@ def test_an_encoder_that_fails_leaves_an_answer_from_what_there_is(toy: Store, m
         model.script = playing()
         with client_of(model) as client:
             try:
-                return await ask_deep(QUESTION, toy.snapshot(), Failing(queries), client)
+                return await ask_deep(QUESTION, toy.snapshot(), Failing(queries), client, QUICK)
             finally:
                 await client.close()
 
     answer = asyncio.run(run(1))
     assert (answer.stopped, answer.written) == ("model", True)
-    assert "step 2 failed (The embedding server is gone.)" in (answer.note or "")
+    assert "step 1 failed (The embedding server is gone.)" in (answer.note or "")
     assert answer.citations[0].points
     with pytest.raises(ModelDown, match="The embedding server is gone"):
         asyncio.run(run(0))

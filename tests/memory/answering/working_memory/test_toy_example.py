@@ -11,7 +11,7 @@ from tests.memory.answering.working_memory.prompt_reader import Prompt
 from tests.memory.answering.working_memory.toy import FORGED, HEIR, OATH, PAID, PASSAGES, QUESTION, SOLD, WHOLE
 from tests.memory.llm.model_server import Call
 
-SETTINGS = DeepSettings(entities=3, passages=2)
+SETTINGS = DeepSettings(quick=True, steps=2, entities=3, triples=10, passages=2)
 INHERITED = "Who inherited the workshop of Edda Vance?"
 KEPT = "Which wardens keep the flame?"
 PAYS = "Who pays for the flame of the wardens?"
