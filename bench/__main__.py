@@ -20,6 +20,7 @@ SECTIONS = {
     "startup": "cost",
     "folder": "cost",
     "retrieval": "quality",
+    "continual": "quality",
     "extractor_eval": "quality",
     "growth": "cost",
     "crashes": "faults",

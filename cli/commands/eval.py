@@ -1,5 +1,6 @@
 """eval: how well the memory retrieves and answers, measured with questions whose answers are known."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,10 @@ from cli.output import progress
 from cli.retrieval_options import answer_mode_option, filter_option, settings_option
 from cli.scope_options import scope_options, scope_parameter
 from daemon.contract.choices import MODES, NO_RETRIEVAL, Answerer
-from daemon.contract.http.routes import Route
 from daemon.contract.limits import K_MAX
-from daemon.contract.query import QueryResponse, RankedPassage
 
-SHOWN_PASSAGES_LIMIT = 10_000
-"""Passages of one document that are looked at."""
 ITERATIVE_STEPS = 3
 """Steps of `--answerer iterative`, as many as `deep` makes by default."""
-AS_OF_TIMEOUT_S = 300.0
-"""How long the daemon may take to put an earlier memory together."""
 
 
 def _ks(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:
@@ -81,7 +76,7 @@ def _modes(context: click.Context, parameter: click.Parameter, value: str | None
     "count",
     type=click.IntRange(2, 100),
     metavar="N",
-    help="Cut the memory into N segments as they came; measure the first one's questions after each.",
+    help="Cut the memory into N segments as they came; ask the first one's questions after each.",
 )
 @settings_option
 @scope_options
@@ -120,13 +115,8 @@ def evaluate(
     form = retrieval_fields({"length": length, "reason": reason})
     how = retrieval_fields({"filter_": filter_, "settings": settings, "scope": scope})
     _refuse_ineffective(who, chosen, how, form)
-    if count is not None:
-        if modes or who is not None:
-            raise click.UsageError("--continual measures one mode: leave --compare and --answers out.")
-        _continual(invocation, questions, ks, how | ({"mode": mode} if mode else {}), count)
-        return
     from cli.evaluation.questions import read_questions
-    from cli.evaluation.requests import EvalRequests
+    from cli.evaluation.requests import EvalRequests, document_passages
     from cli.evaluation.run import Evaluation
     from cli.evaluation.run import evaluate as run
     from cli.render.evaluation import comparison_lines
@@ -134,10 +124,28 @@ def evaluate(
     loaded_questions = read_questions(questions, judge)
     answering = _step_fields(who, steps) | form
     with invocation.client() as client, progress("evaluating") as shown:
-        requests = EvalRequests(client, max(ks), read, answer_timeout_s(steps), how, answering, shown.advance)
-        answer = requests.answer if who is not None else None
-        evaluation = Evaluation(ks, requests.query, answer, who or Answerer.SINGLE, requests.judge if judge else None)
-        found = run(loaded_questions, chosen, evaluation)
+
+        def evaluation(as_of: str | None = None) -> Evaluation:
+            retrieval = how | ({"as_of": as_of} if as_of is not None else {})
+            requests = EvalRequests(client, max(ks), read, answer_timeout_s(steps), retrieval, answering, shown.advance)
+            answer = requests.answer if who is not None else None
+            return Evaluation(ks, requests.query, answer, who or Answerer.SINGLE, requests.judge if judge else None)
+
+        if count is None:
+            found = run(loaded_questions, chosen, evaluation())
+        else:
+            from cli.evaluation.continual import evaluate_growth
+
+            documents = all_documents(client, scope_parameter(scope))
+            look = partial(document_passages, client, shown.advance)
+            growth = evaluate_growth(loaded_questions, chosen, documents, count, look, evaluation)
+    if count is not None:
+        from cli.render.continual import continual_json, continual_lines
+
+        invocation.emit(
+            continual_json(growth, bool(modes)), lambda: continual_lines(growth, len(loaded_questions)), wrap=False
+        )
+        return
     whole = found.model_dump(mode="json")
     invocation.emit(whole if modes else whole["modes"][0], lambda: comparison_lines(found), wrap=False)
 
@@ -177,54 +185,3 @@ def _step_fields(who: Answerer | None, steps: dict[str, Any]) -> dict[str, Any]:
     if who is Answerer.ITERATIVE and chosen["steps"] is None:
         chosen["steps"] = ITERATIVE_STEPS
     return step_fields(chosen)
-
-
-def _continual(invocation: Invocation, path: Path, ks: list[int], chosen: dict[str, Any], count: int) -> None:
-    """Asks the memory as of each segment's end."""
-    from cli.client.typed_answers import parse_answer
-    from cli.evaluation.continual import first_questions, segments
-    from cli.evaluation.questions import read_questions
-    from cli.evaluation.run import Evaluation
-    from cli.evaluation.run import evaluate as run
-    from cli.render.continual import continual_lines
-    from daemon.contract.http.routes import document_path
-    from daemon.contract.show import ShowDocument
-
-    loaded_questions = read_questions(path)
-    with invocation.client() as client, progress("evaluating") as shown:
-
-        def look(uri: str) -> list[RankedPassage]:
-            shown.advance()
-            document = parse_answer(
-                ShowDocument, client.call("GET", document_path(uri), params={"limit": SHOWN_PASSAGES_LIMIT})
-            )
-            title = document.document.title
-            return [
-                RankedPassage(
-                    rank=1, score=0.0, id=each.id, title=each.title or title, text=each.text, document=uri, location={}
-                )
-                for each in document.passages
-            ]
-
-        documents = all_documents(client, scope_parameter(chosen.get("scope")))
-        parts = segments(documents, count)
-        questions = first_questions(loaded_questions, documents, parts[0], look)
-        measured = []
-        for segment in parts:
-            fixed = {"k": max(ks), "as_of": segment.as_of, **chosen}
-            body = {key: value for key, value in fixed.items() if value}
-
-            def ask(text: str, _: str | None, body: dict[str, Any] = body) -> QueryResponse:
-                shown.advance()
-                return parse_answer(
-                    QueryResponse, client.call("POST", Route.QUERY, body | {"query": text}, timeout_s=AS_OF_TIMEOUT_S)
-                )
-
-            measured.append((segment, run(questions, [chosen.get("mode")], Evaluation(ks, ask)).modes[0]))
-    rows = [
-        {"segment": segment.number, "documents": segment.documents, "passages": segment.passages}
-        | {key: value for key, value in result.model_dump(mode="json").items() if key in ("recall", "all", "took_ms")}
-        for segment, result in measured
-    ]
-    whole = measured[-1][1].model_dump(mode="json") | {"segments": rows}
-    invocation.emit(whole, lambda: continual_lines(measured, len(loaded_questions)), wrap=False)

@@ -1,4 +1,4 @@
-"""Recall as a memory grew: the memory as of earlier commits is asked the same questions again.
+"""Recall and answers as a memory grew: the memory as of earlier commits is asked the same questions again.
 
 The measure of "From RAG to Memory" (HippoRAG 2), Figure 3: what arrived is cut into segments, and the questions that the
 first one answers are asked after each segment. Here the segments are those in which the memory's own documents came.
@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 
 from cli.errors import CommandError
 from cli.evaluation.questions import EvalQuestion
+from cli.evaluation.run import Evaluation, evaluate
 from daemon.contract.documents import DocumentEntry
+from daemon.contract.evaluation import ComparisonResponse
 from daemon.contract.query import RankedPassage
 
 AskAsOf = Callable[[str], list[RankedPassage]]
@@ -66,10 +68,24 @@ def first_questions(
     for entry in documents:
         if entry.committed_at is not None and entry.passages and (limit is None or entry.committed_at <= limit):
             there += look(entry.uri)
-    answered = [question for question in questions if question.found(there) == question.gold]
+    answered = [question for question in questions if question.gold and question.found(there) == question.gold]
     if not answered:
         raise CommandError(
             f"none of the {len(questions)} questions is answered by the first segment ({first.passages:,} passages).",
             hint="Ask for fewer segments.",
         )
     return answered
+
+
+def evaluate_growth(
+    questions: Sequence[EvalQuestion],
+    modes: Sequence[str | None],
+    documents: Sequence[DocumentEntry],
+    count: int,
+    look: AskAsOf,
+    evaluation: Callable[[str | None], Evaluation],
+) -> list[tuple[Segment, ComparisonResponse]]:
+    """The modes' scores after each of `count` segments, over the first one's questions. `evaluation`: as of a time."""
+    parts = segments(documents, count)
+    asked = first_questions(questions, documents, parts[0], look)
+    return [(segment, evaluate(asked, modes, evaluation(segment.as_of))) for segment in parts]

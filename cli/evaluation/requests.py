@@ -10,9 +10,13 @@ from cli.evaluation.questions import EvalQuestion
 from daemon.contract.ask import AskResponse
 from daemon.contract.choices import NO_RETRIEVAL
 from daemon.contract.http.client import ANSWER_TIMEOUT_S
-from daemon.contract.http.routes import Route
+from daemon.contract.http.routes import Route, document_path
 from daemon.contract.judge import ANSWER_CHARS_MAX, REFERENCES_MAX, Criterion, JudgeResponse
-from daemon.contract.query import QueryResponse
+from daemon.contract.query import QueryResponse, RankedPassage
+from daemon.contract.show import ShowDocument
+
+SHOWN_PASSAGES_LIMIT = 10_000
+"""Passages of one document that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,20 @@ class EvalRequests:
         said = parse_answer(JudgeResponse, self.client.call("POST", Route.JUDGE, body, timeout_s=self.timeout_s))
         self.on_answer()
         return said
+
+
+def document_passages(client: Client, on_answer: Callable[[], None], uri: str) -> list[RankedPassage]:
+    """All passages of one document, as a query would show them."""
+    path = document_path(uri)
+    shown = parse_answer(ShowDocument, client.call("GET", path, params={"limit": SHOWN_PASSAGES_LIMIT}))
+    on_answer()
+    title = shown.document.title
+    return [
+        RankedPassage(
+            rank=1, score=0.0, id=each.id, title=each.title or title, text=each.text, document=uri, location={}
+        )
+        for each in shown.passages
+    ]
 
 
 def _named(mode: str | None) -> dict[str, str]:

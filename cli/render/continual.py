@@ -1,24 +1,58 @@
-"""`eval --continual` on a terminal: one row a segment."""
+"""`eval --continual`: one row a segment and mode."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from cli.evaluation.continual import Segment
 from cli.render.lines import DIM, HEADING, align, text
 from cli.render.styled_text import Text
 from cli.terminal_text import count
-from daemon.contract.evaluation import EvalResponse
+from daemon.contract.evaluation import ComparisonResponse, EvalResponse
+
+Growth = Sequence[tuple[Segment, ComparisonResponse]]
+"""What was measured after each segment."""
 
 
-def continual_lines(measured: Sequence[tuple[Segment, EvalResponse]], questions: int) -> list[Text]:
-    """Recall and the share of questions with every gold passage, after each segment."""
-    ks = list(measured[0][1].recall)
-    heads = ["segment", "documents", "passages", *(f"recall@{k}" for k in ks), *(f"all@{k}" for k in ks)]
-    rows = [[text((head, HEADING)) for head in heads]]
-    for segment, result in measured:
-        shares = [*(result.recall[k] for k in ks), *(result.all[k] for k in ks)]
-        sizes = [f"{segment.number}", f"{segment.documents:,}", f"{segment.passages:,}"]
-        rows.append([*map(text, sizes), *(text(f"{share:.4f}") for share in shares)])
-    heading = (
-        f"{count(measured[0][1].n, 'question')} of {questions}, answered by the first segment · {measured[0][1].mode}"
-    )
-    return [*align(rows, right=range(len(heads))), text((heading, DIM))]
+def continual_lines(growth: Growth, questions: int) -> list[Text]:
+    """Recall and the share of questions with every gold passage, and exact match and F1, after each segment."""
+    rows = [(segment, result) for segment, found in growth for result in found.modes]
+    ks = list(dict.fromkeys(k for _, result in rows for k in result.recall))
+    several = len(growth[0][1].modes) > 1
+    answers = any(result.answers is not None and result.answers.em is not None for _, result in rows)
+    heads = ["segment", "documents", "passages", *(["mode"] if several else [])]
+    heads += [*(f"recall@{k}" for k in ks), *(f"all@{k}" for k in ks), *(["EM", "F1"] if answers else [])]
+    lines = [[text((head, HEADING)) for head in heads]]
+    for segment, result in rows:
+        values = [f"{segment.number}", f"{segment.documents:,}", f"{segment.passages:,}"]
+        values += [result.mode or "(configured)"] if several else []
+        values += [*(_share(result.recall.get(k)) for k in ks), *(_share(result.all.get(k)) for k in ks)]
+        if answers:
+            scores = result.answers
+            values += [_share(scores.em if scores else None), _share(scores.f1 if scores else None)]
+        lines.append([text(value) for value in values])
+    asked = f"{count(growth[0][1].n, 'question')} of {questions}, answered by the first segment"
+    return [*align(lines, right=range(len(heads))), text((asked if several else f"{asked} · {rows[0][1].mode}", DIM))]
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def continual_json(growth: Growth, several: bool) -> dict[str, Any]:
+    """What `eval` says of the whole memory, and `segments`; of several modes where they were compared."""
+    last = growth[-1][1]
+    whole = last.model_dump(mode="json") if several else last.modes[0].model_dump(mode="json")
+    rows = []
+    for segment, found in growth:
+        row = {"segment": segment.number, "documents": segment.documents, "passages": segment.passages}
+        figures = [_figures(result) for result in found.modes]
+        rows.append(row | ({"modes": figures} if several else figures[0]))
+    return whole | {"segments": rows}
+
+
+def _figures(result: EvalResponse) -> dict[str, Any]:
+    """Without each question's answer."""
+    shown = result.model_dump(mode="json", include={"mode", "recall", "all", "took_ms"})
+    if (scores := result.answers) is not None:
+        shown["answers"] = scores.model_dump(mode="json", exclude={"questions"})
+    return shown

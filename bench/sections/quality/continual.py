@@ -1,0 +1,99 @@
+"""Continual learning: recall, and F1 where there is a model, as a memory grows (HippoRAG 2, Figure 3).
+
+The questions of each set (MuSiQue, HotpotQA, 2Wiki) and their passages are drawn into four segments, with a fixed seed. The
+daemon is given one segment after the other, and the first one's questions are asked after each, in several modes side by side.
+`HIPPOD_BENCH_SETS` names some of the sets (musique,hotpotqa,2wiki), `HIPPOD_BENCH_LLM` (a base URL) and `HIPPOD_BENCH_MODEL`
+a server that answers.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.support.mode_comparison import markdown_table
+from bench.support.question_draw import draw
+from cli.evaluation.questions import same_text
+from tests.e2e.real_hippod import ROOT, Daemon
+
+DATA = ROOT.parent / "shared" / "data"
+SETS = tuple(os.environ.get("HIPPOD_BENCH_SETS", "musique,hotpotqa,2wiki").split(","))
+MODES = ("fused", "hipporag2", "dense", "bm25")
+SEGMENTS = 4
+K = 5
+BULK_S = 3_600.0
+
+
+def run(results: dict[str, Any]) -> str:
+    """Markdown tables; all figures in `results`."""
+    parts = []
+    for name in SETS:
+        if not (DATA / name).exists():
+            parts.append(f"{name} skipped: its files are read from ../shared/data/{name}, which is not there.")
+            continue
+        corpus = json.loads((DATA / name / "corpus.json").read_text("utf-8"))
+        questions = json.loads((DATA / name / "questions.json").read_text("utf-8"))
+        with (
+            tempfile.TemporaryDirectory(prefix="hippod-continual-") as place,
+            Daemon(Path(place) / name, encoder={"backend": "sentence-transformers"}, **_model()) as daemon,
+        ):
+            results[name] = rows = grow(daemon, corpus, questions)
+        parts.append(f"{name}:\n\n{table(rows)}")
+    return "\n\n".join(parts)
+
+
+def _model() -> dict[str, Any]:
+    url, model = os.environ.get("HIPPOD_BENCH_LLM"), os.environ.get("HIPPOD_BENCH_MODEL")
+    return {"llm": {"base_url": url, "model": model}} if url and model else {}
+
+
+def grow(
+    daemon: Daemon,
+    corpus: Sequence[Mapping[str, Any]],
+    questions: Sequence[Mapping[str, Any]],
+    modes: Sequence[str] = MODES,
+    count: int = SEGMENTS,
+    answers: bool | None = None,
+) -> list[dict[str, Any]]:
+    """A row for each segment and mode: `segment`, `passages`, `mode`, `questions`, `recall`, and `f1` with `answers` (by
+    default where a model is configured)."""
+    places = {same_text(f"{each['title']}\n{each['text']}"): at for at, each in enumerate(corpus)}
+    gold = {at: _gold(question, places) for at, question in enumerate(questions)}
+    segments = draw(gold, len(corpus), count)
+    asked = daemon.home / "first_segment.json"
+    asked.write_text(json.dumps([questions[at] for at in segments[0].questions]), "utf-8")
+    with_answers = bool(_model()) if answers is None else answers
+    rows = []
+    for number, segment in enumerate(segments, 1):
+        file = daemon.home / f"segment{number}.json"
+        file.write_text(json.dumps([corpus[at] for at in segment.documents]), "utf-8")
+        daemon.ctl_json("add", file)
+        passages = daemon.wait(BULK_S)["passages"]
+        options = ["--answers", "--reason"] if with_answers else []
+        found = daemon.ctl_json("eval", asked, "--k", str(K), "--compare", ",".join(modes), *options)
+        for mode in found["modes"]:
+            row = {"segment": number, "passages": passages, "mode": mode["mode"], "questions": found["n"]}
+            row["recall"] = mode["recall"][str(K)]
+            rows.append(row | ({"f1": mode["answers"]["f1"]} if with_answers else {}))
+    return rows
+
+
+def _gold(question: Mapping[str, Any], places: Mapping[str, int]) -> frozenset[int]:
+    gold = [each for each in question["paragraphs"] if each["is_supporting"]]
+    return frozenset(places[same_text(f"{each['title']}\n{each['text']}")] for each in gold)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """One line a segment, one column a mode and measure."""
+    measures = ["recall", *(["f1"] if "f1" in rows[0] else [])]
+    modes = list(dict.fromkeys(row["mode"] for row in rows))
+    by = {(row["segment"], row["mode"]): row for row in rows}
+    heads = [f"segment ({rows[0]['questions']} questions of the first)", "passages"]
+    heads += [f"`{mode}` {'recall@5' if measure == 'recall' else 'F1'}" for measure in measures for mode in modes]
+    lines = []
+    for segment in dict.fromkeys(row["segment"] for row in rows):
+        values = [f"{by[segment, mode][measure]:.4f}" for measure in measures for mode in modes]
+        lines.append((str(segment), f"{by[segment, modes[0]]['passages']:,}", *values))
+    return markdown_table(tuple(heads), lines)

@@ -1,0 +1,45 @@
+"""A corpus in segments of a fixed random draw, for continual learning (HippoRAG 2, Figure 3)."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnSegment:
+    """Indices of questions and of documents, each in the order of the draw."""
+
+    questions: tuple[int, ...]
+    documents: tuple[int, ...]
+
+
+def draw(gold: Mapping[int, frozenset[int]], documents: int, count: int, seed: int = SEED) -> list[DrawnSegment]:
+    """Cuts questions and `documents` documents into `count` segments of about equal size each.
+
+    `gold`: by question, the documents that answer it. They are in the segment of the first question that needs them, so that
+    the first segment answers all of its questions. The other documents are drawn evenly to make the segments equally long.
+    """
+    order = sorted(gold)
+    rng = random.Random(seed)
+    rng.shuffle(order)
+    cuts = [order[len(order) * at // count : len(order) * (at + 1) // count] for at in range(count)]
+    placed: dict[int, int] = {}
+    for at, questions in enumerate(cuts):
+        for question in questions:
+            for document in sorted(gold[question]):
+                placed.setdefault(document, at)
+    segments: list[list[int]] = [[document for document, of in placed.items() if of == at] for at in range(count)]
+    others = [document for document in range(documents) if document not in placed]
+    rng.shuffle(others)
+    for document in others:
+        min(segments, key=len).append(document)
+    return [
+        DrawnSegment(tuple(questions), tuple(drawn))
+        for questions, drawn in zip(cuts, map(_sorted, segments), strict=True)
+    ]
+
+
+def _sorted(documents: Sequence[int]) -> list[int]:
+    return sorted(documents)

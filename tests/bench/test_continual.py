@@ -1,0 +1,21 @@
+"""The draw of `bench continual`: fixed, complete, and with all that the first segment's questions need in it."""
+
+import pytest
+
+from bench.support.question_draw import draw
+
+GOLD = {question: frozenset({question, question + 10, 30}) for question in range(10)}
+
+
+@pytest.mark.parametrize("count", [2, 4, 5])
+def test_a_draw_is_fixed_whole_and_even(count: int) -> None:
+    segments = draw(GOLD, 50, count)
+    assert segments == draw(GOLD, 50, count)
+    assert segments != draw(GOLD, 50, count, seed=1)
+    assert sorted(at for each in segments for at in each.questions) == list(range(10))
+    assert sorted(at for each in segments for at in each.documents) == list(range(50))
+    sizes = [len(each.documents) for each in segments]
+    assert max(sizes) - min(sizes) <= 1
+    assert max(len(each.questions) for each in segments) - min(len(each.questions) for each in segments) <= 1
+    needed = frozenset().union(*(GOLD[at] for at in segments[0].questions))
+    assert needed <= set(segments[0].documents)
