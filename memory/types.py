@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,20 @@ class Encoder(Protocol):
     def encode_query(self, text: str) -> NDArray[np.float32]:
         """The vector of one query, shape (dim,). It goes before any indexing under way."""
         ...
+
+
+@runtime_checkable
+class TripleQueryEncoder(Protocol):
+    """An encoder that has an instruction of its own for finding triples."""
+
+    def encode_triple_query(self, text: str) -> NDArray[np.float32]:
+        """The vector of one query for comparison with triples, shape (dim,); `encode_query`'s is for all else."""
+        ...
+
+
+def triple_query_vector(encoder: Encoder, text: str) -> NDArray[np.float32]:
+    """The query's vector for comparison with triples: that of `encode_query` unless the encoder has another."""
+    return encoder.encode_triple_query(text) if isinstance(encoder, TripleQueryEncoder) else encoder.encode_query(text)
 
 
 class Extractor(Protocol):

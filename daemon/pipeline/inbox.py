@@ -73,8 +73,8 @@ class Inbox:
                 raise NotReady(STOPPING)
             if not wait:
                 raise Busy(
-                    f"{self.capacity.items} added documents wait to be indexed, the most that may ([daemon] "
-                    "inbox_documents, inbox_bytes); none of these was taken: send them again in a moment.",
+                    "As many added documents wait to be indexed as may ([daemon] inbox_documents, inbox_bytes); none of these "
+                    "was taken: send them again in a moment.",
                     of="inbox",
                     retry_after_s=2,
                 )
