@@ -167,11 +167,19 @@ def _drive(home: Path, results: dict[str, Any]) -> str:
 
 
 def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str, Any]) -> str:
-    """The paper's Table 4 (without passage nodes) and Table 5 (weight of passages)."""
+    """HippoRAG 2's Table 4 (without passage nodes), its Table 5 (weight of passages) and its paper's phrase weight; HippoRAG 1's
+    Table 5."""
     settings: list[tuple[str, str, dict[str, Any]]] = [
         (mode, "passage_nodes = false", {"passage_nodes": False}) for mode in ("hipporag2", "fused")
     ]
     settings += [("hipporag2", f"passage_weight = {weight}", {"passage_weight": weight}) for weight in WEIGHTS]
+    settings += [
+        (mode, "node_specificity = false", {"node_specificity": False}) for mode in ("hipporag2", "hipporag", "fused")
+    ]
+    settings += [
+        (mode, "synonym_edges = false", {"synonym_edges": False}) for mode in ("hipporag2", "hipporag", "fused")
+    ]
+    settings += [("hipporag", f"walk = {walk}", {"walk": walk}) for walk in ("pagerank", "neighbours", "none")]
     rows = []
     for mode, name, chosen in settings:
         recall = recalls(daemon, questions, mode, **chosen).mean(axis=0)
