@@ -63,7 +63,10 @@ class Extractor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LinkedTriple:
-    """A triple that the query was linked to. `row`: in the snapshot. `score`: scaled similarity. `kept`: passed the filter."""
+    """A triple that the query was linked to. `row`: in the snapshot. `kept`: passed the filter.
+
+    `score`: the similarity as the mode scales it, min-max in `hipporag2`, in standard deviations above the mean in `fused`.
+    """
 
     row: int
     subject: str
