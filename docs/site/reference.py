@@ -20,6 +20,7 @@ import manual  # noqa: E402  (beside the script that builds the package, which r
 GENERATED = {
     "hippoctl.md": manual.client_page,
     "hippod.md": manual.daemon_page,
+    "hippod-worker.md": manual.worker_page,
     "configuration.md": manual.configuration_page,
 }
 HTTP_API, OPENAPI = "http-api.md", "openapi.json"

@@ -1,4 +1,4 @@
-"""Writes the manual pages `hippod.8`, `hippoctl.1` and `hippod.toml.5` into a folder: `python manual.py FOLDER`.
+"""Writes the manual pages of `hippod`, `hippod-worker`, `hippoctl` and `hippod.toml` into a folder: `python manual.py FOLDER`.
 
 What they say is what `--help` says and what `config.toml` says: the commands are asked for their options, the model of
 the configuration for its keys. Run it with the Python that hippod is installed for. The site of the documentation has the same
@@ -23,6 +23,7 @@ from cli.command_line import hippoctl
 from daemon.config import Config, sections
 from daemon.config.messages import _number, field_at
 from daemon.main import main as hippod
+from daemon.worker_main import main as worker
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = version("hippod")
@@ -98,6 +99,16 @@ def daemon_page(page: Page) -> None:
     _listed(page, "ENVIRONMENT", HIPPOD_ENVIRONMENT)
     _listed(page, "FILES", FILES)
     page.see(["hippoctl(1)", "hippod.toml(5)", "systemd.service(5)", "systemd.exec(5)"])
+
+
+def worker_page(page: Page) -> None:
+    """hippod-worker(8)."""
+    context = click.Context(worker, info_name="hippod-worker", **worker.context_settings)
+    _head(page, "hippod-worker", "reads articles for any number of hippod, and sends them as records", context)
+    page.section("OPTIONS")
+    _options(page, context)
+    _listed(page, "ENVIRONMENT", HIPPOD_ENVIRONMENT)
+    page.see(["hippod(8)", "hippod.toml(5)"])
 
 
 def client_page(page: Page) -> None:
@@ -287,6 +298,7 @@ def _allowed(table: str, key: str) -> str:
 
 PAGES: list[tuple[str, int, str, Callable[[Page], None]]] = [
     ("hippod", 8, "System administration", daemon_page),
+    ("hippod-worker", 8, "System administration", worker_page),
     ("hippoctl", 1, "User commands", client_page),
     ("hippod.toml", 5, "File formats", configuration_page),
 ]

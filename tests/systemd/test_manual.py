@@ -15,13 +15,14 @@ from cli.command_line import hippoctl
 from daemon.config import Config
 from daemon.config.messages import field_at
 from daemon.main import main as hippod
+from daemon.worker_main import main as worker
 
 pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "systemd" / "package"
 ROOMS = ("consumers", "memory", "store", "daemon", "cli")
-PAGES = ("hippod.8", "hippoctl.1", "hippod.toml.5")
+PAGES = ("hippod.8", "hippod-worker.8", "hippoctl.1", "hippod.toml.5")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,12 @@ def commands(context: click.Context) -> Iterator[click.Context]:
 
 
 @pytest.mark.parametrize(
-    ("page", "name", "command"), [("hippod.8", "hippod", hippod), ("hippoctl.1", "hippoctl", hippoctl)]
+    ("page", "name", "command"),
+    [
+        ("hippod.8", "hippod", hippod),
+        ("hippod-worker.8", "hippod-worker", worker),
+        ("hippoctl.1", "hippoctl", hippoctl),
+    ],
 )
 def test_every_command_and_option_is_in_its_page_with_the_text_of_help(
     pages: Path, page: str, name: str, command: click.Command
@@ -68,7 +74,7 @@ def test_every_command_and_option_is_in_its_page_with_the_text_of_help(
             record = parameter.get_help_record(context)
             if record is not None and record[1]:
                 assert words(f"{record[0]} {record[1]}") in written, (context.command_path, record)
-    assert len(found) == (1 if name == "hippod" else len(list(commands(click.Context(hippoctl)))))
+    assert len(found) == (len(list(commands(click.Context(hippoctl)))) if name == "hippoctl" else 1)
 
 
 def test_every_section_and_key_is_in_the_page_of_the_configuration(pages: Path) -> None:

@@ -21,7 +21,10 @@ from tests.daemon.api.harness import Served, served
 OPERATIONS = {
     ("/v1/query", "post"),
     ("/v1/ask", "post"),
+    ("/v1/confirm", "post"),
     ("/v1/judge", "post"),
+    ("/v1/chat/completions", "post"),
+    ("/v1/models", "get"),
     ("/v1/graph", "post"),
     ("/v1/documents", "get"),
     ("/v1/documents", "post"),
