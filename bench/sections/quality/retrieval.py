@@ -149,7 +149,7 @@ def _drive(home: Path, results: dict[str, Any]) -> str:
 
 
 def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str, Any]) -> str:
-    """HippoRAG 2's Table 4 (without passage nodes), its Table 5 (weight of passages) and its paper's phrase weight; HippoRAG 1's
+    """HippoRAG 2's Table 4 (without passage nodes), its Table 5 (weight of passages), its paper's phrase weight; HippoRAG 1's
     Table 5."""
     settings: list[tuple[str, str, dict[str, Any]]] = [
         (mode, "passage_nodes = false", {"passage_nodes": False}) for mode in ("hipporag2", "fused")
