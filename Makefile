@@ -14,7 +14,7 @@ export TORCH_INDEX
 # 0.6 s of a processor for a daemon, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-test run check test test-broker test-servers bench audit lint docs deb image test-image clean
+.PHONY: install install-test run check test test-broker test-servers test-integrations bench audit lint docs deb image test-image clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -85,6 +85,18 @@ $(SERVERS)/.installed: | $(BIN)/python
 
 test-servers: install-test $(SERVERS)/.installed
 	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python $(BIN)/python -m pytest -m model_server tests/memory/llm/servers
+
+# The retrievers of examples/ in LangChain and LlamaIndex, which are installed into an environment of their own.
+INTEGRATIONS := $(VENV)/integrations
+
+$(INTEGRATIONS)/.installed: | $(BIN)/python
+	$(PYTHON) -m venv $(INTEGRATIONS)
+	$(INTEGRATIONS)/bin/python -m pip install --disable-pip-version-check --quiet \
+	  'httpx==0.28.1' 'langchain-core==1.7.2' 'llama-index-core==0.14.25'
+	@touch $@
+
+test-integrations: install-test $(INTEGRATIONS)/.installed
+	HIPPOD_INTEGRATIONS_PYTHON=$(CURDIR)/$(INTEGRATIONS)/bin/python $(BIN)/python -m pytest tests/examples/test_retrievers.py
 
 bench: install-test
 	$(BIN)/python -m bench

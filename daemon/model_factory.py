@@ -170,7 +170,13 @@ def load_encoder(config: Config) -> Encoder:
     """
     section = config.encoder
     if not ENCODER_BACKENDS[section.backend].needs_server:
-        return make_encoder(section.backend, section.model, section.batch_size, section.device)
+        return make_encoder(
+            section.backend,
+            section.model,
+            section.batch_size,
+            section.device,
+            triple_query_prefix=section.triple_query_prefix,
+        )
     server = _embedding_server(config)
     encoder = make_encoder(section.backend, section.model, section.batch_size, section.device, server)
     if (reason := getattr(encoder, "away", None)) is not None:
@@ -189,5 +195,12 @@ def _embedding_server(config: Config) -> EmbeddingServer:
     made = encoder_of_store(config.store.path)
     known_dim = made.dim if made is not None and made.name == f"{encoder.backend}/{encoder.model}" else None
     return EmbeddingServer(
-        base_url, key, llm.timeout_s, llm.max_retries, encoder.query_prefix, encoder.passage_prefix, known_dim
+        base_url,
+        key,
+        llm.timeout_s,
+        llm.max_retries,
+        encoder.query_prefix,
+        encoder.passage_prefix,
+        encoder.triple_query_prefix,
+        known_dim,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,20 @@ class Encoder(Protocol):
         ...
 
 
+@runtime_checkable
+class TripleQueryEncoder(Protocol):
+    """An encoder that has an instruction of its own for finding triples."""
+
+    def encode_triple_query(self, text: str) -> NDArray[np.float32]:
+        """The vector of one query for comparison with triples, shape (dim,); `encode_query`'s is for all else."""
+        ...
+
+
+def triple_query_vector(encoder: Encoder, text: str) -> NDArray[np.float32]:
+    """The query's vector for comparison with triples: that of `encode_query` unless the encoder has another."""
+    return encoder.encode_triple_query(text) if isinstance(encoder, TripleQueryEncoder) else encoder.encode_query(text)
+
+
 class Extractor(Protocol):
     """OpenIE. `name` identifies model and prompt; the store keeps extractions under it."""
 
@@ -49,7 +63,10 @@ class Extractor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LinkedTriple:
-    """A triple that the query was linked to. `row`: in the snapshot. `score`: scaled similarity. `kept`: passed the filter."""
+    """A triple that the query was linked to. `row`: in the snapshot. `kept`: passed the filter.
+
+    `score`: the similarity as the mode scales it, min-max in `hipporag2`, in standard deviations above the mean in `fused`.
+    """
 
     row: int
     subject: str

@@ -18,7 +18,15 @@ from cli.scope_options import scope_options
 from cli.time_type import Moment
 from daemon.contract.choices import Investigation
 from daemon.contract.http.routes import Route
-from daemon.contract.limits import K_MAX, LENGTH_MAX, QUERY_CHARS_MAX, SESSION_PATTERN, STEPS_MAX, TIMEOUT_MAX_S
+from daemon.contract.limits import (
+    AFTER_TIMEOUT_MAX_S,
+    K_MAX,
+    LENGTH_MAX,
+    QUERY_CHARS_MAX,
+    SESSION_PATTERN,
+    STEPS_MAX,
+    TIMEOUT_MAX_S,
+)
 
 if TYPE_CHECKING:
     from cli.render.styled_text import Text
@@ -42,6 +50,16 @@ def _text(context: click.Context, parameter: click.Parameter, words: tuple[str, 
     return text
 
 
+def _positions(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, int]:
+    found = {}
+    for pair in pairs:
+        key, equals, number = pair.rpartition("=")
+        if not equals or not key or not (number.isascii() and number.isdigit()):
+            raise click.BadParameter(f"{pair!r} is not POSITION=N", context, parameter)
+        found[key] = int(number)
+    return found
+
+
 def question_options(command: Command) -> Command:
     """TEXT, in quotes or as several words, and how many passages."""
     command = click.option(
@@ -55,6 +73,19 @@ def question_options(command: Command) -> Command:
 @mode_option
 @filter_option
 @click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask the memory as it was then.")
+@click.option(
+    "--after",
+    multiple=True,
+    metavar="POSITION=N",
+    callback=_positions,
+    help="Only once the memory has this: added=N (what `add` said), TOPIC/PARTITION=OFFSET, or URI=OFFSET. Repeatable.",
+)
+@click.option(
+    "--after-timeout",
+    type=click.FloatRange(0, AFTER_TIMEOUT_MAX_S),
+    metavar="S",
+    help="How long --after waits; 10 by default.",
+)
 @click.option("--explain", is_flag=True, help="Say of each passage what brought it there.")
 @settings_option
 @scope_options
@@ -67,13 +98,15 @@ def query(
     mode: str | None,
     filter_: str | None,
     as_of: str | int | None,
+    after: dict[str, int],
+    after_timeout: float | None,
     explain: bool,
     settings: dict[str, Any],
     scope: dict[str, Any] | None,
 ) -> None:
     """Find the passages that answer TEXT, and show the triples that led there."""
-    chosen = {"mode": mode, "filter": filter_, "as_of": as_of, "explain": explain or None, "settings": settings or None}
-    chosen["scope"] = scope
+    chosen: dict[str, Any] = {"mode": mode, "filter": filter_, "as_of": as_of, "settings": settings or None}
+    chosen |= {"explain": explain or None, "scope": scope, "after": after or None, "after_timeout_s": after_timeout}
     body = {"query": text, "k": k} | {key: value for key, value in chosen.items() if value is not None}
     with invocation.client() as client:
         answer = client.call("POST", Route.QUERY, body)

@@ -14,7 +14,7 @@ from daemon.api import openapi, responses
 from daemon.api.access.rights import guard
 from daemon.api.context import ApiContext
 from daemon.api.middleware.request_boundary import internal_error
-from daemon.api.routes import documents, extraction, graph, judge, questions, sessions, status, transfer
+from daemon.api.routes import chat, documents, extraction, graph, judge, questions, sessions, status, transfer
 from daemon.api.validation import validation_problem
 from daemon.contract.http.routes import Route as Paths
 from daemon.errors import BadRequest, MethodNotAllowed, NotFound, RequestError
@@ -34,7 +34,7 @@ def build(context: ApiContext, more_routes: Sequence[AddRoutes] = ()) -> FastAPI
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
-    for part in (questions, judge, sessions, graph, documents, extraction, transfer, status):
+    for part in (questions, chat, judge, sessions, graph, documents, extraction, transfer, status):
         part.add_routes(app, context)
     for add_routes in more_routes:
         add_routes(app, context)
@@ -44,9 +44,9 @@ def build(context: ApiContext, more_routes: Sequence[AddRoutes] = ()) -> FastAPI
     return app
 
 
-async def _refused(_request: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestError)
-    return responses.problem_response(error)
+    return responses.problem_response(error, path=request.url.path)
 
 
 async def _http(request: Request, error: Exception) -> Response:

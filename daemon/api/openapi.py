@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from daemon.api.access.rights import Need, needs
 from daemon.contract.ask import AskProgress, AskRequest
+from daemon.contract.chat import ChatChunk, ChatRequest
 from daemon.contract.documents import AddRequest, ConfirmRequest, RemoveRequest, RetryRequest
 from daemon.contract.evaluation import ComparisonResponse, EvalResponse
 from daemon.contract.graph import GraphRequest
@@ -32,6 +33,7 @@ REQUEST_MODELS: tuple[type[BaseModel], ...] = (
     AddRequest,
     AskRequest,
     BackupRequest,
+    ChatRequest,
     GraphRequest,
     JudgeRequest,
     QueryRequest,
@@ -47,6 +49,7 @@ OTHER_MODELS: tuple[type[BaseModel], ...] = (
     ComparisonResponse,
     EvalResponse,
     AskProgress,
+    ChatChunk,
     *(kind.status for kind in SOURCE_KINDS),
 )
 

@@ -77,6 +77,12 @@ def sse_message(name: str, data: BaseModel, id: int | None = None) -> bytes:
     return f"{number}event: {name}\ndata: {_on_one_line(data.model_dump_json())}\n\n".encode()
 
 
+def data_message(data: BaseModel, key: str = "") -> bytes:
+    """A server-sent event without a name, as OpenAI streams them; with `key`, the model's JSON stands below that key."""
+    json = _on_one_line(data.model_dump_json())
+    return f'data: {{"{key}":{json}}}\n\n'.encode() if key else f"data: {json}\n\n".encode()
+
+
 _UNICODE_LINE_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"})
 
 

@@ -34,6 +34,7 @@ from daemon.services.documents.document_service import DocumentService
 from daemon.services.documents.document_states import DocumentStates
 from daemon.services.documents.unread import UnreadDocuments
 from daemon.services.extraction import ExtractionService, extractor_note
+from daemon.services.freshness import Freshness
 from daemon.services.graph import GraphService
 from daemon.services.indistinct_phrases import LanguageWatch
 from daemon.services.overview import OverviewService
@@ -146,6 +147,7 @@ async def open_memory(
         entities=models.entities,
         scopes=scopes,
         unread=lambda scope: unread.note(scope),
+        fresh=lambda request: freshness.wait(request),
     )
     stack.callback(queries.close)
 
@@ -176,6 +178,7 @@ async def open_memory(
     parts = SourceParts(store, pipeline, pool, split)
     sources = [kind.make(table, parts) for kind in SOURCE_KINDS for table in config.tables(kind)]
     progress = ProgressBoard(pipeline.intake, extraction_queue)
+    freshness = Freshness(store, pipeline)
     unread = UnreadDocuments(store, pipeline, extraction_queue, sources, scopes)
     sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions, scopes)
     scheduler = Scheduler(config.schedule)

@@ -76,6 +76,8 @@ class AddResponse(Response):
 
     accepted: int
     documents: list[str]
+    position: dict[str, int] = Field(default_factory=dict, exclude_if=is_empty)
+    """For a query's `after`: a memory that has these documents."""
 
 
 class RemoveRequest(Request):

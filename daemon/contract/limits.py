@@ -10,3 +10,5 @@ STEPS_MAX = 20
 LENGTH_MAX = 4_000
 """Words of the longest answer that can be asked for."""
 SESSION_PATTERN = r"^\w[\w.-]{0,59}$"
+AFTER_TIMEOUT_MAX_S = 60.0
+"""How long a query may wait for the positions in `after`."""

@@ -1,5 +1,6 @@
 """`POST /v1/query`: what a client asks for, the passages that are found, and why."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
@@ -8,6 +9,7 @@ from daemon.contract.base import (
     JSON_INTEGER,
     JsonBoolean,
     JsonInteger,
+    JsonNumber,
     OpenResponse,
     Request,
     Response,
@@ -15,12 +17,17 @@ from daemon.contract.base import (
     is_empty,
 )
 from daemon.contract.choices import Filter
-from daemon.contract.limits import K_MAX, QUERY_CHARS_MAX
+from daemon.contract.limits import AFTER_TIMEOUT_MAX_S, K_MAX, QUERY_CHARS_MAX
 from daemon.contract.retrieval import Mode, RetrievalOverrides
 from daemon.contract.scope import Scope
 
 NOT_BLANK = r"\S"
+ADDED_POSITION = "added"
+"""The key of a position that `add` gives."""
+AFTER_MAX = 64
+"""Most positions that one question may name."""
 
+PositionKey = Annotated[str, StringConstraints(min_length=1, max_length=8192)]
 QueryText = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS_MAX, pattern=NOT_BLANK)]
 AsOf = Annotated[int, Field(ge=1), JSON_INTEGER] | Timestamp
 """The number of a commit, or a time (RFC 3339)."""
@@ -28,7 +35,11 @@ AsOf = Annotated[int, Field(ge=1), JSON_INTEGER] | Timestamp
 
 class QueryRequest(Request):
     """`mode`, `filter` and `settings` are as configured where they are left out. `as_of` asks the memory as it was then: at a
-    time (RFC 3339), or after the commit of that number; `scope` asks a memory of some documents alone."""
+    time (RFC 3339), or after the commit of that number; `scope` asks a memory of some documents alone.
+
+    `after` asks a memory that has at least this: the `position` of an answer to `add`; the offset of a message of a followed
+    topic (`{"records/0": 41}`); or, by a document's URI, the offset of the message that it came from. The question waits up
+    to `after_timeout_s`; then it is refused, and `errors` say how far the memory is."""
 
     query: QueryText
     k: JsonInteger = Field(default=5, ge=1, le=K_MAX)
@@ -38,6 +49,8 @@ class QueryRequest(Request):
     scope: Scope | None = None
     explain: JsonBoolean = False
     settings: RetrievalOverrides = RetrievalOverrides()
+    after: Annotated[Mapping[PositionKey, JsonInteger], Field(max_length=AFTER_MAX)] | None = None
+    after_timeout_s: Annotated[JsonNumber, Field(ge=0, le=AFTER_TIMEOUT_MAX_S, allow_inf_nan=False)] = 10.0
 
 
 class RankedPassage(Response):

@@ -13,13 +13,20 @@ TOKEN_CHARACTERS_MIN = 16
 
 def secrets(config: Config) -> Iterator[Finding]:
     if config.api.token_file is not None:
-        yield _file_mode("token_file", config.api.token_file)
-        token = config.api.token_file.read_text(errors="replace").strip()
-        if len(token) < TOKEN_CHARACTERS_MIN:
-            hint = f"put a longer one into it: openssl rand -hex 32 > {config.api.token_file}"
-            yield Finding("token", "warn", f"the bearer token has only {len(token)} characters", hint)
+        yield from _token("token", config.api.token_file)
+    for client in config.client:
+        if client.token_file is not None:
+            yield from _token(f"token of {client.client_name}", client.token_file)
     if config.llm.api_key_file is not None:
         yield _file_mode("api_key_file", config.llm.api_key_file)
+
+
+def _token(name: str, file: Path) -> Iterator[Finding]:
+    yield _file_mode("token_file", file)
+    token = file.read_text(errors="replace").strip()
+    if len(token) < TOKEN_CHARACTERS_MIN:
+        hint = f"put a longer one into it: openssl rand -hex 32 > {file}"
+        yield Finding(name, "warn", f"the bearer token has only {len(token)} characters", hint)
 
 
 def _file_mode(name: str, path: Path) -> Finding:

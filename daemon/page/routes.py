@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from daemon.api import responses
-from daemon.api.access.rights import Need, needs
+from daemon.api.access.rights import Need, client_of, needs
 from daemon.api.context import ApiContext
 from daemon.contract.choices import MODES
 from daemon.errors import NotFound
@@ -44,8 +44,10 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
 
     @needs(Need.CLIENT)
     async def session(request: Request) -> Response:
-        """Whether the request came by a login, which can be ended. The login asks this route whether a token is right."""
-        return JSONResponse({"logout": SESSION_HEADER in request.headers}, headers=dict(SECURITY_HEADERS))
+        """Whether the request came by a login, which can be ended, and what it may do. The login asks whether a token
+        is right."""
+        about = {"logout": SESSION_HEADER in request.headers, "rights": sorted(client_of(request.scope).rights)}
+        return JSONResponse(about, headers=dict(SECURITY_HEADERS))
 
     @needs(Need.READ)
     async def overview(request: Request) -> Response:

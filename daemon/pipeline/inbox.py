@@ -8,7 +8,7 @@ from pathlib import Path
 from daemon.errors import Busy, NotReady, TooLarge
 from daemon.observe.redaction import system_error
 from daemon.pipeline.backpressure import Capacity, QueueLimits
-from daemon.pipeline.inbox_files import InboxFiles
+from daemon.pipeline.inbox_files import InboxFiles, ticket_number
 from daemon.pipeline.intake import STOPPING, Intake
 from daemon.pipeline.work_items import ADDED, AddedDocument, Urgency, Work
 
@@ -73,8 +73,8 @@ class Inbox:
                 raise NotReady(STOPPING)
             if not wait:
                 raise Busy(
-                    f"{self.capacity.items} added documents wait to be indexed, the most that may ([daemon] "
-                    "inbox_documents, inbox_bytes); none of these was taken: send them again in a moment.",
+                    "As many added documents wait to be indexed as may ([daemon] inbox_documents, inbox_bytes); none of these "
+                    "was taken: send them again in a moment.",
                     of="inbox",
                     retry_after_s=2,
                 )
@@ -113,6 +113,11 @@ class Inbox:
         for ticket in tickets:
             while ticket in self._weights:
                 await self._intake.changed()
+
+    def indexed_up_to(self, wanted: int) -> int:
+        """The number of the last ticket, up to `wanted`, before which none waits."""
+        waiting = min((ticket_number(ticket) for ticket in self._weights), default=wanted + 1)
+        return min(waiting - 1, wanted)
 
     def waiting(self, tickets: Iterable[str]) -> int:
         """How many of the documents that were added for these tickets are not committed."""

@@ -14,6 +14,11 @@ from store.durable_files import PART, durable_file
 log = structlog.get_logger()
 
 
+def ticket_number(ticket: str) -> int:
+    """Tickets are numbered in the order in which they are given out, anew after a start with an empty inbox."""
+    return int(ticket.partition(".")[0])
+
+
 class InboxFiles:
     """One file for each `add`, one line for each document; deleted when all its documents are done.
 

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -74,6 +74,10 @@ class QueryTerms:
         return note
 
 
+async def _as_it_is(_request: QueryRequest) -> None:
+    """Waits for nothing."""
+
+
 class QueryService:
     """The `QueryPort`. `settings`, `mode` and `filtering` (which filter, and its time limit in seconds) are asked at
     each query: they can change while the daemon runs."""
@@ -90,6 +94,7 @@ class QueryService:
         scopes: ScopeService | None = None,
         unread: Unread = nothing_unread,
         entities: ModelEntities | None = None,
+        fresh: Callable[[QueryRequest], Awaitable[None]] = _as_it_is,
     ) -> None:
         """`unread` says, on the event loop, what an answer of this moment leaves out of a scope."""
         self._store = store
@@ -100,6 +105,7 @@ class QueryService:
         self._entities = entities
         self._filtering = filtering
         self._unread = unread
+        self._fresh = fresh
         self._scopes = scopes or ScopeService(store, tuple)
         # A query that waits for the model holds a thread, and lends its share of the processor.
         self._threads = ThreadPoolExecutor(
@@ -108,6 +114,7 @@ class QueryService:
         self._shares = threading.Semaphore(threads)
 
     async def query(self, request: QueryRequest) -> QueryResponse:
+        await self._fresh(request)
         unread = await self._unread(request.scope) if request.as_of is None else None
         answer = await self.run(request, self._answer)
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer

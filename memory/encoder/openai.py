@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from memory.encoder.registry import EmbeddingServer
-from memory.encoder.text_preparation import prefixes_of, tokenizable
+from memory.encoder.text_preparation import prefixes_of, tokenizable, triple_query_prefix_of
 from memory.types import Matrix
 from store.types import EncoderIdentity
 
@@ -49,6 +49,8 @@ class OpenAIEncoder:
         query_prefix, passage_prefix = prefixes_of(model)
         self._query_prefix = query_prefix if server.query_prefix is None else server.query_prefix
         self._passage_prefix = passage_prefix if server.passage_prefix is None else server.passage_prefix
+        given = server.query_prefix if server.triple_query_prefix is None else server.triple_query_prefix
+        self._triple_query_prefix = triple_query_prefix_of(model) if given is None else given
         self._cached_query = lru_cache(CACHED_SERVER_QUERIES)(self._encode_query)
         self.identity = EncoderIdentity(f"openai/{model}", self._dim(server.known_dim))
 
@@ -75,11 +77,16 @@ class OpenAIEncoder:
         return self.encode(texts)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        vector: NDArray[np.float32] = self._cached_query(tokenizable(text, MAX_TEXT_CHARS))
+        vector: NDArray[np.float32] = self._cached_query(self._query_prefix + tokenizable(text, MAX_TEXT_CHARS))
         return vector
 
-    def _encode_query(self, text: str) -> NDArray[np.float32]:
-        vector: NDArray[np.float32] = self._normalised(self._request([self._query_prefix + text], QUERY_RETRIES))[0]
+    def encode_triple_query(self, text: str) -> NDArray[np.float32]:
+        """As `encode_query`, with the prefix for triples; one call serves both where the prefixes are the same."""
+        vector: NDArray[np.float32] = self._cached_query(self._triple_query_prefix + tokenizable(text, MAX_TEXT_CHARS))
+        return vector
+
+    def _encode_query(self, prefixed: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self._normalised(self._request([prefixed], QUERY_RETRIES))[0]
         vector.setflags(write=False)
         return vector
 

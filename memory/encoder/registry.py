@@ -27,6 +27,8 @@ class EmbeddingServer:
     query_prefix: str | None = None
     """None: as the model's makers document it."""
     passage_prefix: str | None = None
+    triple_query_prefix: str | None = None
+    """None: that of a query where one is set, else an instruction for facts where the model takes instructions."""
     known_dim: int | None = None
     """Length of the vectors, where an earlier run learnt it."""
 
@@ -39,6 +41,8 @@ class EncoderSettings:
     batch_size: int
     device: str
     server: EmbeddingServer | None = None
+    triple_query_prefix: str | None = None
+    """For a model that runs here: put before a query that is compared with triples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +85,7 @@ def _sentence_transformers(settings: EncoderSettings) -> "Encoder":
     if not packaged_model.is_packaged(model):
         from memory.encoder.sentence_transformer import SentenceTransformerEncoder
 
-        return SentenceTransformerEncoder(model, model, batch_size, device)
+        return SentenceTransformerEncoder(model, model, batch_size, device, settings.triple_query_prefix)
     folder = packaged_model.model_dir()
     if device == "cpu":
         from memory.encoder.minilm import MiniLMEncoder
@@ -148,14 +152,19 @@ ENCODER_BACKENDS = {
 
 
 def make_encoder(
-    backend: str, model: str, batch_size: int, device: str, server: EmbeddingServer | None = None
+    backend: str,
+    model: str,
+    batch_size: int,
+    device: str,
+    server: EmbeddingServer | None = None,
+    triple_query_prefix: str | None = None,
 ) -> "Encoder":
     """Loads the encoder that the configuration names. Takes up to seconds; may run in any thread.
 
     `backend`: a key of `ENCODER_BACKENDS`. `model`: for "sentence-transformers" a model's name or folder ("all-MiniLM-L6-v2"
     is installed with hippod and never touches the network); for "hash" the dimension in digits, any other text means 256.
     `batch_size`: most texts that go through a model at once. `device`: "cpu", "cuda", "cuda:1", "mps", or "auto" for the
-    best there is; "hash" and "openai" have none.
+    best there is; "hash" and "openai" have none. `triple_query_prefix`: of a sentence-transformers model by name.
 
     Raises `ValueError` for a backend, batch size or dimension that cannot be, `EncoderUnavailable` when the model cannot be
     loaded.
@@ -165,7 +174,7 @@ def make_encoder(
     if backend not in ENCODER_BACKENDS:
         *names, last = (f'"{name}"' for name in ENCODER_BACKENDS)
         raise ValueError(f'[encoder] backend is "{backend}"; it must be {", ".join(names)} or {last}.')
-    return ENCODER_BACKENDS[backend].make(EncoderSettings(model, batch_size, device, server))
+    return ENCODER_BACKENDS[backend].make(EncoderSettings(model, batch_size, device, server, triple_query_prefix))
 
 
 def identity_before_loading(backend: str, model: str) -> "EncoderIdentity | None":

@@ -29,13 +29,16 @@ class SentenceTransformerEncoder:
     are cut there. A text of which the tokeniser knows nothing (`memory.encoder.unknown_text`) has the zero vector.
     """
 
-    def __init__(self, model: str, name: str, batch_size: int, device: str | None) -> None:
+    def __init__(
+        self, model: str, name: str, batch_size: int, device: str | None, triple_query_prefix: str | None = None
+    ) -> None:
         """Loads `model` (a folder, or a name on the Hugging Face hub or in its cache); seconds, may run in any thread."""
         self._model = _load(model, name, device)
         self._limit = _CHARACTERS_A_TOKEN * (self._model.max_seq_length or 512)
         tokenizer = self._model.tokenizer
         self._vocabulary = Vocabulary(tokenizer.get_vocab(), tokenizer.unk_token, tokenizer.all_special_ids)
         self._batch_size = batch_size
+        self._triple_query_prefix = triple_query_prefix
         self._priority = QueryPriority()
         # The library's tokenisers refuse to be used by two threads at once.
         self._one_at_a_time = threading.Lock()
@@ -62,14 +65,20 @@ class SentenceTransformerEncoder:
         return self.encode(texts)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        return self._remembered(tokenizable(text, self._limit))
+        return self._remembered(tokenizable(text, self._limit), None)
 
-    def _encode_query(self, text: str) -> NDArray[np.float32]:
+    def encode_triple_query(self, text: str) -> NDArray[np.float32]:
+        """As `encode_query`, with the configured prefix for triples in the place of the model's own prompt."""
+        return self._remembered(tokenizable(text, self._limit), self._triple_query_prefix)
+
+    def _encode_query(self, text: str, prompt: str | None) -> NDArray[np.float32]:
         if self._tokens([text])[0] is None:
             vector = np.zeros(self.identity.dim, np.float32)
         else:
             with self._priority.query_under_way(), self._one_at_a_time:
-                found = self._model.encode_query(text, normalize_embeddings=True, show_progress_bar=False)
+                found = self._model.encode_query(
+                    text, prompt=prompt, normalize_embeddings=True, show_progress_bar=False
+                )
             vector = np.asarray(found, dtype=np.float32)
         vector.setflags(write=False)
         return vector

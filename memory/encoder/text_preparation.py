@@ -1,6 +1,7 @@
 """A text before it is encoded: cut and made valid Unicode, and the prefix that its model asks for."""
 
 _TASK = "Given a question, retrieve passages that answer it"
+_TRIPLE_TASK = "Given a question, retrieve facts that match it"
 
 MODEL_PREFIXES: tuple[tuple[str, str, str], ...] = (
     ("e5-mistral", f"Instruct: {_TASK}\nQuery: ", ""),
@@ -25,6 +26,12 @@ def prefixes_of(model: str) -> tuple[str, str]:
     """(prefix of a query, prefix of a text) for `model`, two empty strings for a model that is not known."""
     name = model.lower()
     return next(((query, text) for part, query, text in MODEL_PREFIXES if part in name), ("", ""))
+
+
+def triple_query_prefix_of(model: str) -> str:
+    """The prefix of a query that is compared with triples: of a model that takes instructions one for facts, as HippoRAG 2's
+    authors have for NV-Embed and GritLM; else that of any query."""
+    return prefixes_of(model)[0].replace(_TASK, _TRIPLE_TASK)
 
 
 def tokenizable(text: str, limit: int) -> str:

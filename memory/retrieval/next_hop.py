@@ -53,7 +53,7 @@ def _ends(context: QueryContext, starts: Floats, scores: NDArray[np.float32], sc
     compared = context.triples_compared[triples]
     passages, triples = passages[compared], triples[compared]
     by_words = context.triples_by_words
-    scaled = scale(scores[triples] if by_words else cosines(snapshot.triple_vectors, context.vector, triples))
+    scaled = scale(scores[triples] if by_words else cosines(snapshot.triple_vectors, context.triple_vector, triples))
     total = float(starts[sources].sum())
     ends: dict[int, float] = {}
     for source in sources:

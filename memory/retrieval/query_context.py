@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.settings import RetrievalSettings
-from memory.types import Encoder
+from memory.types import Encoder, triple_query_vector
 from store.index.bm25 import ComparedWords
 from store.snapshot import Snapshot
 from store.types import Triple
@@ -65,6 +65,12 @@ class QueryContext:
         """The query's embedding, shape (dim,)."""
         with self.stage("encode"):
             return self.encoder.encode_query(self.query)
+
+    @cached_property
+    def triple_vector(self) -> NDArray[np.float32]:
+        """The query's embedding for comparison with triples, where the encoder has an instruction for these; else `vector`."""
+        with self.stage("encode"):
+            return triple_query_vector(self.encoder, self.query)
 
     @cached_property
     def is_known(self) -> bool:

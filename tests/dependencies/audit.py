@@ -57,8 +57,13 @@ def installed() -> dict[str, Distribution]:
     return {canonicalize_name(each.name): each for each in distributions()}
 
 
-ELSEWHERE = {"tests/memory/llm/servers/random_gguf.py"}
-"""Programs that run in an environment of their own (`make test-servers`)."""
+ELSEWHERE = {
+    "examples/langchain_retriever.py",
+    "examples/llamaindex_retriever.py",
+    "tests/examples/retriever_run.py",
+    "tests/memory/llm/servers/random_gguf.py",
+}
+"""Programs that run in an environment of their own (`make test-servers`, `make test-integrations`)."""
 
 
 def direct() -> dict[str, str]:

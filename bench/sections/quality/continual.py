@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.support.bulk_daemon import BULK_S, bulk_daemon, ctl
 from bench.support.mode_comparison import markdown_table
 from bench.support.question_draw import draw
 from cli.evaluation.questions import same_text
@@ -23,7 +24,6 @@ SETS = tuple(os.environ.get("HIPPOD_BENCH_SETS", "musique,hotpotqa,2wiki").split
 MODES = ("fused", "hipporag2", "dense", "bm25")
 SEGMENTS = 4
 K = 5
-BULK_S = 3_600.0
 
 
 def run(results: dict[str, Any]) -> str:
@@ -37,7 +37,7 @@ def run(results: dict[str, Any]) -> str:
         questions = json.loads((DATA / name / "questions.json").read_text("utf-8"))
         with (
             tempfile.TemporaryDirectory(prefix="hippod-continual-") as place,
-            Daemon(Path(place) / name, encoder={"backend": "sentence-transformers"}, **_model()) as daemon,
+            bulk_daemon(Path(place) / name, **_model()) as daemon,
         ):
             results[name] = rows = grow(daemon, corpus, questions)
         parts.append(f"{name}:\n\n{table(rows)}")
@@ -69,10 +69,10 @@ def grow(
     for number, segment in enumerate(segments, 1):
         file = daemon.home / f"segment{number}.json"
         file.write_text(json.dumps([corpus[at] for at in segment.documents]), "utf-8")
-        daemon.ctl_json("add", file)
+        ctl(daemon, "add", file)
         passages = daemon.wait(BULK_S)["passages"]
         options = ["--answers", "--reason"] if with_answers else []
-        found = daemon.ctl_json("eval", asked, "--k", str(K), "--compare", ",".join(modes), *options)
+        found = ctl(daemon, "eval", asked, "--k", str(K), "--compare", ",".join(modes), *options)
         for mode in found["modes"]:
             row = {"segment": number, "passages": passages, "mode": mode["mode"], "questions": found["n"]}
             row["recall"] = mode["recall"][str(K)]

@@ -6,10 +6,8 @@ where they are). One that is not there is left out. Times are of one query at a 
 `socket` as the client sees it, each question new to the daemon.
 """
 
-import json
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -19,6 +17,7 @@ import igraph
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.support.bulk_daemon import BULK_S, bulk_daemon, ctl
 from bench.support.large_graph import large_snapshot
 from bench.support.mode_comparison import KS, ask, compare_modes, markdown_table, recalls
 from bench.support.question_sets import corpus_questions, manual_questions
@@ -29,7 +28,7 @@ from memory.retrieval.modes.fused import OCCURRENCE_WEIGHTS
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
-from tests.e2e.real_hippod import ROOT, Daemon, clean_environment
+from tests.e2e.real_hippod import ROOT, Daemon
 
 DATA = ROOT.parent / "shared" / "data"
 SHARED = DATA / "musique"
@@ -46,7 +45,6 @@ MANUAL_QUESTIONS = [
 ]
 WEIGHTS = (0.01, 0.05, 0.1, 0.3, 0.5)
 """Of passages in the reset, as in the HippoRAG 2 paper's Table 5."""
-BULK_S = 3_600.0
 
 
 def run(results: dict[str, Any]) -> str:
@@ -69,30 +67,14 @@ def run(results: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def _daemon(home: Path) -> Daemon:
-    daemon = Daemon(home, encoder={"backend": "sentence-transformers"})
-    daemon.http.timeout = BULK_S
-    return daemon
-
-
-def _ctl(daemon: Daemon, *arguments: str | Path) -> dict[str, Any]:
-    """What hippoctl prints, however long it takes."""
-    command = daemon.command("--json", *arguments)
-    done = subprocess.run(command, env=clean_environment(daemon.home), capture_output=True, timeout=BULK_S)
-    if done.returncode:
-        raise AssertionError(f"hippoctl {arguments[0]} exited with {done.returncode}: {done.stderr.decode()}")
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
-
-
 # Worlds.
 
 
 def _recorded(home: Path, results: dict[str, Any]) -> str:
     """MuSiQue with the triples that GPT-3.5 found."""
-    with _daemon(home) as daemon:
+    with bulk_daemon(home) as daemon:
         began = time.perf_counter()
-        imported = _ctl(daemon, "import", SHARED / "openie.json")
+        imported = ctl(daemon, "import", SHARED / "openie.json")
         daemon.wait(BULK_S)
         took = time.perf_counter() - began
         status = daemon.status()
@@ -118,9 +100,9 @@ def _recorded(home: Path, results: dict[str, Any]) -> str:
 
 def _rules(home: Path, results: dict[str, Any]) -> str:
     """MuSiQue with the triples of the rules."""
-    with _daemon(home) as daemon:
+    with bulk_daemon(home) as daemon:
         began = time.perf_counter()
-        _ctl(daemon, "add", SHARED / "corpus.json")
+        ctl(daemon, "add", SHARED / "corpus.json")
         daemon.wait(BULK_S)
         took = time.perf_counter() - began
         status = daemon.status()
@@ -134,8 +116,8 @@ def _rules(home: Path, results: dict[str, Any]) -> str:
 
 def _corpus(home: Path, name: str, results: dict[str, Any]) -> str:
     """A corpus of `../shared/data` with the triples of the rules."""
-    with _daemon(home) as daemon:
-        _ctl(daemon, "add", DATA / name / "corpus.json")
+    with bulk_daemon(home) as daemon:
+        ctl(daemon, "add", DATA / name / "corpus.json")
         daemon.wait(BULK_S)
         passages = daemon.status()["passages"]
         table = compare_modes(daemon, corpus_questions(DATA / name), results.setdefault(name, {}))
@@ -146,7 +128,7 @@ def _manuals(home: Path, language: str, results: dict[str, Any]) -> str:
     questions = [each for path in MANUAL_QUESTIONS for each in manual_questions(path, language)]
     if not questions:
         return f"Manuals ({language}): no questions."
-    daemon = _daemon(home)
+    daemon = bulk_daemon(home)
     shutil.copytree(MANUALS / language, daemon.drive, dirs_exist_ok=True)
     with daemon:
         daemon.wait(BULK_S)
@@ -156,7 +138,7 @@ def _manuals(home: Path, language: str, results: dict[str, Any]) -> str:
 
 def _drive(home: Path, results: dict[str, Any]) -> str:
     """The example drive, as `make run` follows it."""
-    daemon = _daemon(home)
+    daemon = bulk_daemon(home)
     shutil.copytree(DRIVE, daemon.drive, dirs_exist_ok=True)
     with daemon:
         daemon.wait(BULK_S)
@@ -167,11 +149,19 @@ def _drive(home: Path, results: dict[str, Any]) -> str:
 
 
 def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str, Any]) -> str:
-    """The paper's Table 4 (without passage nodes) and Table 5 (weight of passages)."""
+    """HippoRAG 2's Table 4 (without passage nodes), its Table 5 (weight of passages), its paper's phrase weight; HippoRAG 1's
+    Table 5."""
     settings: list[tuple[str, str, dict[str, Any]]] = [
         (mode, "passage_nodes = false", {"passage_nodes": False}) for mode in ("hipporag2", "fused")
     ]
     settings += [("hipporag2", f"passage_weight = {weight}", {"passage_weight": weight}) for weight in WEIGHTS]
+    settings += [
+        (mode, "node_specificity = false", {"node_specificity": False}) for mode in ("hipporag2", "hipporag", "fused")
+    ]
+    settings += [
+        (mode, "synonym_edges = false", {"synonym_edges": False}) for mode in ("hipporag2", "hipporag", "fused")
+    ]
+    settings += [("hipporag", f"walk = {walk}", {"walk": walk}) for walk in ("pagerank", "neighbours", "none")]
     rows = []
     for mode, name, chosen in settings:
         recall = recalls(daemon, questions, mode, **chosen).mean(axis=0)
@@ -182,7 +172,7 @@ def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str,
 
 def _grown(daemon: Daemon, mode: str, results: dict[str, Any]) -> str:
     """The paper's Figure 3: the first segment's questions as three more segments come."""
-    whole = _ctl(daemon, "eval", SHARED / "questions.json", "--continual", "4", "--mode", mode)
+    whole = ctl(daemon, "eval", SHARED / "questions.json", "--continual", "4", "--mode", mode)
     results.setdefault("continual", {})[mode] = whole
     rows = [
         (str(row["segment"]), f"{row['passages']:,}", *(f"{row['recall'][str(k)]:.4f}" for k in KS))

@@ -53,11 +53,11 @@ class RequestBoundary:
             if status:
                 log.warning("response_cut", route=route_of(scope), error=error.detail)
             else:
-                await responses.problem_response(error)(scope, receive, send_and_note)
+                await responses.problem_response(error, path=scope["path"])(scope, receive, send_and_note)
         except Exception:  # whatever is wrong with one request, the daemon goes on serving the others
             log.exception("request_failed", method=scope["method"], route=route_of(scope))
             if not status:
-                await responses.problem_response(internal_error())(scope, receive, send_and_note)
+                await responses.problem_response(internal_error(), path=scope["path"])(scope, receive, send_and_note)
         self._access_log.answered(scope, status, perf_counter() - began, peer)
 
 

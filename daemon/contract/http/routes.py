@@ -16,6 +16,8 @@ class Route(StrEnum):
     GRAPH = "/v1/graph"
     ASK = "/v1/ask"
     JUDGE = "/v1/judge"
+    CHAT = "/v1/chat/completions"
+    MODELS = "/v1/models"
     SESSIONS = "/v1/sessions"
     SCOPES = "/v1/scopes"
     DOCUMENTS = "/v1/documents"

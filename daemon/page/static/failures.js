@@ -10,6 +10,7 @@ export class Failures {
     this.list = byId("failure-list");
     this.note = byId("failures-note");
     this.timer = 0;
+    this.mayRetry = false;
     byId("retry-all").addEventListener("click", () => this.retry(undefined, byId("retry-all")));
   }
 
@@ -24,14 +25,14 @@ export class Failures {
     const focused = document.activeElement?.closest?.(".failure")?.dataset.uri;
     this.list.replaceChildren(...answer.documents.map((entry) => this.row(entry)));
     this.card.hidden = answer.documents.length === 0;
-    byId("retry-all").hidden = !answer.documents.some((entry) => entry.retryable);
+    byId("retry-all").hidden = !this.mayRetry || !answer.documents.some((entry) => entry.retryable);
     if (answer.next) this.note.textContent = `The first ${MOST}; \`hippoctl ls --state failed\` lists all.`;
     if (focused) [...this.list.children].find((row) => row.dataset.uri === focused)?.querySelector("button")?.focus();
   }
 
   row(entry) {
     const name = entry.title || baseName(entry.uri);
-    const retry = !entry.retryable ? null : element("button", { type: "button" }, "Retry", element("span", { class: "hidden" }, ` ${name.slice(0, 80)}`));
+    const retry = !entry.retryable || !this.mayRetry ? null : element("button", { type: "button" }, "Retry", element("span", { class: "hidden" }, ` ${name.slice(0, 80)}`));
     retry?.addEventListener("click", () => this.retry(entry.uri, retry));
     const tries = `tried ${number.format(entry.attempts)} ${entry.attempts === 1 ? "time" : "times"}`;
     return element(
@@ -40,7 +41,7 @@ export class Failures {
       documentName(name, { cls: "name one", most: 90 }),
       retry ?? element("span", {}),
       documentText(entry.error ?? "no reason was given", { tag: "p", cls: "reason", most: 600 }),
-      element("span", { class: "place" }, documentName(place(entry.uri), { cls: "one", most: 140 }), retry ? tries : `${tries}; another try as it is would not help`),
+      element("span", { class: "place" }, documentName(place(entry.uri), { cls: "one", most: 140 }), retry || entry.retryable ? tries : `${tries}; another try as it is would not help`),
     );
   }
 

@@ -77,7 +77,7 @@ async function catchUp() {
     growth.set(overview.growth);
     timeSlider.set(growth.points);
     failures.loadSoon();
-    await Promise.all([status(), latency.look().catch(() => {})]);
+    await Promise.all([status(), latency.look()]);
   } catch (error) {
     showDisconnected(error.message);
   }
@@ -106,5 +106,11 @@ follow();
 setInterval(() => document.visibilityState === "visible" && status(), CALM_MS);
 setInterval(() => document.visibilityState === "visible" && latency.look().catch(() => {}), CALM_MS);
 get("/page/session")
-  .then((session) => (byId("logout").hidden = !session.logout))
+  .then((session) => {
+    byId("logout").hidden = !session.logout;
+    latency.mayMeasure = session.rights.includes("admin");
+    failures.mayRetry = session.rights.includes("write");
+    failures.loadSoon();
+    return latency.look();
+  })
   .catch(() => {});

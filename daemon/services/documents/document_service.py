@@ -17,10 +17,12 @@ from daemon.contract.documents import (
     RetryResponse,
 )
 from daemon.contract.http.problem import FieldError
+from daemon.contract.query import ADDED_POSITION
 from daemon.contract.scope import ClientScope, Scope, ScopeList
 from daemon.contract.show import ShowResponse
 from daemon.errors import Conflict, Invalid, NotFound
 from daemon.pipeline.extraction.queue import ExtractionQueue
+from daemon.pipeline.inbox_files import ticket_number
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import ADDED, AddedDocument, container_uri
 from daemon.services.document_labels import labelled_uri
@@ -79,11 +81,13 @@ class DocumentService:
                 f"{sorted_documents.wrong} of {len(documents)} documents are not valid; none was taken",
                 errors=sorted_documents.errors,
             )
+        position = {}
         if sorted_documents.added:
-            await self._pipeline.inbox.add(sorted_documents.added)
+            ticket = await self._pipeline.inbox.add(sorted_documents.added)
+            position = {ADDED_POSITION: ticket_number(ticket)}
         if sorted_documents.gone:
             await self._pipeline.remove(sorted_documents.gone)
-        return AddResponse(accepted=len(documents), documents=sorted_documents.uris)
+        return AddResponse(accepted=len(documents), documents=sorted_documents.uris, position=position)
 
     async def remove(self, uris: Sequence[str], scope: Scope | None = None) -> RemoveResponse:
         holds = self._scopes.holds(scope) if scope is not None else None

@@ -21,7 +21,7 @@ from memory.retrieval.linking.triples import link_triples
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, cosines, top_k, top_k_by_cosine
-from memory.types import Encoder
+from memory.types import Encoder, triple_query_vector
 from store.index.adjacency import MIN_WEIGHT
 from store.index.append_only_arrays import VectorsView
 from store.snapshot import Snapshot
@@ -60,7 +60,7 @@ def inquire(
             concern,
             candidates,
             tuple(FoundEntity(snapshot.phrase(row), score) for row, score in zip(rows, scores, strict=True)),
-            _nearest_triples(snapshot, vector, rows, settings.triples),
+            _nearest_triples(snapshot, triple_query_vector(encoder, concern.subquery), rows, settings.triples),
             near[: settings.passages],
         ),
         near,

@@ -1,4 +1,5 @@
-"""OpenIE by a language model, in two calls a passage (HippoRAG 2, section 3.1 and appendix on prompts)."""
+"""OpenIE by a language model, in two calls a passage (HippoRAG, section 2.2; the prompts of both papers stand in
+HippoRAG 1's appendix)."""
 
 import time
 from collections.abc import Callable

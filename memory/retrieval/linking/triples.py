@@ -16,9 +16,12 @@ BM25_PASSAGES = 50
 
 def triple_scores(context: QueryContext) -> NDArray[np.float32]:
     """Cosine of every triple with the query, shape (n_triples,); BM25 where they are compared by words."""
-    vector = context.vector
+    if context.triples_by_words:
+        with context.stage("triples"):
+            return _triple_bm25(context)
+    vector = context.triple_vector
     with context.stage("triples"):
-        return _triple_bm25(context) if context.triples_by_words else context.snapshot.triple_vectors.scores(vector)
+        return context.snapshot.triple_vectors.scores(vector)
 
 
 def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
@@ -52,7 +55,7 @@ def nearest_triples(context: QueryContext, scores: NDArray[np.float32], scale: S
         exact = scores[rows]
     else:
         rows, exact = top_k_by_cosine(
-            snapshot.triple_vectors, context.vector, scores, k, context.triples_compared, name
+            snapshot.triple_vectors, context.triple_vector, scores, k, context.triples_compared, name
         )
     return [
         LinkedTriple(row, *snapshot.triple(row), score=float(score), kept=True)

@@ -76,7 +76,7 @@ def test_it_hands_on_what_the_page_asks_for(ui: Ui, daemon: Daemon) -> None:
     page = ui.opened.get(ui.base + "/")
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
     assert ui.opened.get(ui.base + "/v1/status").json()["commit"] == daemon.status()["commit"]
-    assert ui.opened.get(ui.base + "/page/session").json() == {"logout": False}
+    assert ui.opened.get(ui.base + "/page/session").json() == {"logout": False, "rights": ["admin", "read", "write"]}
     script = ui.opened.get(ui.base + "/page/page.js")
     again = ui.opened.get(ui.base + "/page/page.js", headers={"If-None-Match": script.headers["etag"]})
     assert (script.status_code, again.status_code) == (200, 304)

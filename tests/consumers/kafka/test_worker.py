@@ -91,6 +91,13 @@ def test_killed_and_started_again_it_loses_and_doubles_nothing(cluster, tmp_path
     first.wait()
 
     second = started(file)
+    other = started(configured(tmp_path / "other", cluster, topic, output, dead_letter=letters, message_bytes=20_000))
+    until(lambda: '"following"' in (tmp_path / "other" / "log").read_text(), "the second of two gets no partition")
+    for number in range(120, 160):
+        cluster.send(topic, article(number), key=f"a{number}")
+    cluster.flush()
+    other.send_signal(signal.SIGTERM)
+    assert other.wait(20) == 0, "the group goes on with one"
     ends = {n: sum(1 for m in cluster.read(topic) if m.partition() == n) for n in range(2)}
     until(lambda: cluster.committed(f"workers-{topic}", topic) == ends, "the group does not reach the end")
     health = urllib.request.urlopen(f"http://{listen}/healthz").read().decode()
@@ -103,20 +110,20 @@ def test_killed_and_started_again_it_loses_and_doubles_nothing(cluster, tmp_path
 
     messages = cluster.read(output)
     sent = {uri_of(message.key()) for message in messages}
-    assert sent == {f"kafka://{topic}/a{number}" for number in range(120)}
+    assert sent == {f"kafka://{topic}/a{number}" for number in range(160)}
     assert all(position_of(tuple(message.headers())) is not None for message in messages)
     assert len(dead(cluster.read(letters))) == 1, "the poison message costs itself, once"
 
     async def scenario():
         async with Replica(tmp_path / "a", cluster, output) as replica:
             export = await replica.caught_up()
-            assert len(replica.store.documents()) == 115
+            assert len(replica.store.documents()) == 155
 
         whole = [m for m in messages if m.value() is not None and part_of(tuple(m.headers())) is None]
         assert all(record.vectors is not None and record.is_read for record in (from_message(m.value()) for m in whole))
 
         async def by_files(pipeline):
-            for number in range(5, 120):
+            for number in range(5, 160):
                 document = read_json_document(article(number), "file:///", None, SplitSettings(60, 10))
                 await pipeline.deliver(DeliveredDocument(document.uri, document), "files")
 

@@ -74,7 +74,7 @@ def client_tables(home: Any, tokens: dict[str, str]) -> list[Json]:
     return tables
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     home = tmp_path_factory.mktemp("clients")
     tokens: dict[str, str] = {}

@@ -56,9 +56,9 @@ def base_url(daemon: Daemon) -> str:
     return f"http://{daemon.sections['api']['tcp']}"
 
 
-def log_in(base: str) -> str:
+def log_in(base: str, token: str = TOKEN) -> str:
     """A session's cookie."""
-    answer = httpx.post(f"{base}/page/login", data={"token": TOKEN}, headers={"Origin": base}, follow_redirects=False)
+    answer = httpx.post(f"{base}/page/login", data={"token": token}, headers={"Origin": base}, follow_redirects=False)
     assert answer.status_code == 303, answer.text
     return answer.cookies[COOKIE.format(port=urlsplit(base).port)]
 
@@ -79,7 +79,7 @@ class Watched:
 
 @contextmanager
 def opened(
-    browser: Browser, base: str, *, width: int = 1280, height: int = 900, dark: bool = False
+    browser: Browser, base: str, *, width: int = 1280, height: int = 900, dark: bool = False, token: str = TOKEN
 ) -> Iterator[Watched]:
     """The page, logged in and connected, in a browser profile of its own."""
     context = browser.new_context(
@@ -87,7 +87,9 @@ def opened(
     )
     context.set_default_timeout(PATIENCE_MS)
     name = COOKIE.format(port=urlsplit(base).port)
-    context.add_cookies([{"name": name, "value": log_in(base), "url": base, "httpOnly": True, "sameSite": "Strict"}])
+    context.add_cookies(
+        [{"name": name, "value": log_in(base, token), "url": base, "httpOnly": True, "sameSite": "Strict"}]
+    )
     page = context.new_page()
     watched = Watched(page, base)
     page.on("request", lambda request: watched.asked.append(request.url))

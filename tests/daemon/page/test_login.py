@@ -83,7 +83,7 @@ def test_the_token_opens_a_session_in_a_cookie_that_scripts_and_other_sites_neve
     home = browser.get("/")
     assert (home.status_code, home.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert browser.get(Route.STATUS).status_code == 200
-    assert browser.get("/page/session").json() == {"logout": True}
+    assert browser.get("/page/session").json() == {"logout": True, "rights": ["admin", "read", "write"]}
 
 
 def test_the_page_may_load_its_own_files_alone_and_run_no_text(browser: httpx.Client) -> None:

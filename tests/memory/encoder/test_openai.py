@@ -60,6 +60,27 @@ def test_a_model_gets_the_prefixes_it_was_trained_with(serve, model, query, pass
     assert [call.body["input"] for call in server.calls[1:]] == [[f"{passage}a text"], [f"{query}a question"]]
 
 
+@pytest.mark.parametrize(
+    ("model", "prefixes", "asked"),
+    [
+        ("nvidia/NV-Embed-v2", (None, None), ["passages that answer it", "facts that match it"]),
+        ("GritLM/GritLM-7B", (None, None), ["passages that answer it", "facts that match it"]),
+        ("nvidia/NV-Embed-v2", ("Q ", None), ["Q a question"]),
+        ("nvidia/NV-Embed-v2", ("Q ", None, "F "), ["Q a question", "F a question"]),
+        ("BAAI/bge-large-en-v1.5", (None, None), ["a question"]),
+    ],
+)
+def test_triples_are_looked_for_with_another_instruction_where_the_model_takes_some(serve, model, prefixes, asked):
+    """Equal prefixes are one vector, and one call."""
+    server = serve(embedding())
+    made = encoder(server, model, prefixes=prefixes)
+    first, second = made.encode_query("a question"), made.encode_triple_query("a question")
+    [*sent] = [call.body["input"][0] for call in server.calls[1:]]
+    assert len(sent) == len(asked)
+    assert all(part in text for part, text in zip(asked, sent, strict=True))
+    assert np.array_equal(first, second) is (len(asked) == 1)
+
+
 def test_configured_prefixes_take_the_place_of_known_ones(serve):
     server = serve(embedding())
     made = encoder(server, "intfloat/e5-base-v2", prefixes=("Q ", "P "))

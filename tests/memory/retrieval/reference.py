@@ -54,17 +54,29 @@ class Answer:
 
 
 class Reference:
-    """`passages`: those that live, each once. `vector(text)` and `query_vector(text)` give unit vectors.
+    """`passages`: those that live, each once. `vector(text)` and `query_vector(text)` give unit vectors;
+    `triple_query_vector(text)` those that triples are compared with, where they are others.
 
     `passage_terms(text)` gives a passage's terms with their counts, its language and its length;
     `query_terms(query, languages)` for each of its words the terms that stand for it, and how often it has the word.
     """
 
-    def __init__(self, passages, vector, query_vector, threshold=0.8, cap=100, passage_terms=None, query_terms=None):
+    def __init__(
+        self,
+        passages,
+        vector,
+        query_vector,
+        threshold=0.8,
+        cap=100,
+        passage_terms=None,
+        query_terms=None,
+        triple_query_vector=None,
+    ):
         self.passages = sorted(passages)
         self.passage_terms = passage_terms or ascii_words
         self.query_terms = query_terms or (lambda query, _: {(word,): n for word, n in ascii_words(query)[0].items()})
         self.query_vector = query_vector
+        self.triple_query_vector = triple_query_vector or query_vector
         self.ids = [p[0] for p in self.passages]
         self._rarity = {}
         self.full = [f"{title}\n{text}" if title else text for _, title, text, _ in self.passages]
@@ -145,7 +157,7 @@ class Reference:
     def _top_triples(self, query, count, scale):
         if not self.triples:
             return []
-        cosines = self.triple_vectors @ self.query_vector(query).astype(float)
+        cosines = self.triple_vectors @ self.triple_query_vector(query).astype(float)
         scaled = scale(cosines)
         order = sorted(range(len(cosines)), key=lambda i: (-round(float(cosines[i]), 12), "\0".join(self.triples[i])))
         return [(self.triples[i], float(scaled[i])) for i in order[:count]]
@@ -317,7 +329,7 @@ class Reference:
         """{id: weight}: what the best triples of the heaviest starts send to the passages that their other ends title."""
         sources = sorted(starts, key=lambda id: (-round(starts[id], 12), id))[: settings.hop_passages]
         sources = [id for id in sources if starts[id] > 0]
-        cosines = self.triple_vectors @ self.query_vector(query).astype(float) if self.triples else np.zeros(0)
+        cosines = self.triple_vectors @ self.triple_query_vector(query).astype(float) if self.triples else np.zeros(0)
         scaled = dict(zip(self.triples, standardised(cosines) if self.triples else (), strict=True))
         at = {p[0]: p for p in self.passages}
         arrives = Counter()

@@ -66,11 +66,21 @@ def reference(documents, **rule):
     return Reference(living(documents), lambda text: ENCODER.encode([text])[0], ENCODER.encode_query, **rule)
 
 
-def check(snapshot, expected, query, mode, settings=None, reader=None):
+class TwoInstructions:
+    """An encoder with an instruction of its own for triples."""
+
+    identity = ENCODER.identity
+    encode, encode_query = ENCODER.encode, ENCODER.encode_query
+
+    def encode_triple_query(self, text):
+        return ENCODER.encode_query(f"made {text} cedar")
+
+
+def check(snapshot, expected, query, mode, settings=None, reader=None, encoder=ENCODER):
     """The product's whole ranking against the reference's scores; `reader` stands for the model that names entities."""
     settings = settings or Settings()
     given = {key: value for key, value in asdict(settings).items() if key in RETRIEVAL_SETTINGS}
-    found = retrieve(snapshot, ENCODER, query, mode, 10_000, RetrievalSettings(**given), entity_reader=reader)
+    found = retrieve(snapshot, encoder, query, mode, 10_000, RetrievalSettings(**given), entity_reader=reader)
     said = query_entities(query, snapshot) if reader is None else reader.names
     names = [normalise_phrase(name) for name in said]
     answer = expected.answer(mode, query, names, settings)
@@ -168,6 +178,24 @@ def test_every_mode_on_recorded_triples_of_real_passages(tmp_path: Path) -> None
         for query in questions:
             for mode in set(MODES) - {"bm25"}:
                 check(memory.snapshot(), expected, query, mode)
+
+
+def test_triples_are_compared_with_a_vector_of_their_own_where_the_encoder_has_an_instruction_for_them(
+    tmp_path: Path,
+) -> None:
+    chance = random.Random(5)
+    documents = {f"file:///{at}": document(chance) for at in range(25)}
+    encoder = TwoInstructions()
+    with Store(tmp_path / "store", ENCODER.identity) as memory:
+        commit(memory, documents)
+        expected = reference(documents, triple_query_vector=encoder.encode_triple_query)
+        changed = 0
+        for mode in ("hipporag2", "fused", "dense"):
+            for query in QUERIES[:3]:
+                found = check(memory.snapshot(), expected, query, mode, encoder=encoder)
+                plain = retrieve(memory.snapshot(), ENCODER, query, mode, 10_000, RetrievalSettings())
+                changed += found.triples != plain.triples
+        assert changed >= 4, "dense links no triples"
 
 
 def test_the_best_few_are_those_of_the_whole_ranking(tmp_path: Path) -> None:

@@ -1,0 +1,27 @@
+"""A real daemon that a section gives a whole corpus."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.real_hippod import Daemon, clean_environment
+
+BULK_S = 3_600.0
+
+
+def bulk_daemon(home: Path, **sections: Any) -> Daemon:
+    """With the packaged encoder; calls to it may take as long as a corpus does."""
+    daemon = Daemon(home, encoder={"backend": "sentence-transformers"}, **sections)
+    daemon.http.timeout = BULK_S
+    return daemon
+
+
+def ctl(daemon: Daemon, *arguments: str | Path) -> dict[str, Any]:
+    """What hippoctl prints, however long it takes."""
+    command = daemon.command("--json", *arguments)
+    done = subprocess.run(command, env=clean_environment(daemon.home), capture_output=True, timeout=BULK_S)
+    if done.returncode:
+        raise AssertionError(f"hippoctl {arguments[0]} exited with {done.returncode}: {done.stderr.decode()}")
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer

@@ -1,0 +1,188 @@
+"""`POST /v1/chat/completions` and `GET /v1/models`: the memory as a model that OpenAI's clients talk to.
+
+The questions go through the ports that `/v1/query` and `/v1/ask` use: a client sees here what it sees there.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from daemon.api import responses
+from daemon.api.access.rights import Need, needs
+from daemon.api.chat_answers import answer_content, ask_request, conversation_question, passages_content, query_request
+from daemon.api.context import ApiContext
+from daemon.api.middleware.disconnect import cancel_on_disconnect, cancel_on_stop
+from daemon.api.openapi import json_body, problems
+from daemon.api.routes.questions import NO_MODEL_DETAIL
+from daemon.api.service_protocols import AskPort, MemoryPorts
+from daemon.api.streaming import LimitedStream, data_message
+from daemon.api.validation import read_model
+from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.chat import (
+    Annotation,
+    AnswerMessage,
+    ChatChoice,
+    ChatChunk,
+    ChatCompletion,
+    ChatDelta,
+    ChatModel,
+    ChatRequest,
+    ChunkChoice,
+    ModelEntry,
+    ModelList,
+    Usage,
+)
+from daemon.contract.http.routes import EVENT_STREAM, Route
+from daemon.contract.query import Tokens
+from daemon.errors import NotConfigured, NotFound, RequestError
+
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {
+            EVENT_STREAM: {"schema": {"description": "With `stream`: events of a ChatChunk each, then [DONE]."}}
+        }
+    }
+}
+DONE = b"data: [DONE]\n\n"
+NO_TOKENS = Tokens(prompt=0, completion=0)
+
+
+class _Completion:
+    """What all parts of one answer have in common."""
+
+    def __init__(self, model: ChatModel, wanted: ChatRequest) -> None:
+        self.id = f"chatcmpl-{uuid4().hex}"
+        self.created = int(time.time())
+        self.model = model
+        self.with_usage = wanted.stream_options is not None and wanted.stream_options.include_usage
+
+    def whole(self, content: str, annotations: list[Annotation], tokens: Tokens) -> ChatCompletion:
+        message = AnswerMessage(content=content, annotations=annotations)
+        return ChatCompletion(
+            id=self.id,
+            created=self.created,
+            model=self.model,
+            choices=[ChatChoice(message=message)],
+            usage=_usage(tokens),
+        )
+
+    def chunk(self, delta: ChatDelta, *, last: bool = False) -> bytes:
+        choice = ChunkChoice(delta=delta, finish_reason="stop" if last else None)
+        return data_message(ChatChunk(id=self.id, created=self.created, model=self.model, choices=[choice]))
+
+    def end(self, content: str, annotations: list[Annotation], tokens: Tokens) -> list[bytes]:
+        """The last pieces: what is left of the content, then how much it took."""
+        pieces = [self.chunk(ChatDelta(content=content, annotations=annotations)), self.chunk(ChatDelta(), last=True)]
+        if self.with_usage:
+            usage = ChatChunk(id=self.id, created=self.created, model=self.model, choices=[], usage=_usage(tokens))
+            pieces.append(data_message(usage))
+        return [*pieces, DONE]
+
+
+def _usage(tokens: Tokens) -> Usage:
+    return Usage(
+        prompt_tokens=tokens.prompt, completion_tokens=tokens.completion, total_tokens=tokens.prompt + tokens.completion
+    )
+
+
+async def _streamed(
+    made: _Completion, asks: AskPort, question: AskRequest, stopping: asyncio.Event
+) -> AsyncGenerator[bytes, None]:
+    """The answer as it is written. A step of a deep question sends a piece without text: the client knows that it goes on.
+
+    What fails before the first piece is raised, and answered as any problem is; later it is an `error` in the stream.
+    """
+    shown, began = "", False
+    try:
+        async with aclosing(cancel_on_stop(asks.stream(question), stopping)) as parts:
+            async for part in parts:
+                if not began:
+                    began = True
+                    yield made.chunk(ChatDelta(role="assistant"))
+                if isinstance(part, AskResponse):
+                    content, annotations = answer_content(part)
+                    for piece in made.end(_new_text(shown, content), annotations, part.tokens):
+                        yield piece
+                elif isinstance(part, AskProgress):
+                    new, shown = _new_text(shown, part.text), part.text
+                    yield made.chunk(ChatDelta(content=new))
+                else:
+                    yield made.chunk(ChatDelta())
+    except RequestError as error:
+        if not began:
+            raise
+        yield data_message(responses.openai_error(error), key="error")
+
+
+def _new_text(shown: str, text: str) -> str:
+    """What `text` adds; all of it, as a paragraph of its own, where it begins otherwise than what was sent."""
+    if text.startswith(shown):
+        return text[len(shown) :]
+    return f"\n\n{text}"
+
+
+async def _found(made: _Completion, content: str, annotations: list[Annotation]) -> AsyncGenerator[bytes, None]:
+    yield made.chunk(ChatDelta(role="assistant"))
+    for piece in made.end(content, annotations, NO_TOKENS):
+        yield piece
+
+
+def _model(name: str, ports: MemoryPorts) -> ChatModel:
+    """NotFound for a name that is none, NotConfigured where it needs a language model and there is none."""
+    if name not in list(ChatModel):
+        raise NotFound(f"There is no model {name[:200]!r}; there are {', '.join(ChatModel)}.")
+    if name != ChatModel.SEARCH and ports.asks is None:
+        raise NotConfigured(f"{NO_MODEL_DETAIL} The model {ChatModel.SEARCH} answers without.")
+    return ChatModel(name)
+
+
+def add_routes(app: FastAPI, context: ApiContext) -> None:
+    @app.post(
+        Route.CHAT,
+        response_model=ChatCompletion,
+        responses=problems(400, 404, 408, 409, 413, 415, 422, 502, 503) | STREAMED,
+        openapi_extra=json_body(ChatRequest),
+        summary="Answer the last message of a conversation, in OpenAI's protocol",
+    )
+    @needs(Need.READ)
+    async def chat_completions(request: Request) -> Response:
+        with context.body_memory.reservation() as reservation:
+            wanted = await read_model(request, ChatRequest, reservation, context.limits)
+            ports = await context.memory(request)
+            model = _model(wanted.model, ports)
+            question = conversation_question(wanted)
+            made = _Completion(model, wanted)
+            if model is ChatModel.SEARCH:
+                with context.queries.slot():
+                    content, annotations = passages_content(await ports.queries.query(query_request(question)))
+                if wanted.stream:
+                    return LimitedStream(context.queries, partial(_found, made, content, annotations), EVENT_STREAM)
+                return responses.json_response(made.whole(content, annotations, NO_TOKENS))
+            assert ports.asks is not None
+            asked = ask_request(question, model)
+            if wanted.stream:
+                begin = partial(_streamed, made, ports.asks, asked, context.stopping)
+                return LimitedStream(context.asks, begin, EVENT_STREAM)
+            with context.asks.slot():
+                answer = await cancel_on_disconnect(request, context.stopping, ports.asks.ask(asked))
+            return responses.json_response(made.whole(*answer_content(answer), answer.tokens))
+
+    @app.get(
+        Route.MODELS,
+        response_model=ModelList,
+        responses=problems(503),
+        summary="List the models that a conversation can be with",
+    )
+    @needs(Need.READ)
+    async def models(request: Request) -> Response:
+        ports = await context.memory(request)
+        names = list(ChatModel) if ports.asks is not None else [ChatModel.SEARCH]
+        return responses.json_response(ModelList(data=[ModelEntry(id=name) for name in names]))

@@ -1,0 +1,162 @@
+"""`POST /v1/chat/completions` and `GET /v1/models`: the part of OpenAI's protocol that chat programs speak.
+
+The names and shapes are OpenAI's, not hippod's: whoever knows that protocol needs nothing of ours.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from daemon.contract.base import JsonBoolean, Response, is_empty
+from daemon.contract.query import NOT_BLANK
+
+
+class ChatModel(StrEnum):
+    """Who answers: `hippod` as `ask` does, `hippod-deep` as `ask --deep`; `hippod-search` gives passages and needs no language
+    model."""
+
+    ASK = "hippod"
+    DEEP = "hippod-deep"
+    SEARCH = "hippod-search"
+
+
+class _Lenient(BaseModel):
+    """OpenAI's clients send many fields that have no meaning here, such as `temperature`: they are left unread."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class TextPart(_Lenient):
+    type: Literal["text"]
+    text: str
+
+
+class ChatMessage(_Lenient):
+    """A turn. `content` is text, or parts that are text; of other turns than the user's it may be missing."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[TextPart] | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content).strip()
+        return (self.content or "").strip()
+
+
+_TEXT: JsonDict = {"type": "string", "pattern": NOT_BLANK}
+_PART: JsonDict = {"type": "object", "properties": {"text": _TEXT}, "required": ["text"]}
+_QUESTION: JsonDict = {
+    "type": "object",
+    "properties": {"role": {"const": "user"}, "content": {"anyOf": [_TEXT, {"type": "array", "contains": _PART}]}},
+    "required": ["role", "content"],
+}
+
+
+class StreamOptions(_Lenient):
+    include_usage: JsonBoolean = False
+
+
+class ChatRequest(_Lenient):
+    """The user's last message is the question. Sampling, tools and lengths are as configured, whatever the request says of
+    them."""
+
+    model: Annotated[str, Field(json_schema_extra={"enum": [model.value for model in ChatModel]})]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, json_schema_extra={"contains": _QUESTION})]
+    stream: JsonBoolean | None = None
+    stream_options: StreamOptions | None = None
+    n: Literal[1] | None = None
+
+
+class UrlCitation(Response):
+    """A document that is cited; the indices are those of its number in the content, in characters."""
+
+    url: str
+    title: str
+    start_index: int
+    end_index: int
+
+
+class Annotation(Response):
+    type: Literal["url_citation"] = "url_citation"
+    url_citation: UrlCitation
+
+
+class AnswerMessage(Response):
+    role: Literal["assistant"] = "assistant"
+    content: str
+    refusal: None = None
+    annotations: list[Annotation] = Field(default_factory=list)
+
+
+class ChatChoice(Response):
+    index: int = 0
+    message: AnswerMessage
+    finish_reason: Literal["stop"] = "stop"
+    logprobs: None = None
+
+
+class Usage(Response):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class ChatCompletion(Response):
+    id: str
+    object: Literal["chat.completion"] = "chat.completion"
+    created: int
+    model: ChatModel
+    choices: list[ChatChoice]
+    usage: Usage
+
+
+class ChatDelta(Response):
+    """What is new of the answer."""
+
+    role: Literal["assistant"] | None = Field(default=None, exclude_if=is_empty)
+    content: str = ""
+    annotations: list[Annotation] = Field(default_factory=list, exclude_if=is_empty)
+
+
+class ChunkChoice(Response):
+    index: int = 0
+    delta: ChatDelta
+    finish_reason: Literal["stop"] | None = None
+
+
+class ChatChunk(Response):
+    """One event of a streamed answer. `usage` comes last, where it was asked for, without a choice."""
+
+    id: str
+    object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
+    created: int
+    model: ChatModel
+    choices: list[ChunkChoice]
+    usage: Usage | None = Field(default=None, exclude_if=is_empty)
+
+
+class ModelEntry(Response):
+    id: ChatModel
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: Literal["hippod"] = "hippod"
+
+
+class ModelList(Response):
+    object: Literal["list"] = "list"
+    data: list[ModelEntry]
+
+
+class OpenAiError(Response):
+    """What OpenAI's clients read of a refusal: it stands in the problem document, as `error`."""
+
+    message: str
+    type: str
+    param: str | None = None
+    code: str | None = None
+
+    def as_extension(self) -> dict[str, Any]:
+        return {"error": self.model_dump()}

@@ -1,0 +1,68 @@
+"""A question that must see at least a given position (`after`): it waits for that, or is told how far the memory is."""
+
+import time
+from collections.abc import Mapping
+
+from daemon.contract.http.problem import FieldError
+from daemon.contract.query import ADDED_POSITION, QueryRequest
+from daemon.contract.scope import ClientScope
+from daemon.errors import Invalid, NotReady, TimedOut
+from daemon.pipeline.pipeline import Pipeline
+from daemon.pipeline.records import stored_position
+from store.store import Store
+
+POLL_S = 0.05
+"""How often a position is looked at while it is waited for: a replica's moves with commits, which come in tenths of seconds."""
+
+
+class Freshness:
+    """On the event loop."""
+
+    def __init__(self, store: Store, pipeline: Pipeline) -> None:
+        self._store = store
+        self._pipeline = pipeline
+
+    async def wait(self, request: QueryRequest) -> None:
+        """Returns once the memory has all that `after` names. TimedOut says where it stands instead, after the time."""
+        if not request.after:
+            return
+        if isinstance(request.scope, ClientScope) and any("://" in key for key in request.after):
+            message = "a client that sees some documents only may name topics and what it added, not documents"
+            raise Invalid("The question cannot wait for that.", errors=[FieldError(field="after", message=message)])
+        until = time.monotonic() + request.after_timeout_s
+        while missing := self._missing(request.after):
+            if self._pipeline.intake.stopping:
+                raise NotReady("hippod is stopping; ask again when it is back")
+            left = until - time.monotonic()
+            if left <= 0:
+                raise TimedOut(
+                    f"After {request.after_timeout_s:g} s the memory was not as far as asked for; ask again, or without "
+                    "`after` for what is there.",
+                    errors=[FieldError(field=f"after.{key}", message=message) for key, message in missing.items()],
+                )
+            await self._pipeline.intake.changed_within(min(left, POLL_S))
+
+    def _missing(self, after: Mapping[str, int]) -> dict[str, str]:
+        """By position that is not reached: how far the memory is."""
+        found = {}
+        for key, wanted in after.items():
+            at = self._position(key, wanted)
+            if at is None:
+                found[key] = f"asked for {wanted}; the memory has nothing of it"
+            elif at < wanted:
+                found[key] = f"asked for {wanted}; the memory is at {at}"
+        return found
+
+    def _position(self, key: str, wanted: int) -> int | None:
+        """The last that the memory has of a stream or a document; None where it has nothing."""
+        if key == ADDED_POSITION:
+            return self._pipeline.inbox.indexed_up_to(wanted)
+        if "://" not in key:
+            stored = self._store.positions.get(f"kafka:{key}")
+            return None if stored is None else int(stored["offset"]) - 1
+        if (position := stored_position(self._store, key)) is not None:
+            return position.offset
+        document = self._store.document(key)
+        about = document.metadata.get("kafka") if document is not None else None
+        offset = about.get("offset") if isinstance(about, dict) else None
+        return offset if isinstance(offset, int) else None

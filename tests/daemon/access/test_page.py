@@ -1,0 +1,56 @@
+"""The page in a browser, as two users: each sees what is its own, and is offered what it may do."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.daemon.access.conftest import QUESTION, SECRET, Memory
+from tests.daemon.page.browsing import PATIENCE_MS, Watched, base_url, browsing, opened
+
+pytestmark = [pytest.mark.browser, pytest.mark.daemon]
+expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with browsing() as browser:
+        yield browser
+
+
+def asked(page: Page) -> str:
+    """What the page shows after a question and with its suggestions of scopes."""
+    page.locator("#question").fill(QUESTION)
+    page.get_by_role("button", name="Search", exact=True).click()
+    expect(page.locator("#canvas")).to_have_attribute("data-about", QUESTION)
+    expect(page.locator("#canvas")).to_have_attribute("aria-busy", "false")
+    page.locator("#scope").focus()
+    expect(page.locator("#scopes option").first).to_be_attached()
+    expect(page.locator("#failure-list li")).to_have_count(1)
+    return page.content()
+
+
+def shown(browser: Browser, memory: Memory, name: str) -> Iterator[Watched]:
+    with opened(browser, base_url(memory.daemon), token=memory.tokens[name]) as watched:
+        yield watched
+
+
+def test_a_visitor_finds_what_is_public_and_no_trace_of_the_rest(browser: Browser, memory: Memory) -> None:
+    for watched in shown(browser, memory, "visitor"):
+        text = asked(watched.page)
+        assert "Solveig Aas built the mill" in text
+        assert SECRET not in text.lower()
+        assert "board" not in text
+        expect(watched.page.locator("#count-documents")).to_have_text("4")
+        expect(watched.page.locator("#failures button").first).to_be_hidden()  # it may not try again
+        assert watched.complaints == []
+        assert not [url for url in watched.asked if url.endswith("/metrics")]
+
+
+def test_the_board_finds_its_own_and_may_try_again(browser: Browser, memory: Memory) -> None:
+    for watched in shown(browser, memory, "board"):
+        text = asked(watched.page)
+        assert SECRET in text
+        assert "label: board" in text
+        assert "label: public" not in text
+        assert watched.complaints == []
