@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints
 
-from daemon.contract.base import Request, Response
+from daemon.contract.base import Request, Response, is_empty
 from daemon.contract.choices import ExportFormat
 from daemon.contract.scope import ScopeParameter
 
@@ -24,8 +24,8 @@ class ImportResponse(Response):
     passages: int
     triples: int
     skipped: int
-    records: int | None = None
-    """Of a file of records, how many documents it holds; else null."""
+    records: int | None = Field(default=None, exclude_if=is_empty)
+    """Of a file of records, how many documents it holds; left out for others."""
 
 
 class VerifyResponse(Response):
