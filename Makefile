@@ -58,8 +58,8 @@ check: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m 'not (slow or process or daemon or broker or model_server or browser or systemd)'
 
 test: install-test lint
-# Three processes on two cores: much of the suite waits for daemons.
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder
+# Four processes on two cores: much of the suite waits for daemons.
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadscope --no-loadscope-reorder
 
 # The Kafka tests on a broker of another make. It is installed into an environment of its own; `make test` does not need it.
 BROKER := $(VENV)/broker

@@ -45,9 +45,9 @@ class TripleQueryEncoder(Protocol):
         ...
 
 
-def triple_query_vector(encoder: Encoder, text: str) -> NDArray[np.float32]:
-    """The query's vector for comparison with triples: that of `encode_query` unless the encoder has another."""
-    return encoder.encode_triple_query(text) if isinstance(encoder, TripleQueryEncoder) else encoder.encode_query(text)
+def triple_query_vector(encoder: Encoder, text: str, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The query's vector for comparison with triples: `vector`, that of `encode_query`, unless the encoder has another."""
+    return encoder.encode_triple_query(text) if isinstance(encoder, TripleQueryEncoder) else vector
 
 
 class Extractor(Protocol):

@@ -69,8 +69,9 @@ class QueryContext:
     @cached_property
     def triple_vector(self) -> NDArray[np.float32]:
         """The query's embedding for comparison with triples, where the encoder has an instruction for these; else `vector`."""
+        vector = self.vector
         with self.stage("encode"):
-            return triple_query_vector(self.encoder, self.query)
+            return triple_query_vector(self.encoder, self.query, vector)
 
     @cached_property
     def is_known(self) -> bool:

@@ -45,6 +45,8 @@ DOCUMENTS = (
     "docs",
     "examples/container",
     "examples/grafana",
+    "examples/langchain_retriever.py",
+    "examples/llamaindex_retriever.py",
     "systemd/drop-ins",
     "systemd/instance.toml",
     "systemd/hippod-vllm.service",

@@ -60,7 +60,7 @@ def inquire(
             concern,
             candidates,
             tuple(FoundEntity(snapshot.phrase(row), score) for row, score in zip(rows, scores, strict=True)),
-            _nearest_triples(snapshot, triple_query_vector(encoder, concern.subquery), rows, settings.triples),
+            _nearest_triples(snapshot, triple_query_vector(encoder, concern.subquery, vector), rows, settings.triples),
             near[: settings.passages],
         ),
         near,

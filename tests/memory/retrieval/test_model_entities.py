@@ -109,7 +109,7 @@ class Replying:
     ) -> None:
         self.loop, self._reply, self._hangs, self._remembered = loop, reply, hangs, remembered
 
-    async def read(self, _query: str) -> tuple[tuple[str, ...], Reply, bool]:
+    async def read(self, _query: str, _within: str = "") -> tuple[tuple[str, ...], Reply, bool]:
         if self._hangs:
             await asyncio.sleep(60)
         if self._reply is None:
