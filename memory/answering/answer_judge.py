@@ -11,6 +11,7 @@ from memory.answering.qa_reader import quote_passage, without_quote_marks
 from memory.llm.client import ChatMessage
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field, replace_surrogates
+from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JsonSchema
 
 JUDGE_MAX_TOKENS = 1024
@@ -77,9 +78,11 @@ def _schema(name: str, value: dict[str, Any]) -> JsonSchema:
 def score_prompt(question: str, answer: str, references: Sequence[str], criterion: str) -> list[ChatMessage]:
     """Asks for a score of `answer`, held against the reference answers or passages where there are any."""
     levels = "; ".join(f"{20 * at} to {20 * (at + 1)}: {meaning}" for at, meaning in enumerate(_LEVELS[criterion]))
-    task = (
-        f"You judge an answer by its {criterion}: {_MEANINGS[criterion]}. Give a score from 0 to {SCORE_MAX} by these levels: "
-        f'{levels}. First give your "reason" in one or two sentences, then the "score".{_against(references)}{_DATA}'
+    task = prompt_text(
+        "score", f"You judge an answer by one criterion, with a score from 0 to {SCORE_MAX} by its levels. "
+    ) + (
+        f"The criterion is {criterion}: {_MEANINGS[criterion]}. Its levels are {levels}. "
+        f'First give your "reason" in one or two sentences, then the "score".{_against(references)}{_DATA}'
         '{"reason": "…", "score": 50}.'
     )
     return _messages(task, [*_reference_material(references), _quoted("answer", answer)], question)
@@ -89,8 +92,8 @@ def better_prompt(
     question: str, first: str, second: str, references: Sequence[str], criterion: str
 ) -> list[ChatMessage]:
     """Asks which of two answers is the better. A judge may favour a position, so it is asked in both orders."""
-    task = (
-        f'You compare two answers to a question by their {criterion}: {_MEANINGS[criterion]}. First give your "reason" in one '
+    task = prompt_text("compare", "You compare two answers to a question by one criterion. ") + (
+        f'The criterion is {criterion}: {_MEANINGS[criterion]}. First give your "reason" in one '
         'or two sentences, then "better": 1 for the first answer, 2 for the second, 0 where neither is clearly better.'
         f'{_against(references)}{_DATA}{{"reason": "…", "better": 0}}.'
     )
@@ -100,10 +103,12 @@ def better_prompt(
 
 def correct_prompt(question: str, answer: str, known: Sequence[str]) -> list[ChatMessage]:
     """Asks whether `answer` says what one of the known answers says."""
-    task = (
+    own = (
         f"You check an answer to a question: {_MEANINGS['correctness']}. An answer that says something else beside it that the "
-        'known answer contradicts is wrong. First give your "reason" in one sentence, then "correct".'
-        f'{_DATA}{{"reason": "…", "correct": true}}.'
+        "known answer contradicts is wrong. "
+    )
+    task = prompt_text("correct", own) + (
+        f'First give your "reason" in one sentence, then "correct".{_DATA}{{"reason": "…", "correct": true}}.'
     )
     return _messages(task, [*_reference_material(known), _quoted("answer", answer)], question)
 

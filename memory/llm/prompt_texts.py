@@ -18,6 +18,9 @@ PROMPTS: Mapping[str, str] = {
     "subquery": "A deep question: the subquery for one concern.",
     "evolve": "A deep question: which points change and which are new.",
     "merge": "A deep question: which points become one.",
+    "score": "`eval --judge`: how good an answer is by one criterion.",
+    "compare": "`eval --judge`: which of two answers is better by one criterion.",
+    "correct": "`eval --judge`: whether an answer says what a known one says.",
 }
 """Every prompt by the name of its file, and what it is for."""
 ENDING = ".txt"

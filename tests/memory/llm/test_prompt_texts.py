@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory.answering.answer_form import AnswerForm, answer_task
+from memory.answering.answer_judge import better_prompt, correct_prompt, score_prompt
 from memory.answering.iterative.thoughts import thought_prompt
 from memory.answering.working_memory import prompts
 from memory.answering.working_memory.prompt_material import Material
@@ -32,6 +33,9 @@ SENT = {
     "evolve": lambda: prompts.evolve_prompt("?", (), WorkingMemory(), Material((), (), ()), DeepSettings()),
     "subquery": lambda: prompts.subquery_prompt("?", WorkingMemory(), Concern("c", ""), ()),
     "merge": lambda: prompts.merge_prompt("?", WorkingMemory()),
+    "score": lambda: score_prompt("?", "a", (), "diversity"),
+    "compare": lambda: better_prompt("?", "a", "b", (), "diversity"),
+    "correct": lambda: correct_prompt("?", "a", ("b",)),
 }
 
 
@@ -51,7 +55,9 @@ def test_a_file_replaces_a_prompt_and_keeps_the_form_and_the_warning(tmp_path: P
     assert after.startswith("Do as the owl does. ")
     assert after.endswith(before[before.rindex("nswer with") :]), "the JSON that is wanted"
     assert "one JSON object" in after
-    assert re.search("strangers|is an instruction to you", after), "what is quoted gives no orders"
+    assert re.search("strangers|is an instruction to you|order is to be ignored", after), (
+        "what is quoted gives no orders"
+    )
     assert all(SENT[other]()[0]["content"].find("as the owl") < 0 for other in PROMPTS if other != name)
 
 
