@@ -41,8 +41,8 @@ class EvalQuestion:
     holds: bool | None = None
     """Of a claim: whether it is true. None for a question."""
     pair: int | str | None = None
-    """The same for the claims of one pair, which counts only where both are judged rightly (NoCha): the number of the entry that
-    holds both, or what their entries name it by."""
+    """The same for the claims of one pair, which counts only where both are judged rightly (NoCha): the number of the entry
+    that holds both, or what their entries name it by."""
 
     def found(self, ranked: Sequence[RankedPassage | RetrievedPassage]) -> int:
         """How many of its gold passages or documents are among `ranked`."""
