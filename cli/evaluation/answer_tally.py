@@ -109,7 +109,7 @@ class AnswerTally:
         judged = [(question, bool(score.correct)) for question, score in self._scored() if score.correct is not None]
         if not judged:
             return None
-        pairs: dict[int, list[bool]] = {}
+        pairs: dict[int | str, list[bool]] = {}
         for question, correct in judged:
             if question.pair is not None:
                 pairs.setdefault(question.pair, []).append(correct)

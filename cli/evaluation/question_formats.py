@@ -10,6 +10,8 @@ TRUE_LABELS = frozenset({"true", "consistent", "yes"})
 FALSE_LABELS = frozenset({"false", "contradict", "contradictory", "inconsistent", "no"})
 CLAIM_KEYS = ("claim", "content")
 """NoCha's and other claims, and Prelude's."""
+LABEL_KEYS = ("label", "answer", "type")
+"""The first that a claim has says whether it is true. NoCha has `type`."""
 ANSWER_KEYS = ("answer", "gold_ans", "answers", "reference", "reference_answer")
 """The first that an entry has holds its answers. NarrativeQA and LV-Eval have `answers`, NQ `reference`, HGMem the last."""
 POPQA_KEYS = ("obj", "possible_answers", "o_wiki_title", "o_aliases")
@@ -20,7 +22,7 @@ class BadEntry(Exception):
 
 
 def claims_of(entry: dict[str, Any]) -> list[tuple[str, bool]] | None:
-    """The claims of an entry with whether each is true; None where it is a question. A pair of NoCha's has two."""
+    """The claims of an entry with whether each is true; None where it is a question. An entry may hold a pair."""
     if "true_claim" in entry or "false_claim" in entry:
         return [(_text(entry, "true_claim"), True), (_text(entry, "false_claim"), False)]
     key = next((key for key in CLAIM_KEYS if key in entry), None)
@@ -29,15 +31,22 @@ def claims_of(entry: dict[str, Any]) -> list[tuple[str, bool]] | None:
     return [(_text(entry, key), _label(entry))]
 
 
+def pair_of(entry: dict[str, Any]) -> str | None:
+    """NoCha's `index`, which the two claims of a pair share. Elsewhere an `index` may be a row's number, and says nothing."""
+    nocha = "claim" in entry and "type" in entry and not {"label", "answer"} & entry.keys()
+    return str(entry["index"]) if nocha and entry.get("index") is not None else None
+
+
 def _label(entry: dict[str, Any]) -> bool:
-    label = entry.get("label", entry.get("answer"))
+    key = next((key for key in LABEL_KEYS if key in entry), "label")
+    label = entry.get(key)
     if isinstance(label, bool):
         return label
     word = label.strip().lower() if isinstance(label, str) else ""
     if word in TRUE_LABELS or word in FALSE_LABELS:
         return word in TRUE_LABELS
     raise BadEntry(
-        "is a claim without a `label` that says true or false" if label is None else f"has the `label` {label!r}"
+        "is a claim without a `label` that says true or false" if label is None else f"has the `{key}` {label!r}"
     )
 
 

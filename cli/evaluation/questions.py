@@ -14,6 +14,7 @@ from cli.evaluation.question_formats import (
     answers_of,
     claims_of,
     documents_of,
+    pair_of,
     paragraphs_of,
     question_of,
 )
@@ -22,7 +23,7 @@ from daemon.contract.query import RankedPassage
 
 FORMATS_HINT = (
     "Known are the files of MuSiQue, 2Wiki, HotpotQA, NaturalQuestions, PopQA, LV-Eval and NarrativeQA, claims (`claim` with "
-    "`label`, or `true_claim` and `false_claim`), and `question` with `documents` (paths): docs/how-to/evaluation.md."
+    "`label` or `type`, or `true_claim` and `false_claim`), and `question` with `documents` (paths): docs/how-to/evaluation.md."
 )
 
 
@@ -39,8 +40,9 @@ class EvalQuestion:
     """The gold passages as they are written, for a judge."""
     holds: bool | None = None
     """Of a claim: whether it is true. None for a question."""
-    pair: int | None = None
-    """The same number for the claims of one pair, which counts only where both are judged rightly (NoCha)."""
+    pair: int | str | None = None
+    """The same for the claims of one pair, which counts only where both are judged rightly (NoCha): the number of the entry
+    that holds both, or what their entries name it by."""
 
     def found(self, ranked: Sequence[RankedPassage | RetrievedPassage]) -> int:
         """How many of its gold passages or documents are among `ranked`."""
@@ -106,7 +108,7 @@ def _questions(entry: Any, number: int, path: Path, judged: bool) -> list[EvalQu
             "material": tuple(paragraphs),
         }
         if claims is not None:
-            pair = number if len(claims) > 1 else None
+            pair = number if len(claims) > 1 else pair_of(entry)
             return [EvalQuestion(text, **gold, holds=holds, pair=pair) for text, holds in claims]
         question = EvalQuestion(question_of(entry), **gold, answers=answers_of(entry))
         if not question.gold and not question.answers and not judged:

@@ -208,9 +208,9 @@ class Encoder(Section):
     query_prefix: OptionalText = None
     """For `openai`: what is put before a query, where the model wants a prefix that hippod does not know."""
     passage_prefix: OptionalText = None
+    """For `openai`: what is put before a text to be indexed."""
     triple_query_prefix: OptionalText = None
     """What is put before a query that is compared with triples, where the model takes another instruction for facts."""
-    """For `openai`: what is put before a text to be indexed."""
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
     device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:[0-9]+)?)$")] = "auto"
 

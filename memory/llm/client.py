@@ -24,8 +24,8 @@ PARSED_INLINE_CHARS = 2048
 CountCall = Callable[[str, str], None]
 """Called with the purpose and the outcome of every try, both fixed words.
 
-Purposes: "entities", "triples", "filter", "query_entities", "judge", "evolve", "merge", "answer", "verdict",
-"probe".
+Purposes: "entities", "triples", "filter", "query_entities", "thought", "judge", "subquery", "evolve", "merge",
+"answer", "verdict", "probe".
 """
 CountTokens = Callable[[str, int, int], None]
 """Called with the purpose, prompt tokens and completion tokens of every answer, of use or not."""

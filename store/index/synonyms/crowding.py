@@ -27,7 +27,7 @@ from store.index.append_only_arrays import Counts
 from store.index.synonyms.lsh import WORDS, Sketches
 
 CELL_PHRASES = 200
-"""Living phrases in a cell from which on it is full."""
+"""Living phrases in a cell above which it is full."""
 
 FULL_CELLS = 4
 """Full cells from which on a phrase is crowded. One alone is full by chance in a large memory, as cells are of unequal size."""

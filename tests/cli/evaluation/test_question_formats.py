@@ -67,6 +67,20 @@ def test_claims_are_true_or_false_and_may_come_in_pairs(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_the_claims_of_a_pair_share_their_index_in_nocha(tmp_path: Path) -> None:
+    entries = [
+        {"book_title": "b", "claim": "Amy burns it in revenge.", "type": False, "index": 138, "genre": "historical"},
+        {"book_title": "b", "claim": "They marry quietly.", "type": "True", "index": 148},
+        {"book_title": "b", "claim": "Amy burns it out of anger.", "type": True, "index": 138},
+        {"claim": "A row's number makes no pair.", "label": True, "type": "easy", "index": 138},
+    ]
+    first, second, third, fourth = read(tmp_path, *entries)
+    assert [each.holds for each in (first, second, third, fourth)] == [False, True, True, True]
+    assert first.pair == third.pair
+    assert second.pair not in (None, first.pair)
+    assert fourth.pair is None
+
+
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
@@ -83,6 +97,7 @@ def test_claims_are_true_or_false_and_may_come_in_pairs(tmp_path: Path) -> None:
         ({"question": "a?", "supporting_facts": [1], "context": []}, "of another form than"),
         ({"claim": "A holds."}, "is a claim without a `label`"),
         ({"claim": "A holds.", "label": "perhaps"}, "has the `label` 'perhaps'"),
+        ({"claim": "A holds.", "type": "hard"}, "has the `type` 'hard'"),
         ({"true_claim": "A holds."}, "has no `false_claim`"),
         ([], "is no JSON object"),
     ],
