@@ -7,8 +7,18 @@ from collections.abc import Callable, Sequence
 import psutil
 
 from daemon.contract.scope import Scope
-from daemon.contract.status import BAD_SOURCE_STATES, DaemonState, Edges, Status, SynonymRecall
+from daemon.contract.status import (
+    BAD_SOURCE_STATES,
+    PAUSED,
+    DaemonState,
+    Edges,
+    SourceStatus,
+    Status,
+    SynonymRecall,
+)
+from daemon.contract.status import MemoryUse as MemoryUseStatus
 from daemon.errors import NotReady, TimedOut
+from daemon.observe.memory_use import MemoryUse
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.services.documents.document_states import DocumentStates
@@ -39,6 +49,7 @@ class OpenMemory:
         states: DocumentStates,
         progress: ProgressBoard,
         scopes: ScopeService,
+        memory_use: Callable[[], MemoryUse],
     ) -> None:
         self.store = store
         self.pipeline = pipeline
@@ -49,12 +60,37 @@ class OpenMemory:
         self.states = states
         self.progress = progress
         self.scopes = scopes
+        self.memory_use = memory_use
+
+    @property
+    def paused(self) -> str | None:
+        """Why nothing is taken in that could make the memory larger."""
+        return self.pipeline.intake.paused
+
+    def source_status(self, source: Source, pending: int) -> SourceStatus:
+        """How a source stands; one that would work but for want of memory is paused."""
+        found = source.status(pending)
+        if self.paused is None or found.state in BAD_SOURCE_STATES:
+            return found
+        return found.model_copy(update={"state": PAUSED, "detail": self.paused})
 
 
 def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
     if found is None:
         return None
     return SynonymRecall(commit=found.commit, phrases=found.phrases, pairs=found.pairs, recall=found.share)
+
+
+def _memory_use(memory: OpenMemory) -> MemoryUseStatus:
+    use = memory.memory_use()
+    return MemoryUseStatus(
+        used_bytes=use.used,
+        limit_bytes=use.limit,
+        bytes_per_passage=use.bytes_per_passage,
+        room_passages=use.room_passages,
+        full_in_s=None if use.full_in_s is None else round(use.full_in_s),
+        paused=memory.paused,
+    )
 
 
 class StatusService:
@@ -126,9 +162,10 @@ class StatusService:
             encoder=memory.encoder,
             openie=memory.openie,
             llm=self._llm,
-            sources=[source.status(pending.get(source.name, 0)) for source in memory.sources],
+            sources=[memory.source_status(source, pending.get(source.name, 0)) for source in memory.sources],
             uptime_s=self._uptime(),
             rss_bytes=self._rss(),
+            memory=_memory_use(memory),
             progress=memory.progress.current(),
             extraction=extraction_status(memory.extraction_queue),
             trouble=None if trouble is None else trouble.reason,
@@ -158,7 +195,9 @@ class StatusService:
             encoder=memory.encoder,
             openie=memory.openie,
             llm=self._llm,
-            sources=[each.status(pending.get(each.name, 0)) for each in memory.sources if whole(each.name)],
+            sources=[
+                memory.source_status(each, pending.get(each.name, 0)) for each in memory.sources if whole(each.name)
+            ],
             uptime_s=self._uptime(),
             rss_bytes=0,
             trouble=None if memory.pipeline.committer.trouble is None else HIDDEN_TROUBLE,
@@ -194,6 +233,7 @@ class StatusService:
             outage = self._memory.extraction_queue.outage
             why = f", and {unread} passages wait for the model" if unread else ""
             why += f": {outage.reason}" if outage is not None else ""
+            why += f"; {self._memory.paused}" if self._memory.paused is not None else ""
             for source in (each.status(0) for each in self._memory.sources):
                 if source.state in BAD_SOURCE_STATES:
                     detail = getattr(source, "detail", None)
