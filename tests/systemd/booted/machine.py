@@ -84,7 +84,9 @@ class Machine:
                 preexec_fn=enter_groups,
             )
         self._until(self._found_init, "systemd is process 1")
-        self._until(lambda: self.run("systemctl is-system-running").stdout.strip() in ("running", "degraded"), "it is up")
+        self._until(
+            lambda: self.run("systemctl is-system-running").stdout.strip() in ("running", "degraded"), "it is up"
+        )
 
     def _found_init(self) -> bool:
         assert self._container is not None
