@@ -21,7 +21,7 @@ from daemon.errors import NotReady, TimedOut
 from daemon.observe.memory_use import MemoryUse
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
-from daemon.services.documents.document_states import DocumentStates
+from daemon.services.documents.document_states import DocumentCounts, DocumentStates
 from daemon.services.extraction import extraction_status
 from daemon.services.indistinct_phrases import indistinct_phrases
 from daemon.services.passage_languages import PassageLanguages
@@ -29,6 +29,7 @@ from daemon.services.progress import ProgressBoard
 from daemon.services.scopes import ScopeService
 from daemon.sources.base import Source
 from store.maintenance.synonym_recall import RecallMeasurement
+from store.snapshot import Snapshot
 from store.store import Store
 
 HIDDEN_TROUBLE = "the log of hippod says why"
@@ -143,35 +144,18 @@ class StatusService:
                 rss_bytes=self._rss(),
             )
         snapshot = memory.store.snapshot()
-        edges = await asyncio.to_thread(lambda: snapshot.edges)
-        indistinct = await asyncio.to_thread(indistinct_phrases, snapshot)
-        languages = await asyncio.to_thread(self._languages.shares, snapshot)
-        counts = await asyncio.to_thread(memory.states.now().counts)
-        pending = memory.pipeline.intake.counts()
         trouble = memory.pipeline.committer.trouble
-        return Status(
-            state=self.state(),
-            commit=snapshot.commit,
-            pending=counts.pending,
-            failed=counts.failed,
-            documents=counts.indexed,
-            passages=snapshot.living_passages,
-            phrases=snapshot.living_phrases,
-            triples=snapshot.living_triples,
-            edges=Edges(**edges),
-            encoder=memory.encoder,
-            openie=memory.openie,
-            llm=self._llm,
-            sources=[memory.source_status(source, pending.get(source.name, 0)) for source in memory.sources],
-            uptime_s=self._uptime(),
-            rss_bytes=self._rss(),
-            memory=_memory_use(memory),
-            progress=memory.progress.current(),
-            extraction=extraction_status(memory.extraction_queue),
-            trouble=None if trouble is None else trouble.reason,
-            synonym_recall=_synonym_recall(memory.store.synonym_recall),
-            indistinct_phrases=indistinct,
-            languages=languages,
+        counted = await self._counted(memory, snapshot, memory.states.now().counts, memory.sources)
+        return counted.model_copy(
+            update={
+                "rss_bytes": self._rss(),
+                "memory": _memory_use(memory),
+                "progress": memory.progress.current(),
+                "extraction": extraction_status(memory.extraction_queue),
+                "trouble": None if trouble is None else trouble.reason,
+                "synonym_recall": _synonym_recall(memory.store.synonym_recall),
+                "languages": await asyncio.to_thread(self._languages.shares, snapshot),
+            }
         )
 
     async def _status_of(self, scope: Scope, memory: OpenMemory) -> Status:
@@ -179,8 +163,18 @@ class StatusService:
         they are left out, and so is the state of a source of which only a part is in the scope."""
         holds, whole = memory.scopes.holds(scope), memory.scopes.sources(scope)
         snapshot = (await asyncio.to_thread(memory.scopes.memory, scope)).snapshot
+        sources = [each for each in memory.sources if whole(each.name)]
+        counted = await self._counted(memory, snapshot, lambda: memory.states.now().counts_of(holds), sources)
+        troubled = memory.pipeline.committer.trouble is not None
+        return counted.model_copy(update={"trouble": HIDDEN_TROUBLE if troubled else None})
+
+    async def _counted(
+        self, memory: OpenMemory, snapshot: Snapshot, count: Callable[[], DocumentCounts], sources: Sequence[Source]
+    ) -> Status:
+        """What is counted alike of the whole memory and of a scope. Counting may take a while, so it is done in threads."""
         edges = await asyncio.to_thread(lambda: snapshot.edges)
-        counts = await asyncio.to_thread(memory.states.now().counts_of, holds)
+        indistinct = await asyncio.to_thread(indistinct_phrases, snapshot)
+        counts = await asyncio.to_thread(count)
         pending = memory.pipeline.intake.counts()
         return Status(
             state=self.state(),
@@ -195,13 +189,10 @@ class StatusService:
             encoder=memory.encoder,
             openie=memory.openie,
             llm=self._llm,
-            sources=[
-                memory.source_status(each, pending.get(each.name, 0)) for each in memory.sources if whole(each.name)
-            ],
+            sources=[memory.source_status(source, pending.get(source.name, 0)) for source in sources],
             uptime_s=self._uptime(),
             rss_bytes=0,
-            trouble=None if memory.pipeline.committer.trouble is None else HIDDEN_TROUBLE,
-            indistinct_phrases=await asyncio.to_thread(indistinct_phrases, snapshot),
+            indistinct_phrases=indistinct,
         )
 
     def _uptime(self) -> float:

@@ -75,8 +75,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     async def query(request: Request) -> Response:
         with context.body_memory.reservation() as reservation:
             wanted = await read_model(request, QueryRequest, reservation, limits)
-            ports = await context.memory(request)
-            with context.queries.slot():
+            async with context.memory_for_query(request) as ports:
                 return responses.json_response(await ports.queries.query(wanted))
 
     @app.post(
