@@ -76,6 +76,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             metrics.at_scrape(
                 Gauges(memory.store, memory.pipeline, memory.extraction_queue, memory.scheduler, memory.sources)
             )
+            _run_beside(stack, memory.memory_watch.run())
             probes = _probes(memory.queries, config, front.send, check_interval_s(notifier))
             for probe in probes:
                 _run_beside(stack, probe.run())
