@@ -5,6 +5,7 @@ again, the longest wait for an answer in seconds, and the longest time in which 
 """
 
 import asyncio
+import itertools
 import json
 import sys
 import time
@@ -60,7 +61,7 @@ async def main(socket: str, rate: float, seconds: float) -> None:
         tasks.append(asyncio.create_task(one()))
         await asyncio.sleep(max(began + len(tasks) / rate - time.monotonic(), 0))
     await asyncio.gather(*tasks)
-    gap = max((later - before for before, later in zip(answered, answered[1:])), default=0.0)
+    gap = max((later - before for before, later in itertools.pairwise(answered)), default=0.0)
     summary = {"outcomes": outcomes, "silent_refusals": silent_refusals, "longest_s": longest, "gap_s": gap}
     print(json.dumps(summary))
 
