@@ -36,6 +36,7 @@ SECTIONS = {
     "api": "faults",
     "fuzz": "faults",
     "soak": "faults",
+    "drives": "faults",
     "working_memory": "cost",
     "ask": "cost",
     "page": "cost",
