@@ -71,9 +71,10 @@ class Service:
         entered = f"nsenter -t {self.pid} -m -- setpriv --reuid {user} --regid {user} --clear-groups"
         return self.sh(f"{entered} sh -c '{script}'", None)
 
-    def lines(self) -> list[str]:
-        """What hippod itself wrote to the journal, since it was installed."""
-        found = self.sh(f"journalctl -u {self.unit} -o json --output-fields=MESSAGE,_TRANSPORT,_COMM --no-pager")
+    def lines(self, since: float = 0.0) -> list[str]:
+        """What hippod itself wrote to the journal."""
+        wanted = f"-u {self.unit} --since @{since:.0f} -o json --all --output-fields=MESSAGE,_TRANSPORT"
+        found = self.sh(f"journalctl {wanted} --no-pager")
         entries = [json.loads(line) for line in found.splitlines()]
         return [str(each["MESSAGE"]) for each in entries if each.get("_TRANSPORT") == "stdout"]
 
