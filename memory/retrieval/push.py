@@ -109,5 +109,5 @@ def _each_once(nodes: Nodes) -> Nodes:
     ordered = np.sort(nodes)
     if len(ordered) < 2:
         return ordered
-    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    return ordered[first]
+    once: Nodes = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
+    return once
