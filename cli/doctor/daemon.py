@@ -26,6 +26,9 @@ from daemon.contract.status import (
     Status,
 )
 
+SOON_FULL_S = 86_400.0
+"""A memory that will be full within this time is worth a warning."""
+
 MOST_LANGUAGES = 4
 """Languages that a finding names."""
 
@@ -48,6 +51,7 @@ def daemon_findings(connect: Callable[[], Client]) -> Iterator[Finding]:
         yield answering(status)
         yield encoder(status)
         yield from languages(status)
+        yield from memory(status)
         yield from extraction(status)
         yield from (source(each) for each in status.sources)
         if not status.sources:
@@ -125,6 +129,23 @@ def languages(status: Status) -> Iterator[Finding]:
         listed = ", ".join(f"{share:.0%} {one_line(code)}" for code, share in list(foreign.items())[:MOST_LANGUAGES])
         detail = f"{status.encoder} was trained on English; about {listed} of the passages are found by words more than meaning"
         yield Finding("languages", "warn", detail, OTHER_ENCODER)
+
+
+def memory(status: Status) -> Iterator[Finding]:
+    """What the memory takes, and when there is no room left."""
+    from cli.render.status import room_words
+
+    use = status.memory
+    if use is None:
+        return
+    said = room_words(use)
+    hint = "raise [store] memory_limit, give the machine more memory, or remove documents"
+    if use.paused is not None:
+        yield Finding("memory limit", "fail", f"{said}; sources are paused", hint)
+    elif use.full_in_s is not None and use.full_in_s < SOON_FULL_S:
+        yield Finding("memory limit", "warn", said, hint)
+    else:
+        yield Finding("memory limit", "ok", said)
 
 
 def extraction(status: Status) -> Iterator[Finding]:

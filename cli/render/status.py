@@ -7,7 +7,7 @@ from cli.render.styled_text import Text
 from cli.terminal_text import duration, local_time, one_line, size
 
 if TYPE_CHECKING:
-    from daemon.contract.status import Progress, SourceStatus, Status
+    from daemon.contract.status import MemoryUse, Progress, SourceStatus, Status
 
 
 def status_lines(answer: "Status") -> list[Text]:
@@ -36,6 +36,10 @@ def status_lines(answer: "Status") -> list[Text]:
     if answer.llm is not None:
         rows.append([text(("llm", DIM)), text(answer.llm)])
     rows += [[text((each.task, DIM)), text(progress_words(each))] for each in answer.progress]
+    if answer.memory is not None:
+        rows.append([text(("room", DIM)), text(room_words(answer.memory))])
+        if answer.memory.paused is not None:
+            rows.append([text(("paused", "red")), text((one_line(answer.memory.paused), "red"))])
     if answer.trouble is not None:
         rows.append([text(("trouble", "red")), text((one_line(answer.trouble), "red"))])
     if (reading := answer.extraction) is not None:
@@ -66,6 +70,19 @@ def _sources(sources: "list[SourceStatus]") -> list[Text]:
 def _reason(source: "SourceStatus") -> str:
     extra = source.model_extra or {}
     return next((one_line(str(extra[key])) for key in ("error", "detail", "note") if extra.get(key)), "")
+
+
+def room_words(use: "MemoryUse") -> str:
+    """5.2 GiB of 6.0 GiB · 31 kB a passage · room for 26,000 more · full in 3 h at this rate."""
+    of = f" of {size(use.limit_bytes)}" if use.limit_bytes is not None else ", without a limit"
+    parts = [f"{size(use.used_bytes)}{of}"]
+    if use.bytes_per_passage is not None:
+        parts.append(f"{size(use.bytes_per_passage)} a passage")
+    if use.room_passages is not None:
+        parts.append(f"room for {use.room_passages:,} more")
+    if use.full_in_s is not None:
+        parts.append(f"full in {duration(use.full_in_s)} at this rate")
+    return " · ".join(parts)
 
 
 def progress_words(each: "Progress") -> str:

@@ -18,10 +18,10 @@ from kafka.errors import (
 from consumers.kafka.connect import ConnectionLog, open_consumer, reachable
 from consumers.kafka.consumer_state import ConsumerState, partition_names, state_after
 from consumers.kafka.events import ConsumerEvent, MessagesFetched, Partition, PartitionOffsets
-from consumers.kafka.fetch_positions import FetchPositions
-from consumers.kafka.group_offsets import GroupOffsets
-from consumers.kafka.group_positions import GroupPositions
-from consumers.kafka.offset_queries import OffsetQueries
+from consumers.kafka.offsets.fetch_positions import FetchPositions
+from consumers.kafka.offsets.group_offsets import GroupOffsets
+from consumers.kafka.offsets.group_positions import GroupPositions
+from consumers.kafka.offsets.offset_queries import OffsetQueries
 from consumers.kafka.rebalance import RebalanceListener
 from consumers.kafka.settings import KafkaSettings, consumer_config
 

@@ -1,9 +1,11 @@
 """What the routes share."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from daemon.api.access.client_ports import memory_ports, startup_ports
 from daemon.api.access.rights import client_of
@@ -12,7 +14,7 @@ from daemon.api.middleware.rate_limit import RateLimiter
 from daemon.api.request_body import BodyMemory
 from daemon.api.service_protocols import MemoryPorts, StartupPorts
 from daemon.api.settings import ApiLimits
-from daemon.api.startup_gate import StartupGate
+from daemon.api.startup_gate import STARTUP_WAIT_S, StartupGate
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,21 @@ class ApiContext:
         """The memory, as the client of `request` has it. Waits for it as `StartupGate.ports` does."""
         client = client_of(request.scope)
         return memory_ports(await self.gate.ports(), client)
+
+    @asynccontextmanager
+    async def memory_for_query(self, request: Request) -> AsyncIterator[MemoryPorts]:
+        """The memory and a place among the queries. Who came while hippod started gets one in turn, oldest first; who comes
+        later is refused while all are taken (Busy)."""
+        if self.gate.is_decided:
+            ports = await self.memory(request)
+            with self.queries.slot():
+                yield ports
+            return
+        ports = await self.memory(request)
+        async with self.queries.slot_in_turn(STARTUP_WAIT_S):
+            if await request.is_disconnected():
+                raise ClientDisconnect
+            yield ports
 
 
 def make_context(ports: StartupPorts, memory: StartupGate, limits: ApiLimits) -> ApiContext:

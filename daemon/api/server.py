@@ -26,6 +26,8 @@ from daemon.config_types.path_validators import read_token
 log = structlog.get_logger(__name__)
 CANCEL_RESERVE_S = 1.0
 """What is kept of the stop time for requests that have to be cancelled."""
+LAST_ACCEPTED_S = 0.05
+"""How long connections that were accepted just before a stop may take to be set up and read."""
 
 
 class ApiServer:
@@ -120,11 +122,15 @@ class ApiServer:
         await side.begin(bound)
 
     def stopping(self) -> None:
-        """Ends questions and waits, before what they need is closed; everything else goes on until `stop`."""
+        """Ends questions and waits; everything else goes on until `stop`."""
         self._context.stopping.set()
 
     async def stop(self, timeout_s: float) -> None:
-        """Accept nothing new, end the endless (events, wait), let the rest finish, then cut what is left."""
+        """Accept nothing new, end the endless (events, wait), let the rest finish, then cut what is left.
+
+        To be awaited before what the requests need is closed. Whoever connects from now on is refused by the kernel; on an
+        inherited socket it waits there for the next hippod.
+        """
         self._context.stopping.set()
         self._context.startup_ports.events.close()
         await asyncio.gather(*(side.end(timeout_s) for side in self._sides))
@@ -160,9 +166,19 @@ class HttpListener(uvicorn.Server):
             self._running.result()
             raise ListenError("the HTTP server ended as it started")
 
+    async def _stop_accepting(self) -> None:
+        """Leaves new connections to the kernel. Closing the socket at once would reset those that were just accepted."""
+        loop = asyncio.get_running_loop()
+        listening = [each for server in self.servers for each in server.sockets]
+        if not self.should_exit and listening:
+            for each in listening:
+                loop.remove_reader(each.fileno())
+            await asyncio.sleep(LAST_ACCEPTED_S)
+
     async def end(self, timeout_s: float) -> None:
         if self._running is None:
             return
+        await self._stop_accepting()
         self.should_exit = True
         try:
             async with asyncio.timeout(max(timeout_s - CANCEL_RESERVE_S, 0.2)):

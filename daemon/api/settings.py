@@ -33,6 +33,8 @@ class ApiLimits:
     events_stall_s: float = 600.0
     connections: int = 512
     """On each side, Unix and TCP. Where there are more, the one that has waited longest without asking goes."""
+    refused_connections: int = 64
+    """Beyond these, how many are answered with 503 at a time. Still others are closed without an answer."""
     queries: int = 64
     asks: int = 8
     exports: int = 4

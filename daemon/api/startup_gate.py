@@ -17,6 +17,11 @@ class StartupGate:
         self._decided = asyncio.Event()
         self._ports: MemoryPorts | None = None
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether nobody waits: the memory is open, or will not be."""
+        return self._decided.is_set()
+
     def open(self, ports: MemoryPorts) -> None:
         """The memory is open: requests that wait go on, and later ones wait no more."""
         self._ports = ports

@@ -76,6 +76,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             metrics.at_scrape(
                 Gauges(memory.store, memory.pipeline, memory.extraction_queue, memory.scheduler, memory.sources)
             )
+            _run_beside(stack, memory.memory_watch.run())
             probes = _probes(memory.queries, config, front.send, check_interval_s(notifier))
             for probe in probes:
                 _run_beside(stack, probe.run())
@@ -100,6 +101,13 @@ class _Front:
     events: EventHub
     progress: StatusService
     send: Send
+    tcp_apps: "dict[str, McpApp]"
+
+    async def stop(self, timeout_s: float) -> None:
+        """Accepts nothing new and answers what was asked, while the memory is still open."""
+        for app in self.tcp_apps.values():
+            await app.stop()
+        await self.api.stop(timeout_s)
 
 
 async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> _Front:
@@ -124,10 +132,7 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
     )
     await api.start()
     stack.callback(lambda: log.info("stopped", uptime_s=round(time.monotonic() - began, 1)))
-    stack.push_async_callback(lambda: api.stop(active.stop_timeout_s * API_STOP_SHARE))
-    for app in tcp_apps.values():
-        stack.push_async_callback(app.stop)
-    return _Front(api, gate, events, progress, partial(send_request, address, owned=inherited is None))
+    return _Front(api, gate, events, progress, partial(send_request, address, owned=inherited is None), tcp_apps)
 
 
 async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
@@ -156,7 +161,8 @@ async def _announced_stop(front: _Front, active: ActiveConfig, notifier: Notifie
         log.info("stopping", timeout_s=timeout_s)
         start_exit_timer(timeout_s, code)
         front.gate.give_up()
-        front.api.stopping()
+        # Before anything that a request needs is closed: a query that is under way would find its threads gone.
+        await front.stop(timeout_s * API_STOP_SHARE)
 
 
 # What runs.

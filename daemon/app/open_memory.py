@@ -17,12 +17,14 @@ from daemon.api.event_hub import EventHub
 from daemon.api.service_protocols import MemoryPorts
 from daemon.config import Config
 from daemon.model_factory import Models, load_encoder
+from daemon.observe.memory_use import anonymous_bytes
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.runtime.allocator import scale_mmap_threshold
 from daemon.runtime.capacity_limits import queue_limits
 from daemon.runtime.gc import frozen_objects
+from daemon.runtime.memory_watch import MemoryWatch
 from daemon.runtime.reload import ActiveConfig
 from daemon.runtime.scheduler import Scheduler, add_maintenance_jobs
 from daemon.runtime.sd_notify import Notifier
@@ -73,6 +75,7 @@ class Memory:
     scheduler: Scheduler
     ports: MemoryPorts
     reported: OpenMemory
+    memory_watch: MemoryWatch
 
     def tasks_alive(self) -> bool:
         return self.pipeline.alive() and self.extraction_queue.alive()
@@ -134,7 +137,7 @@ async def open_memory(
     stack.push_async_callback(pool.close)
     pool.start()
     clock = StopClock(active)
-    encoder, store = await _open_store(stack, config, lock, opening, clock)
+    encoder, store, before = await _open_store(stack, config, lock, opening, clock)
     models = Models(config)
     stack.push_async_callback(models.close)
     scopes = ScopeService(store, active.labels)
@@ -176,6 +179,8 @@ async def open_memory(
         queue_limits(config),
         committed,
     )
+    memory_watch = MemoryWatch(active.memory_limit, before, lambda: store.snapshot().living_passages, pipeline.intake)
+    await memory_watch.look()  # what the store takes may be too much from the start
     parts = SourceParts(store, pipeline, pool, split)
     sources = [kind.make(table, parts) for kind in SOURCE_KINDS for table in config.tables(kind)]
     progress = ProgressBoard(pipeline.intake, extraction_queue)
@@ -222,21 +227,34 @@ async def open_memory(
         judge=None if models.client is None else JudgeService(models.client),
     )
     reported = OpenMemory(
-        store, pipeline, sources, encoder.identity.name, extractor.name, extraction_queue, states, progress, scopes
+        store,
+        pipeline,
+        sources,
+        encoder.identity.name,
+        extractor.name,
+        extraction_queue,
+        states,
+        progress,
+        scopes,
+        lambda: memory_watch.use,
     )
-    return Memory(store, pool, pipeline, extraction_queue, queries, sources, scheduler, ports, reported)
+    return Memory(store, pool, pipeline, extraction_queue, queries, sources, scheduler, ports, reported, memory_watch)
 
 
 async def _open_store(
     stack: AsyncExitStack, config: Config, lock: StoreLock, opening: OpeningStep, clock: StopClock
-) -> tuple[Encoder, Store]:
-    """In a thread: loading a model and reading a store take seconds to minutes."""
+) -> tuple[Encoder, Store, int]:
+    """The encoder, the store, and how many bytes were held between the two.
+
+    In a thread: loading a model and reading a store take seconds to minutes.
+    """
     loop = asyncio.get_running_loop()
     opener = ThreadPoolExecutor(1, thread_name_prefix="open")
     try:
         opening.at(f"loading the encoder {config.encoder.model}")
         encoder = await loop.run_in_executor(opener, load_encoder, config)
         log.info("encoder_loaded", encoder=encoder.identity.name, dim=encoder.identity.dim)
+        before = anonymous_bytes()
         rule = SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max)
         opening.at(f"opening the store {config.store.path}")
         with frozen_objects():
@@ -255,7 +273,7 @@ async def _open_store(
         found_format=store.found_format,
         started_from=store.opened_from,
     )
-    return encoder, store
+    return encoder, store, before
 
 
 def leave_snapshot(store: Store, until: float) -> None:

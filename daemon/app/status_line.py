@@ -14,6 +14,8 @@ def status_line(memory: OpenMemory) -> str:
     if committer.trouble is not None:
         what = "cannot encode" if committer.trouble.encoder_away else "cannot commit"
         parts.append(f"{what}, trying again: {committer.trouble.loggable[:200]}")
+    if memory.paused is not None:
+        parts.append(memory.paused)
     if waiting:
         at = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
         parts.append(f"indexing, {count(waiting, 'document')} pending{at}")

@@ -21,6 +21,7 @@ from daemon.config_types.values import (
     Count,
     Duration,
     Interval,
+    MemoryLimit,
     Names,
     OptionalNames,
     OptionalPath,
@@ -58,6 +59,8 @@ class Store(Section):
     """Directory of the store; made when absent, with its parents."""
     keep_versions: Duration = 7 * 86400.0
     """How long versions that a newer commit replaced are kept before maintenance deletes them."""
+    memory_limit: MemoryLimit = "auto"
+    """How much memory that the system cannot drop hippod may take; near it, sources pause. auto: 80 % of the machine's."""
 
 
 def _socket(path: Path) -> Path:

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from daemon.config.config import Config
 from daemon.config_types.secrets import masked, without_userinfo
-from daemon.config_types.values import Duration, Interval, Size, seconds_text, size_text
+from daemon.config_types.values import Duration, Interval, MemoryLimit, Size, seconds_text, size_text
 
 
 def render(config: Config) -> str:
@@ -39,7 +39,7 @@ def _table(section: BaseModel) -> dict[str, Any]:
             table[key] = seconds_text(value)
         elif _is(field.metadata, Interval):
             table[key] = seconds_text(value) if value else "off"
-        elif _is(field.metadata, Size):
+        elif _is(field.metadata, Size) or (_is(field.metadata, MemoryLimit) and isinstance(value, int)):
             table[key] = size_text(value)
         elif isinstance(value, bool | int | float):
             table[key] = value

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pathspec import GitIgnoreSpec
 from pydantic import BeforeValidator, Field, ValidationInfo
@@ -88,6 +88,15 @@ def _size(value: Any) -> int:
     return int(number)
 
 
+def _memory_limit(value: Any) -> Any:
+    if value in ("auto", "off"):
+        return value
+    try:
+        return _size(value)
+    except ValueError:
+        raise ValueError('a size such as "6 GiB", a whole number of bytes, "auto" or "off"') from None
+
+
 def _or_none(value: Any) -> Any:
     return None if value == "" else value
 
@@ -148,6 +157,9 @@ Interval = Annotated[float, BeforeValidator(_interval)]
 
 Size = Annotated[int, BeforeValidator(_size)]
 """Bytes."""
+
+MemoryLimit = Annotated[int | Literal["auto", "off"], BeforeValidator(_memory_limit)]
+"""Bytes; "auto" stands for a share of what the machine has."""
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 Labels = Annotated[tuple[str, ...], BeforeValidator(_labels)]

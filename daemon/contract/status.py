@@ -34,6 +34,9 @@ class Edges(Response):
     synonym: int
 
 
+PAUSED = "paused"
+"""The state of a source that waits for memory, whatever it is about otherwise."""
+
 BAD_SOURCE_STATES = ("missing", "error", "unreachable", "denied", "stopped")
 """A source in one of these states reads nothing."""
 
@@ -113,13 +116,29 @@ class Progress(Response):
     took_s: float
 
 
+class MemoryUse(Response):
+    """What the daemon holds that the system cannot drop, and its limit (`[store] memory_limit`, null for none), in bytes.
+
+    `bytes_per_passage`: of what it holds since it opened the store. `room_passages`: how many more there is room for;
+    `full_in_s`: after how many seconds there is none, at the rate of the last ten minutes. Each is null where it is not known
+    or will not be. `paused`: why nothing is taken in.
+    """
+
+    used_bytes: int
+    limit_bytes: int | None = None
+    bytes_per_passage: int | None = None
+    room_passages: int | None = None
+    full_in_s: float | None = None
+    paused: str | None = Field(default=None, exclude_if=is_empty)
+
+
 class Status(Response):
     """`pending` and `failed` count documents. `llm`: the model that answers `ask`, left out where none is configured.
 
     `progress`: of long work under way. `trouble`: why nothing can be committed now (a full disk, say). `synonym_recall`: only
     where phrases are too many to compare each with all. `indistinct_phrases`: only where there are any. `languages`: shares of
     passages by ISO 639 code, of a sample. A client that sees a part of the documents is told of that part: without `progress`,
-    `extraction` and `languages`, and `rss_bytes` is 0.
+    `extraction`, `memory` and `languages`, and `rss_bytes` is 0.
     """
 
     state: DaemonState
@@ -137,6 +156,7 @@ class Status(Response):
     sources: list[SerializeAsAny[SourceStatus]]
     uptime_s: float
     rss_bytes: int
+    memory: MemoryUse | None = Field(default=None, exclude_if=is_empty)
     progress: list[Progress] = Field(default_factory=list, exclude_if=is_empty)
     extraction: ExtractionStatus | None = Field(default=None, exclude_if=is_empty)
     trouble: str | None = Field(default=None, exclude_if=is_empty)

@@ -4,6 +4,7 @@ Labels take few values: an outcome is a document's state, a stage one of `STAGES
 (`consumers.failure_codes`). `examples/grafana/README.md` lists what there is.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
@@ -93,6 +94,26 @@ MODEL_DOWN = Gauge("hippod_model_down", "1 while extraction waits for the model'
 WAITING = Gauge("hippod_passages_waiting", "Passages that wait for the extractor.", registry=REGISTRY)
 
 MEMORY = Gauge("hippod_memory_items", "What the memory holds, by kind.", ["kind"], registry=REGISTRY)
+HELD = Gauge(
+    "hippod_memory_held_bytes",
+    "Memory that the system cannot drop, of the daemon without its workers.",
+    registry=REGISTRY,
+)
+MEMORY_LIMIT = Gauge(
+    "hippod_memory_limit_bytes", "[store] memory_limit in bytes; +Inf where there is none.", registry=REGISTRY
+)
+PASSAGE_BYTES = Gauge(
+    "hippod_memory_bytes_per_passage", "Memory held for each passage; NaN while there are few.", registry=REGISTRY
+)
+MEMORY_ROOM = Gauge(
+    "hippod_memory_room_passages", "Passages that there is room for below the limit; NaN if unknown.", registry=REGISTRY
+)
+MEMORY_FULL = Gauge(
+    "hippod_memory_full_seconds",
+    "When the limit is reached at the rate of the last ten minutes; +Inf where the memory does not grow.",
+    registry=REGISTRY,
+)
+MEMORY_PAUSED = Gauge("hippod_memory_paused", "1 while additions wait for memory.", registry=REGISTRY)
 COMMIT = Gauge("hippod_commit", "The last commit's number.", registry=REGISTRY)
 LAG = Gauge(
     "hippod_source_lag", "Changes a source knows of that are not committed.", ["kind", "name"], registry=REGISTRY
@@ -187,6 +208,13 @@ def _set(status: Status) -> None:
     }
     for kind, count in counts.items():
         MEMORY.labels(kind).set(count)
+    if (use := status.memory) is not None:
+        HELD.set(use.used_bytes)
+        MEMORY_LIMIT.set(math.inf if use.limit_bytes is None else use.limit_bytes)
+        PASSAGE_BYTES.set(math.nan if use.bytes_per_passage is None else use.bytes_per_passage)
+        MEMORY_ROOM.set(math.nan if use.room_passages is None else use.room_passages)
+        MEMORY_FULL.set(math.inf if use.full_in_s is None else use.full_in_s)
+        MEMORY_PAUSED.set(use.paused is not None)
     COMMIT.set(status.commit)
     UPTIME.set(status.uptime_s)
     LAG.clear()

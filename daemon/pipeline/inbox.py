@@ -15,6 +15,9 @@ from daemon.pipeline.work_items import ADDED, AddedDocument, Urgency, Work
 IMPORT_SHARE = 0.5
 """Of the room, what those may fill who wait for it: an import leaves the rest to who would be refused."""
 
+MEMORY_RETRY_AFTER_S = 60
+"""What a client is told to wait that adds while the memory may not grow: room comes with a person, or with the upkeep."""
+
 QUEUE_SLICE_DOCUMENTS = 500
 """Documents that are queued, some milliseconds' work, before the event loop is free for others."""
 
@@ -62,15 +65,18 @@ class Inbox:
     async def add(self, documents: Sequence[AddedDocument], wait: bool = False) -> str:
         """Returns their ticket once a crash does not lose the documents, of which no two have the same URI.
 
-        Where too many wait already: Busy, or with `wait` it waits too. More than could ever wait: TooLarge, or with `wait`
-        they are taken once nothing else waits. NotReady where hippod stops, or the disk takes nothing.
+        Where too many wait already, or the memory may not grow: Busy, or with `wait` it waits too. More than could ever wait:
+        TooLarge, or with `wait` they are taken once nothing else waits. NotReady where hippod stops, or the disk takes nothing.
         """
         weight = _weight(documents)
         if not wait:
             self.refuse_too_many(*weight)
-        while not self.capacity.fits(*weight, share=IMPORT_SHARE if wait else 1.0):
+        while self._intake.paused or not self.capacity.fits(*weight, share=IMPORT_SHARE if wait else 1.0):
             if self._intake.stopping:
                 raise NotReady(STOPPING)
+            if self._intake.paused and not wait:
+                reason = f"{self._intake.paused} None of these documents was taken."
+                raise Busy(reason, of="memory", retry_after_s=MEMORY_RETRY_AFTER_S)
             if not wait:
                 raise Busy(
                     "As many added documents wait to be indexed as may ([daemon] inbox_documents, inbox_bytes); none of these "

@@ -8,7 +8,7 @@ from daemon.errors import NotReady
 from daemon.pipeline.acknowledgement import Acknowledgement
 from daemon.pipeline.burst import Burst
 from daemon.pipeline.lanes import Lanes
-from daemon.pipeline.work_items import Task, Urgency, Work, container_uri
+from daemon.pipeline.work_items import Task, Urgency, Work, container_uri, may_grow
 
 STOPPING = "hippod is stopping; ask again when it is back"
 
@@ -29,7 +29,13 @@ class Intake:
         self._on_put = on_put
         self.stopping = False
         """Whether hippod stops: nothing that comes in now will be done."""
+        self.paused: str | None = None
+        """Why nothing is taken that could make the memory larger; None where all is."""
+        self._pause, self._room = asyncio.Event(), asyncio.Event()
+        self._room.set()
         self._waiting: dict[str, Work] = {}
+        self._freeing: dict[str, Work] = {}
+        """Of what waits, that which makes the memory no larger."""
         self._lanes = Lanes()
         self._active: dict[str, Work] = {}
         self._lines: dict[str, int] = {}
@@ -72,6 +78,9 @@ class Intake:
         else:
             self._count_line(key, 1)
         self._waiting[key] = work
+        self._freeing.pop(key, None)
+        if not may_grow(task):
+            self._freeing[key] = work
         self._lanes.put(work)
         if (active := self._active.get(key)) is not None:
             active.urgency = min(active.urgency, work.urgency)
@@ -88,13 +97,42 @@ class Intake:
                 if not waiter.done():
                     waiter.set_exception(NotReady(STOPPING))
 
+    def pause(self, reason: str) -> None:
+        """Gives out only what makes the memory no larger, until `resume`."""
+        self.paused = reason
+        self._pause.set()
+        self._room.clear()
+        self._notify()
+
+    def resume(self) -> None:
+        self.paused = None
+        self._pause.clear()
+        self._room.set()
+        self._notify()
+
+    async def until_paused(self) -> None:
+        await self._pause.wait()
+
+    async def room(self) -> None:
+        """Returns at once, or while the intake is paused when it goes on."""
+        await self._room.wait()
+
     def take(self, wanted: Work | None = None, fresh_only: bool = False) -> Work | None:
-        """The next work (or `wanted`) whose key is free, now under way; None when there is none."""
-        work = self._lanes.next(self._free, fresh_only) if wanted is None else wanted
+        """The next work (or `wanted`) whose key is free, now under way; None when there is none.
+
+        While the intake is paused, only of what makes the memory no larger.
+        """
+        if wanted is not None:
+            work = wanted if self.paused is None or wanted.key in self._freeing else None
+        elif self.paused is not None:
+            work = next((each for each in self._freeing.values() if self._free(each.key)), None)
+        else:
+            work = self._lanes.next(self._free, fresh_only)
         if work is None or not self._free(work.key):
             return None
         self._lanes.remove(work)
         del self._waiting[work.key]
+        self._freeing.pop(work.key, None)
         self._active[work.key] = work
         return work
 

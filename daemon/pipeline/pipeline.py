@@ -86,6 +86,7 @@ class Pipeline:
         self.inbox.recover()
         self._tasks = [asyncio.create_task(self.reading.run(), name=f"read {n}") for n in range(self._readers)]
         self._tasks.append(asyncio.create_task(self.reading.run_fresh(), name="read fresh"))
+        self._tasks.append(asyncio.create_task(self.reading.run_freeing(), name="read freeing"))
         self._tasks.append(asyncio.create_task(self.committer.run(), name="commit"))
 
     async def stop(self, timeout_s: float) -> None:
@@ -174,7 +175,11 @@ class Pipeline:
         return removed
 
     async def commit_extractions(self, extractions: Mapping[str, Extraction]) -> None:
-        """Commits what was found in passages that are committed already; returns once that is done."""
+        """Commits what was found in passages that are committed already; returns once that is done.
+
+        Waits while the memory may not grow: triples take more of it than the passages that they were found in.
+        """
+        await self.intake.room()
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         await self.committer.queue.put(ExtractionsFound(dict(extractions), committed))
         await committed

@@ -72,6 +72,17 @@ class ReadingLoop:
                 continue
             await self._read_or_fail(work)
 
+    async def run_freeing(self) -> None:
+        """While the intake is paused, does what makes the memory no larger: all others may wait for room, in the midst of a
+        long document. Until cancelled."""
+        while True:
+            await self._intake.until_paused()
+            work = self._intake.take()
+            if work is None:
+                await self._intake.changed()
+                continue
+            await self._read_or_fail(work)
+
     async def _read_or_fail(self, work: Work) -> None:
         try:
             await self._read(work)
@@ -85,6 +96,8 @@ class ReadingLoop:
 
     async def _read(self, work: Work) -> None:
         async for change in self._reader.read(work):
+            while change.texts and self._intake.paused and (work.seen or not self._intake.is_superseded(work)):
+                await self._intake.changed()
             if self._intake.is_superseded(work) and not work.seen:
                 log.debug("superseded", uri=work.key)
                 self._intake.hand_over(work)

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any
 
 from consumers.records.record import Record
-from consumers.types import FileEvent, ParsedDocument
+from consumers.types import FileChanged, FileEvent, ParsedDocument
 from daemon.pipeline.acknowledgement import Acknowledgement
 from store.types import Document, Extraction, PassageText
 
@@ -54,6 +54,13 @@ class DeliveredDocument:
 
 
 Task = FileEvent | AddedDocument | RemoveDocument | DeliveredDocument
+
+
+def may_grow(task: Task) -> bool:
+    """Whether the memory can be larger once this is done. Removing, renaming and refusing add no passage."""
+    if isinstance(task, DeliveredDocument):
+        return task.document is not None
+    return isinstance(task, FileChanged | AddedDocument)
 
 
 class Urgency(IntEnum):

@@ -13,6 +13,9 @@ from daemon.runtime.client_rules import client_rules
 RESERVED_FILES = 384
 """Open files for all but connections: tables, watches, children's pipes, brokers, the model's server."""
 CONNECTIONS_MIN = 8
+REFUSED_CONNECTIONS = 64, 2048
+"""How many connections beyond the limit get a refusal at a time: at least, and at most. The kernel lets 2,048 wait while
+hippod starts, and accepts them all at once."""
 OPEN_FILES_RECOMMENDED = 4096
 
 log = structlog.get_logger()
@@ -35,11 +38,18 @@ def connections(wanted: int, sides: int, open_files: int) -> int:
     return min(wanted, max((open_files - RESERVED_FILES) // sides, CONNECTIONS_MIN))
 
 
+def refused_connections(served: int, sides: int, open_files: int) -> int:
+    """How many connections beyond the `served` ones each of `sides` may answer with a refusal at a time."""
+    least, most = REFUSED_CONNECTIONS
+    return min(max((open_files - RESERVED_FILES) // sides - served, least), most)
+
+
 def api_settings(config: Config) -> ApiSettings:
     """Raises the process's limit on open files, too: it bounds the connections."""
     api = config.api
     open_files = raise_open_files()
-    most = connections(api.connections, 1 if api.tcp is None else 2, open_files)
+    sides = 1 if api.tcp is None else 2
+    most = connections(api.connections, sides, open_files)
     if most < api.connections or open_files < OPEN_FILES_RECOMMENDED:
         log.warning(
             "open_files_few",
@@ -53,6 +63,7 @@ def api_settings(config: Config) -> ApiSettings:
         documents_per_request=config.daemon.inbox_documents,
         import_bytes=max(api.request_bytes, api.import_bytes),
         connections=most,
+        refused_connections=refused_connections(most, sides, open_files),
         queries=api.concurrent_queries,
         asks=api.concurrent_asks,
         exports=api.concurrent_exports,

@@ -24,7 +24,7 @@ from memory.retrieval.settings import RetrievalSettings
 log = structlog.get_logger()
 
 LIVE_SECTIONS = ("client", "retrieval", "deep", "schedule")
-LIVE_KEYS = ("daemon.log_level", "daemon.stop_timeout_s", "api.token_file")
+LIVE_KEYS = ("store.memory_limit", "daemon.log_level", "daemon.stop_timeout_s", "api.token_file")
 
 LIVE_SOURCE_KEY = ".labels"
 """Of a source that stays. One that comes or goes needs a restart, which its other keys say."""
@@ -52,6 +52,10 @@ class ActiveConfig:
     def deep(self) -> Mapping[str, float | None]:
         """The values of `[deep]`."""
         return {name: getattr(self.config.deep, name) for name in DEEP_SETTINGS}
+
+    def memory_limit(self) -> int | str:
+        """`[store] memory_limit`."""
+        return self.config.store.memory_limit
 
     def mode(self) -> str:
         return self.config.retrieval.mode

@@ -7,11 +7,21 @@ from collections.abc import Callable, Sequence
 import psutil
 
 from daemon.contract.scope import Scope
-from daemon.contract.status import BAD_SOURCE_STATES, DaemonState, Edges, Status, SynonymRecall
+from daemon.contract.status import (
+    BAD_SOURCE_STATES,
+    PAUSED,
+    DaemonState,
+    Edges,
+    SourceStatus,
+    Status,
+    SynonymRecall,
+)
+from daemon.contract.status import MemoryUse as MemoryUseStatus
 from daemon.errors import NotReady, TimedOut
+from daemon.observe.memory_use import MemoryUse
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
-from daemon.services.documents.document_states import DocumentStates
+from daemon.services.documents.document_states import DocumentCounts, DocumentStates
 from daemon.services.extraction import extraction_status
 from daemon.services.indistinct_phrases import indistinct_phrases
 from daemon.services.passage_languages import PassageLanguages
@@ -19,6 +29,7 @@ from daemon.services.progress import ProgressBoard
 from daemon.services.scopes import ScopeService
 from daemon.sources.base import Source
 from store.maintenance.synonym_recall import RecallMeasurement
+from store.snapshot import Snapshot
 from store.store import Store
 
 HIDDEN_TROUBLE = "the log of hippod says why"
@@ -39,6 +50,7 @@ class OpenMemory:
         states: DocumentStates,
         progress: ProgressBoard,
         scopes: ScopeService,
+        memory_use: Callable[[], MemoryUse],
     ) -> None:
         self.store = store
         self.pipeline = pipeline
@@ -49,12 +61,37 @@ class OpenMemory:
         self.states = states
         self.progress = progress
         self.scopes = scopes
+        self.memory_use = memory_use
+
+    @property
+    def paused(self) -> str | None:
+        """Why nothing is taken in that could make the memory larger."""
+        return self.pipeline.intake.paused
+
+    def source_status(self, source: Source, pending: int) -> SourceStatus:
+        """How a source stands; one that would work but for want of memory is paused."""
+        found = source.status(pending)
+        if self.paused is None or found.state in BAD_SOURCE_STATES:
+            return found
+        return found.model_copy(update={"state": PAUSED, "detail": self.paused})
 
 
 def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
     if found is None:
         return None
     return SynonymRecall(commit=found.commit, phrases=found.phrases, pairs=found.pairs, recall=found.share)
+
+
+def _memory_use(memory: OpenMemory) -> MemoryUseStatus:
+    use = memory.memory_use()
+    return MemoryUseStatus(
+        used_bytes=use.used,
+        limit_bytes=use.limit,
+        bytes_per_passage=use.bytes_per_passage,
+        room_passages=use.room_passages,
+        full_in_s=None if use.full_in_s is None else round(use.full_in_s),
+        paused=memory.paused,
+    )
 
 
 class StatusService:
@@ -107,34 +144,18 @@ class StatusService:
                 rss_bytes=self._rss(),
             )
         snapshot = memory.store.snapshot()
-        edges = await asyncio.to_thread(lambda: snapshot.edges)
-        indistinct = await asyncio.to_thread(indistinct_phrases, snapshot)
-        languages = await asyncio.to_thread(self._languages.shares, snapshot)
-        counts = await asyncio.to_thread(memory.states.now().counts)
-        pending = memory.pipeline.intake.counts()
         trouble = memory.pipeline.committer.trouble
-        return Status(
-            state=self.state(),
-            commit=snapshot.commit,
-            pending=counts.pending,
-            failed=counts.failed,
-            documents=counts.indexed,
-            passages=snapshot.living_passages,
-            phrases=snapshot.living_phrases,
-            triples=snapshot.living_triples,
-            edges=Edges(**edges),
-            encoder=memory.encoder,
-            openie=memory.openie,
-            llm=self._llm,
-            sources=[source.status(pending.get(source.name, 0)) for source in memory.sources],
-            uptime_s=self._uptime(),
-            rss_bytes=self._rss(),
-            progress=memory.progress.current(),
-            extraction=extraction_status(memory.extraction_queue),
-            trouble=None if trouble is None else trouble.reason,
-            synonym_recall=_synonym_recall(memory.store.synonym_recall),
-            indistinct_phrases=indistinct,
-            languages=languages,
+        counted = await self._counted(memory, snapshot, memory.states.now().counts, memory.sources)
+        return counted.model_copy(
+            update={
+                "rss_bytes": self._rss(),
+                "memory": _memory_use(memory),
+                "progress": memory.progress.current(),
+                "extraction": extraction_status(memory.extraction_queue),
+                "trouble": None if trouble is None else trouble.reason,
+                "synonym_recall": _synonym_recall(memory.store.synonym_recall),
+                "languages": await asyncio.to_thread(self._languages.shares, snapshot),
+            }
         )
 
     async def _status_of(self, scope: Scope, memory: OpenMemory) -> Status:
@@ -142,8 +163,18 @@ class StatusService:
         they are left out, and so is the state of a source of which only a part is in the scope."""
         holds, whole = memory.scopes.holds(scope), memory.scopes.sources(scope)
         snapshot = (await asyncio.to_thread(memory.scopes.memory, scope)).snapshot
+        sources = [each for each in memory.sources if whole(each.name)]
+        counted = await self._counted(memory, snapshot, lambda: memory.states.now().counts_of(holds), sources)
+        troubled = memory.pipeline.committer.trouble is not None
+        return counted.model_copy(update={"trouble": HIDDEN_TROUBLE if troubled else None})
+
+    async def _counted(
+        self, memory: OpenMemory, snapshot: Snapshot, count: Callable[[], DocumentCounts], sources: Sequence[Source]
+    ) -> Status:
+        """What is counted alike of the whole memory and of a scope. Counting may take a while, so it is done in threads."""
         edges = await asyncio.to_thread(lambda: snapshot.edges)
-        counts = await asyncio.to_thread(memory.states.now().counts_of, holds)
+        indistinct = await asyncio.to_thread(indistinct_phrases, snapshot)
+        counts = await asyncio.to_thread(count)
         pending = memory.pipeline.intake.counts()
         return Status(
             state=self.state(),
@@ -158,11 +189,10 @@ class StatusService:
             encoder=memory.encoder,
             openie=memory.openie,
             llm=self._llm,
-            sources=[each.status(pending.get(each.name, 0)) for each in memory.sources if whole(each.name)],
+            sources=[memory.source_status(source, pending.get(source.name, 0)) for source in sources],
             uptime_s=self._uptime(),
             rss_bytes=0,
-            trouble=None if memory.pipeline.committer.trouble is None else HIDDEN_TROUBLE,
-            indistinct_phrases=await asyncio.to_thread(indistinct_phrases, snapshot),
+            indistinct_phrases=indistinct,
         )
 
     def _uptime(self) -> float:
@@ -194,6 +224,7 @@ class StatusService:
             outage = self._memory.extraction_queue.outage
             why = f", and {unread} passages wait for the model" if unread else ""
             why += f": {outage.reason}" if outage is not None else ""
+            why += f"; {self._memory.paused}" if self._memory.paused is not None else ""
             for source in (each.status(0) for each in self._memory.sources):
                 if source.state in BAD_SOURCE_STATES:
                     detail = getattr(source, "detail", None)

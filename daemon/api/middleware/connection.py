@@ -1,6 +1,9 @@
 """uvicorn's HTTP/1.1 connection, with a deadline on everything that a client can delay."""
 
+import array
 import asyncio
+import fcntl
+import termios
 from typing import Any
 
 import h11
@@ -35,18 +38,26 @@ class HttpServerConfig(uvicorn.Config):
             timeout_keep_alive=75,
         )
         self.limits = limits
+        self.none_evictable_at = float("-inf")
+        """When it was last found that no connection could make room for another."""
 
 
-REFUSED_CONNECTIONS_MAX = 64
-"""How many connections beyond the limit are answered with a refusal at a time. Those beyond are closed without one."""
+EVICTION_PAUSE_S = 0.01
+"""For this long after none was found, no connection is looked for that could make room: looking takes a system call each."""
+FIRST_REQUEST_S = 0.5
+"""How long a stop waits for the request of a connection that has just been made."""
+TOO_MANY = "Too many connections are open; try again in a moment."
 
 
 class HttpConnection(H11Protocol):
     """Cuts off a client that does not finish a request's head, goes on sending a refused body, or does not read.
 
     At the limit of connections, a new one replaces the one that has waited longest without a request. So a client that
-    opens many and sends nothing loses its own, and so does one that has sent nothing but the beginning of a login. uvicorn
-    itself has a deadline only for the time between two requests. Bodies have theirs in `daemon.api.request_body`.
+    opens many and sends nothing loses its own, and so does one that has sent nothing but the beginning of a login. Whoever has
+    sent a request keeps its connection, even if it was not read yet: after a restart all that waited come at once. Where
+    nobody makes room, the new one is answered with 503.
+
+    uvicorn itself has a deadline only for the time between two requests. Bodies have theirs in `daemon.api.request_body`.
     """
 
     config: HttpServerConfig
@@ -57,6 +68,8 @@ class HttpConnection(H11Protocol):
         self._stalled: asyncio.TimerHandle | None = None
         self._lingering = False
         self._refused = False
+        self._last_request = False
+        """Whether the connection ends after its next answer: the server stops."""
         self._since = 0.0
         """The time of the connection, or of its last answer."""
 
@@ -68,29 +81,62 @@ class HttpConnection(H11Protocol):
         limit = self.config.limits.connections
         self._count()
         if len(self.connections) > limit and not self._evict_idle():
-            if len(self.connections) > limit + REFUSED_CONNECTIONS_MAX:
-                self._cut("connections")
-            else:
-                self._refuse(Busy("Too many connections are open; try again in a moment.", of="connections"))
+            self._refuse_or_cut("connections")
         else:
             self._set_deadline(self.config.limits.headers_timeout_s, "headers")
 
     def _evict_idle(self) -> bool:
         """Ends the connection that has waited longest for a request; those that never made one, or whose last was turned
         away, come first."""
-        others = [each for each in self.connections if isinstance(each, HttpConnection) and each is not self]
-        evictable = [
-            each for each in others if each._is_evictable and not each._refused and not each.transport.is_closing()
-        ]
-        if not evictable:
+        now = self.loop.time()
+        if now - self.config.none_evictable_at < EVICTION_PAUSE_S:
             return False
-        min(evictable, key=lambda each: (not each._is_unauthenticated, each._since))._cut("made room")
-        return True
+        others = [each for each in self.connections if isinstance(each, HttpConnection) and each is not self]
+        idle = [each for each in others if each._is_evictable and not each._refused and not each.transport.is_closing()]
+        for each in sorted(idle, key=lambda each: (not each._is_unauthenticated, each._since)):
+            if not each._has_unread():
+                each._make_room()
+                return True
+        self.config.none_evictable_at = now
+        return False
+
+    def _has_unread(self) -> bool:
+        """Whether the client has sent something that was not read yet: a request, most likely."""
+        count = array.array("i", [0])
+        try:
+            fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.FIONREAD, count)
+        except (OSError, ValueError):  # closed
+            return False
+        return count[0] > 0
+
+    def _make_room(self) -> None:
+        """Ends this connection for a newer one; a client that may be about to ask learns why."""
+        if not self._has_asked:
+            self._refuse_or_cut("made room")
+        elif self.idle and not self.transport.get_write_buffer_size():
+            self._cancel_deadline()
+            metrics.REFUSED.labels("made room").inc()
+            self.transport.close()
+        else:
+            self._cut("made room")
+
+    def _refuse_or_cut(self, reason: str) -> None:
+        """503, as long as there are not too many that wait for their refusal to be read."""
+        limits = self.config.limits
+        if len(self.connections) > limits.connections + limits.refused_connections:
+            self._cut(reason)
+        else:
+            self._refuse(Busy(TOO_MANY, of=reason))
 
     @property
     def _is_unauthenticated(self) -> bool:
         """Whether it had no request yet, or its latest was refused or not yet authenticated."""
-        return self.cycle is None or is_unauthenticated(self.scope)
+        return not self._has_asked or is_unauthenticated(self.scope)
+
+    @property
+    def _has_asked(self) -> bool:
+        """Whether the head of a request has come."""
+        return bool(self.cycle)
 
     @property
     def _is_evictable(self) -> bool:
@@ -115,6 +161,8 @@ class HttpConnection(H11Protocol):
         if self.cycle is not before:
             self._lingering = False
             self._cancel_deadline()
+            if self._last_request:
+                self.cycle.keep_alive = False
         elif self.idle and not self.transport.is_closing():
             if self._lingering and self.conn.their_state is not h11.SEND_BODY:  # all thrown away: an idle connection
                 self._lingering = False
@@ -128,6 +176,17 @@ class HttpConnection(H11Protocol):
         if self.conn.their_state is h11.SEND_BODY and not self.transport.is_closing():
             self._lingering = True
             self._set_deadline(self.config.limits.linger_s, "linger")
+
+    def shutdown(self) -> None:
+        """The server stops. A request that is under way, or was sent and not read yet, is still answered."""
+        if self._refused or self.transport.is_closing():
+            return
+        is_new = not self._has_asked and self.loop.time() - self._since < FIRST_REQUEST_S
+        if self.idle and (is_new or self._has_unread()):
+            self._last_request = True
+            self._set_deadline(FIRST_REQUEST_S, "stopping")
+        else:
+            super().shutdown()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -170,7 +229,7 @@ class HttpConnection(H11Protocol):
     def _refuse(self, error: RequestError) -> None:
         """Answer without an app. What the client still sends is thrown away for a moment: closing on it loses the answer."""
         self._refused = True
-        answer = responses.problem_response(error, {"HttpConnection": "close"})
+        answer = responses.problem_response(error, {"Connection": "close"})
         try:
             head = h11.Response(status_code=answer.status_code, headers=answer.raw_headers)
             for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):

@@ -28,8 +28,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     async def graph(request: Request) -> Response:
         with context.body_memory.reservation() as reservation:
             wanted = await read_model(request, GraphRequest, reservation, limits)
-            ports = await context.memory(request)
-            with context.queries.slot():
+            async with context.memory_for_query(request) as ports:
                 found = await ports.graphs.graph(wanted)
         if found is None:
             name = wanted.phrase if wanted.phrase is not None else wanted.passage or ""

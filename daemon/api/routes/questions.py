@@ -17,10 +17,10 @@ from daemon.api.openapi import alternative_response, json_body, problems
 from daemon.api.service_protocols import AskPort
 from daemon.api.streaming import LimitedStream, sse_message
 from daemon.api.validation import read_model
-from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.steps import StepEvent
 from daemon.contract.http.routes import EVENT_STREAM, Route
 from daemon.contract.query import QueryRequest, QueryResponse
-from daemon.contract.steps import StepEvent
 from daemon.errors import NotConfigured, RequestError
 
 NO_MODEL_DETAIL = (
@@ -75,8 +75,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     async def query(request: Request) -> Response:
         with context.body_memory.reservation() as reservation:
             wanted = await read_model(request, QueryRequest, reservation, limits)
-            ports = await context.memory(request)
-            with context.queries.slot():
+            async with context.memory_for_query(request) as ports:
                 return responses.json_response(await ports.queries.query(wanted))
 
     @app.post(

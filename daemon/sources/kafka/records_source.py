@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from consumers.failure_codes import FailureCode
 from consumers.kafka.decode import unreadable_document
 from consumers.kafka.message import KafkaMessage
-from consumers.kafka.offset_tracker import MessageAcknowledgement
+from consumers.kafka.offsets.offset_tracker import MessageAcknowledgement
 from consumers.records.assembler import PartAssembler
 from consumers.records.record import Record
 from consumers.types import ParsedDocument

@@ -10,7 +10,7 @@ import structlog
 from consumers.kafka.decode import is_newer, message_uri
 from consumers.kafka.events import Partition, PartitionStarted
 from consumers.kafka.message import KafkaMessage
-from consumers.kafka.offset_tracker import InFlight, MessageAcknowledgement, OffsetTracker
+from consumers.kafka.offsets.offset_tracker import InFlight, MessageAcknowledgement, OffsetTracker
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.pipeline.pipeline import Pipeline

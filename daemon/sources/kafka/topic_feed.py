@@ -10,7 +10,7 @@ import structlog
 from consumers.kafka.consumer import TopicConsumer
 from consumers.kafka.events import ConsumerEvent, MessagesFetched, Partition, PartitionOffsets, PartitionStarted
 from consumers.kafka.message import KafkaMessage
-from consumers.kafka.offset_tracker import InFlight, MessageAcknowledgement, OffsetTracker
+from consumers.kafka.offsets.offset_tracker import InFlight, MessageAcknowledgement, OffsetTracker
 from consumers.kafka.settings import KafkaSettings
 
 READ_BATCH_MESSAGES = 128

@@ -1,14 +1,29 @@
 """Stopping: what can end ends well, what cannot is cut, and it takes no longer than it was given."""
 
+import asyncio
+import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
+from daemon.api.event_hub import EventHub
+from daemon.api.server import ApiServer
+from daemon.api.settings import ApiSettings
 from daemon.contract.http.problem import Problem
 from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import Route
-from tests.daemon.api.harness import Served, served, until
+from tests.daemon.api.harness import (
+    PATIENCE_S,
+    Memory,
+    Served,
+    api_server,
+    loop_in_thread,
+    served,
+    socket_folder,
+    until,
+)
+from tests.daemon.api.test_burst import busy, query_bytes, status_of
 
 
 def query(api: Served, text: str) -> httpx.Response:
@@ -68,3 +83,54 @@ def test_stopping_twice_is_stopping_once() -> None:
     with served() as api:
         api.run(api.server.stop(2.0))
         api.run(api.server.stop(2.0))
+
+
+def test_who_connected_before_the_stop_is_answered() -> None:
+    """Their connections are in the kernel's queue, or accepted and not read yet, when the stop begins."""
+    with served() as api, ThreadPoolExecutor(1) as pool:
+        held = pool.submit(api.run, busy(0.4))
+        until(held.running, "the loop is held up")
+        waiting = []
+        for number in range(30):
+            plain = api.connect()
+            plain.sendall(query_bytes(f"q{number}"))
+            waiting.append(plain)
+        api.run(api.server.stop(5.0))
+        assert {status_of(plain) for plain in waiting} == {(200, False)}
+
+
+def test_an_inherited_socket_keeps_who_comes_during_the_stop_for_the_next_hippod() -> None:
+    with socket_folder() as folder, loop_in_thread() as run:
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listening.bind(str(folder / "s"))
+        listening.listen(16)
+        memory = Memory()
+
+        async def start() -> ApiServer:
+            inherited = listening.dup()
+            inherited.setblocking(False)
+            server = api_server(memory, EventHub(), ApiSettings(folder / "s"), inherited)
+            await server.start()
+            return server
+
+        def connect() -> socket.socket:
+            plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            plain.settimeout(PATIENCE_S)
+            plain.connect(str(folder / "s"))
+            return plain
+
+        first, under_way = run(start()), connect()
+        under_way.sendall(query_bytes("hold"))
+        until(lambda: memory.queries_inside == 1, "a query is under way")
+        with ThreadPoolExecutor(1) as pool:
+            stopping = pool.submit(run, first.stop(15.0))
+            run(asyncio.sleep(0.3))
+            later = connect()
+            later.sendall(query_bytes("later"))
+            memory.released.set()
+            assert status_of(under_way) == (200, False)
+            stopping.result()
+        second = run(start())
+        assert status_of(later) == (200, False)
+        run(second.stop(5.0))
+        listening.close()

@@ -9,7 +9,7 @@ from kafka.errors import UnknownBrokerIdError
 
 from consumers.kafka.events import ConsumerEvent, Partition, PartitionStarted
 from consumers.kafka.message import KafkaMessage
-from consumers.kafka.offset_queries import OffsetQueries
+from consumers.kafka.offsets.offset_queries import OffsetQueries
 from consumers.kafka.rebalance import RebalanceListener
 from consumers.kafka.settings import KafkaSettings
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from kafka import TopicPartition
 
 from consumers.kafka.events import ConsumerEvent, Partition
-from consumers.kafka.fetch_positions import FetchPositions
-from consumers.kafka.offset_queries import OffsetQueries
+from consumers.kafka.offsets.fetch_positions import FetchPositions
+from consumers.kafka.offsets.offset_queries import OffsetQueries
 from consumers.kafka.settings import KafkaSettings
 
 

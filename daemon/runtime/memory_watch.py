@@ -1,0 +1,124 @@
+"""Keeps hippod within `[store] memory_limit`: near it, nothing is taken in that could make the memory larger."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import structlog
+
+from daemon.observe.memory_use import MemoryForecast, MemoryUse, anonymous_bytes, shown
+from daemon.pipeline.intake import Intake
+from daemon.runtime.allocator import trim_heap
+
+AUTO_SHARE = 0.8
+"""Of the machine's memory. The rest is for the processes that parse, for a second image while the memory is renewed, and for
+what is mapped from the disk, which is slow where nothing of it stays in memory."""
+
+PAUSE_SHARE, RESUME_SHARE = 0.95, 0.9
+"""Of the limit: what is read when sources pause is still committed, and they do not go on at once when a query has ended."""
+
+LOOK_S = 1.0
+TRIM_PAUSE_S = 30.0
+"""How often freed memory is given back to the system before it counts as held."""
+
+CGROUP_FILES = {"": ("memory.max", "memory.high"), "memory": ("memory.limit_in_bytes",)}
+"""By controller, as /proc/self/cgroup names it: the files of its limits. The first is of version 2."""
+
+log = structlog.get_logger()
+
+
+def machine_bytes(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int:
+    """The memory that this process may have: the machine's, or less where a service, a container or a group above it has a
+    limit."""
+    found = int(psutil.virtual_memory().total)
+    try:
+        lines = proc.read_text().splitlines()
+    except OSError:
+        return found
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            top = root / controller
+            place = top / path.lstrip("/")
+            for folder in (place, *place.parents):
+                if folder.is_relative_to(top):
+                    found = min([found, *(_limit(folder / name) for name in CGROUP_FILES.get(controller, ()))])
+    return found
+
+
+def _limit(file: Path) -> int:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):  # there is none here, or it is "max"
+        return 1 << 62
+
+
+def limit_bytes(setting: int | str) -> int | None:
+    """`[store] memory_limit` in bytes; None where there is no limit."""
+    if isinstance(setting, int):
+        return setting
+    return int(AUTO_SHARE * machine_bytes()) if setting == "auto" else None
+
+
+class MemoryWatch:
+    """On the event loop. `look` pauses the intake and has it go on."""
+
+    def __init__(
+        self,
+        setting: Callable[[], int | str],
+        before: int,
+        passages: Callable[[], int],
+        intake: Intake,
+        held: Callable[[], int] = anonymous_bytes,
+    ) -> None:
+        """`setting`: `[store] memory_limit` as it is now. `before`: bytes held before the store was opened. `passages`: how
+        many live."""
+        self._setting = setting
+        self._before = before
+        self._passages = passages
+        self._intake = intake
+        self._held = held
+        self._forecast = MemoryForecast(before)
+        self._trimmed = 0.0
+        self.use = MemoryUse(0)
+        """As of the last look."""
+
+    async def run(self) -> None:
+        """Looks every second until cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_S)
+
+    async def look(self) -> None:
+        limit = limit_bytes(self._setting())
+        used = self._held()
+        if limit is not None and used >= PAUSE_SHARE * limit and time.monotonic() - self._trimmed > TRIM_PAUSE_S:
+            await asyncio.to_thread(trim_heap)
+            self._trimmed = time.monotonic()
+            used = self._held()
+        most = None if limit is None else int(PAUSE_SHARE * limit)
+        use = self._forecast.use(used, most, self._passages())
+        self.use = MemoryUse(used, limit, use.bytes_per_passage, use.room_passages, use.full_in_s)
+        if limit is None or used < RESUME_SHARE * limit:
+            self._resume(used, limit)
+        elif used >= PAUSE_SHARE * limit:
+            self._pause(used, limit)
+
+    def _pause(self, used: int, limit: int) -> None:
+        if self._intake.paused is None:
+            log.warning("memory_limit_reached", used=used, limit=limit, before_store=self._before)
+        how = (
+            f"hippod and its encoder take {shown(self._before)} without any passage: raise the limit"
+            if self._before >= RESUME_SHARE * limit
+            else "raise the limit, or remove documents, whose memory is free after [store] keep_versions"
+        )
+        self._intake.pause(
+            f"Memory is short: {shown(used)} of {shown(limit)} are in use ([store] memory_limit); {how}."
+        )
+
+    def _resume(self, used: int, limit: int | None) -> None:
+        if self._intake.paused is not None:
+            log.info("memory_limit_left", used=used, limit=limit)
+            self._intake.resume()

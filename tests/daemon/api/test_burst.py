@@ -1,0 +1,149 @@
+"""Many clients at once, as after a restart: who came first is answered, who cannot be is told so, nobody is reset."""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from daemon.api.event_hub import EventHub
+from daemon.api.middleware.concurrency import ConcurrencyLimit
+from daemon.api.server import ApiServer
+from daemon.api.service_protocols import StartupPorts
+from daemon.api.settings import ApiLimits, ApiSettings
+from daemon.api.startup_gate import StartupGate
+from daemon.contract.status import DaemonState
+from daemon.errors import Busy
+from tests.daemon.api.harness import (
+    PATIENCE_S,
+    Memory,
+    Served,
+    loop_in_thread,
+    memory_ports,
+    read_one,
+    served,
+    socket_folder,
+    until,
+)
+
+CONNECTIONS = 8
+
+
+def query_bytes(text: str) -> bytes:
+    body = b'{"query": "%s"}' % text.encode()
+    head = b"POST /v1/query HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    return head % len(body) + body
+
+
+def status_of(plain: socket.socket) -> tuple[int, bool]:
+    """The answer's status, and whether it says when to try again. Fails where the connection ends without an answer."""
+    answer = read_one(plain)
+    return int(answer.split()[1]), b"\r\nretry-after:" in answer.lower()
+
+
+async def busy(seconds: float) -> None:
+    """Keeps the event loop from its work, as loading a model does now and then."""
+    time.sleep(seconds)
+
+
+def connect_while_busy(
+    run: Callable[[Any], Any], connect: Callable[[], socket.socket], count: int
+) -> list[socket.socket]:
+    """Connections that have sent a query each before any was accepted: the loop was held up, and gets them in one burst."""
+    held = threading.Thread(target=run, args=(busy(0.5),))
+    held.start()
+    time.sleep(0.1)
+    found = []
+    for number in range(count):
+        plain = connect()
+        plain.sendall(query_bytes(f"q{number}"))
+        found.append(plain)
+    held.join(PATIENCE_S)
+    return found
+
+
+def test_of_a_burst_the_first_are_answered_and_the_others_told_when_to_come_again() -> None:
+    with served(ApiLimits(connections=CONNECTIONS)) as api:
+        waited = connect_while_busy(api.run, api.connect, 5 * CONNECTIONS)
+        answers = [status_of(plain) for plain in waited]
+        assert answers[:CONNECTIONS] == [(200, False)] * CONNECTIONS
+        assert set(answers[CONNECTIONS:]) <= {(200, False), (503, True)}
+        assert (503, True) in answers
+
+
+def test_a_silent_connection_that_makes_room_is_told_so() -> None:
+    with served(ApiLimits(connections=2)) as api:
+        silent = [api.connect() for _ in range(2)]
+        until(lambda: len(api_connections(api)) == 2, "both are accepted")
+        with api.connect() as plain:
+            plain.sendall(query_bytes("x"))
+            assert status_of(plain) == (200, False)
+        assert status_of(silent[0]) == (503, True)
+        for each in silent:
+            each.close()
+
+
+def api_connections(api: Served) -> Any:
+    return api.server._sides[0].server_state.connections
+
+
+def test_who_waited_for_the_start_is_answered_in_turn_and_later_ones_are_refused_meanwhile() -> None:
+    memory, order = Memory(stage=DaemonState.STARTING), []
+    with socket_folder() as folder, loop_in_thread() as run:
+
+        class Queries(Memory):
+            async def query(self, request: Any) -> Any:
+                order.append(request.query)
+                await asyncio.sleep(0.01)
+                return await memory.query(request)
+
+        async def make() -> tuple[ApiServer, StartupGate]:
+            gate = StartupGate()
+            settings = ApiSettings(folder / "s", limits=ApiLimits(queries=2))
+            return ApiServer(StartupPorts(memory, EventHub()), gate, settings), gate
+
+        async def opened() -> None:
+            gate.open(memory_ports(Queries()))
+
+        server, gate = run(make())
+        run(server.start())
+        waiting = []
+        for number in range(20):
+            plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            plain.settimeout(PATIENCE_S)
+            plain.connect(str(folder / "s"))
+            plain.sendall(query_bytes(f"q{number}"))
+            waiting.append(plain)
+        run(asyncio.sleep(0.2))
+        assert not order
+        run(opened())
+        assert [status_of(plain) for plain in waiting] == [(200, False)] * 20
+        assert order == [f"q{number}" for number in range(20)]
+        run(server.stop(5.0))
+
+
+def test_a_place_in_turn_goes_to_nobody_who_left() -> None:
+    async def scenario() -> None:
+        limit = ConcurrencyLimit(1, "queries")
+        first = limit.slot()
+        first.__enter__()
+
+        async def waits(patience_s: float) -> str:
+            try:
+                async with limit.slot_in_turn(patience_s):
+                    return "in"
+            except Busy:
+                return "refused"
+
+        gone, late, last = (asyncio.create_task(waits(each)) for each in (60.0, 0.01, 60.0))
+        await asyncio.sleep(0.05)
+        assert late.done() and late.result() == "refused"
+        gone.cancel()
+        await asyncio.sleep(0)
+        first.__exit__(None, None, None)
+        assert await last == "in"
+        with limit.slot():
+            pass
+
+    asyncio.run(scenario())

@@ -1,0 +1,88 @@
+"""What `[store] memory_limit` comes to, and when the intake pauses and goes on."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import psutil
+import pytest
+
+from consumers.types import FileChanged, FileRemoved, Fingerprint
+from daemon.pipeline.intake import Intake
+from daemon.runtime.memory_watch import AUTO_SHARE, MemoryWatch, limit_bytes, machine_bytes
+
+MIB = 1 << 20
+
+
+def in_event_loop(test: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
+    return lambda: asyncio.run(test())
+
+
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("0::/a/b", {"a/memory.max": "512", "a/b/memory.max": "max"}),
+        ("0::/box", {"box/memory.max": "900", "box/memory.high": "512"}),
+        ("4:cpu,memory:/box", {"memory/memory.limit_in_bytes": "900", "memory/box/memory.limit_in_bytes": "512"}),
+    ],
+    ids=["of a group above", "high before max", "version 1"],
+)  # fmt: skip
+def test_the_least_limit_of_the_groups_counts(tmp_path: Path, line: str, files: dict[str, str]) -> None:
+    for name, value in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(value if value == "max" else str(int(value) * MIB))
+    (tmp_path / "cgroup").write_text(line + "\n")
+    assert machine_bytes(tmp_path / "cgroup", tmp_path) == 512 * MIB
+    (tmp_path / "cgroup").write_text("0::/elsewhere\n")
+    assert machine_bytes(tmp_path / "cgroup", tmp_path / "none") == psutil.virtual_memory().total
+
+
+def test_the_setting_is_a_size_a_share_of_the_machine_or_off() -> None:
+    assert limit_bytes(5 * MIB) == 5 * MIB
+    assert limit_bytes("auto") == int(AUTO_SHARE * machine_bytes())
+    assert limit_bytes("off") is None
+
+
+@in_event_loop
+async def test_near_the_limit_only_what_frees_is_taken_and_with_room_all_is() -> None:
+    held, intake = 94 * MIB, Intake()
+    watch = MemoryWatch(lambda: 100 * MIB, 0, lambda: 0, intake, lambda: held)
+    changed = FileChanged("file:///a", b"/a", "/", Fingerprint(1, 1, 1))
+    intake.put("file:///a", changed, "/")
+    intake.put("file:///b", FileRemoved("file:///b", "/"), "/")
+    await watch.look()
+    assert intake.paused is None
+    held = 95 * MIB
+    await watch.look()
+    assert intake.paused is not None
+    waiting = asyncio.create_task(intake.room())
+    removal = intake.take()
+    assert removal is not None
+    assert removal.key == "file:///b"
+    assert intake.take() is None
+    held = 91 * MIB  # below where it paused: it goes on only once there is some room
+    await watch.look()
+    assert intake.take() is None
+    assert not waiting.done()
+    held = 89 * MIB
+    await watch.look()
+    await waiting
+    added = intake.take()
+    assert added is not None
+    assert added.key == "file:///a"
+
+
+@in_event_loop
+async def test_later_work_decides_whether_a_key_waits_for_memory() -> None:
+    intake = Intake()
+    intake.pause("for a test")
+    changed = FileChanged("file:///a", b"/a", "/", Fingerprint(1, 1, 1))
+    intake.put("file:///a", changed, "/")
+    intake.put("file:///a", FileRemoved("file:///a", "/"), "/")
+    work = intake.put("file:///a", changed, "/")
+    assert intake.take() is None
+    assert intake.take(work) is None
+    intake.put("file:///a", FileRemoved("file:///a", "/"), "/")
+    taken = intake.take()
+    assert taken is not None
+    assert isinstance(taken.task, FileRemoved)
