@@ -21,6 +21,9 @@ CHUNK_COUNTS = 4096
 BLOCK_VECTORS = 16384
 """Vectors a block of `Vectors`: 25 MB at 384 float32, small enough to allocate without a pause."""
 
+ORDERED_ROWS = 1024
+"""Rows from which on it pays to ask whether they are in order: then each block's are taken at once."""
+
 
 class GrowableArray(Generic[Scalar]):
     """An append-only array, shape (n,) or (n, width). Capacity doubles, so appending costs O(1) amortised."""
@@ -173,6 +176,13 @@ class VectorsView:
         """The vectors of `rows`, shape (len(rows), dim), copied."""
         wanted = np.asarray(rows, dtype=np.int64)
         out = np.empty((len(wanted), self.dim), np.float32)
+        if len(wanted) >= ORDERED_ROWS and wanted[0] >= 0 and wanted[-1] < self.n and (wanted[1:] >= wanted[:-1]).all():
+            first = range(0, self.n + BLOCK_VECTORS, BLOCK_VECTORS)
+            ends = np.searchsorted(wanted, first).tolist()
+            for start, block, begin, end in zip(first, self._blocks, ends, ends[1:], strict=False):
+                # None is outside; numpy would copy once more to be able to say so.
+                np.take(block, wanted[begin:end] - start, axis=0, out=out[begin:end], mode="clip")
+            return out
         block_of = wanted // BLOCK_VECTORS
         for block in np.unique(block_of):
             here = block_of == block
