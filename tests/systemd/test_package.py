@@ -23,7 +23,7 @@ FINAL = Path("/opt/hippod/versions/0.1.0-aa")
 PYTHON = """#!/bin/sh
 case "$2" in
 */manual.py) mkdir -p "$3"
-  for page in hippod.8 hippod-worker.8 hippoctl.1 hippod.toml.5; do echo ".TH $page" >"$3/$page"; done ;;
+  for page in hippod.8 hippod-backfill.8 hippod-worker.8 hippoctl.1 hippod.toml.5; do echo ".TH $page" >"$3/$page"; done ;;
 *) env | grep _COMPLETE= ;;
 esac
 """
@@ -50,7 +50,7 @@ def staged(tmp_path: Path) -> Path:
     (folder / "lib" / "module.py").write_text("x = 1\n")
     for name in ("pip", "activate", "uvicorn"):
         (folder / "bin" / name).write_text("#!/bin/sh\n")
-    for name in ("hippod", "hippod-worker", "hippoctl"):
+    for name in ("hippod", "hippod-backfill", "hippod-worker", "hippoctl"):
         (folder / "bin" / name).write_text(f"#!{folder}/bin/python3.11\nimport sys\n")
     (folder / "bin" / "python3.11").symlink_to(sys.executable)
     (folder / "bin" / "python").symlink_to("python3.11")
@@ -78,13 +78,14 @@ def test_of_all_scripts_hippod_s_own_are_left_and_begin_with_the_python_that_the
     folder = staged / "bin"
     assert {path.name for path in folder.iterdir()} == {
         "hippod",
+        "hippod-backfill",
         "hippod-worker",
         "hippoctl",
         "python",
         "python3",
         "python3.11",
     }
-    for name in ("hippod", "hippod-worker", "hippoctl"):
+    for name in ("hippod", "hippod-backfill", "hippod-worker", "hippoctl"):
         assert (folder / name).read_text() == f"#!{FINAL}/bin/python\nimport sys\n"
     assert str((folder / "python3.11").readlink()) == "/usr/bin/python3.11"
     assert str((folder / "python3").readlink()) == str((folder / "python").readlink()) == "python3.11"
@@ -129,9 +130,15 @@ def test_units_pages_completions_and_configuration_are_where_they_are_looked_for
         shipped = tree / "usr/lib" / place / "hippod.conf"
         assert shipped.read_bytes() == (ROOT / "systemd" / place / "hippod.conf").read_bytes()
     assert (tree / "etc/hippod/config.toml").read_bytes() == (ROOT / "systemd/hippod.toml").read_bytes()
-    for page in ("man8/hippod.8", "man8/hippod-worker.8", "man1/hippoctl.1", "man5/hippod.toml.5"):
+    for page in (
+        "man8/hippod.8",
+        "man8/hippod-backfill.8",
+        "man8/hippod-worker.8",
+        "man1/hippoctl.1",
+        "man5/hippod.toml.5",
+    ):
         assert gzip.decompress((tree / f"usr/share/man/{page}.gz").read_bytes()).startswith(b".TH ")
-    for name in ("hippod", "hippod-worker", "hippoctl"):
+    for name in ("hippod", "hippod-backfill", "hippod-worker", "hippoctl"):
         assert str((tree / "usr/bin" / name).readlink()) == f"/opt/hippod/current/bin/{name}"
         variable = f"_{name.upper().replace('-', '_')}_COMPLETE"
         for shell, place in {
