@@ -10,9 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from store.checkpoint.files import FORMAT, MANIFEST, CheckpointUnusable, MappedArray, checksum_of, terms_of_probe
+from store.checkpoint.files import FORMAT, MANIFEST, CheckpointUnusable, checksum_of, terms_of_probe
 from store.index.append_only_arrays import BLOCK_VECTORS
 from store.index.bm25 import Postings, PostingsArrays
+from store.index.file_arrays import map_file
+from store.index.synonyms.lsh import BAND_ARRAYS, Sorted, sorted_bands
 from store.types import ExtractionState, SynonymRule, extraction_state
 
 
@@ -50,10 +52,7 @@ class SavedCheckpoint:
         return f"{name}.npy" in self._files
 
     def array(self, name: str) -> NDArray[Any]:
-        file = self._place / f"{name}.npy"
-        mapped = np.load(file, mmap_mode="r", allow_pickle=False).view(MappedArray)
-        mapped.inode = file.stat().st_ino
-        return np.asarray(mapped)
+        return map_file(self._place / f"{name}.npy")
 
     def strings(self, name: str) -> list[str]:
         with pa.memory_map(str(self._place / f"{name}.arrow")) as source:
@@ -63,6 +62,10 @@ class SavedCheckpoint:
     def vectors(self, name: str) -> list[NDArray[np.float32]]:
         count = sum(file.startswith(f"{name}-vectors-") for file in self._files)
         return [self.array(f"{name}-vectors-{i:05d}") for i in range(count)]
+
+    def bands(self) -> Sorted:
+        """The bands of the first sketches, as they were sorted."""
+        return map_bands(self._place)
 
     def matrix(self, name: str) -> Any:
         parts = tuple(self.array(f"{name}-{part}") for part in ("data", "indices", "indptr"))
@@ -82,3 +85,8 @@ class SavedCheckpoint:
         states = [extraction_state(*json.loads(text)) for text in self.strings("extraction-states")]
         rows, numbers = self.array("extraction-rows").tolist(), self.array("extraction-numbers").tolist()
         return {row: states[number] for row, number in zip(rows, numbers, strict=True)}
+
+
+def map_bands(place: Path) -> Sorted:
+    """The sorted bands of the checkpoint at `place`."""
+    return sorted_bands(*(map_file(place / f"bands-{name}.npy") for name in BAND_ARRAYS))

@@ -98,9 +98,8 @@ def _take_triples(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64],
     index.ids["triples"].extend(whole.ids["triples"][rows])
     ends = np.searchsorted(phrases, whole.snapshot.triple_ends[rows])
     index.triple_ends.extend(ends)
-    index.predicates = [whole.index.predicates[row] for row in rows.tolist()]
-    keys = zip(ends[:, 0].tolist(), index.predicates, ends[:, 1].tolist(), strict=True)
-    index.triple_rows = {key: place for place, key in enumerate(keys)}
+    index.predicates.extend(whole.index.predicates[row] for row in rows.tolist())
+    index.triple_rows.load(np.arange(len(rows)))
     _take_vectors(index.triple_vectors, whole.snapshot.triple_vectors, rows)
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.index.append_only_arrays import GrowableArray, Vectors
+from store.index.file_arrays import IN_MEMORY, Room
 from store.index.parallel import processors, threads
 
 WORDS = 12
@@ -128,6 +129,9 @@ def meet(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
     return met
 
 
+BAND_ARRAYS = ("starts", "rows", "words")
+
+
 @dataclass(frozen=True, slots=True)
 class Sorted:
     """The first `n` rows by the value of each band, as a CSR: row `b * (KEYS + 1) + v` of it has those with value `v` in
@@ -137,15 +141,26 @@ class Sorted:
     buckets: Any
     """Nothing where `n` is 0."""
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What `sorted_bands` makes it of again, by name (`BAND_ARRAYS`)."""
+        if not self.n:
+            return dict(zip(BAND_ARRAYS, (np.empty(0, np.int32),) * 3, strict=True))
+        parts = self.buckets.indptr, self.buckets.indices, self.buckets.data
+        return dict(zip(BAND_ARRAYS, parts, strict=True))
+
 
 class SketchIndex:
     """The sketches of all phrase rows. `extend` and `adopt` are the writer's, which is also the only one that searches."""
 
-    def __init__(self) -> None:
-        self._sketches = GrowableArray(np.uint64, WORDS)
+    def __init__(self, room: Room = IN_MEMORY) -> None:
+        self.room = room
+        """Where the sketches lie, and their bands when they are sorted."""
+        self._sketches = GrowableArray(np.uint64, WORDS, room)
         self._heads = GrowableArray(np.uint64), GrowableArray(np.uint64)
-        """The first two words of each sketch again, each side by side: all that most of the tail is looked at for."""
-        self._sorted = Sorted(0, None)
+        """The first two words of each sketch that came after the sorted ones, each side by side: all that most of these are
+        looked at for."""
+        self.sorted = Sorted(0, None)
+        """The bands of the first sketches."""
 
     @property
     def n(self) -> int:
@@ -167,14 +182,11 @@ class SketchIndex:
         """The sketches of all rows, shape (n, WORDS)."""
         return self._sketches.view()
 
-    def load(self, sketches: Sketches) -> None:
-        """Takes over saved sketches."""
-        self._sketches, self._heads = (
-            GrowableArray(np.uint64, WORDS),
-            (GrowableArray(np.uint64), GrowableArray(np.uint64)),
-        )
-        self.append(sketches)
-        self.adopt(sort(self.view()))
+    def load(self, sketches: Sketches, bands: Sorted) -> None:
+        """Takes over saved sketches, and the bands of the first of them."""
+        self._sketches = GrowableArray(np.uint64, WORDS, self.room)
+        self._sketches.extend(sketches)
+        self.adopt(bands)
 
     def frozen(self) -> "SketchIndex":
         """The sketches of the rows that there are now; nothing is copied, and nothing may be appended."""
@@ -185,11 +197,14 @@ class SketchIndex:
     @property
     def due(self) -> bool:
         """Whether it is time to sort again."""
-        return self.n - self._sorted.n > max(TAIL_LEAST, TAIL_SHARE * self.n)
+        return self.n - self.sorted.n > max(TAIL_LEAST, TAIL_SHARE * self.n)
 
     def adopt(self, bands: Sorted) -> None:
         """Takes over what `sort` made of the first rows of `view`."""
-        self._sorted = bands
+        self.sorted = bands
+        self._heads = GrowableArray(np.uint64), GrowableArray(np.uint64)
+        for word, head in enumerate(self._heads):
+            head.extend(self.view()[bands.n :, word])
 
     def candidates(
         self,
@@ -240,17 +255,17 @@ class SketchIndex:
     ) -> Iterator[NDArray[np.int64] | None]:
         """The pairs as which * n + row, with repetitions; None where one look would take too much."""
         # One band after the other for many queries, so that what is read of it stays in the cache; all at once for few.
-        a_band = max(1, len(sketches) * len(_masks(flips(threshold))) * self._sorted.n // KEYS)
+        a_band = max(1, len(sketches) * len(_masks(flips(threshold))) * self.sorted.n // KEYS)
         bands, asked = max(1, SCANNED // a_band), max(1, len(sketches) * SCANNED // a_band)
-        for first in range(0, BANDS if self._sorted.n else 0, bands):
+        for first in range(0, BANDS if self.sorted.n else 0, bands):
             for start in range(0, len(sketches), asked):
                 part = sketches[start : start + asked]
                 inside = self._in_bands(part, first, min(first + bands, BANDS), threshold)
                 yield None if inside is None else self._near(sketches, inside[0] + start, inside[1], wanted, threshold)
-        near, (one, two) = farthest(threshold, 128), (head.view()[self._sorted.n :] for head in self._heads)
+        near, (one, two) = farthest(threshold, 128), (head.view() for head in self._heads)
         for i, words in enumerate(sketches[:, :2] if len(one) else ()):
             rows = np.flatnonzero(np.bitwise_count(one ^ words[0]) + np.bitwise_count(two ^ words[1]) <= near)
-            yield self._near(sketches, np.full(len(rows), i), rows + self._sorted.n, wanted, threshold)
+            yield self._near(sketches, np.full(len(rows), i), rows + self.sorted.n, wanted, threshold)
 
     def _near(
         self,
@@ -277,10 +292,10 @@ class SketchIndex:
         where that is to be said of more than `MOST_SCANNED` rows."""
         masks = _masks(flips(threshold))
         probed = ((_bands_of(asked)[:, first:end, None].astype(np.int32) ^ masks) + _KEYS_OFFSET[first:end]).ravel()
-        begins = self._sorted.buckets.indptr
+        begins = self.sorted.buckets.indptr
         if int((begins[probed + 1] - begins[probed]).sum(dtype=np.int64)) > MOST_SCANNED:
             return None
-        there = self._sorted.buckets[probed]
+        there = self.sorted.buckets[probed]
         ends = there.indptr[:: len(masks)]
         words = np.repeat(asked[:, _OTHER_WORD[first:end]].ravel(), np.diff(ends))
         apart = np.bitwise_count(there.data.view(np.uint64) ^ words)
@@ -301,21 +316,30 @@ def _bands_of(sketches: Sketches) -> NDArray[np.uint16]:
     return np.ascontiguousarray(sketches).view(np.uint16).reshape(len(sketches), BANDS) & np.uint16(KEYS - 1)
 
 
-def sort(sketches: Sketches) -> Sorted:
-    """The rows of `sketches` by each band. Some 2 s a million rows; touches nothing else, so it may run beside all."""
+def sort(sketches: Sketches, room: Room = IN_MEMORY) -> Sorted:
+    """The rows of `sketches` by each band, made in `room`. Some 2 s a million rows; touches nothing else, so it may run beside
+    all."""
     n = len(sketches)
     # Each band has one row more than values, an empty one: where it ends is where the next begins.
     starts = np.empty(BANDS * (KEYS + 1), np.int64 if BANDS * n > np.iinfo(np.int32).max else np.int32)
-    rows, words = np.empty(BANDS * n, starts.dtype), np.empty(BANDS * n, np.uint64)
-    every = _bands_of(sketches)
+    rows, words = room.empty((BANDS * n,), starts.dtype), room.empty((BANDS * n,), np.int64)
+    every = np.ascontiguousarray(sketches).view(np.uint16).reshape(n, BANDS)
     for band in range(BANDS):
-        values = every[:, band]
+        values = every[:, band] & np.uint16(KEYS - 1)
         order = np.argsort(values, kind="stable")
         rows[band * n : (band + 1) * n] = order
-        words[band * n : (band + 1) * n] = sketches[order, _OTHER_WORD[band]]
+        words[band * n : (band + 1) * n] = sketches[order, _OTHER_WORD[band]].view(np.int64)
         begin = band * (KEYS + 1)
         starts[begin] = band * n
         starts[begin + 1 : begin + KEYS + 1] = band * n + np.cumsum(np.bincount(values, minlength=KEYS))
-    buckets = sparse.csr_array((len(starts) - 1, max(n, 1)), dtype=np.int64)
-    buckets.data, buckets.indices, buckets.indptr = words.view(np.int64), rows, starts
+    return sorted_bands(starts, rows, words)
+
+
+def sorted_bands(starts: NDArray[Any], rows: NDArray[Any], words: NDArray[Any]) -> Sorted:
+    """The bands of these `BAND_ARRAYS`, which are used as they are."""
+    n = len(rows) // BANDS
+    if not n:
+        return Sorted(0, None)
+    buckets = sparse.csr_array((len(starts) - 1, n), dtype=np.int64)
+    buckets.data, buckets.indices, buckets.indptr = words, rows, starts
     return Sorted(n, buckets)
