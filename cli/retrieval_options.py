@@ -102,7 +102,7 @@ def _read(context: click.Context, parameter: click.Parameter, pairs: tuple[str, 
 def _read_deep(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any]:
     if not pairs:
         return {}
-    from daemon.contract.deep_settings import DeepOverrides
+    from daemon.contract.answering.deep_settings import DeepOverrides
 
     return _read_pairs(context, parameter, pairs, DEEP_SETTINGS, DeepOverrides)
 

@@ -1,7 +1,6 @@
 """`hippod`: options, configuration, exit codes. What runs is `daemon.app.lifecycle`."""
 
 import asyncio
-import faulthandler
 import json
 import sys
 from importlib.metadata import version
@@ -11,8 +10,10 @@ import click
 import structlog
 
 from daemon.config import Config, ConfigError, load_config, render, unsupported
+from daemon.observe.crash_stacks import keep_crash_stacks
 from daemon.observe.excepthooks import install, loop_exception_handler
-from daemon.observe.logs import JOURNAL_PRIORITY, is_journal, setup
+from daemon.observe.library_output import log_library_output
+from daemon.observe.logs import is_journal, setup
 from daemon.runtime import signals
 from daemon.runtime.allocator import configure_malloc
 from daemon.runtime.gc import shorten_switch_interval
@@ -37,12 +38,11 @@ log = structlog.get_logger()
 @click.option(
     "--restore",
     "backup",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="Put the backup in DIR in the place of the configured store, and exit with 0, 2 or 3.",
+    metavar="URL",
+    help="Put a backup (a directory, or s3://bucket/prefix) in the place of the configured store, and exit with 0, 2 or 3.",
 )
 @click.version_option(version("hippod"), prog_name="hippod")
-def main(file: Path | None, check: bool, inspecting: bool, backup: Path | None) -> None:
+def main(file: Path | None, check: bool, inspecting: bool, backup: str | None) -> None:
     """Gives language models a long-term memory that keeps growing: follows folders and answers over a socket.
 
     Without --config: $HIPPOD_CONFIG, then $XDG_CONFIG_HOME/hippod/config.toml, then /etc/hippod/config.toml. SIGTERM and
@@ -64,8 +64,7 @@ def main(file: Path | None, check: bool, inspecting: bool, backup: Path | None) 
         sys.exit(restore_backup(backup, config.store.path))
     setup(config.daemon.log_level)
     install()
-    # A service manager aborts a hippod that hangs: where every thread stood is then in the log.
-    faulthandler.enable()
+    log_library_output()
     signals.before_event_loop()
     sys.exit(serve(config, file))
 
@@ -80,12 +79,13 @@ def show_findings(file: Path | None) -> int:
     return BAD_CONFIG if any(each.name == "configuration" and each.status == "fail" for each in findings) else OK
 
 
-def restore_backup(backup: Path, folder: Path) -> int:
+def restore_backup(backup: str, folder: Path) -> int:
     """Puts a backup in the store's place; returns the exit code."""
-    from store.backup import restore
+    from store.backup.local import restore
+    from store.backup.remote import fetch
 
     try:
-        made, aside = restore(backup, folder)
+        made, aside = fetch(backup, folder) if "://" in backup else restore(Path(backup), folder)
     except (StoreError, OSError) as error:
         click.echo(f"hippod: {error}", err=True)
         return NO_STORE
@@ -103,6 +103,7 @@ def serve(config: Config, file: Path | None) -> int:
         lock = StoreLock(config.store.path)
     except (StoreError, OSError) as error:
         return _no_store(error)
+    keep_crash_stacks(config.store.path)
     # Imported here: the model libraries take seconds, and --check and a refused start need none of them.
     from daemon.api.listen import ListenError
     from daemon.app.lifecycle import run
@@ -116,7 +117,7 @@ def serve(config: Config, file: Path | None) -> int:
         return _no_store(error)
     except (ListenError, EncoderUnavailable) as error:
         log.error("cannot_start", error=str(error))
-        return _refused(error, FAILED)
+        return _refused(error, FAILED, logged=True)
     finally:
         lock.release()
     return OK
@@ -124,15 +125,19 @@ def serve(config: Config, file: Path | None) -> int:
 
 def _no_store(error: Exception) -> int:
     log.error("store_not_opened", error=str(error))
-    return _refused(error, NO_STORE)
+    return _refused(error, NO_STORE, logged=True)
 
 
-def _refused(error: Exception, code: int) -> int:
-    """Says on stderr and to the service manager, whose `status` goes on showing it, why hippod does not start."""
-    # No event: a bad configuration is known before there is a log. In the journal it is to be found among the errors.
-    priority = f"<{JOURNAL_PRIORITY['error']}>" if is_journal(sys.stderr) else ""
-    for line in f"hippod: {error}".splitlines():
-        click.echo(f"{priority}{line}", err=True)
+def _refused(error: Exception, code: int, *, logged: bool = False) -> int:
+    """Says on stderr and to the service manager, whose `status` goes on showing it, why hippod does not start.
+
+    For people in plain lines; in the journal, where each line is an object, as an event, if it is not `logged` already.
+    """
+    if not is_journal(sys.stderr):
+        click.echo(f"hippod: {error}", err=True)
+    elif not logged:
+        setup("error")
+        log.error("configuration_refused", error=str(error))
     Notifier().status(f"not started: {str(error)[:500]}")
     return code
 

@@ -1,8 +1,33 @@
 """Why a store cannot be opened or written: one sentence each, and what to do."""
 
+import errno
+import re
+
+REFUSALS = {
+    errno.ENOSPC: "the disk is full: make room, then start hippod again",
+    errno.EDQUOT: "the quota is used up: make room, then start hippod again",
+    errno.EACCES: "give the folder and all in it to the user that hippod runs as: `chown -R USER:GROUP FOLDER`",
+    errno.EPERM: "give the folder and all in it to the user that hippod runs as: `chown -R USER:GROUP FOLDER`",
+    errno.EROFS: "it is read-only here: mount it writable, or name it in ReadWritePaths= of hippod's unit",
+    errno.EIO: "the disk cannot be read: the system's log (dmesg) says more",
+}
+"""What to do where the system refuses; the store is not damaged by it."""
+
+
+def refusal(error: BaseException) -> str | None:
+    """What to do, where it is the system that refuses; None where the store itself may be at fault."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number is None and (said := re.search(r"\(os error (\d+)\)", str(error))):  # as Lance's own errors have it
+        number = int(said[1])
+    return REFUSALS.get(number or 0)
+
 
 class StoreError(Exception):
     """The store cannot do what was asked; the message says why and what to do."""
+
+
+class StoreRefused(StoreError):
+    """The system refuses what the store needs: room, or the right to read or write."""
 
 
 class StoreLocked(StoreError):

@@ -21,7 +21,7 @@ from store.checkpoint.files import PREFIX, CheckpointTimeout, CheckpointUnusable
 from store.checkpoint.restore_index import recover_index
 from store.checkpoint.writer import write
 from store.document_snapshot import DocumentSnapshot
-from store.errors import StoreDamaged
+from store.errors import StoreDamaged, StoreRefused, refusal
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.load import load_index
@@ -94,6 +94,9 @@ class Store(StoreReader):
         except (OSError, RuntimeError, ValueError, KeyError, IndexError) as error:
             # What Lance raises for files that are missing or cut, and what reading them wrongly would lead to.
             self._lock.release()
+            if (what_to_do := refusal(error)) is not None:
+                said = f"the store {folder} cannot be opened ({type(error).__name__}: {_short(error)})"
+                raise StoreRefused(f"{said}; {what_to_do}") from error
             raise StoreDamaged(
                 f"the store {folder} cannot be read ({type(error).__name__}: {_short(error)}); "
                 "put a backup in its place with `hippod --restore DIR`"

@@ -10,7 +10,7 @@ from cli.client.typed_answers import incompatible_answer, parse_answer
 from cli.errors import CommandError
 from cli.output import print_lines, width
 from cli.terminal_text import terminal_safe
-from daemon.contract.ask import AskProgress, AskResponse
+from daemon.contract.answering.ask import AskProgress, AskResponse
 from daemon.contract.http.client import EventStream
 from daemon.contract.http.routes import EVENT_STREAM, Route
 
@@ -38,7 +38,7 @@ def stream_answer(client: Client, body: Any, timeout_s: float) -> dict[str, Any]
 
 def _print_step(data: Any) -> None:
     from cli.render.steps import step_event_lines
-    from daemon.contract.steps import parse_step_event
+    from daemon.contract.answering.steps import parse_step_event
 
     try:
         event = parse_step_event(data)

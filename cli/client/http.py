@@ -1,9 +1,11 @@
 """One HTTP request to the daemon over its Unix socket; every way it can go wrong ends in a `CommandError` with a sentence."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
@@ -142,13 +144,29 @@ class Client:
             raise CommandError(reason, Exit.NO_DAEMON, "Its log says why.") from None
 
 
+SYSTEMD_RUNS = Path("/run/systemd/system")
+UNIT_FOLDERS = tuple(Path(each) for each in ("/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"))
+UNIT_SOCKET = re.compile(r"/run/hippod(?:-(?P<instance>[^/]+))?/hippod\.sock")
+
+
+def start_command(address: Address) -> str:
+    """The unit whose socket it is, where there is one: hippod started by root would leave files that the unit may not read."""
+    place = UNIT_SOCKET.fullmatch(str(address.path))
+    if place and SYSTEMD_RUNS.is_dir():
+        template, instance = ("hippod@", place["instance"]) if place["instance"] else ("hippod", "")
+        if any((folder / f"{template}.service").exists() for folder in UNIT_FOLDERS):
+            return f"sudo systemctl start {template}{instance}.socket {template}{instance}.service"
+    return f"hippod --config {address.config}" if address.config else "hippod"
+
+
 def no_daemon(address: Address, reason: str) -> CommandError:
     """Nobody listens on the socket, or this user may not connect to it."""
     if "Permission denied" in reason:
         hint = "Join the group that [api] group names (`ls -l` on the socket shows it), or run this as hippod's user."
         return CommandError(f"no hippod answers on {address.path}: permission denied.", Exit.NO_DAEMON, hint)
-    config = f" --config {address.config}" if address.config else ""
-    hint = f"Start it with `hippod{config}`, or name another socket with --socket (this one: {address.origin})."
+    hint = (
+        f"Start it with `{start_command(address)}`, or name another socket with --socket (this one: {address.origin})."
+    )
     why = "" if "No such file" in reason else " (a socket is there, and nobody listens)"
     why = why if "refused" in reason or not why else f" ({reason})"
     return CommandError(f"no hippod answers on {address.path}{why}.", Exit.NO_DAEMON, hint)

@@ -285,7 +285,7 @@ def ask(
         raise click.UsageError(f"--trace {trace}: there is no directory {trace.absolute().parent}.")
     from cli.client.typed_answers import parse_answer
     from cli.render.ask import answer_lines, evidence_lines
-    from daemon.contract.ask import AskResponse
+    from daemon.contract.answering.ask import AskResponse
 
     with invocation.client() as client:
         if not invocation.json and sys.stdout.isatty():

@@ -7,9 +7,9 @@ import click
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note, width
 from cli.terminal_text import count
+from daemon.contract.answering.sessions import SessionList
 from daemon.contract.http.routes import Route
 from daemon.contract.limits import SESSION_PATTERN
-from daemon.contract.sessions import SessionList
 
 
 @click.group(invoke_without_command=True)

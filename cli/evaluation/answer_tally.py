@@ -10,7 +10,7 @@ from cli.evaluation.answer_scores import exact, f1
 from cli.evaluation.judging import Judge, JudgeTally
 from cli.evaluation.questions import EvalQuestion
 from cli.evaluation.scoring import mean_cost, percentiles
-from daemon.contract.ask import AskResponse
+from daemon.contract.answering.ask import AskResponse
 from daemon.contract.choices import Answerer
 from daemon.contract.evaluation import AnswerScores, ClaimScores, ModelCost, QuestionScore
 

@@ -6,8 +6,8 @@ from statistics import fmean
 
 from cli.errors import CommandError, Exit
 from cli.evaluation.questions import EvalQuestion
+from daemon.contract.answering.judge import Criterion, JudgeResponse
 from daemon.contract.evaluation import JudgedComparison, JudgeScores
-from daemon.contract.judge import Criterion, JudgeResponse
 
 Judge = Callable[[EvalQuestion, Criterion, str, str | None], JudgeResponse]
 """Judges an answer by a criterion, or two against each other."""

@@ -18,7 +18,7 @@ from cli.evaluation.question_formats import (
     paragraphs_of,
     question_of,
 )
-from daemon.contract.ask import RetrievedPassage
+from daemon.contract.answering.ask import RetrievedPassage
 from daemon.contract.query import RankedPassage
 
 FORMATS_HINT = (

@@ -7,11 +7,11 @@ from typing import Any
 from cli.client.http import Client
 from cli.client.typed_answers import parse_answer
 from cli.evaluation.questions import EvalQuestion
-from daemon.contract.ask import AskResponse
+from daemon.contract.answering.ask import AskResponse
+from daemon.contract.answering.judge import ANSWER_CHARS_MAX, REFERENCES_MAX, Criterion, JudgeResponse
 from daemon.contract.choices import NO_RETRIEVAL
 from daemon.contract.http.client import ANSWER_TIMEOUT_S
 from daemon.contract.http.routes import Route, document_path
-from daemon.contract.judge import ANSWER_CHARS_MAX, REFERENCES_MAX, Criterion, JudgeResponse
 from daemon.contract.query import QueryResponse, RankedPassage
 from daemon.contract.show import ShowDocument
 

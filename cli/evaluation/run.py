@@ -9,7 +9,7 @@ from cli.evaluation.judging import Judge, PairTally
 from cli.evaluation.questions import EvalQuestion
 from cli.evaluation.scoring import RetrievalTally, percentiles
 from cli.evaluation.significance import Values, differences
-from daemon.contract.ask import AskResponse
+from daemon.contract.answering.ask import AskResponse
 from daemon.contract.choices import NO_RETRIEVAL, Answerer
 from daemon.contract.evaluation import ComparisonResponse, EvalResponse
 from daemon.contract.query import QueryResponse

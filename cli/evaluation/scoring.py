@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, quantiles
 
 from cli.evaluation.questions import EvalQuestion
-from daemon.contract.ask import RetrievedPassage
+from daemon.contract.answering.ask import RetrievedPassage
 from daemon.contract.evaluation import FilterStatistics, ModelCost, Percentiles
 from daemon.contract.query import QueryResponse, RankedPassage
 

@@ -4,7 +4,7 @@ from cli.query_highlights import snippet
 from cli.render.lines import DIM, HEADING, hanging, indent, text
 from cli.render.styled_text import Text
 from cli.terminal_text import count, milliseconds, terminal_safe, uri
-from daemon.contract.ask import AskResponse
+from daemon.contract.answering.ask import AskResponse
 
 
 def answer_lines(answer: AskResponse, width: int) -> list[Text]:

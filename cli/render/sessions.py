@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from cli.render.lines import DIM, HEADING, indent, text
 from cli.render.styled_text import Text
 from cli.terminal_text import count, local_time, one_line
-from daemon.contract.sessions import SessionEntry
+from daemon.contract.answering.sessions import SessionEntry
 
 
 def session_lines(sessions: Sequence[SessionEntry], width: int) -> list[Text]:

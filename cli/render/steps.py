@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from cli.render.lines import DIM, HEADING, indent, text
 from cli.render.styled_text import Text
 from cli.terminal_text import count, one_line, truncate
-from daemon.contract.steps import (
+from daemon.contract.answering.steps import (
     Concern,
     Inquiry,
     KnownStepEvent,

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from daemon.contract.steps import DeepStep, IterativeStep, MemoryPoint, PointMemory
+from daemon.contract.answering.steps import DeepStep, IterativeStep, MemoryPoint, PointMemory
 
 POINT, ENTITY, ABSENT, QUERY, PASSAGE = "point", "entity", "absent", "query", "passage"
 

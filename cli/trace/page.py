@@ -27,9 +27,9 @@ from cli.trace.graph import (
     retrieval_graphs,
     working_memory_graphs,
 )
-from daemon.contract.ask import AskResponse
+from daemon.contract.answering.ask import AskResponse
+from daemon.contract.answering.steps import DeepStep, Inquiry, IterativeStep, MemoryPoint, PointChange, PointMemory
 from daemon.contract.choices import Answerer
-from daemon.contract.steps import DeepStep, Inquiry, IterativeStep, MemoryPoint, PointChange, PointMemory
 
 CONTENT_SECURITY_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 NODE_STYLES = {

@@ -2,8 +2,8 @@
 
 from urllib.parse import quote
 
-from daemon.contract.ask import AskRequest, AskResponse
-from daemon.contract.chat import Annotation, ChatModel, ChatRequest, UrlCitation
+from daemon.contract.answering.ask import AskRequest, AskResponse
+from daemon.contract.answering.chat import Annotation, ChatModel, ChatRequest, UrlCitation
 from daemon.contract.http.problem import FieldError
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.errors import Invalid

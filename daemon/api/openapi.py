@@ -12,16 +12,16 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from daemon.api.access.rights import Need, needs
-from daemon.contract.ask import AskProgress, AskRequest
-from daemon.contract.chat import ChatChunk, ChatRequest
+from daemon.contract.answering.ask import AskProgress, AskRequest
+from daemon.contract.answering.chat import ChatChunk, ChatRequest
+from daemon.contract.answering.judge import JudgeRequest
+from daemon.contract.answering.sessions import RemoveSessionsRequest
 from daemon.contract.documents import AddRequest, ConfirmRequest, RemoveRequest, RetryRequest
 from daemon.contract.evaluation import ComparisonResponse, EvalResponse
 from daemon.contract.graph import GraphRequest
 from daemon.contract.http.problem import FieldError, Problem
 from daemon.contract.http.routes import JSON, NDJSON, PROBLEM_JSON, Route
-from daemon.contract.judge import JudgeRequest
 from daemon.contract.query import QueryRequest
-from daemon.contract.sessions import RemoveSessionsRequest
 from daemon.contract.status import Event, WaitRequest
 from daemon.contract.transfer import BackupRequest
 from daemon.errors import RequestError

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from daemon.contract.chat import OpenAiError
+from daemon.contract.answering.chat import OpenAiError
 from daemon.contract.http.routes import JSON, PROBLEM_JSON, Route
 from daemon.errors import RequestError
 from daemon.observe import metrics

@@ -14,7 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from daemon.api.access.event_view import EventView
-from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.judge import JudgeRequest, JudgeResponse
+from daemon.contract.answering.sessions import RemoveSessionsResponse, SessionList
+from daemon.contract.answering.steps import StepEvent
 from daemon.contract.choices import ExportFormat
 from daemon.contract.documents import (
     AddResponse,
@@ -25,13 +28,10 @@ from daemon.contract.documents import (
     RetryResponse,
 )
 from daemon.contract.graph import GraphRequest, GraphResponse
-from daemon.contract.judge import JudgeRequest, JudgeResponse
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.scope import Scope, ScopeList
-from daemon.contract.sessions import RemoveSessionsResponse, SessionList
 from daemon.contract.show import ShowResponse
 from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overview, Status
-from daemon.contract.steps import StepEvent
 from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
 
 Sees = Callable[[AbstractSet[str], Any], bool]

@@ -32,12 +32,23 @@ def configuration(file: Path | None) -> tuple[Config | None, Finding]:
     if all(CREDENTIALS_UNSET in each or NOT_PERMITTED in each for each in problems):
         # This user sees less than hippod's does: no mistake of the configuration.
         if any(CREDENTIALS_UNSET in each for each in problems):
-            hint = f"run `sudo CREDENTIALS_DIRECTORY=/etc/hippod/credentials HIPPOD_CONFIG={file} hippoctl doctor`"
+            hint = f"run `{_with_credentials(file or Path('/etc/hippod/config.toml'))}`"
             detail = f"{file}: what is in $CREDENTIALS_DIRECTORY is seen by the service alone"
             return None, Finding("configuration", "warn", detail, hint)
         hint = f"{ASK_ROOT}; hippod's own user must be able to read it"
         return None, Finding("configuration", "warn", f"{file} names what cannot be seen by this user: {text}", hint)
     return None, Finding("configuration", "fail", text, f"mend {file or 'it'}")
+
+
+def _with_credentials(file: Path) -> str:
+    """The command that looks at `file` with the secrets that the unit has. Those of `hippod@NAME` have its name in front."""
+    credentials = Path("/etc/hippod/credentials")
+    if file.stem == "config":
+        return f"sudo CREDENTIALS_DIRECTORY={credentials} HIPPOD_CONFIG={file} hippoctl doctor"
+    text = file.read_text(errors="replace")
+    named = [name for name in ("token", "llm-key") if f"$CREDENTIALS_DIRECTORY/{name}" in text]
+    loads = "".join(f" -p LoadCredential={name}:{credentials}/{file.stem}-{name}" for name in named)
+    return f"sudo systemd-run --quiet --pipe --wait{loads} -E HIPPOD_CONFIG={file} hippoctl doctor"
 
 
 def directory_permissions(directory: Path) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from daemon.sources.file_systems import MOUNTS, NETWORK_FILE_SYSTEMS, file_syste
 from memory.encoder import identity_before_loading
 from store.checkpoint.files import PREFIX, CheckpointUnusable, newest
 from store.checkpoint.reader import SavedCheckpoint
+from store.errors import refusal
 from store.lance.layout import table_folder
 from store.lance.schema import FORMAT
 from store.log.log_summary import summarize_log
@@ -102,7 +103,7 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
     try:
         log = summarize_log(folder)
     except Exception as error:  # noqa: BLE001 - whatever Lance raises for files that are missing or cut
-        hint = "put a backup in its place: `hippod --restore DIR`"
+        hint = refusal(error) or "put a backup in its place: `hippod --restore DIR`"
         yield Finding("store", "fail", f"{folder} cannot be read ({type(error).__name__})", hint)
         return
     if log.format > FORMAT:

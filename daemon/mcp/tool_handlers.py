@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from daemon.contract.ask import AskResponse
+from daemon.contract.answering.ask import AskResponse
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import AddResponse, DocumentEntry, DocumentList, RemoveResponse
 from daemon.contract.http.problem_type import ProblemType

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from daemon.contract.ask import Citation
+from daemon.contract.answering.ask import Citation
 from daemon.contract.base import Response, is_empty
 from daemon.contract.documents import DocumentEntry
 from daemon.contract.query import Tokens

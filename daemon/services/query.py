@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from daemon.contract.ask import AskRequest
+from daemon.contract.answering.ask import AskRequest
 from daemon.contract.graph import GraphRequest
 from daemon.contract.http.problem import FieldError
 from daemon.contract.query import (

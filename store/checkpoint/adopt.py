@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from store.checkpoint.capture import CheckpointCapture
-from store.checkpoint.reader import map_bands
+from store.checkpoint.reader import map_bands, map_codes
 from store.index.append_only_arrays import BLOCK_VECTORS
 from store.index.file_arrays import map_file, mapped_inode
 from store.index.live_index import LiveIndex
@@ -17,7 +17,9 @@ def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> N
         for start, block in view.blocks():
             if len(block) == BLOCK_VECTORS and mapped_inode(block) is None:
                 number = start // BLOCK_VECTORS
-                vectors[name].adopt(number, map_file(place / f"{name}-vectors-{number:05d}.npy"))
+                vectors[name].adopt(
+                    number, map_file(place / f"{name}-vectors-{number:05d}.npy"), map_codes(place, name, number)
+                )
     bands = captured.bands
-    if bands.n and index.sketches.sorted is bands and mapped_inode(bands.arrays()["rows"]) is None:
-        index.sketches.sorted = map_bands(place)
+    if bands.n and index.sketches.bands is bands and mapped_inode(bands.arrays()["rows"]) is None:
+        index.sketches.adopt(map_bands(place))

@@ -62,7 +62,7 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
         dict(index.next_id),
         index.total_length,
         arrays,
-        index.sketches.sorted,
+        index.sketches.bands,
         {name: getattr(index, f"{name[:-1]}_vectors").view() for name in KINDS},
         {name: matrix.view(index.shape(name)) for name, matrix in index.matrices.items()},
         {"effective": list(index.effective), "extracted": list(index.extracted)},

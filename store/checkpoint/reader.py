@@ -15,6 +15,7 @@ from store.index.append_only_arrays import BLOCK_VECTORS
 from store.index.bm25 import Postings, PostingsArrays
 from store.index.file_arrays import map_file
 from store.index.synonyms.lsh import BAND_ARRAYS, Sorted, sorted_bands
+from store.index.vector_codes import CodedBlock
 from store.types import ExtractionState, SynonymRule, extraction_state
 
 
@@ -67,6 +68,12 @@ class SavedCheckpoint:
         """The bands of the first sketches, as they were sorted."""
         return map_bands(self._place)
 
+    def codes(self, name: str) -> list[CodedBlock]:
+        """Of whole blocks, where the checkpoint has them."""
+        count = sum(file.startswith(f"{name}-codes-") for file in self._files)
+        found = (map_codes(self._place, name, number) for number in range(count))
+        return [each for each in found if each is not None]
+
     def matrix(self, name: str) -> Any:
         parts = tuple(self.array(f"{name}-{part}") for part in ("data", "indices", "indptr"))
         return sparse.csr_array(parts, shape=tuple(self.shapes[name]))
@@ -90,3 +97,14 @@ class SavedCheckpoint:
 def map_bands(place: Path) -> Sorted:
     """The sorted bands of the checkpoint at `place`."""
     return sorted_bands(*(map_file(place / f"bands-{name}.npy") for name in BAND_ARRAYS))
+
+
+def map_codes(place: Path, name: str, number: int) -> CodedBlock | None:
+    """The codes of a block of vectors in the checkpoint at `place`, None where it has none.
+
+    Mapped so that torch, which knows no array that is read alone, does not warn of them; nobody writes to them.
+    """
+    file = place / f"{name}-codes-{number:05d}.npy"
+    return (
+        CodedBlock(map_file(file, "c"), map_file(place / f"{name}-units-{number:05d}.npy")) if file.exists() else None
+    )

@@ -97,7 +97,7 @@ def _load_texts(index: LiveIndex, saved: SavedCheckpoint, tables: Mapping[str, A
     index.triple_ends.extend(ends)
     for row, predicate in zip(places.tolist(), predicates, strict=True):
         index.predicates[row] = predicate
-    index.triple_rows.load(places)
+    index.hashed_triples.load(places)
 
 
 def _load_documents(index: LiveIndex, saved: SavedCheckpoint, table: Any) -> list[Mapping[str, Any]]:
@@ -122,7 +122,7 @@ def _load_documents(index: LiveIndex, saved: SavedCheckpoint, table: Any) -> lis
 
 def _load_derived(index: LiveIndex, saved: SavedCheckpoint) -> None:
     for name, vectors in zip(KINDS, (index.passage_vectors, index.phrase_vectors, index.triple_vectors), strict=True):
-        vectors.load(saved.vectors(name), saved.array(f"{name}-encoded"))
+        vectors.load(saved.vectors(name), saved.array(f"{name}-encoded"), saved.codes(name))
     index.postings = saved.postings()
     for name in ("passage", "phrase", "triple"):
         getattr(index, f"{name}_counts").load(saved.array(f"{name}-counts"))

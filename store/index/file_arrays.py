@@ -9,7 +9,7 @@ import tempfile
 from math import prod
 from mmap import mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -24,9 +24,12 @@ class MappedArray(np.memmap[Any, Any]):
     inode = 0
 
 
-def map_file(file: Path) -> NDArray[Any]:
-    """The array in a .npy file, read-only. Raises OSError or ValueError."""
-    mapped = np.load(file, mmap_mode="r", allow_pickle=False).view(MappedArray)
+def map_file(file: Path, mode: Literal["r", "c"] = "r") -> NDArray[Any]:
+    """The array in a .npy file: read-only, or with "c" what is written to it is written to a copy.
+
+    Raises OSError or ValueError.
+    """
+    mapped = np.load(file, mmap_mode=mode, allow_pickle=False).view(MappedArray)
     mapped.inode = file.stat().st_ino
     return np.asarray(mapped)
 

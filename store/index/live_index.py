@@ -71,7 +71,9 @@ class LiveIndex:
         """By phrase: `store.index.synonyms.search.wordings`."""
         self.predicates: list[str] = []
         self.triple_ends = GrowableArray(np.int32, 2, room)
-        self.triple_rows = TripleRows(self.triple_ends, self.predicates, room)
+        self.hashed_triples = TripleRows(self.triple_ends, self.predicates, room)
+        self.triple_rows: TripleRows | dict[TripleKey, int] = self.hashed_triples
+        """A scope asks those of the whole memory instead."""
         self.triple_vectors = Vectors(dim, room)
 
         self.passage_counts = Counts()
@@ -240,9 +242,9 @@ class LiveIndex:
         self.count_crowds()
         self.find_needs(cap)
 
-    def count_crowds(self) -> None:
-        """Finds out which phrases are crowded."""
-        self.crowding.load(self.sketches.view(), self.synonym_candidates())
+    def count_crowds(self, maybe: NDArray[np.bool_] | None = None) -> None:
+        """Finds out which phrases are crowded; only among `maybe`, shape (phrases,), where that is known."""
+        self.crowding.load(self.sketches.view(), self.synonym_candidates(), maybe)
 
     def find_needs(self, cap: int) -> None:
         """Works out `synonym_needs` from the edges."""
@@ -276,7 +278,7 @@ class LiveIndex:
             else:
                 _drop(self.phrase_rows, self.phrases[row], row)
         if contents == "triples":
-            self.triple_rows.discard(rows)
+            self.hashed_triples.discard(rows)
         self.purged_rows += len(rows)
 
     def keep_numbering_of(self, old: "LiveIndex") -> None:

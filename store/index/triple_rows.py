@@ -31,10 +31,12 @@ class TripleRows:
         self._ends = ends
         self._predicates = predicates
         self._room = room
-        self._sorted: tuple[NDArray[np.uint64], NDArray[np.int32]] = np.empty(0, np.uint64), np.empty(0, np.int32)
-        """Hashes in order, and the row of each."""
-        self._gone: frozenset[int] = frozenset()
-        """Rows among the sorted that were removed."""
+        self._sorted: tuple[NDArray[np.uint64], NDArray[np.int32], frozenset[int]] = (
+            np.empty(0, np.uint64),
+            np.empty(0, np.int32),
+            frozenset(),
+        )
+        """Hashes in order, the row of each, and which of these rows were removed."""
         self._removed: set[int] = set()
         """All rows that were removed since the last fold began."""
         self._later: dict[TripleKey, int] = {}
@@ -50,12 +52,12 @@ class TripleRows:
         later = self._later.get(key)
         if later is not None:
             return later
-        hashes, rows = self._sorted
+        hashes, rows, gone = self._sorted
         wanted = np.uint64(_hash(key))
         place = int(np.searchsorted(hashes, wanted))
         while place < len(hashes) and hashes[place] == wanted:
             row = int(rows[place])
-            if row not in self._gone and self._key(row) == key:
+            if row not in gone and self._key(row) == key:
                 return row
             place += 1
         return default
@@ -81,17 +83,18 @@ class TripleRows:
         """Removes the keys of `rows`, as far as they still mean these: a triple may have come again with a row of its own."""
         found = {row for row in rows if self.get(self._key(row)) == row}
         later = {row for row in found if self._later.pop(self._key(row), None) is not None}
-        self._gone |= found - later
+        hashes, known, gone = self._sorted
+        self._sorted = hashes, known, gone | (found - later)
         self._removed |= found
 
     def values(self) -> list[int]:
         """The row of each key."""
-        _, rows = self._sorted
-        there = rows[~np.isin(rows, np.fromiter(self._gone, np.int32, len(self._gone)))] if self._gone else rows
+        _, rows, gone = self._sorted
+        there = rows[~np.isin(rows, np.fromiter(gone, np.int32, len(gone)))] if gone else rows
         return [*there.tolist(), *self._later.copy().values()]
 
     def __len__(self) -> int:
-        return len(self._sorted[1]) - len(self._gone) + len(self._later)
+        return len(self._sorted[1]) - len(self._sorted[2]) + len(self._later)
 
     @property
     def due(self) -> bool:
@@ -119,9 +122,8 @@ class TripleRows:
         """Takes over arrays that were begun when there were `known` rows; what changed since stays changed."""
         gone = frozenset(row for row in self._removed if row < known)
         later = {key: row for key, row in self._later.items() if row >= known}
-        self._gone |= gone  # a reader may have the old arrays
-        self._sorted = folded
-        self._later, self._gone = later, gone
+        self._sorted = *folded, gone
+        self._later = later
 
     def fold(self) -> None:
         """Folds the dict at once: for opening."""

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Self
 
-from store.errors import StoreLocked
+from store.errors import StoreLocked, StoreRefused, refusal
 
 
 def lock_owner(folder: Path) -> int | None:
@@ -23,12 +23,23 @@ def lock_owner(folder: Path) -> int | None:
     return None
 
 
+def _not_written(folder: Path, error: OSError) -> StoreRefused:
+    return StoreRefused(
+        f"the store {folder} cannot be written ({error.strerror}); {refusal(error) or 'see to its folder'}"
+    )
+
+
 class StoreLock:
     """Holds `<store>/lock` for as long as the process lives; the kernel lets go of it however the process ends."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "lock"
-        self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        refused: OSError | None = None
+        try:
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        except OSError as error:
+            refused = error
+            self._fd = self._open_for_reading(folder, error)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -40,8 +51,18 @@ class StoreLock:
                 f"the store {folder} is open in {lock_owner}; stop that one first, or give this one another [store] path",
                 pid,
             ) from None
+        if refused is not None:
+            self.release()
+            raise _not_written(folder, refused) from refused
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+
+    def _open_for_reading(self, folder: Path, refused: OSError) -> int:
+        """Where nothing can be written, the lock still says who has it: another unit's store is read-only for this one."""
+        try:
+            return os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            raise _not_written(folder, refused) from refused
 
     def release(self) -> None:
         if self._fd >= 0:

@@ -1,7 +1,7 @@
 """Builds hippod's Debian package: `python systemd/package/deb.py`, which is what `make deb` runs.
 
-One file with everything: a virtual environment under /opt/hippod, units, manual pages, completions, a configuration. It is
-put together by hand and closed by dpkg-deb. dh-virtualenv, the tool for this, has had no release since 2020 and wants a
+One file with everything: a virtual environment, units, manual pages, completions, a configuration. It is put together by hand
+and closed by dpkg-deb. dh-virtualenv, the tool for this, has had no release since 2020 and wants a
 debian/ folder, debhelper and a build of its own; nothing else that is kept up packs a virtual environment for Debian.
 
 **Another place.** The environment is made in a staging folder, so that building needs no root and touches no /opt. Python
@@ -9,6 +9,10 @@ finds its packages beside its own executable; only these name the folder they we
 pyvenv.cfg, pip's note of where the sources lay, and the file names in compiled code. Scripts of libraries are left out,
 those of hippod are rewritten, and code is compiled with the final names. What still names the staging folder at the end
 fails the build.
+
+**A folder for each version.** dpkg keeps the environment in /opt/hippod/package. What runs is /opt/hippod/current, a link to
+/opt/hippod/versions/NAME, which the package's script makes of hard links and switches at once. So the version that runs keeps
+its files while dpkg replaces those of the package, and an upgrade that breaks off changes nothing of what runs.
 
 **One Python.** Compiled libraries are made for one minor version of Python, which is the distribution's own: the package
 depends on it by name, and is built on the release that it is for.
@@ -24,12 +28,16 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 SYSTEMD = ROOT / "systemd"
 PREFIX = Path("/opt/hippod")
+PACKAGED = PREFIX / "package"
+CURRENT = PREFIX / "current"
 ROOMS = ("consumers", "memory", "store", "daemon", "cli")
 OWN_SCRIPTS = ("hippod", "hippod-worker", "hippoctl")
 MODULES = {"hippod": "daemon.main", "hippod-worker": "daemon.worker_main", "hippoctl": "cli.main"}
@@ -67,7 +75,9 @@ SHELLS = {
     "zsh": "usr/share/zsh/vendor-completions/_{name}",
     "fish": "usr/share/fish/vendor_completions.d/{name}.fish",
 }
-MAINTAINER = "the authors of hippod <hippod@localhost>"
+UNREAD_FOLDERS = ("tests", "test", "include")
+UNREAD_SUFFIXES = (".a", ".h", ".hpp", ".cuh", ".pxd", ".pyx", ".d.ts", ".gitattributes", ".gitignore")
+MAINTAINER = "The authors of hippod <hippod@hippod.invalid>"
 
 
 class Cannot(Exception):
@@ -99,12 +109,24 @@ def build(python: Path, work: Path, out: Path) -> Path:
     shutil.rmtree(work, ignore_errors=True)
     root.mkdir(parents=True)
     say(f"the virtual environment, with {package}")
-    environment(python, minor, root, work)
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    name = f"{version}-{made_from(package)}"
+    environment(python, minor, root / PACKAGED.relative_to("/"), work, PREFIX / "versions" / name)
+    (root / PACKAGED.relative_to("/") / "version").write_text(f"{name}\n")
     say("units, manual pages, completions, configuration")
     files(root, work)
     say("closing")
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     return close(root, out, version, package)
+
+
+def made_from(python: str) -> str:
+    """What the environment is made from, as eight hexadecimal digits: sources, pins, and which Python."""
+    digest = hashlib.sha256(python.encode())
+    rooms = [path for room in ROOMS for path in (ROOT / room).rglob("*") if "__pycache__" not in path.parts]
+    for path in sorted([*rooms, ROOT / "pyproject.toml", ROOT / "constraints.txt"]):
+        if path.is_file():
+            digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:8]
 
 
 def distribution_python(python: Path) -> tuple[str, str]:
@@ -127,9 +149,9 @@ def distribution_python(python: Path) -> tuple[str, str]:
     return minor, f"python{minor}"
 
 
-def environment(python: Path, minor: str, root: Path, work: Path) -> None:
-    """The virtual environment, ready to be moved to PREFIX."""
-    staged = root / PREFIX.relative_to("/")
+def environment(python: Path, minor: str, staged: Path, work: Path, final: Path) -> None:
+    """The virtual environment in the folder `staged`, ready to be moved to `final`."""
+    staged.parent.mkdir(parents=True, exist_ok=True)
     sources = work / "sources"
     sources.mkdir()
     # From a copy: setuptools would leave its folders in the checkout, and take stale modules from those of before.
@@ -150,7 +172,7 @@ def environment(python: Path, minor: str, root: Path, work: Path) -> None:
     for note in packages.glob("hippod-*.dist-info/direct_url.json"):
         note.unlink()
     unread(packages)
-    scripts(staged, minor)
+    scripts(staged, minor, final)
     (staged / "pyvenv.cfg").write_text(
         f"home = /usr/bin\ninclude-system-site-packages = false\nexecutable = /usr/bin/python{minor}\n"
     )
@@ -169,7 +191,7 @@ def environment(python: Path, minor: str, root: Path, work: Path) -> None:
         "--invalidation-mode",
         "unchecked-hash",
     ]
-    done = subprocess.run([*compiling, "-s", root, "-p", "/", staged / "lib"], capture_output=True, text=True)
+    done = subprocess.run([*compiling, "-s", staged, "-p", final, staged / "lib"], capture_output=True, text=True)
     if "hippod" in done.stdout and "/daemon/" in done.stdout:  # libraries ship files for other versions of Python
         raise Cannot(f"compiling failed:\n{done.stdout}")
     if left := list(naming(staged, str(work))):
@@ -189,15 +211,16 @@ def complete(sources: Path, packages: Path) -> None:
 
 
 def unread(packages: Path) -> None:
-    """Removes what nothing reads at run time: the libraries' own tests, headers and static archives (a tenth of all files)."""
-    for folder in [*packages.rglob("tests"), *packages.rglob("include")]:
+    """Removes what nothing reads at run time: the libraries' own tests, headers, static archives (a fifth of all files)."""
+    for folder in [folder for name in UNREAD_FOLDERS for folder in packages.rglob(name)]:
         if folder.is_dir() and not folder.is_symlink():
             shutil.rmtree(folder, ignore_errors=True)
-    for archive in packages.rglob("*.a"):
-        archive.unlink()
+    for path in [*packages.rglob("*")]:
+        if path.name.endswith(UNREAD_SUFFIXES) and path.is_file():
+            path.unlink()
 
 
-def scripts(staged: Path, minor: str) -> None:
+def scripts(staged: Path, minor: str, final: Path) -> None:
     """Leaves Python and hippod's own scripts in `bin`, with the Python that they will have."""
     folder = staged / "bin"
     for path in folder.iterdir():
@@ -211,7 +234,7 @@ def scripts(staged: Path, minor: str) -> None:
         first, _, rest = path.read_text().partition("\n")
         if not re.fullmatch(r"#!.*python[0-9.]*", first):
             raise Cannot(f"{path} begins with {first!r}, which is not understood")
-        path.write_text(f"#!{PREFIX}/bin/python\n{rest}")
+        path.write_text(f"#!{final}/bin/python\n{rest}")
 
 
 def naming(folder: Path, text: str) -> Iterator[Path]:
@@ -224,7 +247,7 @@ def naming(folder: Path, text: str) -> Iterator[Path]:
 
 def files(root: Path, work: Path) -> None:
     """Everything beside the virtual environment."""
-    staged = root / PREFIX.relative_to("/")
+    staged = root / PACKAGED.relative_to("/")
     for folder in (*ELSEWHERE, "usr/bin", "etc/hippod"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     for name in UNITS:
@@ -233,7 +256,7 @@ def files(root: Path, work: Path) -> None:
     shutil.copy(SYSTEMD / "tmpfiles.d/hippod.conf", root / "usr/lib/tmpfiles.d")
     shutil.copy(SYSTEMD / "hippod.toml", root / "etc/hippod/config.toml")
     for name in OWN_SCRIPTS:
-        (root / "usr/bin" / name).symlink_to(PREFIX / "bin" / name)
+        (root / "usr/bin" / name).symlink_to(CURRENT / "bin" / name)
     run([staged / "bin/python", "-B", HERE / "manual.py", work / "man"])
     for page in (work / "man").iterdir():
         section = root / f"usr/share/man/man{page.suffix[1:]}"
@@ -254,8 +277,15 @@ def documents(folder: Path) -> None:
             shutil.copy(source, target)
     for name in UNITS:
         (folder / "systemd" / name).symlink_to(Path("/usr/lib/systemd/system") / name)
-    (folder / "changelog").symlink_to("CHANGELOG.md")
     shutil.copy(HERE / "copyright", folder)
+
+
+def changelog(folder: Path, version: str) -> None:
+    """Debian's own: what changed stands in CHANGELOG.md."""
+    changed = float(os.environ.get("SOURCE_DATE_EPOCH", (ROOT / "CHANGELOG.md").stat().st_mtime))
+    entry = f"hippod ({version}) unstable; urgency=medium\n\n  * What changed: see CHANGELOG.md in this folder.\n\n"
+    entry += f" -- {MAINTAINER}  {format_datetime(datetime.fromtimestamp(int(changed), UTC))}\n"
+    (folder / "changelog.gz").write_bytes(gzip.compress(entry.encode(), 9, mtime=0))
 
 
 def completions(root: Path, staged: Path) -> None:
@@ -274,9 +304,10 @@ def completions(root: Path, staged: Path) -> None:
 
 def close(root: Path, out: Path, version: str, python: str) -> Path:
     """Rights, checksums, control files; then the package."""
+    changelog(root / "usr/share/doc/hippod", version)
     for path in root.rglob("*"):
         if not path.is_symlink():
-            path.chmod(0o755 if path.is_dir() or path.parent == root / PREFIX.relative_to("/") / "bin" else 0o644)
+            path.chmod(0o755 if path.is_dir() or path.parent == root / PACKAGED.relative_to("/") / "bin" else 0o644)
     sizes = [path.stat().st_size for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
     control = root / "DEBIAN"
     sums = "".join(
@@ -307,7 +338,7 @@ Description: long-term memory for language models, as a daemon
  hippod follows folders and Kafka topics, turns every new passage into phrases,
  triples and vectors, and answers multi-hop questions over a local socket while
  it learns. It needs no language model, no GPU and no network: an encoder and an
- extractor come with it, in a virtual environment under /opt/hippod.
+ extractor come with it, in virtual environments under /opt/hippod.
 """
     )
     out.mkdir(parents=True, exist_ok=True)

@@ -55,7 +55,7 @@ def build(python: Path, work: Path, out: Path) -> Path:
     deb.say("a Debian with Python and little else")
     debian(work)
     deb.say("the virtual environment")
-    deb.environment(python, minor, work / "root", work)
+    deb.environment(python, minor, work / "root" / deb.PREFIX.relative_to("/"), work, deb.PREFIX)
     files(work / "root")
     deb.say("the image")
     version = tomllib.loads((deb.ROOT / "pyproject.toml").read_text())["project"]["version"]

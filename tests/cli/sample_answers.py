@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from daemon.contract.ask import AskResponse, Citation, Tokens
+from daemon.contract.answering.ask import AskResponse, Citation, Tokens
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import AddResponse, DocumentEntry, DocumentList, RemoveResponse, RetryResponse
 from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase

@@ -18,6 +18,8 @@ from tests.markdown_links import broken
 ROOT = Path(__file__).parents[2]
 needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed")
 
+FINAL = Path("/opt/hippod/versions/0.1.0-aa")
+
 PYTHON = """#!/bin/sh
 case "$2" in
 */manual.py) mkdir -p "$3"
@@ -42,7 +44,7 @@ def deb() -> ModuleType:
 @pytest.fixture
 def staged(tmp_path: Path) -> Path:
     """An environment as pip leaves it, in the staging folder."""
-    folder = tmp_path / "root" / "opt" / "hippod"
+    folder = tmp_path / "root" / "opt" / "hippod" / "package"
     (folder / "bin").mkdir(parents=True)
     (folder / "lib").mkdir()
     (folder / "lib" / "module.py").write_text("x = 1\n")
@@ -72,7 +74,7 @@ def tree(deb: ModuleType, staged: Path, tmp_path: Path) -> Path:
 def test_of_all_scripts_hippod_s_own_are_left_and_begin_with_the_python_that_they_will_have(
     deb: ModuleType, staged: Path
 ) -> None:
-    deb.scripts(staged, "3.11")
+    deb.scripts(staged, "3.11", FINAL)
     folder = staged / "bin"
     assert {path.name for path in folder.iterdir()} == {
         "hippod",
@@ -83,7 +85,7 @@ def test_of_all_scripts_hippod_s_own_are_left_and_begin_with_the_python_that_the
         "python3.11",
     }
     for name in ("hippod", "hippod-worker", "hippoctl"):
-        assert (folder / name).read_text() == "#!/opt/hippod/bin/python\nimport sys\n"
+        assert (folder / name).read_text() == f"#!{FINAL}/bin/python\nimport sys\n"
     assert str((folder / "python3.11").readlink()) == "/usr/bin/python3.11"
     assert str((folder / "python3").readlink()) == str((folder / "python").readlink()) == "python3.11"
     assert list(deb.naming(staged, str(staged))) == []
@@ -92,7 +94,7 @@ def test_of_all_scripts_hippod_s_own_are_left_and_begin_with_the_python_that_the
 def test_a_script_that_is_not_understood_fails_the_build(deb: ModuleType, staged: Path) -> None:
     (staged / "bin" / "hippoctl").write_text("#!/bin/sh\nexec python …\n")
     with pytest.raises(deb.Cannot, match="not understood"):
-        deb.scripts(staged, "3.11")
+        deb.scripts(staged, "3.11", FINAL)
 
 
 def test_what_was_not_installed_and_what_names_the_staging_folder_is_found(deb: ModuleType, tmp_path: Path) -> None:
@@ -130,7 +132,7 @@ def test_units_pages_completions_and_configuration_are_where_they_are_looked_for
     for page in ("man8/hippod.8", "man8/hippod-worker.8", "man1/hippoctl.1", "man5/hippod.toml.5"):
         assert gzip.decompress((tree / f"usr/share/man/{page}.gz").read_bytes()).startswith(b".TH ")
     for name in ("hippod", "hippod-worker", "hippoctl"):
-        assert str((tree / "usr/bin" / name).readlink()) == f"/opt/hippod/bin/{name}"
+        assert str((tree / "usr/bin" / name).readlink()) == f"/opt/hippod/current/bin/{name}"
         variable = f"_{name.upper().replace('-', '_')}_COMPLETE"
         for shell, place in {
             "bash": f"bash-completion/completions/{name}",
@@ -174,7 +176,7 @@ def test_the_package_s_fields_owners_modes_and_sums(
     stub_python(staged)
     deb.files(root, tmp_path)
     (staged / "bin" / "python").unlink()
-    deb.scripts(staged, "3.11")
+    deb.scripts(staged, "3.11", FINAL)
     # As a careful builder's umask leaves them.
     for path in root.rglob("*"):
         if not path.is_symlink():
@@ -196,7 +198,7 @@ def test_the_package_s_fields_owners_modes_and_sums(
         members = {member.name.removeprefix("./"): member for member in data}
     assert {(member.uid, member.gid, member.uname) for member in members.values()} == {(0, 0, "root")}
     for name, member in members.items():
-        program = Path(name).parent == Path("opt/hippod/bin")
+        program = Path(name).parent == Path("opt/hippod/package/bin")
         wanted = 0o777 if member.issym() else 0o755 if member.isdir() or program else 0o644
         assert member.mode == wanted, name
     # Of /etc, the configuration alone; the memory's folder is made when it is installed, and is no part of the package.

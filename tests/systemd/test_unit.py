@@ -33,7 +33,7 @@ def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def installed(tmp_path: Path) -> Path:
     """All units in one folder, with a program that is there: what they start is installed where they are, not here."""
     for name in UNITS:
-        (tmp_path / name).write_text(re.sub(r"/opt/[a-z-]+/bin/[a-z-]+", "/bin/true", (SYSTEMD / name).read_text()))
+        (tmp_path / name).write_text(re.sub(r"/opt/[a-z/-]+/bin/[a-z-]+", "/bin/true", (SYSTEMD / name).read_text()))
     return tmp_path
 
 
@@ -86,6 +86,7 @@ def test_every_setting_is_written_once_but_lists(name: str) -> None:
         "LoadCredential",
         "SetCredential",
         "Environment",
+        "ExecReload",
     }
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     parser.read(SYSTEMD / name)
@@ -190,3 +191,14 @@ def test_no_unit_names_a_file_that_is_not_shipped() -> None:
         for drop_in in re.findall(r"drop-ins/([a-z]+\.conf)", (SYSTEMD / name).read_text()):
             assert drop_in in DROP_INS
         assert os.access(SYSTEMD / name, os.R_OK)
+
+
+@pytest.mark.parametrize("name", ["hippod.service", "hippod@.service"])
+def test_a_reload_fails_where_the_configuration_is_refused_and_homes_are_hidden_read_only(name: str) -> None:
+    settings = settings_of(name)
+    start = next(value for key, value in settings if key == "ExecStart")
+    check, hang_up = [value for key, value in settings if key == "ExecReload"]
+    assert check == f"/bin/sh -c '{start.replace('--config', '--check --config')} >/dev/null'"
+    assert hang_up == "/bin/kill -HUP $MAINPID"
+    assert dict(settings)["TemporaryFileSystem"].split() == ["/home:ro", "/root:ro", "/run/user:ro"]
+    assert "ProcSubset" not in dict(settings), "torch reads /proc/cpuinfo"

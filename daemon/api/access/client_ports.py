@@ -21,7 +21,9 @@ from daemon.api.service_protocols import (
     Subscription,
     TransferPort,
 )
-from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.sessions import RemoveSessionsResponse, SessionList
+from daemon.contract.answering.steps import StepEvent
 from daemon.contract.choices import NO_RETRIEVAL, ExportFormat
 from daemon.contract.documents import (
     AddResponse,
@@ -34,10 +36,8 @@ from daemon.contract.documents import (
 from daemon.contract.graph import GraphRequest, GraphResponse
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.scope import Scope, ScopeList
-from daemon.contract.sessions import RemoveSessionsResponse, SessionList
 from daemon.contract.show import ShowResponse
 from daemon.contract.status import DaemonState, ExtractionResponse, Overview, Status
-from daemon.contract.steps import StepEvent
 from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
 from daemon.errors import Forbidden
 

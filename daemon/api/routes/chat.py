@@ -25,8 +25,8 @@ from daemon.api.routes.questions import NO_MODEL_DETAIL
 from daemon.api.service_protocols import AskPort, MemoryPorts
 from daemon.api.streaming import LimitedStream, data_message
 from daemon.api.validation import read_model
-from daemon.contract.ask import AskProgress, AskRequest, AskResponse
-from daemon.contract.chat import (
+from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.chat import (
     Annotation,
     AnswerMessage,
     ChatChoice,

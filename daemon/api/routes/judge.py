@@ -11,8 +11,8 @@ from daemon.api.middleware.disconnect import cancel_on_disconnect
 from daemon.api.openapi import json_body, problems
 from daemon.api.routes.questions import NO_MODEL_DETAIL
 from daemon.api.validation import read_model
+from daemon.contract.answering.judge import JudgeRequest, JudgeResponse
 from daemon.contract.http.routes import Route
-from daemon.contract.judge import JudgeRequest, JudgeResponse
 from daemon.errors import NotConfigured
 
 

@@ -17,10 +17,10 @@ from daemon.api.openapi import alternative_response, json_body, problems
 from daemon.api.service_protocols import AskPort
 from daemon.api.streaming import LimitedStream, sse_message
 from daemon.api.validation import read_model
-from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.steps import StepEvent
 from daemon.contract.http.routes import EVENT_STREAM, Route
 from daemon.contract.query import QueryRequest, QueryResponse
-from daemon.contract.steps import StepEvent
 from daemon.errors import NotConfigured, RequestError
 
 NO_MODEL_DETAIL = (

@@ -9,8 +9,8 @@ from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
 from daemon.api.openapi import json_body, problems
 from daemon.api.validation import read_model
+from daemon.contract.answering.sessions import RemoveSessionsRequest, RemoveSessionsResponse, SessionList
 from daemon.contract.http.routes import Route
-from daemon.contract.sessions import RemoveSessionsRequest, RemoveSessionsResponse, SessionList
 
 
 def add_routes(app: FastAPI, context: ApiContext) -> None:

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Protocol
 
-from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.steps import StepEvent
 from daemon.contract.choices import NO_RETRIEVAL
 from daemon.contract.http.problem import FieldError
-from daemon.contract.steps import StepEvent
 from daemon.errors import Invalid
 from daemon.services.answering.closed_book_answers import ClosedBookAnswers
 from daemon.services.answering.deep_answers import DeepAnswers

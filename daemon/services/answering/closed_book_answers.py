@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable
 
-from daemon.contract.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.steps import StepEvent
 from daemon.contract.query import Tokens
-from daemon.contract.steps import StepEvent
 from daemon.services.answering.iterative_answers import failure_of
 from daemon.services.answering.request_budget import answer_form_of, budget_of
 from memory.answering.answer_stream import stream_answer

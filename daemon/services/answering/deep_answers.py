@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from daemon.contract.ask import AskProgress, AskRequest, AskResponse, AskSession
+from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse, AskSession
+from daemon.contract.answering.steps import StepEvent
 from daemon.contract.choices import Answerer
 from daemon.contract.query import Tokens
 from daemon.contract.scope import Scope
-from daemon.contract.steps import StepEvent
 from daemon.errors import Conflict, Invalid, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
 from daemon.services.answering.sessions import SessionService, session_key

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from daemon.contract.ask import AskProgress, AskRequest, AskResponse, RetrievedPassage
+from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse, RetrievedPassage
+from daemon.contract.answering.steps import StepEvent, StepRetrieved, StepsEnded, StepThought, Thought
 from daemon.contract.choices import Answerer
 from daemon.contract.query import QueryCost, Tokens
-from daemon.contract.steps import StepEvent, StepRetrieved, StepsEnded, StepThought, Thought
 from daemon.errors import TimedOut, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
 from daemon.services.documents.document_references import citation, passage_source

@@ -1,7 +1,7 @@
 """Answers judged by the model, for evaluations. Nothing of the memory is read."""
 
+from daemon.contract.answering.judge import Criterion, JudgeRequest, JudgeResponse
 from daemon.contract.http.problem import FieldError
-from daemon.contract.judge import Criterion, JudgeRequest, JudgeResponse
 from daemon.contract.query import Tokens
 from daemon.errors import Invalid, UpstreamFailed
 from memory.answering import answer_judge

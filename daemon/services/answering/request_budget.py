@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from daemon.contract.ask import AskRequest
+from daemon.contract.answering.ask import AskRequest
 from daemon.contract.choices import NO_RETRIEVAL
 from memory.answering.answer_form import AnswerForm
 from memory.answering.budget import Budget

@@ -12,10 +12,10 @@ from typing import Any
 
 import structlog
 
+from daemon.contract.answering.sessions import RemoveSessionsResponse, SessionEntry, SessionList, SessionQuestion
 from daemon.contract.base import utc_time
 from daemon.contract.http.problem import FieldError
 from daemon.contract.scope import ClientScope, Scope
-from daemon.contract.sessions import RemoveSessionsResponse, SessionEntry, SessionList, SessionQuestion
 from daemon.errors import Invalid
 from daemon.services.scopes import ScopeService
 from memory.answering.working_memory.records.points import WorkingMemory

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from daemon.contract.ask import Citation
+from daemon.contract.answering.ask import Citation
 from daemon.contract.base import utc_time
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry

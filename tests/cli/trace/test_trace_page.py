@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from cli.errors import CommandError
 from cli.trace.graph import common_layout, retrieval_graphs, working_memory_graphs
 from cli.trace.page import read_trace, trace_page
-from daemon.contract.steps import DeepStep, IterativeStep, PointMemory
+from daemon.contract.answering.steps import DeepStep, IterativeStep, PointMemory
 from tests.cli.scripted_daemon import Here
 from tests.daemon.page.browsing import browsing
 from tests.daemon.services.answering.conftest import Asking

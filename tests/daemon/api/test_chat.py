@@ -7,7 +7,7 @@ from typing import Any
 import openai
 import pytest
 
-from daemon.contract.ask import AskProgress, AskRequest, AskResponse, Citation
+from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse, Citation
 from daemon.contract.http.problem import Problem
 from daemon.contract.http.routes import Route
 from daemon.contract.query import Tokens

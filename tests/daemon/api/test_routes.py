@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from daemon.contract.ask import AskRequest, AskResponse
+from daemon.contract.answering.ask import AskRequest, AskResponse
 from daemon.contract.documents import AddResponse, DocumentList, RemoveResponse, RetryResponse
 from daemon.contract.http.problem import Problem
 from daemon.contract.http.problem_type import ProblemType

@@ -46,3 +46,14 @@ def test_a_directory_that_everyone_may_write_to(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     assert [finding.status for finding in directory_permissions(tmp_path)] == ["warn"]
     tmp_path.chmod(0o700)
+
+
+def test_an_instance_s_secrets_are_given_as_its_unit_gives_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
+    file = tmp_path / "notes.toml"
+    file.write_text('[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n')
+    _, finding = configuration(file)
+    loads = "-p LoadCredential=token:/etc/hippod/credentials/notes-token "
+    assert f"systemd-run --quiet --pipe --wait {loads}-E HIPPOD_CONFIG={file} hippoctl doctor" in finding.hint

@@ -1,0 +1,54 @@
+"""What a library prints becomes a line of the log, where hippod runs under systemd: there each line is one JSON object."""
+
+import io
+import sys
+import threading
+from typing import TextIO
+
+import structlog
+
+from daemon.observe.logs import is_journal
+
+LINE_CHARACTERS_MAX = 2_000
+
+log = structlog.get_logger()
+
+
+class _Lines(io.TextIOBase):
+    """A text stream whose lines are logged, at debug: a library may print what it reads."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._begun = ""
+        self._logging = threading.local()
+
+    def write(self, text: str) -> int:
+        *whole, self._begun = (self._begun + text).split("\n")
+        for line in whole:
+            self._log(line)
+        if len(self._begun) > LINE_CHARACTERS_MAX:
+            self._log(self._begun)
+            self._begun = ""
+        return len(text)
+
+    def _log(self, line: str) -> None:
+        if getattr(self._logging, "now", False):  # the log itself fails, and says so here
+            self._stream.write(f"{line}\n")
+        elif line.strip():
+            self._logging.now = True
+            try:
+                log.debug("library_output", line=line[:LINE_CHARACTERS_MAX])
+            finally:
+                self._logging.now = False
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def writable(self) -> bool:
+        return True
+
+
+def log_library_output() -> None:
+    """Takes over what Python code prints. What compiled code writes by itself goes to the journal as it is."""
+    if is_journal(sys.stderr):
+        sys.stdout, sys.stderr = _Lines(sys.stdout), _Lines(sys.stderr)

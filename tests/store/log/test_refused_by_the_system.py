@@ -1,0 +1,58 @@
+"""A disk that is full, or not ours to write: no damage, and the advice is not to put a backup in the store's place."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.errors import StoreLocked, StoreRefused, refusal
+from store.log.store_lock import StoreLock
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "make room"),
+        (OSError("LanceError(IO): Generic LocalFileSystem error: Permission denied (os error 13)"), "chown -R"),
+        (RuntimeError("lance error: Read-only file system (os error 30), object_store.rs"), "ReadWritePaths="),
+        (OSError("Object at location /x/manifest not found"), None),
+        (ValueError("Not a Lance dataset"), None),
+    ],
+)
+def test_what_the_system_refuses_is_told_from_damage(error: Exception, advice: str | None) -> None:
+    found = refusal(error)
+    assert found is None if advice is None else found is not None and advice in found
+
+
+@pytest.fixture
+def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files open for reading alone, as another unit's store does under ProtectSystem=strict."""
+    really = os.open
+
+    def opened(path: Any, flags: int, *more: Any, **named: Any) -> int:
+        if flags & os.O_ACCMODE != os.O_RDONLY:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+        return really(path, flags, *more, **named)
+
+    monkeypatch.setattr(os, "open", opened)
+
+
+def test_a_store_of_another_unit_says_who_has_it(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    with StoreLock(tmp_path):
+        request.getfixturevalue("read_only")
+        with pytest.raises(StoreLocked, match=f"is open in hippod with pid {os.getpid()}"):
+            StoreLock(tmp_path)
+
+
+def test_a_store_that_nobody_has_and_that_cannot_be_written_says_so(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    StoreLock(tmp_path).release()
+    request.getfixturevalue("read_only")
+    with pytest.raises(StoreRefused, match=r"Read-only file system.*ReadWritePaths="):
+        StoreLock(tmp_path)
+    (tmp_path / "lock").unlink()
+    with pytest.raises(StoreRefused, match="Read-only file system"):
+        StoreLock(tmp_path)
