@@ -37,7 +37,7 @@ def open_million(folder: str) -> Any:
 
 
 def vectors(_folder: str, _count: str) -> dict[str, Any]:
-    """Cosines among real phrases and among synthetic ones: mean, deviation, least, and the mean of the nearest, 5th and 50th."""
+    """Cosines among real and among synthetic phrases: mean, deviation, least; the nearest, 5th and 50th on average."""
     encoder, world = make_word_sum_encoder(), World()
     next(skipped for skipped in world.passages(BANK) if len(world.phrases) >= BANK)
     found = {}
