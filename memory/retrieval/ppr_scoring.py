@@ -144,8 +144,8 @@ def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Seq
     """
     if not context.settings.passage_nodes:
         return rank_by_pagerank(context, seeds, None, triples=triples)
-    compared = context.passages_compared
-    scaled = np.where(compared, MinMax.of(context.similarities, compared)(context.similarities), 0.0)
+    compared, similarities = context.passages_compared, context.exact_similarities
+    scaled = np.where(compared, MinMax.of(similarities, compared)(similarities), 0.0)
     return rank_by_pagerank(context, seeds, scaled * context.settings.passage_weight, triples=triples)
 
 

@@ -120,6 +120,15 @@ class QueryContext:
             return row_scores(snapshot.passage_vectors, vector, snapshot.living_passages, self.settings.exact)
 
     @cached_property
+    def exact_similarities(self) -> NDArray[np.float32]:
+        """`similarities` from the vectors themselves, for who weighs every passage by them."""
+        similarities, vector = self.similarities, self.vector
+        if self.passage_scores.error <= EQUAL_SCORES:
+            return similarities
+        with self.stage("passages"):
+            return self.snapshot.passage_vectors.scores(vector)
+
+    @cached_property
     def best_cosine(self) -> float:
         """Of the query with the nearest passage; 0 where none is compared, or none is nearer."""
         scores, compared = self.passage_scores, self.passages_compared

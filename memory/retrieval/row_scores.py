@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.top_k import EQUAL_SCORES
+from memory.retrieval.score_scaling import MinMax
+from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines
 from store.index.append_only_arrays import VectorsView
 from store.index.parallel import threads
 from store.index.vector_codes import CODED_MIN_ROWS, CodedBlock
@@ -35,6 +36,14 @@ def row_scores(vectors: VectorsView, query: NDArray[np.float32], living: int, ex
     if exact or living < CODED_MIN_ROWS:
         return RowScores(vectors.scores(query))
     return _coded_scores(vectors, query)
+
+
+def min_max(vectors: VectorsView, query: NDArray[np.float32], scores: RowScores, compared: NDArray[np.bool_]) -> MinMax:
+    """The scale of the exact cosines of the compared rows, of which `scores` are estimates."""
+    if scores.error <= EQUAL_SCORES or not compared.any():
+        return MinMax.of(scores.values, compared)
+    least, most = (candidates(values, 1, compared, scores.error) for values in (-scores.values, scores.values))
+    return MinMax(float(cosines(vectors, query, least).min()), float(cosines(vectors, query, most).max()))
 
 
 def _coded_scores(vectors: VectorsView, query: NDArray[np.float32]) -> RowScores:

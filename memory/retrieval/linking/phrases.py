@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.linking.query_entities import known_names, query_entities
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.row_scores import row_scores
-from memory.retrieval.score_scaling import MinMax
+from memory.retrieval.row_scores import min_max, row_scores
 from memory.retrieval.top_k import top_k_by_cosine
 from memory.types import Seed
 
@@ -29,7 +28,7 @@ def link_phrases(context: QueryContext) -> list[Seed]:
             snapshot.phrase,
             scores.error,
         )
-        scaled = MinMax.of(scores.values, alive)(cosines)
+        scaled = min_max(snapshot.phrase_vectors, vector, scores, alive)(cosines)
     return heaviest_first(
         [
             Seed(row, snapshot.phrase(row), float(score) * specificity(context, row))

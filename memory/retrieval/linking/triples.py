@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.row_scores import RowScores, row_scores
+from memory.retrieval.row_scores import RowScores, min_max, row_scores
 from memory.retrieval.score_scaling import MinMax, Scale
 from memory.retrieval.top_k import top_k, top_k_by_cosine
 from memory.types import LinkedTriple
@@ -39,7 +39,13 @@ def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
 
 def link_triples(context: QueryContext) -> list[LinkedTriple]:
     """The `top_triples` triples nearest to the query, filtered. Scores are min-max scaled over all living triples."""
-    scale = MinMax.of((scores := triple_scores(context)).values, context.triples_compared)
+    scores = triple_scores(context)
+    if context.triples_by_words:
+        scale = MinMax.of(scores.values, context.triples_compared)
+    else:
+        with context.stage("triples"):
+            vectors = context.snapshot.triple_vectors
+            scale = min_max(vectors, context.triple_vector, scores, context.triples_compared)
     return filter_triples(context, nearest_triples(context, scores, scale))
 
 
