@@ -230,7 +230,7 @@ class Vectors:
         while done < len(rows):
             offset = self.n % BLOCK_VECTORS
             if offset == 0:
-                self._blocks.append(_block(self.dim))
+                self._blocks.append(_block(self.dim, self._room))
             part = rows[done : done + BLOCK_VECTORS - offset]
             other.rows(part, out=self._blocks[-1][offset : offset + len(part)])
             self._known.extend(other.known[part])
