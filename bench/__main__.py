@@ -28,6 +28,7 @@ SECTIONS = {
     "kafka": "cost",
     "hubs": "cost",
     "scopes": "cost",
+    "million": "cost",
     "manuals": "quality",
     "languages": "quality",
     "html_content": "quality",

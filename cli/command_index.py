@@ -11,7 +11,11 @@ COMMANDS = {
         "backfill",
         "Read everything that waits for the extractor with vLLM, inside the daemon: for the first load of a large drive.",
     ),
-    "backup": ("backup", "backup", "Write the memory as of the last commit to DIR, which must be absent or empty."),
+    "backup": (
+        "backup",
+        "backup",
+        "Write the memory as of the last commit to URL: a new directory, or s3://bucket/prefix.",
+    ),
     "completion": (
         "completion",
         "completion",
@@ -62,7 +66,7 @@ COMMANDS = {
     "restore": (
         "backup",
         "restore",
-        "Put the backup in DIR in the place of the store. hippod must not be running; what was there is kept beside it.",
+        "Put the backup at URL in the place of the store. hippod must not be running; what was there is kept beside it.",
     ),
     "retry": ("documents", "retry", "Try failed documents again now: those named, or all."),
     "rm": ("documents", "rm", "Remove documents, with every passage, phrase and triple that only they hold."),

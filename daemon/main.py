@@ -38,12 +38,11 @@ log = structlog.get_logger()
 @click.option(
     "--restore",
     "backup",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="Put the backup in DIR in the place of the configured store, and exit with 0, 2 or 3.",
+    metavar="URL",
+    help="Put a backup (a directory, or s3://bucket/prefix) in the place of the configured store, and exit with 0, 2 or 3.",
 )
 @click.version_option(version("hippod"), prog_name="hippod")
-def main(file: Path | None, check: bool, inspecting: bool, backup: Path | None) -> None:
+def main(file: Path | None, check: bool, inspecting: bool, backup: str | None) -> None:
     """Gives language models a long-term memory that keeps growing: follows folders and answers over a socket.
 
     Without --config: $HIPPOD_CONFIG, then $XDG_CONFIG_HOME/hippod/config.toml, then /etc/hippod/config.toml. SIGTERM and
@@ -80,12 +79,13 @@ def show_findings(file: Path | None) -> int:
     return BAD_CONFIG if any(each.name == "configuration" and each.status == "fail" for each in findings) else OK
 
 
-def restore_backup(backup: Path, folder: Path) -> int:
+def restore_backup(backup: str, folder: Path) -> int:
     """Puts a backup in the store's place; returns the exit code."""
-    from store.backup import restore
+    from store.backup.local import restore
+    from store.backup.remote import fetch
 
     try:
-        made, aside = restore(backup, folder)
+        made, aside = fetch(backup, folder) if "://" in backup else restore(Path(backup), folder)
     except (StoreError, OSError) as error:
         click.echo(f"hippod: {error}", err=True)
         return NO_STORE

@@ -37,30 +37,32 @@ def verify(invocation: Invocation) -> None:
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("place", metavar="URL")
 @json_option
 @pass_invocation
-def backup(invocation: Invocation, directory: Path) -> None:
-    """Write the memory as of the last commit to DIR, which must be absent or empty.
+def backup(invocation: Invocation, place: str) -> None:
+    """Write the memory as of the last commit to URL: a new directory, or s3://bucket/prefix.
 
-    The daemon writes it while it goes on, as links where DIR is on the store's disk; DIR is on the daemon's machine.
-    Documents that were accepted and wait to be indexed are in it too.
+    The daemon writes it while it goes on. A directory is on the daemon's machine, must be absent or empty, and gets links
+    where it is on the store's disk. To s3://bucket/prefix (or file:///folder, a mounted drive) only what is new since earlier
+    backups is sent; the daemon finds credentials as the AWS tools do. Documents that were accepted and wait to be indexed
+    are in it too.
     """
     from cli.client.typed_answers import parse_answer
     from cli.render.lines import text
 
+    where = place if "://" in place else str(Path(place).absolute())
     with invocation.client() as client, daemon_progress(invocation, "backing up", ["backup"]):
-        answer = client.call(
-            "POST", Route.BACKUP, {"directory": str(directory.absolute())}, timeout_s=MAINTENANCE_TIMEOUT_S
-        )
+        answer = client.call("POST", Route.BACKUP, {"directory": where}, timeout_s=MAINTENANCE_TIMEOUT_S)
     made = parse_answer(BackupResponse, answer)
-    invocation.emit(
-        answer, lambda: [text(f"commit {made.commit}, {count(made.files, 'file')}, {size(made.bytes)}, in {directory}")]
-    )
+    said = f"commit {made.commit}, {count(made.files, 'file')}, {size(made.bytes)}, in {place}"
+    if made.name is not None:
+        said += f" as {made.name}; sent {count(made.sent or 0, 'file')}, {size(made.sent_bytes or 0)}"
+    invocation.emit(answer, lambda: [text(said)])
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("place", metavar="URL")
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
@@ -69,18 +71,20 @@ def backup(invocation: Invocation, directory: Path) -> None:
 )
 @json_option
 @pass_invocation
-def restore(invocation: Invocation, directory: Path, config: Path | None) -> None:
-    """Put the backup in DIR in the place of the store. hippod must not be running; what was there is kept beside it.
+def restore(invocation: Invocation, place: str, config: Path | None) -> None:
+    """Put the backup at URL in the place of the store. hippod must not be running; what was there is kept beside it.
 
-    Runs `hippod --restore DIR` here: do it as the user that hippod runs as.
+    URL is a directory, s3://bucket/prefix (its newest backup), or s3://bucket/prefix/backups/NAME. Runs `hippod --restore URL`
+    here: do it as the user that hippod runs as.
     """
     from cli.render.lines import text
 
+    where = place if "://" in place else str(Path(place).absolute())
     config = config or find_config(os.environ, Path.cwd())
     chosen = ["--config", str(config)] if config is not None else []
-    command = [sys.executable, "-P", "-m", "daemon.main", *chosen, "--restore", str(directory.absolute())]
+    command = [sys.executable, "-P", "-m", "daemon.main", *chosen, "--restore", where]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - hippod itself
     if done.returncode:
         raise CommandError(done.stderr.strip().removeprefix("hippod: ") or "hippod --restore failed.", Exit.FAILED)
     message = done.stdout.strip()
-    invocation.emit({"restored": str(directory.absolute()), "message": message}, lambda: [text(message)])
+    invocation.emit({"restored": where, "message": message}, lambda: [text(message)])

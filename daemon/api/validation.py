@@ -13,7 +13,7 @@ from daemon.contract.http.problem import FieldError
 from daemon.contract.http.routes import JSON
 from daemon.contract.limits import SESSION_PATTERN
 from daemon.contract.query import NOT_BLANK
-from daemon.contract.transfer import ABSOLUTE_PATH
+from daemon.contract.transfer import BACKUP_PLACE
 from daemon.errors import BadRequest, Invalid, RequestError
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -65,7 +65,7 @@ def validation_problem(found: Sequence[Mapping[str, Any]], model: type[BaseModel
 
 PATTERN_MESSAGES = {
     NOT_BLANK: "must hold more than white space",
-    ABSOLUTE_PATH: "must be an absolute path",
+    BACKUP_PLACE: "must be an absolute path, s3://bucket/prefix, or file:///folder",
     SESSION_PATTERN: "must be up to 60 letters, digits, underscores, dots and dashes, and not begin with a dot or dash",
 }
 UNION_FIELDS = ("as_of",)

@@ -32,6 +32,7 @@ from daemon.runtime.watchdog import ThreadCheck, extend_start
 from daemon.services.answering.ask import AskService
 from daemon.services.answering.judging import JudgeService
 from daemon.services.answering.sessions import SessionService
+from daemon.services.backups import ScheduledBackup
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.documents.document_states import DocumentStates
 from daemon.services.documents.unread import UnreadDocuments
@@ -200,6 +201,8 @@ async def open_memory(
         retry_due=documents.retry_due,
         expire_sessions=sessions.sweep,
     )
+    backups = ScheduledBackup(store, lambda: active.config.schedule, progress, lambda: scheduler.stopping)
+    scheduler.add("backup", backups.run, backups.last_run())
 
     # In the order opposite to that of stopping: sources are closed once nothing is committed any more.
     stack.push_async_callback(lambda: asyncio.to_thread(scheduler.stop, active.stop_timeout_s * SCHEDULE_STOP_SHARE))

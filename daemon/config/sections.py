@@ -7,7 +7,7 @@ import grp
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
@@ -323,6 +323,12 @@ class Worker(Section):
         )
 
 
+def _backup_url(url: str | None) -> str | None:
+    if url is not None and not re.fullmatch(r"s3://[^/\x00]+(/[^\x00]*)?|file:///[^\x00]+", url):
+        raise ValueError('a URL such as "s3://bucket/prefix" or "file:///mnt/backups/hippod"')
+    return url
+
+
 class ScheduleTimes(Section):
     compact: Interval = 600.0
     """Rewrite tables that have become many files, delete what no kept commit needs, give freed memory back."""
@@ -332,6 +338,18 @@ class ScheduleTimes(Section):
     """Compare each folder with what is known of it, for changes that no event reported."""
     retry: Interval = 60.0
     """Take up failed documents whose next try is due."""
+    backup: Interval = 0.0
+    """Send what is new to `backup_to`."""
+    backup_to: Annotated[OptionalText, AfterValidator(_backup_url)] = None
+    """Where backups go: "s3://bucket/prefix", or "file:///folder" on another disk."""
+    backup_keep: Duration = 30 * 86400.0
+    """How long backups are kept there; the newest stays, however old it is."""
+
+    @model_validator(mode="after")
+    def _backup_has_a_place(self) -> Self:
+        if self.backup and self.backup_to is None:
+            raise at("backup_to", 'must be set beside backup: where backups go, such as "s3://bucket/prefix"')
+        return self
 
 
 LogLevel = Literal["debug", "info", "warning", "error"]

@@ -8,7 +8,7 @@ from daemon.contract.base import Request, Response, is_empty
 from daemon.contract.choices import ExportFormat
 from daemon.contract.scope import ScopeParameter
 
-ABSOLUTE_PATH = r"^/[^\x00]*$"
+BACKUP_PLACE = r"^(/[^\x00]*|s3://[^\x00/]+(/[^\x00]*)?|file:///[^\x00]+)$"
 
 
 class ExportRequest(Request):
@@ -40,15 +40,20 @@ class VerifyResponse(Response):
 
 
 class BackupRequest(Request):
-    """An absolute path on the daemon's machine; the directory must be absent or empty."""
+    """An absolute path on the daemon's machine, a directory that must be absent or empty; or a URL to which only what is new
+    is sent: `s3://bucket/prefix`, or `file:///folder`."""
 
-    directory: Annotated[str, StringConstraints(min_length=2, pattern=ABSOLUTE_PATH)]
+    directory: Annotated[str, StringConstraints(min_length=2, pattern=BACKUP_PLACE)]
 
 
 class BackupResponse(Response):
-    """What the backup holds: the memory at `commit`."""
+    """What the backup holds: the memory at `commit`. Of a URL also the backup's name there, and what had to be sent."""
 
     directory: str
     commit: int
     files: int
     bytes: int
+    name: str | None = Field(default=None, exclude_if=is_empty)
+    sent: int | None = Field(default=None, exclude_if=is_empty)
+    """Files."""
+    sent_bytes: int | None = Field(default=None, exclude_if=is_empty)

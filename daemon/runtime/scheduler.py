@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import structlog
@@ -23,7 +23,7 @@ from daemon.observe import metrics
 from daemon.runtime.allocator import trim_heap
 from store.store import Store
 
-JobName = Literal["compact", "snapshot", "rescan", "retry"]
+JobName = Literal["compact", "snapshot", "rescan", "retry", "backup"]
 """The jobs, named as their keys in `[schedule]`."""
 
 COMPACT_FRAGMENTS = 64
@@ -33,6 +33,8 @@ PURGES_PER_RETENTION = 24
 JITTER_SHARE = 0.1
 """Of an interval, by which a run is moved at random, so that several daemons of one machine do not run in step."""
 JITTER_MAX_S = 60.0
+OVERDUE_DELAY_S = 60.0
+"""After a start, before a job that an earlier process should have run."""
 NEVER_S = 100 * 365 * 86400.0
 WORKERS = 2
 """Jobs that run at once: a long compaction must not hold up a retry."""
@@ -72,13 +74,16 @@ class Scheduler:
             timezone="UTC",
         )
 
-    def add(self, name: JobName, job: Callable[[], object]) -> None:
-        """Run `job` as often as `[schedule]` says. A job that raises is logged and runs again at its next time."""
+    def add(self, name: JobName, job: Callable[[], object], last_run: float | None = None) -> None:
+        """Run `job` as often as `[schedule]` says. A job that raises is logged and runs again at its next time.
+
+        `last_run`: when an earlier process ran it, in Unix seconds, where its interval may be longer than a process lives.
+        """
         if name in self._jobs:
             raise ValueError(f"the job {name} is scheduled already")
         self._jobs[name] = job
         self._states[name] = JobStatus(name, getattr(self._times, name))
-        self._plan(name)
+        self._plan(name, last_run)
 
     def start(self) -> None:
         self._scheduler.start()
@@ -111,12 +116,20 @@ class Scheduler:
         with self._changed:
             return self._changed.wait_for(lambda: not any(s.running for s in self._states.values()), timeout_s)
 
-    def _plan(self, name: str) -> None:
+    @property
+    def stopping(self) -> bool:
+        """Whether a job should end as soon as it can."""
+        return self._stopping
+
+    def _plan(self, name: str, last_run: float | None = None) -> None:
         # A job that is off stays planned, for a time that never comes: APScheduler 3 trips over a job that it has to
         # remove after its last run while it is being stopped.
         interval_s = self._states[name].interval_s
         seconds, jitter = (interval_s, min(interval_s * JITTER_SHARE, JITTER_MAX_S)) if interval_s else (NEVER_S, None)
-        trigger = IntervalTrigger(seconds=seconds, jitter=jitter, timezone="UTC")
+        first = None
+        if interval_s and last_run is not None:
+            first = datetime.fromtimestamp(max(time.time() + OVERDUE_DELAY_S, last_run + interval_s), UTC)
+        trigger = IntervalTrigger(seconds=seconds, jitter=jitter, timezone="UTC", start_date=first)
         self._scheduler.add_job(self._run, trigger, args=(name,), id=name, replace_existing=True)
 
     def _run(self, name: str) -> None:

@@ -4,9 +4,11 @@ import asyncio
 import json
 import re
 import tempfile
+import threading
 from array import array
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from errno import EACCES, EPERM, EROFS
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -26,7 +28,8 @@ from daemon.services.documents.added_documents import added_uri
 from daemon.services.progress import LongTask, ProgressBoard
 from daemon.services.scopes import ScopeService
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
-from store.backup import backup
+from store.backup.local import backup
+from store.backup.remote import send
 from store.errors import StoreError
 from store.export.graphml import graphml_lines, gzipped
 from store.export.json_lines import export_lines
@@ -121,15 +124,31 @@ class TransferService:
         )
 
     async def backup(self, directory: str) -> BackupResponse:
+        given_up = threading.Event()
         try:
             with self._progress.running("backup", "files") as task:
-                made = await asyncio.to_thread(backup, self._store, Path(directory), task.update)
+                if "://" not in directory:
+                    made = await asyncio.to_thread(backup, self._store, Path(directory), task.update)
+                    return BackupResponse(directory=directory, commit=made.commit, files=made.files, bytes=made.bytes)
+                sending = partial(send, self._store, directory, task.update, cancelled=given_up.is_set)
+                sent = await asyncio.to_thread(sending)
+        except asyncio.CancelledError:
+            given_up.set()
+            raise
         except (StoreError, OSError) as error:
             detail = str(error)
             if isinstance(error, OSError) and error.errno in (EROFS, EACCES, EPERM):
                 detail += "; the daemon writes it, so name a directory that its user and its unit may write to"
             raise Conflict(detail, errors=[FieldError(field="directory", message=detail)]) from error
-        return BackupResponse(directory=directory, commit=made.commit, files=made.files, bytes=made.bytes)
+        return BackupResponse(
+            directory=directory,
+            commit=sent.backup.commit,
+            files=sent.backup.files,
+            bytes=sent.backup.bytes,
+            name=sent.name,
+            sent=sent.sent_files,
+            sent_bytes=sent.sent_bytes,
+        )
 
 
 def _count_passages(path: Path) -> int:

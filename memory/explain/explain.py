@@ -18,10 +18,15 @@ from memory.explain.provenance import context_edge, phrase_edge
 from memory.explain.strongest_path import StrongestPathSearch
 from memory.retrieval.mode_result import PageRankResult, Ranking
 from memory.retrieval.ppr import pagerank_reordered
+from memory.retrieval.ppr_scoring import PUSH_MOST_WORK
+from memory.retrieval.push import ForwardPush
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.retrieval.top_k import cosines
 from store.snapshot import Snapshot
 
+INFLUENCE_EPSILON = 1e-8
+"""`memory.retrieval.push`; so what a unit of weight at a node brings is short by no more than half of this times the degree of
+the passage, and the seed that brings most is named first."""
 NAMED_PASSAGES = 5
 """How many other passages are named as seeds of a score."""
 
@@ -86,9 +91,23 @@ def influence(pagerank: PageRankResult, target: Floats) -> Floats:
     out: Floats = (1.0 - pagerank.damping) * target
     if mass.any():
         linked = degrees > 0
-        ranks = pagerank_reordered(pagerank.walk.inside, mass, pagerank.damping)
+        ranks = _ranks_from(pagerank, mass)
         out[linked] = mass.sum() * ranks[linked] / degrees[linked]
     return out
+
+
+def _ranks_from(pagerank: PageRankResult, reset: Floats) -> Floats:
+    """PageRank from `reset`, shape (nodes,): a few nodes. By pushes where the walk that is explained was made so."""
+    inside = pagerank.walk.inside
+    if pagerank.was_pushed:
+        starts = np.flatnonzero(reset)
+        push = ForwardPush(inside, inside.inner(starts), reset[starts], pagerank.damping)
+        found = push.refine(INFLUENCE_EPSILON, PUSH_MOST_WORK * inside.total_degree)
+        if found is not None:
+            ranks: Floats = np.zeros(len(reset))
+            ranks[inside.outer(found.nodes)] = found.ranks
+            return ranks
+    return pagerank_reordered(inside, reset, pagerank.damping)
 
 
 def _largest(shares: NDArray[np.float64], count: int) -> tuple[SeedShare, ...]:

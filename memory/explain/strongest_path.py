@@ -13,7 +13,6 @@ from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
 from memory.retrieval.mode_result import PageRankResult
-from memory.retrieval.ppr import EARLY_STOP_ERROR
 from memory.retrieval.query_context import Floats
 from store.snapshot import Snapshot
 
@@ -72,11 +71,10 @@ class StrongestPathSearch:
         return (int(at[present][best]), float(lengths[best])) if np.isfinite(lengths[best]) else (None, np.inf)
 
     def _search(self, count: int) -> None:
-        pagerank, ranks = self._pagerank, self._pagerank.ranks
+        pagerank, ranks = self._pagerank, self._pagerank.most_ranks
         if count < len(ranks):
             nodes = np.union1d(np.argpartition(ranks, -count)[-count:], self._seeds)
-            # A query that stopped early has ranks that are off by this at most.
-            self._beyond = float(np.partition(ranks, -count)[-count]) + EARLY_STOP_ERROR
+            self._beyond = float(np.partition(ranks, -count)[-count])
             edges = pagerank.walk.among(nodes).tocoo()
         else:
             nodes = np.arange(len(ranks))

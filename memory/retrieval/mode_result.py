@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.ppr import EARLY_STOP_ERROR
+from memory.retrieval.push import PushEstimate
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.types import LinkedTriple, Seed
 from store.index.adjacency import Adjacency
@@ -14,16 +17,49 @@ QUERY_BY_WORDS = "the encoder knows no word of the query: compared by words"
 PASSAGES_BY_WORDS = "the encoder knows nothing of any passage: compared by words"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PageRankResult:
-    """A random walk and its result. `reset` and `ranks` have shape (nodes,), phrases first; `reset` is not normalised."""
+    """A random walk and its result. Nodes are numbered phrases first, then passages."""
 
     walk: Adjacency
-    reset: Floats
-    ranks: Floats
+    starts: NDArray[np.int64]
+    weights: Floats
+    """Reset weights of `starts`, of the same shape, not normalised; all other nodes have none."""
+    found: Floats | PushEstimate
+    """The ranks of all nodes, shape (nodes,), or those that a push has reached."""
     damping: float
     through_phrases: bool
     """True where a passage's score is the sum of its phrases' ranks, false where it is the rank of its own node."""
+
+    @cached_property
+    def reset(self) -> Floats:
+        """Reset weights, shape (nodes,), not normalised."""
+        reset: Floats = np.zeros(self.walk.nodes)
+        reset[self.starts] = self.weights
+        return reset
+
+    @cached_property
+    def ranks(self) -> Floats:
+        """PageRank, or its estimate, shape (nodes,)."""
+        if not isinstance(self.found, PushEstimate):
+            return self.found
+        ranks: Floats = np.zeros(self.walk.nodes)
+        ranks[self.found.nodes] = self.found.ranks
+        return ranks
+
+    @property
+    def was_pushed(self) -> bool:
+        """Whether the ranks are estimates of `memory.retrieval.push`."""
+        return isinstance(self.found, PushEstimate)
+
+    @cached_property
+    def most_ranks(self) -> Floats:
+        """What no node's PageRank is above, shape (nodes,)."""
+        if not isinstance(self.found, PushEstimate):
+            # A query that stopped early has ranks that are off by this at most.
+            return self.found + EARLY_STOP_ERROR
+        most: Floats = self.ranks + self.found.ratio * self.walk.degrees
+        return most
 
 
 @dataclass(frozen=True, slots=True)

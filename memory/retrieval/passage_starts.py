@@ -7,6 +7,7 @@ the query as the encoder has words for, words for as much as the passages that h
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from memory.retrieval.linking.query_titles import NamedTitle, share_of_query
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.retrieval.score_scaling import StandardScore, softmax
+from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines
 from memory.retrieval.word_parts import PARTS_WEIGHT, compare_parts
 from memory.types import known_words
 
@@ -56,8 +58,13 @@ def nearest_passages(context: QueryContext) -> Floats:
     if context.passages_by_words:
         return np.zeros(context.snapshot.n_passages)
     alive = context.passages_compared
-    scores = StandardScore.of(context.similarities, alive)(context.similarities)
-    return _softmax_of_best(scores, alive, context.settings.temperature)
+    scale = StandardScore.of(context.similarities, alive)
+    if (error := context.passage_scores.error) <= EQUAL_SCORES:
+        return _softmax_of_best(scale(context.similarities), alive, context.settings.temperature)
+    rows = candidates(context.similarities, START_PASSAGES, alive, error)
+    exact: Floats = np.zeros(len(alive))
+    exact[rows] = scale(cosines(context.snapshot.passage_vectors, context.vector, rows))
+    return _softmax_of_best(exact, _mask(rows, len(alive)), context.settings.temperature)
 
 
 def passages_with_words(context: QueryContext) -> Floats:
@@ -82,6 +89,12 @@ def passages_named(context: QueryContext, titles: Sequence[NamedTitle]) -> Float
     for title in titles:
         weights[list(title.passages)] += 1.0 / len(title.passages)
     return weights
+
+
+def _mask(rows: NDArray[Any], count: int) -> NDArray[np.bool_]:
+    mask = np.zeros(count, np.bool_)
+    mask[rows] = True
+    return mask
 
 
 def _softmax_of_best(scores: NDArray[np.float64], alive: NDArray[np.bool_], temperature: float) -> Floats:

@@ -11,17 +11,26 @@ from numpy.typing import NDArray
 
 from memory.retrieval.mode_result import PageRankResult, Ranking, dense_ranking
 from memory.retrieval.ppr import IsPreciseEnough, pagerank_reordered
+from memory.retrieval.push import ForwardPush, PushEstimate
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.retrieval.score_scaling import MinMax
-from memory.retrieval.top_k import is_top_k_certain
+from memory.retrieval.top_k import is_top_k_certain, is_top_k_certain_from_below
 from memory.types import LinkedTriple, Seed
-from store.index.adjacency import EdgeWeights
+from store.index.adjacency import Adjacency, EdgeWeights
 from store.snapshot import Snapshot
 
 HIPPORAG2_WEIGHTS = EdgeWeights(relation=2.0, synonym=2.0, context=1.0)
 """HippoRAG 2's code adds each edge between phrases twice (once per direction, to an undirected graph) and each context edge
 once. Its published recall rests on that."""
 PHRASE_GRAPH_WEIGHTS = EdgeWeights(relation=1.0, synonym=1.0)
+PUSH_MIN_NODES = 131_072
+"""Living phrases and passages from which pushes are made. A whole walk over fewer takes some ten milliseconds."""
+PUSH_MAX_STARTS = 4_096
+"""Where the walk starts at more nodes, a whole one costs less."""
+PUSH_EPSILONS = (1e-6, 2.5e-7, 6e-8)
+"""Residual, as a share of a node's degree, that is left where it is: the first, and finer ones until the answer is certain."""
+PUSH_MOST_WORK = 0.5
+"""Times the degree of all nodes together; pushes that would cost more are given up for a whole walk."""
 NEIGHBOUR_SHARE = 0.5
 """What a neighbour of a seed gets of the least seed's weight where nothing walks, once for each seed (HippoRAG 1's code)."""
 
@@ -45,23 +54,88 @@ def rank_by_pagerank(
     result is dense retrieval.
     """
     snapshot = context.snapshot
-    reset: Floats = np.zeros(snapshot.n_phrases + snapshot.n_passages)
-    for seed in seeds:
-        reset[seed.row] = seed.weight
-    if passage_reset is not None:
-        reset[snapshot.n_phrases :] = passage_reset
-    if not reset.any():
+    starts, start_weights = _starts(snapshot, seeds, passage_reset)
+    if not len(starts):
         return dense_ranking(context, triples, "no seed has any weight: dense retrieval")
     with context.stage("graph"):
         graph = snapshot.adjacency(
             walked_edges(context, weights if passage_reset is not None else PHRASE_GRAPH_WEIGHTS)
         )
     with context.stage("walk"):
-        stop_early = _until_top_passages_are_certain(context) if passage_reset is not None else None
-        ranks = pagerank_reordered(graph.inside, reset, context.settings.damping, stop_early)
-        scores = ranks[snapshot.n_phrases :] if passage_reset is not None else scores_by_phrases(snapshot, ranks)
-    result = PageRankResult(graph, reset, ranks, context.settings.damping, passage_reset is None)
+        found = _walk(context, graph, starts, start_weights, through_phrases=passage_reset is None)
+        result = PageRankResult(
+            graph, starts, start_weights, found, context.settings.damping, through_phrases=passage_reset is None
+        )
+        scores = _passage_scores(snapshot, result)
     return Ranking(scores, triples=tuple(triples), seeds=tuple(seeds), pagerank=result)
+
+
+def _starts(
+    snapshot: Snapshot, seeds: Sequence[Seed], passage_reset: Floats | None
+) -> tuple[NDArray[np.int64], Floats]:
+    """The nodes that have a reset weight, each once, and their weights."""
+    weighted = {seed.row: seed.weight for seed in seeds}
+    nodes, weights = np.array(list(weighted), np.int64), np.array(list(weighted.values()), np.float64)
+    if passage_reset is not None:
+        passages = np.flatnonzero(passage_reset)
+        nodes = np.concatenate([nodes, passages + snapshot.n_phrases])
+        weights = np.concatenate([weights, passage_reset[passages]])
+    return nodes[weights != 0], weights[weights != 0]
+
+
+def _walk(
+    context: QueryContext, graph: Adjacency, starts: NDArray[np.int64], weights: Floats, through_phrases: bool
+) -> Floats | PushEstimate:
+    """The PageRank of all nodes, or in a large graph its estimate by pushes from few starts."""
+    snapshot = context.snapshot
+    large = snapshot.living_phrases + snapshot.living_passages >= PUSH_MIN_NODES
+    if large and len(starts) <= PUSH_MAX_STARTS and not context.settings.exact:
+        pushed = _pushed(context, graph, starts, weights, through_phrases)
+        if pushed is not None:
+            return pushed
+    reset: Floats = np.zeros(graph.nodes)
+    reset[starts] = weights
+    stop_early = None if through_phrases else _until_top_passages_are_certain(context)
+    return pagerank_reordered(graph.inside, reset, context.settings.damping, stop_early)
+
+
+def _pushed(
+    context: QueryContext, graph: Adjacency, starts: NDArray[np.int64], weights: Floats, through_phrases: bool
+) -> PushEstimate | None:
+    """The estimate, as precise as it takes to be certain of the best `k` passages and their order; None where that costs more
+    than a whole walk, or where pushes reach fewer than `k` passages."""
+    inside, first = graph.inside, context.snapshot.n_phrases
+    push = ForwardPush(inside, inside.inner(starts), weights, context.settings.damping)
+    estimate = None
+    for epsilon in PUSH_EPSILONS[-1:] if through_phrases else PUSH_EPSILONS:
+        estimate = push.refine(epsilon, PUSH_MOST_WORK * inside.total_degree)
+        if estimate is None:
+            return None
+        estimate = replace(estimate, nodes=inside.outer(estimate.nodes))
+        if through_phrases:
+            return estimate
+        passages = estimate.nodes >= first
+        rows, scores = estimate.nodes[passages] - first, estimate.ranks[passages]
+        living = context.snapshot.passage_alive[rows] & (scores > 0)
+        rows, scores = rows[living], scores[living]
+        if len(rows) < min(context.k, context.snapshot.living_passages):
+            continue
+        bounds = estimate.ratio * graph.degrees[first + rows]
+        elsewhere = estimate.ratio * float(graph.degrees[first:].max(initial=0.0))
+        if is_top_k_certain_from_below(scores, bounds, context.k, elsewhere):
+            return estimate
+    return estimate if len(rows) >= min(context.k, context.snapshot.living_passages) else None
+
+
+def _passage_scores(snapshot: Snapshot, result: PageRankResult) -> Floats:
+    if result.through_phrases:
+        return scores_by_phrases(snapshot, result.ranks)
+    if not isinstance(result.found, PushEstimate):
+        return result.found[snapshot.n_phrases :]
+    scores: Floats = np.zeros(snapshot.n_passages)
+    passages = result.found.nodes >= snapshot.n_phrases
+    scores[result.found.nodes[passages] - snapshot.n_phrases] = result.found.ranks[passages]
+    return scores
 
 
 def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Sequence[LinkedTriple] = ()) -> Ranking:
@@ -70,8 +144,8 @@ def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Seq
     """
     if not context.settings.passage_nodes:
         return rank_by_pagerank(context, seeds, None, triples=triples)
-    compared = context.passages_compared
-    scaled = np.where(compared, MinMax.of(context.similarities, compared)(context.similarities), 0.0)
+    compared, similarities = context.passages_compared, context.exact_similarities
+    scaled = np.where(compared, MinMax.of(similarities, compared)(similarities), 0.0)
     return rank_by_pagerank(context, seeds, scaled * context.settings.passage_weight, triples=triples)
 
 

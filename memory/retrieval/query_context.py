@@ -9,8 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.row_scores import RowScores, row_scores
 from memory.retrieval.settings import RetrievalSettings
-from memory.retrieval.top_k import top_k
+from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines, top_k
 from memory.types import Encoder, triple_query_vector
 from store.index.bm25 import ComparedWords
 from store.snapshot import Snapshot
@@ -107,14 +108,38 @@ class QueryContext:
         known = snapshot.triple_vectors.known
         return snapshot.triple_alive if self.triples_by_words or known.all() else snapshot.triple_alive & known
 
-    @cached_property
+    @property
     def similarities(self) -> NDArray[np.float32]:
         """Cosine of every passage with the query, or BM25 where they are compared by words; shape (n_passages,)."""
+        return self.passage_scores.values
+
+    @cached_property
+    def passage_scores(self) -> RowScores:
+        """The same, with what each may be off by."""
         vector = self.vector
         with self.stage("passages"):
             if self.passages_by_words:
-                return self.snapshot.bm25(self.query)
+                return RowScores(self.snapshot.bm25(self.query))
+            snapshot = self.snapshot
+            return row_scores(snapshot.passage_vectors, vector, snapshot.living_passages, self.settings.exact)
+
+    @cached_property
+    def exact_similarities(self) -> NDArray[np.float32]:
+        """`similarities` from the vectors themselves, for who weighs every passage by them."""
+        similarities, vector = self.similarities, self.vector
+        if self.passage_scores.error <= EQUAL_SCORES:
+            return similarities
+        with self.stage("passages"):
             return self.snapshot.passage_vectors.scores(vector)
+
+    @cached_property
+    def best_cosine(self) -> float:
+        """Of the query with the nearest passage; 0 where none is compared, or none is nearer."""
+        scores, compared = self.passage_scores, self.passages_compared
+        if scores.error <= EQUAL_SCORES:
+            return float(scores.values.max(where=compared, initial=0.0))
+        rows = candidates(scores.values, 1, compared, scores.error)
+        return float(cosines(self.snapshot.passage_vectors, self.vector, rows).max(initial=0.0))
 
     @cached_property
     def words(self) -> ComparedWords:

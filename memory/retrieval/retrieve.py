@@ -48,7 +48,7 @@ def retrieve(
     if MODES[mode].needs_encoder and not context.passages_by_words:
         with context.stage("cosines"):
             hits = _with_cosines(context, hits)
-            best_cosine = float(context.similarities.max(where=context.passages_compared, initial=0.0))
+            best_cosine = context.best_cosine
     explanations: tuple[PassageExplanation, ...] = ()
     if explained:
         with context.stage("explain"):
@@ -84,7 +84,8 @@ def top_hits(context: QueryContext, ranking: Ranking, k: int) -> tuple[Hit, ...]
         return snapshot.passage(row).id
 
     if ranking.is_dense:
-        rows, scores = top_k_by_cosine(snapshot.passage_vectors, context.vector, ranking.scores, k, candidates, id_of)
+        vectors, error = snapshot.passage_vectors, context.passage_scores.error
+        rows, scores = top_k_by_cosine(vectors, context.vector, ranking.scores, k, candidates, id_of, error)
     else:
         rows = top_k(np.round(ranking.scores, RANKING_DECIMALS), k, candidates, id_of)
         scores = ranking.scores[rows].astype(np.float64)

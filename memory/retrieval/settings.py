@@ -100,6 +100,10 @@ class RetrievalSettings:
         ge=0.01,
         le=10,
     )
+    exact: bool = _setting(
+        False,
+        "Whether a large memory is compared and walked exactly; false is faster, with bounds on what that may change.",
+    )
 
 
 SETTINGS: Mapping[str, Setting] = {

@@ -42,6 +42,26 @@ def is_top_k_certain(scores: NDArray[Any], k: int, error: float) -> bool:
     return bool(gaps.min(initial=np.inf) > error + 4 * 10.0**-RANKING_DECIMALS)
 
 
+def is_top_k_certain_from_below(scores: NDArray[Any], bounds: NDArray[Any], k: int, elsewhere: float) -> bool:
+    """Whether the `k` best of `scores` and their order are certain where each may be higher by its bound, and no score that is
+    missing is above `elsewhere`."""
+    if not len(scores):
+        return False
+    order = np.argsort(-scores, kind="stable") if k >= len(scores) else _best_first(scores, k)
+    best, first = scores[order], order[:k]
+    rest: NDArray[np.bool_] = np.ones(len(scores), np.bool_)
+    rest[first] = False
+    above = max(elsewhere, float((scores[rest] + bounds[rest]).max(initial=0.0)))
+    # From the last of the best to the first: what any of those behind may have.
+    may_have = np.maximum.accumulate(np.concatenate([[above], (best + bounds[order])[::-1]]))[:-1][::-1]
+    return bool((best > may_have + 4 * 10.0**-RANKING_DECIMALS).all())
+
+
+def _best_first(scores: NDArray[Any], k: int) -> NDArray[Any]:
+    rows = np.argpartition(scores, len(scores) - k)[len(scores) - k :]
+    return rows[np.argsort(-scores[rows], kind="stable")]
+
+
 def top_k_by_cosine(
     vectors: VectorsView,
     query: NDArray[np.float32],
@@ -49,17 +69,14 @@ def top_k_by_cosine(
     k: int,
     alive: NDArray[np.bool_],
     name: Callable[[int], str],
+    error: float = EQUAL_SCORES,
 ) -> tuple[list[int], Scores]:
     """The `k` living rows whose vectors are nearest to `query`, best first, and their cosines in float64.
 
-    `scores`, the float32 cosines of all rows, pick the candidates. Equal vectors get equal cosines here, wherever their rows
-    are; ties are in order of `name`.
+    `scores`, the cosines of all rows, each off by at most `error`, pick the candidates: none of the best is left out. Equal
+    vectors get equal cosines here, wherever their rows are; ties are in order of `name`.
     """
-    rows = np.flatnonzero(alive)
-    if k < len(rows):
-        values = scores[rows]
-        least = np.partition(values, len(rows) - k)[len(rows) - k]
-        rows = rows[values >= least - EQUAL_SCORES]
+    rows = candidates(scores, k, alive, error)
     exact = cosines(vectors, query, rows)
     if len(rows) > k:
         # However many are equal, only those that can be among the best are ordered by name.
@@ -68,6 +85,17 @@ def top_k_by_cosine(
         rows, exact = rows[can_be_best], exact[can_be_best]
     order = nsmallest(k, range(len(rows)), key=lambda at: (-exact[at], name(int(rows[at]))))
     return [int(rows[at]) for at in order], exact[order]
+
+
+def candidates(scores: NDArray[Any], k: int, alive: NDArray[np.bool_], error: float) -> NDArray[Any]:
+    """The living rows that may be among the `k` best, where each of `scores` is off by at most `error`."""
+    rows = np.flatnonzero(alive)
+    if k < len(rows):
+        values = scores[rows]
+        least = np.partition(values, len(rows) - k)[len(rows) - k]
+        # The k best by exact scores have at least the exact score of the k-th here.
+        rows = rows[values >= least - (2.0 * error if error > EQUAL_SCORES else error)]
+    return rows
 
 
 def cosines(vectors: VectorsView, query: NDArray[np.float32], rows: NDArray[Any]) -> Scores:

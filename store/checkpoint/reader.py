@@ -3,7 +3,7 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from scipy import sparse
 from store.checkpoint.files import FORMAT, MANIFEST, CheckpointUnusable, MappedArray, checksum_of, terms_of_probe
 from store.index.append_only_arrays import BLOCK_VECTORS
 from store.index.bm25 import Postings, PostingsArrays
+from store.index.vector_codes import CodedBlock
 from store.types import ExtractionState, SynonymRule, extraction_state
 
 
@@ -49,9 +50,9 @@ class SavedCheckpoint:
     def has(self, name: str) -> bool:
         return f"{name}.npy" in self._files
 
-    def array(self, name: str) -> NDArray[Any]:
+    def array(self, name: str, mode: Literal["r", "c"] = "r") -> NDArray[Any]:
         file = self._place / f"{name}.npy"
-        mapped = np.load(file, mmap_mode="r", allow_pickle=False).view(MappedArray)
+        mapped = np.load(file, mmap_mode=mode, allow_pickle=False).view(MappedArray)
         mapped.inode = file.stat().st_ino
         return np.asarray(mapped)
 
@@ -63,6 +64,15 @@ class SavedCheckpoint:
     def vectors(self, name: str) -> list[NDArray[np.float32]]:
         count = sum(file.startswith(f"{name}-vectors-") for file in self._files)
         return [self.array(f"{name}-vectors-{i:05d}") for i in range(count)]
+
+    def codes(self, name: str) -> list[CodedBlock]:
+        """Of whole blocks, where the checkpoint has them. Mapped so that torch, which knows no array that is read alone, does
+        not warn of them; nobody writes to them."""
+        count = sum(file.startswith(f"{name}-codes-") for file in self._files)
+        return [
+            CodedBlock(self.array(f"{name}-codes-{i:05d}", "c"), self.array(f"{name}-units-{i:05d}"))
+            for i in range(count)
+        ]
 
     def matrix(self, name: str) -> Any:
         parts = tuple(self.array(f"{name}-{part}") for part in ("data", "indices", "indptr"))

@@ -122,7 +122,7 @@ def _load_documents(index: LiveIndex, saved: SavedCheckpoint, table: Any) -> lis
 
 def _load_derived(index: LiveIndex, saved: SavedCheckpoint) -> None:
     for name, vectors in zip(KINDS, (index.passage_vectors, index.phrase_vectors, index.triple_vectors), strict=True):
-        vectors.load(saved.vectors(name), saved.array(f"{name}-encoded"))
+        vectors.load(saved.vectors(name), saved.array(f"{name}-encoded"), saved.codes(name))
     index.postings = saved.postings()
     for name in ("passage", "phrase", "triple"):
         getattr(index, f"{name}_counts").load(saved.array(f"{name}-counts"))

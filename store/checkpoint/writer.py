@@ -26,6 +26,7 @@ from store.checkpoint.files import (
 from store.durable_files import sync
 from store.index.append_only_arrays import BLOCK_VECTORS
 from store.index.live_index import NO_ROWS
+from store.index.vector_codes import CODED_MIN_ROWS
 from store.types import SynonymRule
 
 
@@ -66,6 +67,10 @@ def _write_folder(
         for start, block in view.blocks():
             # Whole blocks never change: those of the checkpoint before are linked, not written again.
             writer.array(f"{name}-vectors-{start // BLOCK_VECTORS:05d}", block, linkable=len(block) == BLOCK_VECTORS)
+        for start, coded in view.coded_blocks() if view.n >= CODED_MIN_ROWS else ():
+            if len(coded.units) == BLOCK_VECTORS:
+                writer.array(f"{name}-codes-{start // BLOCK_VECTORS:05d}", coded.codes, linkable=True)
+                writer.array(f"{name}-units-{start // BLOCK_VECTORS:05d}", coded.units, linkable=True)
     for name, matrix in folded.items():
         for part in ("data", "indices", "indptr"):
             writer.array(f"{name}-{part}", getattr(matrix, part))

@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -141,15 +142,52 @@ class BaseOrder:
         shape = (len(self._rows), nodes)
         self._exact = sparse.csr_array((values, (at, self._place(cols))), shape=shape) if len(rows) else None
         self._rough = None if self._exact is None else self._exact.astype(np.float32)
-        degrees = self.matvec(np.ones(nodes))
+        degrees = np.concatenate([base.degrees, np.zeros(nodes - self._known)])
+        if self._exact is not None:
+            degrees[self._rows] += self._exact.sum(axis=1)
         degrees[degrees < MIN_WEIGHT] = 0.0
         self.degrees: Vector = degrees
+
+    @cached_property
+    def total_degree(self) -> float:
+        """The degrees of all nodes together."""
+        return float(self.degrees.sum())
 
     def _place(self, nodes: NDArray[Any]) -> NDArray[Any]:
         phrases, later = self._base.phrases, self._later_phrases
         old_passage = (nodes >= phrases + later) & (nodes < self._known + later)
         later_phrase = (nodes >= phrases) & (nodes < phrases + later)
         placed: NDArray[Any] = nodes - later * old_passage + self._base.passages * later_phrase
+        return placed
+
+    def spread(self, nodes: NDArray[np.int64], amounts: Vector, out: Vector) -> NDArray[np.int64]:
+        """Adds A[:, nodes] @ amounts to `out`, and returns the nodes that it changed, some of them more than once.
+
+        `nodes` (none twice) and `amounts` have shape (k,), `out` shape (nodes,). O(the edges of `nodes`).
+        """
+        old = nodes < self._known
+        parts = [(self._base.matrix[nodes[old]], amounts[old])]
+        if self._exact is not None:
+            at = np.minimum(np.searchsorted(self._rows, nodes), len(self._rows) - 1)
+            changed = self._rows[at] == nodes
+            parts.append((self._exact[at[changed]], amounts[changed]))
+        reached = []
+        for part, amount in parts:
+            columns = part.indices.astype(np.int64)
+            np.add.at(out, columns, part.data * np.repeat(amount, np.diff(part.indptr)))
+            reached.append(columns)
+        return np.concatenate(reached)
+
+    def inner(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What nodes are numbered here."""
+        placed: NDArray[np.int64] = self._place(nodes)
+        return placed
+
+    def outer(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What nodes of this order are numbered by the snapshot."""
+        old_passage = (nodes >= self._base.phrases) & (nodes < self._known)
+        later_phrase = (nodes >= self._known) & (nodes < self._known + self._later_phrases)
+        placed: NDArray[np.int64] = nodes + self._later_phrases * old_passage - self._base.passages * later_phrase
         return placed
 
     def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
@@ -186,16 +224,27 @@ def _without_dust(matrix: Any) -> Any:
     return matrix
 
 
-@dataclass(frozen=True, slots=True)
 class _JoinedBase:
     """One CSR over `phrases` phrases and `passages` passages: those that the bases know."""
 
-    matrix: Any
-    exact: RowBlocks
-    rough: RowBlocks
-    """The same in float32: half the bytes to read."""
-    phrases: int
-    passages: int
+    def __init__(self, matrix: Any, phrases: int, passages: int) -> None:
+        self.matrix = matrix
+        self.phrases = phrases
+        self.passages = passages
+        self.exact = RowBlocks(matrix)
+        self.degrees: Vector = self.exact @ np.ones(matrix.shape[1])
+        self._lock = threading.Lock()
+        self._rough: RowBlocks | None = None
+
+    @property
+    def rough(self) -> RowBlocks:
+        """The same in float32: half the bytes to read. Made when it is first asked for: only whole walks do."""
+        with self._lock:
+            if self._rough is None:
+                matrix = self.matrix
+                values = matrix.data.astype(np.float32)
+                self._rough = RowBlocks(sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape))
+            return self._rough
 
 
 def _used(graph: Graph, weights: EdgeWeights) -> list[tuple[str, MatrixView, float]]:
@@ -288,9 +337,7 @@ def _join(used: Sequence[tuple[str, MatrixView, float]], ends: NDArray[np.int32]
             phrases = max(phrases, view.base.shape[1])
             passages = max(passages, view.base.shape[0]) if name == "context" else passages
     matrix = _square(_entries(parts, ends, phrases), phrases + passages)
-    values = matrix.data.astype(np.float32)
-    rough = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
-    return _JoinedBase(matrix, RowBlocks(matrix), RowBlocks(rough), phrases, passages)
+    return _JoinedBase(matrix, phrases, passages)
 
 
 _joined = _JoinedCache()

@@ -11,6 +11,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.vector_codes import CodedBlock, VectorCodes
+
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 CHUNK_COUNTS = 4096
@@ -18,6 +20,9 @@ CHUNK_COUNTS = 4096
 
 BLOCK_VECTORS = 16384
 """Vectors a block of `Vectors`: 25 MB at 384 float32, small enough to allocate without a pause."""
+
+ORDERED_ROWS = 1024
+"""Rows from which on it pays to ask whether they are in order: then each block's are taken at once."""
 
 
 class GrowableArray(Generic[Scalar]):
@@ -138,10 +143,13 @@ def _not_zero(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
 class VectorsView:
     """Vectors as of one commit, rows L2-normalised or zero."""
 
-    __slots__ = ("_blocks", "dim", "known", "n")
+    __slots__ = ("_blocks", "_codes", "dim", "known", "n")
 
-    def __init__(self, blocks: tuple[NDArray[np.float32], ...], known: NDArray[np.bool_], dim: int) -> None:
+    def __init__(
+        self, blocks: tuple[NDArray[np.float32], ...], known: NDArray[np.bool_], dim: int, codes: VectorCodes
+    ) -> None:
         self._blocks = blocks
+        self._codes = codes
         self.n = len(known)
         self.dim = dim
         self.known = known
@@ -151,6 +159,11 @@ class VectorsView:
         """(first row, vectors) for each block, in row order."""
         starts = range(0, self.n, BLOCK_VECTORS)
         return [(start, block[: self.n - start]) for start, block in zip(starts, self._blocks, strict=False)]
+
+    def coded_blocks(self) -> list[tuple[int, CodedBlock]]:
+        """(first row, codes) for each block, in row order. O(rows that were never asked for), for all views together."""
+        coded = self._codes.blocks(self._blocks, self.n, BLOCK_VECTORS)
+        return list(zip(range(0, self.n, BLOCK_VECTORS), coded, strict=True))
 
     def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Cosine of every row with `query` (shape (dim,)), shape (n,)."""
@@ -163,6 +176,13 @@ class VectorsView:
         """The vectors of `rows`, shape (len(rows), dim), copied."""
         wanted = np.asarray(rows, dtype=np.int64)
         out = np.empty((len(wanted), self.dim), np.float32)
+        if len(wanted) >= ORDERED_ROWS and wanted[0] >= 0 and wanted[-1] < self.n and (wanted[1:] >= wanted[:-1]).all():
+            first = range(0, self.n + BLOCK_VECTORS, BLOCK_VECTORS)
+            ends = np.searchsorted(wanted, first).tolist()
+            for start, block, begin, end in zip(first, self._blocks, ends, ends[1:], strict=False):
+                # None is outside; numpy would copy once more to be able to say so.
+                np.take(block, wanted[begin:end] - start, axis=0, out=out[begin:end], mode="clip")
+            return out
         block_of = wanted // BLOCK_VECTORS
         for block in np.unique(block_of):
             here = block_of == block
@@ -177,6 +197,7 @@ class Vectors:
         self.dim = dim
         self._blocks: list[NDArray[np.float32]] = []
         self._known = GrowableArray(np.bool_)
+        self._codes = VectorCodes(dim)
 
     @property
     def n(self) -> int:
@@ -209,11 +230,17 @@ class Vectors:
             here = block_of == block
             self._blocks[block][rows[here] % BLOCK_VECTORS] = vectors[here]
 
-    def load(self, blocks: Sequence[NDArray[np.float32]], known: NDArray[np.bool_]) -> None:
+    def load(
+        self,
+        blocks: Sequence[NDArray[np.float32]],
+        known: NDArray[np.bool_],
+        codes: Sequence[CodedBlock] = (),
+    ) -> None:
         """Takes over saved rows in blocks of `BLOCK_VECTORS` rows (the last may be shorter); they are never written to.
 
-        `known`: `VectorsView.known` of each, shape (n,); so the vectors need not be read.
+        `known`: `VectorsView.known` of each, shape (n,); so the vectors need not be read. `codes`: those of the first blocks.
         """
+        self._codes.load(codes)
         self._blocks, self._known, n = list(blocks), GrowableArray(np.bool_), len(known)
         self._known.extend(known)
         if n % BLOCK_VECTORS:
@@ -225,7 +252,8 @@ class Vectors:
         """The vectors as they are now, which do not grow along; nothing is copied, and nothing may be appended."""
         frozen = Vectors(self.dim)
         frozen._blocks, frozen._known = list(self._blocks), self._known.frozen()
+        frozen._codes = self._codes
         return frozen
 
     def view(self) -> VectorsView:
-        return VectorsView(tuple(self._blocks), self._known.view(), self.dim)
+        return VectorsView(tuple(self._blocks), self._known.view(), self.dim, self._codes)

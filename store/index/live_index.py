@@ -236,9 +236,9 @@ class LiveIndex:
         self.count_crowds()
         self.find_needs(cap)
 
-    def count_crowds(self) -> None:
-        """Finds out which phrases are crowded."""
-        self.crowding.load(self.sketches.view(), self.synonym_candidates())
+    def count_crowds(self, maybe: NDArray[np.bool_] | None = None) -> None:
+        """Finds out which phrases are crowded; only among `maybe`, shape (phrases,), where that is known."""
+        self.crowding.load(self.sketches.view(), self.synonym_candidates(), maybe)
 
     def find_needs(self, cap: int) -> None:
         """Works out `synonym_needs` from the edges."""

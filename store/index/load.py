@@ -118,11 +118,11 @@ def _extractions(index: LiveIndex, batch: Any) -> None:
     for passage, state, found in extractions.states_and_triples(batch):
         row = index.passage_rows.get(passage)
         if row is not None:
-            index.extracted[row] = _rows(index, found)
+            index.extracted[row] = rows_of(index, found)
             index.extraction_states[row] = state
 
 
-def _rows(index: LiveIndex, triples: Any) -> NDArray[np.int32]:
+def rows_of(index: LiveIndex, triples: Any) -> NDArray[np.int32]:
     keys = {(index.phrase_rows[s], p, index.phrase_rows[o]) for s, p, o in triples}
     return np.array(sorted(index.triple_rows[key] for key in keys), np.int32) if keys else NO_ROWS
 
@@ -136,7 +136,7 @@ def _document(index: LiveIndex, row: dict[str, Any], known: Callable[[str], str]
 
 
 def derive_graph(index: LiveIndex) -> None:
-    """Derives counts and edges, those between synonyms left out, from the documents and what an extractor found."""
+    """Derives who holds the passages, what they state, counts and edges (`connect`) from the documents and what was found."""
     for document in index.documents.values():
         for passage, triples_brought in upstream_triples(document).items():
             index.holders[index.passage_rows[passage]][document.uri] = triples_brought
@@ -144,10 +144,15 @@ def derive_graph(index: LiveIndex) -> None:
         if not holders:
             continue
         if any(triples is not None for triples in holders.values()):
-            index.effective[row] = _rows(index, effective_triples(holders, ()))
+            index.effective[row] = rows_of(index, effective_triples(holders, ()))
         else:
             found = index.extracted[row]
             index.effective[row] = found if found is not None else NO_ROWS
+    connect(index)
+
+
+def connect(index: LiveIndex) -> None:
+    """Derives counts and edges, those between synonyms left out, from who holds the passages and from what they state."""
     sizes = np.array([len(rows) for rows in index.effective], np.int64)
     stated = np.concatenate(index.effective) if len(sizes) else NO_ROWS
     staters = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
@@ -156,7 +161,10 @@ def derive_graph(index: LiveIndex) -> None:
 
     passage_counts = np.array([len(holders) for holders in index.holders], np.int32)
     triple_counts = np.bincount(stated, minlength=n_triples).astype(np.int32)
-    index.incidence.adopt(_csr(np.ones(len(stated)), staters, stated, (n_passages, n_triples)), 0)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    # The rows of what a passage states are in order.
+    incidence = sparse.csr_array((np.ones(len(stated)), stated, starts), shape=(n_passages, n_triples))
+    index.incidence.adopt(incidence, 0)
     subjects, objects = ends[stated, 0], ends[stated, 1]
     apart = subjects != objects
     pairs = np.concatenate([subjects[apart], objects[apart]]), np.concatenate([objects[apart], subjects[apart]])
@@ -177,7 +185,7 @@ def derive_graph(index: LiveIndex) -> None:
     index.living_passages = int((passage_counts > 0).sum())
     index.living_phrases = int((phrase_counts > 0).sum())
     index.living_triples = int((triple_counts > 0).sum())
-    index.total_length = sum(index.postings.length(int(row)) for row in np.flatnonzero(passage_counts > 0))
+    index.total_length = int(index.postings.lengths(n_passages)[passage_counts > 0].sum(dtype=np.int64))
 
 
 def _csr(values: Any, rows: Any, cols: Any, shape: tuple[int, int]) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from store.index.live_index import LiveIndex
+from store.scope.nearly_whole_index import NearlyWholeIndex
 from store.types import Batch, Document, Extraction, PassageText, State, Triple, Vector
 
 
@@ -130,9 +131,11 @@ def share_of_dead(index: LiveIndex) -> float:
 
 
 def held_bytes(index: LiveIndex) -> int:
-    """About how much memory the index takes: vectors, sketches, edges, counts, and 300 bytes a row for what is Python's."""
-    rows = len(index.passages) + len(index.phrases) + len(index.predicates)
+    """About how much memory the index takes beside the whole: vectors, sketches, edges, counts, and what is Python's."""
     entries = sum(matrix.base_entries + matrix.log_length for matrix in index.matrices.values())
+    if isinstance(index, NearlyWholeIndex):
+        return index.own_bytes + 16 * entries
+    rows = len(index.passages) + len(index.phrases) + len(index.predicates)
     return (
         index.crowding.bytes
         + rows * (index.dim * np.dtype(np.float32).itemsize + 300)

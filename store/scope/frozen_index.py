@@ -20,7 +20,7 @@ class FrozenIndex:
     index: LiveIndex
     snapshot: Snapshot
     documents: Mapping[str, Document]
-    holders: Sequence[Mapping[str, UpstreamTriples]]
+    holders: Sequence[dict[str, UpstreamTriples]]
     extracted: Sequence[NDArray[np.int32] | None]
     effective: Sequence[NDArray[np.int32]]
     extraction_states: Mapping[int, ExtractionState]

@@ -7,7 +7,7 @@ that another document brought along took the place of those that were extracted)
 which none of this applies, and the others are searched for as if they had just come.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,38 +15,49 @@ from scipy import sparse
 
 from store.change.synonym_change import synonym_edges
 from store.index.append_only_arrays import BLOCK_VECTORS, Vectors, VectorsView
-from store.index.live_index import NO_ROWS, LiveIndex
-from store.index.load import derive_graph
+from store.index.effective_triples import UpstreamTriples
+from store.index.live_index import LiveIndex
+from store.index.load import connect
 from store.index.synonyms.edge_maintenance import SynonymPlanner
 from store.index.synonyms.lsh import sort
-from store.index.synonyms.nearest_pairs import Rows, Scored
-from store.index.synonyms.search import Wanted, similar
+from store.index.synonyms.nearest_pairs import Rows
 from store.scope.frozen_index import FrozenIndex
+from store.scope.passage_statements import effective_rows
 from store.scope.scoped_postings import ScopedPostings
+from store.scope.scoped_rows import ScopedRows, ScopedTripleRows
+from store.scope.scoped_sketches import ScopedSketches
+from store.scope.synonym_search import searcher
 from store.types import Document, SynonymRule
 
+SORTED_FOR_SHARE = 0.05
+"""Share of the phrases that have to be searched for from which on it pays to sort the sketches."""
 
-def scoped_index(whole: FrozenIndex, documents: Mapping[str, Document], rule: SynonymRule) -> LiveIndex:
+Rows32 = NDArray[np.int32]
+
+
+def scoped_index(whole: FrozenIndex, documents: dict[str, Document], rule: SynonymRule) -> LiveIndex:
     """The index of `documents`, by URI, which are among those of `whole`. O(the scope), but for arrays as long as `whole`.
 
     Raises KeyError where a purge beside this took a text away: `whole` is too old then.
     """
     index = LiveIndex(whole.snapshot.dim)
     passages = _passage_rows(whole, documents)
-    triples = _triple_rows(whole, passages)
-    phrases = np.unique(whole.snapshot.triple_ends[triples]).astype(np.int64)
+    index.documents = documents
+    index.holders, apart = _holders(whole, passages, documents)
+    index.effective = [whole.effective[row] for row in passages.tolist()]
+    index.extracted = [whole.extracted[row] for row in passages.tolist()]
+    for place in apart:
+        index.effective[place] = effective_rows(whole, index.holders[place], index.extracted[place])
+    triples, places = _marked([*index.effective, *(rows for rows in index.extracted if rows is not None)], whole)
+    ends = whole.snapshot.triple_ends[triples]
+    phrases, phrase_places = _marked([ends[:, 0], ends[:, 1]], whole, whole.snapshot.n_phrases)
     _take_passages(index, whole, passages)
-    _take_phrases(index, whole, phrases)
-    _take_triples(index, whole, triples, phrases)
-    for place, row in enumerate(passages.tolist()):
-        found = whole.extracted[row]
-        if found is not None:
-            index.extracted[place] = np.searchsorted(triples, found).astype(np.int32)
-        if row in whole.extraction_states:
-            index.extraction_states[place] = whole.extraction_states[row]
-    index.documents = dict(documents)
-    derive_graph(index)
-    index.count_crowds()
+    _take_phrases(index, whole, phrases, phrase_places)
+    _take_triples(index, whole, triples, places, phrases, phrase_places[ends])
+    _renumber(index, places)
+    connect(index)
+    # Who lives there too has at least as many others about it there as here.
+    index.count_crowds(whole.snapshot.phrase_crowded[phrases] | ~whole.snapshot.phrase_alive[phrases])
     can = index.synonym_candidates() & (index.crowding.rows.view().array()[: len(phrases)] == 0)
     searched = _take_synonyms(index, whole, phrases, can, rule)
     index.find_needs(rule.cap)
@@ -60,47 +71,82 @@ def _passage_rows(whole: FrozenIndex, documents: Mapping[str, Document]) -> NDAr
     return np.array(sorted(found), np.int64)
 
 
-def _triple_rows(whole: FrozenIndex, passages: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Those that the passages state there, and those that they may state where fewer documents hold them."""
-    parts = [NO_ROWS]
-    for row in passages.tolist():
-        parts.append(whole.effective[row])
-        found = whole.extracted[row]
-        if found is not None:
-            parts.append(found)
-    return np.unique(np.concatenate(parts)).astype(np.int64)
+def _holders(
+    whole: FrozenIndex, rows: NDArray[np.int64], documents: Mapping[str, Document]
+) -> tuple[list[dict[str, UpstreamTriples]], list[int]]:
+    """Who of `documents` holds each passage, and the places of those passages that others hold as well."""
+    found, apart = [whole.holders[row] for row in rows.tolist()], []
+    for place, holders in enumerate(found):
+        if len(holders) > 1:
+            kept = {uri: triples for uri, triples in holders.items() if uri in documents}
+            if len(kept) < len(holders):
+                found[place] = kept
+                apart.append(place)
+    return found, apart
+
+
+def _marked(parts: Sequence[NDArray[np.int32]], whole: FrozenIndex, n: int | None = None) -> tuple[Rows, Rows32]:
+    """The rows that stand in `parts`, in order, and for each of `n` rows (all triples by default) its place among them."""
+    there = np.zeros(whole.snapshot.n_triples if n is None else n, np.bool_)
+    if parts:
+        there[np.concatenate(parts)] = True
+    rows = np.flatnonzero(there)
+    places = np.full(len(there), -1, np.int32)
+    places[rows] = np.arange(len(rows), dtype=np.int32)
+    return rows, places
+
+
+def _renumber(index: LiveIndex, places: Rows32) -> None:
+    """Gives the passages' triples the numbers that they have here."""
+    index.effective = _mapped(index.effective, places)
+    read = [place for place, rows in enumerate(index.extracted) if rows is not None]
+    found = _mapped([rows for rows in index.extracted if rows is not None], places)
+    for place, rows in zip(read, found, strict=True):
+        index.extracted[place] = rows
+
+
+def _mapped(lists: Sequence[NDArray[np.int32]], places: Rows32) -> list[NDArray[np.int32]]:
+    if not lists:
+        return []
+    flat = places[np.concatenate(lists)]
+    ends = np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists))).tolist()
+    return [flat[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def _take_passages(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64]) -> None:
     index.ids["passages"].extend(whole.ids["passages"][rows])
     index.passages = [whole.index.passages[row] for row in rows.tolist()]
     index.passage_rows = {passage.id: place for place, passage in enumerate(index.passages)}
-    index.holders = [{} for _ in index.passages]
-    index.extracted = [None] * len(index.passages)
-    index.effective = [NO_ROWS] * len(index.passages)
+    states = whole.extraction_states
+    index.extraction_states = {place: states[row] for place, row in enumerate(rows.tolist()) if row in states}
     index.postings = ScopedPostings(whole.index.postings, rows, whole.snapshot.n_passages)
     _take_vectors(index.passage_vectors, whole.snapshot.passage_vectors, rows)
 
 
-def _take_phrases(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64]) -> None:
+def _take_phrases(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64], places: Rows32) -> None:
     index.ids["phrases"].extend(whole.ids["phrases"][rows])
     index.phrases = [whole.index.phrases[row] for row in rows.tolist()]
-    index.phrase_rows = {phrase: place for place, phrase in enumerate(index.phrases)}
+    index.phrase_rows = ScopedRows(whole.index.phrase_rows, places)
     index.linkable.extend(whole.linkable[rows])
     index.wordings.extend(whole.wordings[rows])
     index.synonym_needs.extend(np.zeros(len(rows)))
     index.crowding.rows.grow(len(rows))
-    index.sketches.append(whole.sketches[rows])
+    index.sketches = ScopedSketches(whole.index.sketches, whole.sketches[rows], rows, places)
     _take_vectors(index.phrase_vectors, whole.snapshot.phrase_vectors, rows)
 
 
-def _take_triples(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64], phrases: NDArray[np.int64]) -> None:
+def _take_triples(
+    index: LiveIndex,
+    whole: FrozenIndex,
+    rows: NDArray[np.int64],
+    places: Rows32,
+    phrases: NDArray[np.int64],
+    ends: NDArray[np.int32],
+) -> None:
     index.ids["triples"].extend(whole.ids["triples"][rows])
-    ends = np.searchsorted(phrases, whole.snapshot.triple_ends[rows])
     index.triple_ends.extend(ends)
     index.predicates = [whole.index.predicates[row] for row in rows.tolist()]
-    keys = zip(ends[:, 0].tolist(), index.predicates, ends[:, 1].tolist(), strict=True)
-    index.triple_rows = {key: place for place, key in enumerate(keys)}
+    index.triple_rows = ScopedTripleRows(whole.index.triple_rows, places, phrases)
     _take_vectors(index.triple_vectors, whole.snapshot.triple_vectors, rows)
 
 
@@ -133,29 +179,14 @@ def _add_synonyms(index: LiveIndex, can: NDArray[np.bool_], searched: Rows, rule
     """Adds the edges of the phrases `searched`, which have none yet. `can`: which phrases can have some."""
     if not len(searched):
         return
-    index.sketches.adopt(sort(index.sketches.view()))
-    wordings = index.wordings.view()
-
-    def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
-        nothing = np.empty((0, index.dim), np.float32)
-        return similar(
-            index.phrase_vectors.view(),
-            nothing,
-            can,
-            rows,
-            rule.threshold,
-            index.sketches,
-            wanted=wanted,
-            through_bands=index.uses_bands,
-            wording=wordings.__getitem__,
-        )
-
+    if index.sketches.due or len(searched) > SORTED_FOR_SHARE * len(can):
+        index.sketches.adopt(sort(index.sketches.view()))
     planner = SynonymPlanner(
         rule.cap,
         len(index.phrases),
         index.phrases.__getitem__,
         lambda rows: synonym_edges(index, rows),
-        search,
+        searcher(index, can, rule),
         index.synonym_needs.view(),
     )
     index.change_synonyms(planner.plan(np.empty(0, np.int64), searched))

@@ -5,7 +5,7 @@ A commit does nothing but note what it touched. So scopes cost it nothing, and o
 
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
 from store.change.plan import plan
@@ -16,6 +16,7 @@ from store.index.synonyms.lsh import sort
 from store.scope.change_log import ChangeLog
 from store.scope.changes import Changes, batch_of, held_bytes, restore_documents, share_of_dead, share_of_log
 from store.scope.frozen_index import FrozenIndex, freeze
+from store.scope.nearly_whole_index import NearlyWholeIndex, fill
 from store.scope.scoped_index import scoped_index
 from store.snapshot import Snapshot
 from store.types import Document, SynonymRule
@@ -36,6 +37,9 @@ FOLLOWED_SHARE = 0.05
 LOG_SHARE = 0.5
 DEAD_SHARE = 0.5
 """Shares of the graph that is in logs, and of rows that are dead, from which on a scope is built anew."""
+
+NEARLY_WHOLE_SHARE = 0.9
+"""Share of all passages from which on a scope shares the rows of the whole memory."""
 
 BUILD_TRIES = 5
 """How often a scope is built again because a purge took away what it was being built from."""
@@ -131,6 +135,8 @@ class Scopes:
                     return None
                 scope.memory = DocumentSnapshot(now, whole.documents.copy(), whole.holders.copy())
                 return scope.memory
+            if isinstance(scope.index, NearlyWholeIndex):
+                scope.index.grow(whole)
             batch = batch_of(changes, scope.index, whole, wanted)
         if batch is None:
             before = scope.memory
@@ -154,12 +160,21 @@ class Scopes:
         for _ in range(BUILD_TRIES):
             with self._applying:
                 whole = freeze(*self._current())
-            documents = {uri: document for uri, document in whole.documents.items() if wanted(document)}
+            documents = _chosen(whole, wanted)
+            nearly_whole = None
+            if len(documents) < len(whole.documents) and _is_nearly_whole(whole, documents):
+                with self._applying:
+                    whole = freeze(*self._current())
+                    nearly_whole = NearlyWholeIndex(whole.index)
+                documents = _chosen(whole, wanted)
             if len(documents) == len(whole.documents):
                 scope.index, scope.bytes = None, 0
                 scope.memory = DocumentSnapshot(whole.snapshot, whole.documents, whole.holders)
                 return scope.memory
             try:
+                if nearly_whole is not None:
+                    fill(nearly_whole, whole, documents, self._rule)
+                    return self._publish(scope, nearly_whole, whole.snapshot)
                 return self._publish(scope, scoped_index(whole, documents, self._rule), whole.snapshot)
             except KeyError:
                 # A purge beside this took a text away that nothing needs any more, but that this commit still has.
@@ -175,8 +190,17 @@ class Scopes:
         return scope.memory
 
 
+def _chosen(whole: FrozenIndex, wanted: Wanted) -> dict[str, Document]:
+    return {uri: document for uri, document in whole.documents.items() if wanted(document)}
+
+
+def _is_nearly_whole(whole: FrozenIndex, documents: Mapping[str, Document]) -> bool:
+    """Whether so many of all rows live in the scope that a question costs hardly more than among those alone."""
+    passages = len({ref.passage for document in documents.values() for ref in document.passages})
+    return passages >= NEARLY_WHOLE_SHARE * max(whole.snapshot.n_passages, 1)
+
+
 def past_memory(whole: FrozenIndex, wanted: Wanted, rule: SynonymRule) -> DocumentSnapshot:
     """The same of an earlier commit: built for this question."""
-    documents = {uri: document for uri, document in whole.documents.items() if wanted(document)}
-    index = scoped_index(whole, documents, rule)
+    index = scoped_index(whole, _chosen(whole, wanted), rule)
     return DocumentSnapshot(Snapshot(index, whole.snapshot.commit, whole.snapshot.time), index.documents, index.holders)

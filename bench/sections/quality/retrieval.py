@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.support.bulk_daemon import BULK_S, bulk_daemon, ctl
+from bench.support.large_comparison import compare_as_large
 from bench.support.large_graph import large_snapshot
 from bench.support.mode_comparison import KS, ask, compare_modes, markdown_table, recalls
 from bench.support.question_sets import corpus_questions, manual_questions
@@ -88,6 +89,7 @@ def _recorded(home: Path, results: dict[str, Any]) -> str:
         table = compare_modes(daemon, questions, results.setdefault("recorded", {}))
         ablations = _ablations(daemon, questions, results["recorded"])
         grown = [_grown(daemon, mode, results["recorded"]) for mode in ("fused", "hipporag2")]
+    large = compare_as_large(home / "store", "recorded", questions, results)
     results["recorded"] |= {"import_s": took, "import": imported, "status": status, "latency": latency}
     sizes = ", ".join(f"{status[key]:,} {key}" for key in ("passages", "phrases", "triples"))
     edges = ", ".join(f"{count:,} {kind}" for kind, count in status["edges"].items())
@@ -96,6 +98,7 @@ def _recorded(home: Path, results: dict[str, Any]) -> str:
             f"MuSiQue, recorded triples: {sizes}; edges: {edges}. `import` took {took:.1f} s "
             f"({imported['skipped']} malformed triples skipped).",
             table,
+            large,
             _latency_table(latency),
             ablations,
             *grown,
@@ -113,6 +116,7 @@ def _rules(home: Path, results: dict[str, Any]) -> str:
         status = daemon.status()
         table = compare_modes(daemon, read_questions(SHARED / "questions.json"), results.setdefault("rules", {}))
     results["rules"] |= {"add_s": took, "status": status}
+    table += "\n\n" + compare_as_large(home / "store", "rules", read_questions(SHARED / "questions.json"), results)
     return (
         f"MuSiQue, triples of the rules (no model): {status['phrases']:,} phrases, {status['triples']:,} triples, "
         f"{took:.1f} s from `add` to the last commit.\n\n{table}"
@@ -126,6 +130,7 @@ def _corpus(home: Path, name: str, results: dict[str, Any]) -> str:
         daemon.wait(BULK_S)
         passages = daemon.status()["passages"]
         table = compare_modes(daemon, corpus_questions(DATA / name), results.setdefault(name, {}))
+    table += "\n\n" + compare_as_large(home / "store", name, corpus_questions(DATA / name), results)
     return f"{name}, {passages:,} passages, triples of the rules:\n\n{table}"
 
 
@@ -152,9 +157,9 @@ def _drive(home: Path, results: dict[str, Any]) -> str:
     shutil.copytree(DRIVE, daemon.drive, dirs_exist_ok=True)
     with daemon:
         daemon.wait(BULK_S)
-        table = compare_modes(
-            daemon, read_questions(ROOT / "examples" / "questions.json"), results.setdefault("drive", {})
-        )
+        questions = read_questions(ROOT / "examples" / "questions.json")
+        table = compare_modes(daemon, questions, results.setdefault("drive", {}))
+    table += "\n\n" + compare_as_large(home / "store", "drive", questions, results)
     return f"The example drive and its questions, triples of the rules:\n\n{table}"
 
 

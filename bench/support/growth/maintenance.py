@@ -57,7 +57,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     found["add_ms_p50_p95"] = timed(add, SINGLES)
     found["edit_ms_p50_p95"] = timed(edit, SINGLES)
     found["remove_ms_p50_p95"] = timed(lambda i: commit(store, encoder, [], (f"added:{10**8 + i}",)), SINGLES)
-    with _Adding(lambda i, count: add_several(10**6 + i, count)) as adding:
+    with Adding(lambda i, count: add_several(10**6 + i, count)) as adding:
         found["query_while_adding_ms_p50_p95"] = timed(query, QUERIES)
     found["added_a_second_meanwhile"] = adding.a_second
     # Every job of the schedule and looks back, one after the other, while passages are added and queries asked.
@@ -82,7 +82,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
 
     asker = threading.Thread(target=asking)
     asker.start()
-    with _Adding(lambda i, count: add_several(10**7 + i, count)) as adding:
+    with Adding(lambda i, count: add_several(10**7 + i, count)) as adding:
         for name, job in jobs.items():
             time.sleep(UPKEEP_S)
             began = time.perf_counter()
@@ -107,7 +107,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     return found
 
 
-class _Adding:
+class Adding:
     """Adds `RATE` passages a second in a thread for as long as it lasts, those that are due in one commit, as the daemon's
     micro-batches do."""
 
@@ -130,7 +130,7 @@ class _Adding:
             time.sleep(max(0.0, began + added / RATE - time.monotonic()))
         self.a_second = round(added / (time.monotonic() - began), 1)
 
-    def __enter__(self) -> "_Adding":
+    def __enter__(self) -> "Adding":
         self._thread.start()
         return self
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.linking.query_entities import known_names, query_entities
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.score_scaling import MinMax
+from memory.retrieval.row_scores import min_max, row_scores
 from memory.retrieval.top_k import top_k_by_cosine
 from memory.types import Seed
 
@@ -18,11 +18,17 @@ def link_phrases(context: QueryContext) -> list[Seed]:
     if not context.is_known or not alive.any():
         return link_known_entities(context, known_names(context.query, snapshot))
     with context.stage("phrases"):
-        scores = snapshot.phrase_vectors.scores(vector)
+        scores = row_scores(snapshot.phrase_vectors, vector, snapshot.living_phrases, context.settings.exact)
         rows, cosines = top_k_by_cosine(
-            snapshot.phrase_vectors, vector, scores, context.settings.seed_phrases, alive, snapshot.phrase
+            snapshot.phrase_vectors,
+            vector,
+            scores.values,
+            context.settings.seed_phrases,
+            alive,
+            snapshot.phrase,
+            scores.error,
         )
-        scaled = MinMax.of(scores, alive)(cosines)
+        scaled = min_max(snapshot.phrase_vectors, vector, scores, alive)(cosines)
     return heaviest_first(
         [
             Seed(row, snapshot.phrase(row), float(score) * specificity(context, row))
@@ -80,12 +86,11 @@ def _nearest_phrase(context: QueryContext, name: str) -> int | None:
         vector = context.encoder.encode_query(phrase)
     with context.stage("phrases"):
         vectors = snapshot.phrase_vectors
+        if not vector.any():
+            return None
         candidates = snapshot.phrase_alive & vectors.known
-        rows = (
-            top_k_by_cosine(vectors, vector, vectors.scores(vector), 1, candidates, snapshot.phrase)[0]
-            if vector.any()
-            else []
-        )
+        scores = row_scores(vectors, vector, snapshot.living_phrases, context.settings.exact)
+        rows, _ = top_k_by_cosine(vectors, vector, scores.values, 1, candidates, snapshot.phrase, scores.error)
         return rows[0] if rows else None
 
 

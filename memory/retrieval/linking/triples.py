@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.query_context import QueryContext
+from memory.retrieval.row_scores import RowScores, min_max, row_scores
 from memory.retrieval.score_scaling import MinMax, Scale
 from memory.retrieval.top_k import top_k, top_k_by_cosine
 from memory.types import LinkedTriple
@@ -14,14 +15,14 @@ BM25_PASSAGES = 50
 """Compared by words, only the triples of this many passages (the best by BM25) count: a triple's words are its passage's."""
 
 
-def triple_scores(context: QueryContext) -> NDArray[np.float32]:
+def triple_scores(context: QueryContext) -> RowScores:
     """Cosine of every triple with the query, shape (n_triples,); BM25 where they are compared by words."""
     if context.triples_by_words:
         with context.stage("triples"):
-            return _triple_bm25(context)
-    vector = context.triple_vector
+            return RowScores(_triple_bm25(context))
+    vector, snapshot = context.triple_vector, context.snapshot
     with context.stage("triples"):
-        return context.snapshot.triple_vectors.scores(vector)
+        return row_scores(snapshot.triple_vectors, vector, snapshot.living_triples, context.settings.exact)
 
 
 def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
@@ -38,11 +39,17 @@ def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
 
 def link_triples(context: QueryContext) -> list[LinkedTriple]:
     """The `top_triples` triples nearest to the query, filtered. Scores are min-max scaled over all living triples."""
-    scale = MinMax.of(scores := triple_scores(context), context.triples_compared)
+    scores = triple_scores(context)
+    if context.triples_by_words:
+        scale = MinMax.of(scores.values, context.triples_compared)
+    else:
+        with context.stage("triples"):
+            vectors = context.snapshot.triple_vectors
+            scale = min_max(vectors, context.triple_vector, scores, context.triples_compared)
     return filter_triples(context, nearest_triples(context, scores, scale))
 
 
-def nearest_triples(context: QueryContext, scores: NDArray[np.float32], scale: Scale) -> list[LinkedTriple]:
+def nearest_triples(context: QueryContext, scores: RowScores, scale: Scale) -> list[LinkedTriple]:
     """The `top_triples` living triples nearest to the query, with scaled scores. Ties are ordered by text."""
     snapshot, k = context.snapshot, context.settings.top_triples
 
@@ -51,12 +58,19 @@ def nearest_triples(context: QueryContext, scores: NDArray[np.float32], scale: S
 
     exact: NDArray[np.floating]
     if context.triples_by_words:
-        rows = top_k(scores, k, context.triples_compared & (scores > 0), name)
-        exact = scores[rows]
+        rows = top_k(scores.values, k, context.triples_compared & (scores.values > 0), name)
+        exact = scores.values[rows]
     else:
-        rows, exact = top_k_by_cosine(
-            snapshot.triple_vectors, context.triple_vector, scores, k, context.triples_compared, name
-        )
+        with context.stage("triples"):
+            rows, exact = top_k_by_cosine(
+                snapshot.triple_vectors,
+                context.triple_vector,
+                scores.values,
+                k,
+                context.triples_compared,
+                name,
+                scores.error,
+            )
     return [
         LinkedTriple(row, *snapshot.triple(row), score=float(score), kept=True)
         for row, score in zip(rows, scale(exact), strict=True)

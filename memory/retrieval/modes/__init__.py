@@ -54,6 +54,7 @@ _REGISTERED = (
             "name_share",
             "hop_share",
             "temperature",
+            "exact",
         ),
     ),
     RetrievalMode(
@@ -68,27 +69,46 @@ _REGISTERED = (
             "node_specificity",
             "synonym_edges",
             "passage_nodes",
+            "exact",
         ),
     ),
     RetrievalMode(
         "query-to-node",
         "query_to_node",
         "Walks from the phrases nearest to the query and from every passage.",
-        settings=("seed_phrases", "passage_weight", "damping", "node_specificity", "synonym_edges", "passage_nodes"),
+        settings=(
+            "seed_phrases",
+            "passage_weight",
+            "damping",
+            "node_specificity",
+            "synonym_edges",
+            "passage_nodes",
+            "exact",
+        ),
     ),
     RetrievalMode(
         "ner-to-node",
         "ner_to_node",
         "Walks from the phrase nearest to each name in the query and from every passage.",
-        settings=("passage_weight", "damping", "entities", "node_specificity", "synonym_edges", "passage_nodes"),
+        settings=(
+            "passage_weight",
+            "damping",
+            "entities",
+            "node_specificity",
+            "synonym_edges",
+            "passage_nodes",
+            "exact",
+        ),
     ),
     RetrievalMode(
         "hipporag",
         "hipporag",
         "HippoRAG 1: walks over phrases alone, from the phrase nearest to each name in the query.",
-        settings=("damping", "walk", "entities", "node_specificity", "synonym_edges"),
+        settings=("damping", "walk", "entities", "node_specificity", "synonym_edges", "exact"),
     ),
-    RetrievalMode("dense", "dense", "Ranks passages by their cosine with the query.", walks_graph=False),
+    RetrievalMode(
+        "dense", "dense", "Ranks passages by their cosine with the query.", walks_graph=False, settings=("exact",)
+    ),
     RetrievalMode(
         "bm25",
         "bm25",

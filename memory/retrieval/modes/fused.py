@@ -35,8 +35,10 @@ def rank(context: QueryContext) -> Ranking:
     if not snapshot.living_passages:
         return dense_ranking(context)
     scores = triple_scores(context)
-    compared = context.triples_compared & (scores > 0) if context.triples_by_words else context.triples_compared
-    scale = StandardScore.of(scores, compared)
+    compared = context.triples_compared
+    if context.triples_by_words:
+        compared = compared & (scores.values > 0)
+    scale = StandardScore.of(scores.values, compared)
     triples = filter_triples(context, nearest_triples(context, scores, scale))
     with context.stage("names"):
         titles = named_titles(context)

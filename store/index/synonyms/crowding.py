@@ -89,8 +89,17 @@ class Crowding:
         self.n = 0
         """How many are."""
 
-    def load(self, sketches: Sketches, present: NDArray[np.bool_]) -> None:
-        """Counts anew, at opening. `present`: which rows can have synonyms, shape (len(sketches),)."""
+    def copy(self) -> "Crowding":
+        """The same, which changes apart. O(cells and rows): some 10 ms."""
+        other = Crowding()
+        other._counts = self._counts.copy()
+        other.rows.load(self.rows.view().array())
+        other.n = self.n
+        return other
+
+    def load(self, sketches: Sketches, present: NDArray[np.bool_], maybe: NDArray[np.bool_] | None = None) -> None:
+        """Counts anew, at opening. `present`: which rows can have synonyms, shape (len(sketches),); `maybe`, of the same shape:
+        which of them may be crowded, where that is known."""
         # Pages that no count lies in take no memory.
         self._counts = np.zeros(CELLS << SLOT_BITS, np.int32)
         pieces = range(0, len(sketches), SCANNED_ROWS)
@@ -98,9 +107,10 @@ class Crowding:
             there = np.flatnonzero(present[start : start + SCANNED_ROWS]) + start
             self._count(slots_of(sketches[there]))
         crowded = np.zeros(len(sketches), np.int32)
-        for start in pieces:
-            there = np.flatnonzero(present[start : start + SCANNED_ROWS]) + start
-            crowded[there] = self._crowded(slots_of(sketches[there]), CrowdingChange())
+        looked_at = np.flatnonzero(present if maybe is None else present & maybe)
+        for start in range(0, len(looked_at), SCANNED_ROWS):
+            part = looked_at[start : start + SCANNED_ROWS]
+            crowded[part] = self._crowded(slots_of(sketches[part]), CrowdingChange())
         self.rows.load(crowded)
         self.n = int(crowded.sum())
 

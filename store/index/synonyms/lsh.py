@@ -136,6 +136,14 @@ class Sorted:
     n: int
     buckets: Any
     """Nothing where `n` is 0."""
+    places: NDArray[np.int32] | None = None
+    """Where the buckets are another index's: by its row the one here, or -1, for the rows that there were; None where they are
+    the same."""
+
+    @property
+    def entries(self) -> int:
+        """Rows in the buckets, whether they are here or not."""
+        return self.buckets.shape[1] if self.n else 0
 
 
 class SketchIndex:
@@ -180,12 +188,16 @@ class SketchIndex:
         """The sketches of the rows that there are now; nothing is copied, and nothing may be appended."""
         frozen = SketchIndex()
         frozen._sketches = self._sketches.frozen()
+        frozen._heads = self._heads[0].frozen(), self._heads[1].frozen()
         return frozen
 
     @property
     def due(self) -> bool:
         """Whether it is time to sort again."""
-        return self.n - self._sorted.n > max(TAIL_LEAST, TAIL_SHARE * self.n)
+        return self._is_due(self._sorted.n)
+
+    def _is_due(self, ordered: int) -> bool:
+        return self.n - ordered > max(TAIL_LEAST, TAIL_SHARE * self.n)
 
     def adopt(self, bands: Sorted) -> None:
         """Takes over what `sort` made of the first rows of `view`."""
@@ -239,18 +251,24 @@ class SketchIndex:
         self, sketches: Sketches, wanted: NDArray[np.bool_], threshold: float
     ) -> Iterator[NDArray[np.int64] | None]:
         """The pairs as which * n + row, with repetitions; None where one look would take too much."""
+        # The bands may be another's, who sorts again meanwhile: one search goes by one order.
+        ordered = self._bands()
         # One band after the other for many queries, so that what is read of it stays in the cache; all at once for few.
-        a_band = max(1, len(sketches) * len(_masks(flips(threshold))) * self._sorted.n // KEYS)
+        a_band = max(1, len(sketches) * len(_masks(flips(threshold))) * ordered.entries // KEYS)
         bands, asked = max(1, SCANNED // a_band), max(1, len(sketches) * SCANNED // a_band)
-        for first in range(0, BANDS if self._sorted.n else 0, bands):
+        for first in range(0, BANDS if ordered.n else 0, bands):
             for start in range(0, len(sketches), asked):
                 part = sketches[start : start + asked]
-                inside = self._in_bands(part, first, min(first + bands, BANDS), threshold)
+                inside = _in_bands(ordered, part, first, min(first + bands, BANDS), threshold)
                 yield None if inside is None else self._near(sketches, inside[0] + start, inside[1], wanted, threshold)
-        near, (one, two) = farthest(threshold, 128), (head.view()[self._sorted.n :] for head in self._heads)
+        near, (one, two) = farthest(threshold, 128), (head.view()[ordered.n :] for head in self._heads)
         for i, words in enumerate(sketches[:, :2] if len(one) else ()):
             rows = np.flatnonzero(np.bitwise_count(one ^ words[0]) + np.bitwise_count(two ^ words[1]) <= near)
-            yield self._near(sketches, np.full(len(rows), i), rows + self._sorted.n, wanted, threshold)
+            yield self._near(sketches, np.full(len(rows), i), rows + ordered.n, wanted, threshold)
+
+    def _bands(self) -> Sorted:
+        """What to search through."""
+        return self._sorted
 
     def _near(
         self,
@@ -270,23 +288,29 @@ class SketchIndex:
             near[part] = apart <= farthest(threshold, BITS)
         return which[near] * self.n + rows[near]
 
-    def _in_bands(
-        self, asked: Sketches, first: int, end: int, threshold: float
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """(index in `asked`, row) of sorted rows that differ little in one of the bands and in the word that goes with it; None
-        where that is to be said of more than `MOST_SCANNED` rows."""
-        masks = _masks(flips(threshold))
-        probed = ((_bands_of(asked)[:, first:end, None].astype(np.int32) ^ masks) + _KEYS_OFFSET[first:end]).ravel()
-        begins = self._sorted.buckets.indptr
-        if int((begins[probed + 1] - begins[probed]).sum(dtype=np.int64)) > MOST_SCANNED:
-            return None
-        there = self._sorted.buckets[probed]
-        ends = there.indptr[:: len(masks)]
-        words = np.repeat(asked[:, _OTHER_WORD[first:end]].ravel(), np.diff(ends))
-        apart = np.bitwise_count(there.data.view(np.uint64) ^ words)
-        here = np.flatnonzero(apart <= farthest(threshold, 64, WORD_SIGMAS))
-        which = (np.searchsorted(ends, here, side="right") - 1) // (end - first)
-        return which, there.indices[here].astype(np.int64)
+
+def _in_bands(
+    ordered: Sorted, asked: Sketches, first: int, end: int, threshold: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """(index in `asked`, row) of sorted rows that differ little in one of the bands `first` to `end` and in the word that goes
+    with it; None where that is to be said of more than `MOST_SCANNED` rows."""
+    masks = _masks(flips(threshold))
+    probed = ((_bands_of(asked)[:, first:end, None].astype(np.int32) ^ masks) + _KEYS_OFFSET[first:end]).ravel()
+    begins = ordered.buckets.indptr
+    if int((begins[probed + 1] - begins[probed]).sum(dtype=np.int64)) > MOST_SCANNED:
+        return None
+    there = ordered.buckets[probed]
+    ends = there.indptr[:: len(masks)]
+    words = np.repeat(asked[:, _OTHER_WORD[first:end]].ravel(), np.diff(ends))
+    apart = np.bitwise_count(there.data.view(np.uint64) ^ words)
+    here = np.flatnonzero(apart <= farthest(threshold, 64, WORD_SIGMAS))
+    which = (np.searchsorted(ends, here, side="right") - 1) // (end - first)
+    rows = there.indices[here].astype(np.int64)
+    if ordered.places is None:
+        return which, rows
+    known = np.flatnonzero(rows < len(ordered.places))
+    rows, which = ordered.places[rows[known]].astype(np.int64), which[known]
+    return which[rows >= 0], rows[rows >= 0]
 
 
 _OTHER_WORD = (np.arange(BANDS) // BANDS_A_WORD + 1) % WORDS

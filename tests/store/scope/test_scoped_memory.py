@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+import store.index.live_index
 import store.index.synonyms.crowding
 import store.scope.scopes
 from store.export.json_lines import export_lines
@@ -103,8 +104,14 @@ class History:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_a_scope_is_what_its_documents_say(tmp_path, seed):
+@pytest.mark.parametrize(
+    ("seed", "nearly_whole", "exact_below"), [(0, 0.9, 8_192), (1, 0.0, 8_192), (2, 0.5, 0), (3, 2.0, 0), (4, 0.0, 0)]
+)
+def test_a_scope_is_what_its_documents_say(tmp_path, monkeypatch, seed, nearly_whole, exact_below):
+    """Whether it shares the rows of the whole memory (from `nearly_whole` of the passages on) or has its own, and however
+    synonyms are searched for."""
+    monkeypatch.setattr(store.scope.scopes, "NEARLY_WHOLE_SHARE", nearly_whole)
+    monkeypatch.setattr(store.index.live_index, "EXACT_BELOW", exact_below)
     history = History(tmp_path, seed)
     for step in range(40):
         history.step()

@@ -44,8 +44,8 @@ def as_it_is(context: Any, value: Any) -> bytes:
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
     if case.path == "/v1/backup" and isinstance(case.body, dict) and SCRATCH:
         directory = case.body.get("directory")
-        if isinstance(directory, str) and directory.startswith("/"):
-            case.body["directory"] = f"{SCRATCH}/{next(BACKUPS)}{directory}"
+        if isinstance(directory, str) and directory.startswith(("/", "s3:", "file:")):
+            case.body["directory"] = f"{SCRATCH}/{next(BACKUPS)}/{directory}"
     elif case.path == "/v1/documents/{uri}" and KNOWN:
         drawn = crc32(repr(case.path_parameters).encode())
         if drawn % 4:  # three of four ask for something that is there

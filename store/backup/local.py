@@ -18,7 +18,7 @@ from store.durable_files import sync
 from store.errors import StoreError
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
-from store.log.commits import HEAD
+from store.log.commits import HEAD, Commit
 from store.log.store_lock import StoreLock
 from store.sessions import FOLDER as SESSIONS
 from store.store import Store
@@ -58,11 +58,40 @@ def backup(
     place = target.with_name(f".{target.name}.unfinished")
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
+    last, sizes = collect(store, place, report)
+    made = Backup(last.seq, last.time, len(sizes), sum(sizes.values()))
+    write_note(place / NOTE, made, sizes, time.time())
+    synced = 0
+    for folder, _, names in os.walk(place):
+        for name in names:
+            sync(Path(folder, name))
+            synced += 1
+            report("waiting for the disk", synced, len(sizes) + 1)
+        sync(Path(folder))
+    if target.exists():
+        target.rmdir()
+    place.rename(target)
+    sync(target.parent)
+    return made
+
+
+def write_note(path: Path, made: Backup, sizes: dict[str, int], at: float) -> None:
+    """Says what a folder of a backup holds: each file's size by name, and when it was taken."""
+    path.write_text(json.dumps(asdict(made) | {"sizes": sizes, "made": at}))
+
+
+def collect(
+    store: Store, place: Path, report: Callable[[str, int, int | None], None], *, snapshots: bool = True
+) -> tuple[Commit, dict[str, int]]:
+    """Links (or copies) the files of the present commit to `place`; returns the commit, and each file's size by name.
+
+    Names are relative to the store. `snapshots`: with what only makes a start faster. Raises OSError.
+    """
     with store.maintenance_paused():
         waiting = store.folder / WAITING
         shutil.rmtree(waiting, ignore_errors=True)
         with store.commits_paused() as last:
-            files = _files(store.folder)
+            files = _files(store.folder, snapshots)
             for accepted in (store.folder / INBOX).glob("*.jsonl"):
                 with suppress(FileNotFoundError):  # its documents are committed, or replaced by later ones
                     _place(accepted, waiting / accepted.name)
@@ -78,20 +107,7 @@ def backup(
             _place(source, place / name)
             sizes[name] = (place / name).stat().st_size
         shutil.rmtree(waiting, ignore_errors=True)
-    made = Backup(last.seq, last.time, len(sizes), sum(sizes.values()))
-    (place / NOTE).write_text(json.dumps(asdict(made) | {"sizes": sizes, "made": time.time()}))
-    synced = 0
-    for folder, _, names in os.walk(place):
-        for name in names:
-            sync(Path(folder, name))
-            synced += 1
-            report("waiting for the disk", synced, len(sizes) + 1)
-        sync(Path(folder))
-    if target.exists():
-        target.rmdir()
-    place.rename(target)
-    sync(target.parent)
-    return made
+    return last, sizes
 
 
 def restore(source: Path, folder: Path) -> tuple[Backup, Path]:
@@ -140,9 +156,9 @@ def restore(source: Path, folder: Path) -> tuple[Backup, Path]:
     return made, aside
 
 
-def _files(folder: Path) -> list[str]:
-    """The files of all tables and of the snapshot, relative to the store."""
-    roots = [*(table_folder(folder, name) for name in TABLES), *folder.glob("snapshot-*")]
+def _files(folder: Path, snapshots: bool) -> list[str]:
+    """The files of all tables, and of the snapshot where wanted, relative to the store."""
+    roots = [*(table_folder(folder, name) for name in TABLES), *(folder.glob("snapshot-*") if snapshots else ())]
     found = [path for root in roots for path in root.rglob("*") if path.is_file()]
     return sorted(str(path.relative_to(folder)) for path in found)
 

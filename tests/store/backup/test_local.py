@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from store.backup import backup, restore
+from store.backup.local import backup, restore
 from store.errors import StoreDamaged, StoreError, StoreLocked
 from store.export.json_lines import export_lines
 from store.lance.schema import TABLES

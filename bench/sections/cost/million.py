@@ -1,0 +1,69 @@
+"""A large memory on a small machine: queries, agreement with the exact computation, memory, starts and single changes.
+
+Synthetic documents with vectors that lie as real ones do (`bench.support.million.vectors`), 8.3 phrases and 24 edges a passage.
+`HIPPOD_BENCH_SIZES` (passages, 100000 by default) says how large; `HIPPOD_BENCH_FOLDER` keeps the stores, so that steps can be
+made alone; `HIPPOD_BENCH_STEPS` (vectors,load,query,agree,memory,mutate) says which; `HIPPOD_BENCH_QUERIES` (1000) how many
+questions. Every step runs in a process of its own and is printed as soon as it is measured.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+STEPS = ("vectors", "load", "query", "agree", "memory", "mutate")
+LEAST_AGREEMENT = 0.99
+"""Share of questions whose first five passages are those of the exact computation."""
+CHANGES = 100
+
+
+def run(results: dict[str, Any]) -> str:
+    steps = os.environ.get("HIPPOD_BENCH_STEPS", ",".join(STEPS)).split(",")
+    questions = os.environ.get("HIPPOD_BENCH_QUERIES", "1000")
+    violations: list[str] = []
+    tables = []
+    with tempfile.TemporaryDirectory(prefix="hippod-million-") as temporary:
+        root = Path(os.environ.get("HIPPOD_BENCH_FOLDER", temporary))
+        for size in os.environ.get("HIPPOD_BENCH_SIZES", "100000").split(","):
+            folder = root / size
+            folder.mkdir(parents=True, exist_ok=True)
+            counts = {"load": size, "mutate": str(CHANGES)}
+            found = {step: _step(step, str(folder), counts.get(step, questions)) for step in steps}
+            results[size] = found
+            violations += [f"{size} passages: the step {step} failed" for step in steps if "failed" in found[step]]
+            for mode, each in found.get("agree", {}).items():
+                if isinstance(each, dict) and each["same_five"] < LEAST_AGREEMENT * each["of"]:
+                    violations.append(
+                        f"{size} passages, {mode}: {each['same_five']} of {each['of']} have the same five"
+                    )
+            tables.append(_table(size, found))
+    results["violations"] = violations
+    return "\n\n".join(tables)
+
+
+def _step(name: str, *arguments: str) -> dict[str, Any]:
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "bench.support.million.steps", name, *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    found: dict[str, Any] = {"failed": done.returncode}
+    if done.returncode == 0:
+        found = json.loads(done.stdout.splitlines()[-1])
+    print(f"{name} {arguments[-1]} ({time.perf_counter() - began:.0f} s): {json.dumps(found)}", flush=True)
+    return found
+
+
+def _table(size: str, found: dict[str, dict[str, Any]]) -> str:
+    lines = [f"| {int(size):,} passages | |", "| --- | --- |"]
+    for step, values in found.items():
+        lines += [f"| {step}: {name.replace('_', ' ')} | {_shown(value)} |" for name, value in values.items()]
+    return "\n".join(lines)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {inner}" for name, inner in value.items())
+    return " / ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,69 @@
+"""What a large memory computes otherwise, asked of a small one whose questions have answers: recall beside the exact one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from bench.support.mode_comparison import KS
+from bench.support.question_sets import Question
+from memory.encoder import make_encoder
+from memory.retrieval.modes import MODES
+from memory.retrieval.retrieve import retrieve
+from memory.retrieval.settings import RetrievalSettings
+from store.store import Store
+
+MODEL = "all-MiniLM-L6-v2"
+FIRST = 5
+MOST_DIFFERENCE = 0.005
+
+
+def compare_as_large(folder: Path, name: str, questions: Sequence[Question], results: dict[str, Any]) -> str:
+    """Asks the store in `folder`, which nobody has open, as if it were large, and exactly; a Markdown table.
+
+    `name` is that of the set. A mode whose recall differs by more than `MOST_DIFFERENCE` is left in `results["violations"]`.
+    """
+    encoder = make_encoder("sentence-transformers", MODEL, 64, "cpu")
+    lines = [
+        f"As if it were large, beside `exact = true`: recall@{', @'.join(map(str, KS))}, and the same first {FIRST}:",
+        "",
+        "| mode | as if large | exact | same |",
+        "| --- | --- | --- | ---: |",
+    ]
+    small = (
+        patch("memory.retrieval.ppr_scoring.PUSH_MIN_NODES", 0),
+        patch("memory.retrieval.row_scores.CODED_MIN_ROWS", 0),
+    )
+    with Store(folder, encoder.identity) as store, small[0], small[1]:
+        documents = store.document_snapshot()
+        for mode in (name for name, each in MODES.items() if "exact" in each.settings):
+            recalls: dict[bool, list[list[float]]] = {False: [], True: []}
+            same = 0
+            for question in questions:
+                first = []
+                for exact, found in recalls.items():
+                    settings = RetrievalSettings(exact=exact)
+                    hits = retrieve(documents.snapshot, encoder, question.text, mode, max(KS), settings).hits
+                    ranked: list[Any] = []
+                    for hit in hits:
+                        uri, *others = sorted(documents.holders[hit.row])
+                        ranked.append(SimpleNamespace(title=hit.title, text=hit.text, document=uri, also_in=others))
+                    found.append([question.found(ranked[:k]) / question.gold for k in KS])
+                    first.append({hit.id for hit in hits[:FIRST]})
+                same += first[0] == first[1]
+            means = {exact: np.mean(found, axis=0) for exact, found in recalls.items()}
+            results.setdefault(name, {}).setdefault("as_large", {})[mode] = {
+                "as_large": means[False].tolist(),
+                "exact": means[True].tolist(),
+                "same_first": same,
+                "of": len(questions),
+            }
+            if np.abs(means[False] - means[True]).max() > MOST_DIFFERENCE:
+                unlike = f"{name}, {mode}: recall as if the memory were large is not that of the exact answer"
+                results.setdefault("violations", []).append(unlike)
+            shown = (" / ".join(f"{value:.4f}" for value in means[exact]) for exact in (False, True))
+            lines.append(f"| `{mode}` | {' | '.join(shown)} | {same} of {len(questions)} |")
+    return "\n".join(lines)

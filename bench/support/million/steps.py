@@ -1,0 +1,180 @@
+"""The steps of `bench million`, each in a process of its own: `python -m bench.support.million.steps STEP FOLDER COUNT`.
+
+`load` fills the folder with `COUNT` passages. The others work on what it left, in any order and as often as wanted, with
+`COUNT` questions or changes.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.support.growth.maintenance import Adding
+from bench.support.growth.store import commit, megabytes, resident_mb, spread, stream_part, timed
+from bench.support.million.vectors import make_word_sum_encoder
+from bench.support.synthetic_documents import World, document
+from daemon.runtime.allocator import configure_malloc, trim_heap
+from daemon.runtime.gc import frozen_objects, shorten_switch_interval
+from memory.retrieval.modes import DEFAULT_MODE, MODES
+from memory.retrieval.retrieve import retrieve
+from memory.retrieval.settings import RetrievalSettings
+
+BATCH = 500
+QUESTION_PASSAGES = 2_000
+"""The first passages of every memory, which the questions are about."""
+
+
+def open_million(folder: str) -> Any:
+    """The store in `folder` and the encoder of its vectors."""
+    from store.store import Store
+
+    encoder = make_word_sum_encoder()
+    with frozen_objects():
+        return Store(Path(folder), encoder.identity), encoder
+
+
+def load(folder: str, size: str) -> dict[str, Any]:
+    """Loads `size` passages in bulk, encoding apart, and writes them down."""
+    store, encoder = open_million(folder)
+    count, stream = int(size), World().passages(int(size))
+    walls, works = [0.0], [0.0]
+    for start in range(0, count, BATCH):
+        batch = [document(start + i, *passage) for i, passage in enumerate(stream_part(stream, BATCH))]
+        wall, work = time.perf_counter(), time.process_time()
+        commit(store, encoder, batch)
+        walls.append(walls[-1] + time.perf_counter() - wall)
+        works.append(works[-1] + time.process_time() - work)
+    tenth = max(len(works) // 10, 1)
+    snapshot = store.snapshot()
+    store.fold()
+    began = time.perf_counter()
+    store.write_checkpoint()
+    found = {
+        "phrases": snapshot.living_phrases,
+        "triples": snapshot.living_triples,
+        "edges": dict(snapshot.edges),
+        "load_passages_a_second": round(count / walls[-1]),
+        "load_passages_a_cpu_second": round(count / works[-1]),
+        "last_tenth_to_first": round((walls[-1] - walls[-1 - tenth]) / walls[tenth], 2),
+        "cpu_last_tenth_to_first": round((works[-1] - works[-1 - tenth]) / works[tenth], 2),
+        "snapshot_written_s": round(time.perf_counter() - began, 1),
+        "rss_after_load_mb": resident_mb(),
+        "store_mb": megabytes(Path(folder)),
+    }
+    store.close()
+    return found
+
+
+def questions(count: int) -> list[str]:
+    """As many questions: a statement of some passage without its end, and a phrase of another one."""
+    random, passages = np.random.default_rng(7), World().passages(QUESTION_PASSAGES)
+    stated = [triple for _, _, triples in passages for triple in triples]
+    found = []
+    for _ in range(count):
+        (subject, predicate, object_), (_, _, other) = (stated[int(random.integers(len(stated)))] for _ in range(2))
+        found.append(f"{subject} {predicate} {object_.split()[0]} {other}")
+    return found
+
+
+def query(folder: str, count: str) -> dict[str, Any]:
+    """`count` questions in each mode, encoding apart: milliseconds of the clock and of the processor, and of each stage."""
+    store, encoder = open_million(folder)
+    snapshot, asked, found = store.snapshot(), questions(int(count)), {}
+    for mode in MODES:
+        walls, works, stages = [], [], []
+        for question in [*asked[:3], *asked]:
+            wall, work = time.perf_counter(), time.process_time()
+            answer = retrieve(snapshot, encoder, question, mode, 5, RetrievalSettings())
+            encoding = answer.stages_ms.get("encode", 0.0)
+            walls.append((time.perf_counter() - wall) * 1000 - encoding)
+            works.append((time.process_time() - work) * 1000 - encoding)
+            stages.append(answer.stages_ms)
+        found[f"{mode}_ms_p50_p95"] = spread(walls[3:], 50, 95)
+        found[f"{mode}_cpu_ms_p50_p95"] = spread(works[3:], 50, 95)
+        names = sorted({name for each in stages for name in each})
+        found[f"{mode}_stages_ms_p50"] = {
+            name: spread([each.get(name, 0.0) for each in stages[3:]], 50)[0] for name in names if name != "encode"
+        }
+    store.close()
+    return found
+
+
+def agree(folder: str, count: str) -> dict[str, Any]:
+    """`count` questions in each mode, beside the exact computation: how often the first five passages are the same."""
+    store, encoder = open_million(folder)
+    snapshot, asked, found = store.snapshot(), questions(int(count)), {}
+    for mode in MODES:
+        if "exact" not in MODES[mode].settings:
+            continue
+        same, ordered, furthest = 0, 0, 0.0
+        for question in asked:
+            fast, exact = (
+                {hit.row: hit.score for hit in retrieve(snapshot, encoder, question, mode, 5, settings).hits}
+                for settings in (RetrievalSettings(), RetrievalSettings(exact=True))
+            )
+            same += set(fast) == set(exact)
+            ordered += list(fast) == list(exact)
+            furthest = max([furthest, *(abs(score - exact[row]) for row, score in fast.items() if row in exact)])
+        found[mode] = {"same_five": same, "same_order": ordered, "of": len(asked), "scores_differ_by": float(furthest)}
+    store.close()
+    return found
+
+
+def memory(folder: str, count: str) -> dict[str, Any]:
+    """A start and `count` questions in the default mode: seconds, and what of the memory cannot be dropped."""
+    began = time.perf_counter()
+    store, encoder = open_million(folder)
+    opened = time.perf_counter() - began
+    snapshot = store.snapshot()
+    first = time.perf_counter()
+    for at, question in enumerate(questions(int(count))):
+        retrieve(snapshot, encoder, question, DEFAULT_MODE, 5, RetrievalSettings())
+        if not at:
+            first = time.perf_counter() - first
+    trim_heap()
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    found = {name: int(status[name].split()[0]) >> 10 for name in ("RssAnon", "RssFile", "VmRSS")}
+    store.close()
+    return {"opened_s": round(opened, 1), "first_query_s": round(first, 2), **{f"{k}_mb": v for k, v in found.items()}}
+
+
+def mutate(folder: str, count: str) -> dict[str, Any]:
+    """`count` single adds, edits and removals by themselves, then `count` questions beside `RATE` added passages a second.
+
+    Encoding apart: the vectors are made before a commit is timed.
+    """
+    store, encoder = open_million(folder)
+    fresh = World(seed=int(time.time())).passages(10**9)
+    first = 10**8 + 1000 * int(time.time() % 10**5)
+    found: dict[str, Any] = {}
+
+    def add(at: int, several: int = 1) -> None:
+        commit(store, encoder, [document(first + at + i, *next(fresh)) for i in range(several)])
+
+    asked = questions(int(count))
+    settings = RetrievalSettings()
+    retrieve(store.snapshot(), encoder, asked[0], DEFAULT_MODE, 5, settings)
+    found["add_ms_p50_p95"] = timed(add, int(count))
+    found["edit_ms_p50_p95"] = timed(
+        lambda at: commit(store, encoder, [document(first + at, *next(fresh))]), int(count)
+    )
+    removed = [f"added:{first + at}" for at in range(int(count))]
+    found["remove_ms_p50_p95"] = timed(lambda at: commit(store, encoder, [], (removed[at],)), int(count))
+    with Adding(lambda at, several: add(10**6 + at, several)) as adding:
+        found["query_beside_adds_ms_p50_p95"] = timed(
+            lambda at: retrieve(store.snapshot(), encoder, asked[at], DEFAULT_MODE, 5, settings), int(count)
+        )
+    found["added_a_second"] = adding.a_second
+    store.close()
+    return found
+
+
+if __name__ == "__main__":
+    # As the daemon does.
+    configure_malloc()
+    shorten_switch_interval()
+    steps = {"load": load, "query": query, "agree": agree, "memory": memory, "mutate": mutate}
+    print(json.dumps(steps[sys.argv[1]](*sys.argv[2:])))

@@ -1,0 +1,108 @@
+"""Vectors of 384 dimensions with neighbourhoods as real ones have, for as many synthetic texts as are asked for.
+
+A word's vector is made of vectors that the packaged encoder gave to phrases of MuSiQue (`BANK` of them, without their mean): so
+the directions are those of real vectors, a few of which matter much and most little. A text's vector is the sum of its words',
+with a common part that gives any two texts the cosine that two real ones have. Texts that share words are near to each
+other, texts in another spelling ("w0a1" and "w0a1s") are synonyms. `python -m bench million`, step "vectors", prints the
+cosines of both kinds beside each other.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from memory.types import Matrix
+from store.types import EncoderIdentity
+
+DIM = 384
+BANK = 4_000
+"""Phrases of MuSiQue whose vectors the words are made of."""
+SPELLING = 1.25
+"""How far another spelling of a word lies from the word, as a share of the word's length."""
+COMMON = 0.2
+"""Length of what all texts have in common, as a share of the rest."""
+PREDICATE_WEIGHT = 0.5
+CHUNK_TEXTS = 4_096
+CACHE = Path("bench", "results", "musique-phrases.npy")
+_WORD = re.compile(r"\w+")
+
+
+class WordSumEncoder:
+    """`memory.types.Encoder` of synthetic texts."""
+
+    def __init__(self, bank: NDArray[np.float32]) -> None:
+        self.identity = EncoderIdentity("bench/word-sums-1", DIM)
+        mean = bank.mean(axis=0)
+        self._common = mean / np.linalg.norm(mean)
+        self._bank = bank - mean
+        self._bank /= np.linalg.norm(self._bank, axis=1, keepdims=True)
+        self._rows: dict[str, int] = {}
+        self._vectors = np.empty((1 << 14, DIM), np.float32)
+
+    def _word(self, word: str) -> int:
+        row = self._rows.get(word)
+        if row is None:
+            stem = word.rstrip("s") or word
+            vector = self._mixed(stem)
+            for end in range(len(stem) + 1, len(word) + 1):
+                vector = vector + SPELLING * self._mixed(word[:end])
+                vector /= np.linalg.norm(vector)
+            row = len(self._rows)
+            if row == len(self._vectors):
+                self._vectors = np.concatenate([self._vectors, np.empty_like(self._vectors)])
+            self._vectors[row] = vector
+            self._rows[word] = row
+        return row
+
+    def _mixed(self, key: str) -> NDArray[np.float32]:
+        first, second = crc32(key.encode()) % len(self._bank), crc32(b"2" + key.encode()) % len(self._bank)
+        vector = self._bank[first] + 0.7 * self._bank[second]
+        mixed: NDArray[np.float32] = vector / np.linalg.norm(vector)
+        return mixed
+
+    def encode(self, texts: Sequence[str]) -> Matrix:
+        out = np.empty((len(texts), DIM), np.float32)
+        for start in range(0, len(texts), CHUNK_TEXTS):
+            part = [_WORD.findall(text) for text in texts[start : start + CHUNK_TEXTS]]
+            columns = np.array([self._word(word) for words in part for word in words], np.int64)
+            starts = np.concatenate([[0], np.cumsum([len(words) for words in part])])
+            weights = np.array([_weight(word) for words in part for word in words], np.float32)
+            shape = (len(part), len(self._rows))
+            sums = sparse.csr_array((weights, columns, starts), shape=shape) @ self._vectors[: len(self._rows)]
+            sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
+            sums += COMMON * self._common
+            out[start : start + len(part)] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        return out
+
+    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
+        return self.encode(texts)
+
+    def encode_query(self, text: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self.encode([text])[0]
+        return vector
+
+
+def _weight(word: str) -> float:
+    """A word of a predicate says less than a rare one."""
+    return 1.0 if any(letter.isdigit() for letter in word) else PREDICATE_WEIGHT
+
+
+@cache
+def make_word_sum_encoder() -> WordSumEncoder:
+    """Encodes the phrases once, and keeps their vectors in `bench/results`. Needs ../shared/data."""
+    if not CACHE.exists():
+        from bench.support.live_adds import RECORDED
+        from memory.encoder import make_encoder
+        from memory.openie.hipporag_file import read_hipporag_file
+
+        phrases = sorted({end for doc in read_hipporag_file(RECORDED) for s, _, o in doc.triples for end in (s, o)})
+        chosen = [phrases[int(row)] for row in np.linspace(0, len(phrases) - 1, BANK)]
+        CACHE.parent.mkdir(exist_ok=True)
+        np.save(CACHE, make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "cpu").encode(chosen))
+    return WordSumEncoder(np.load(CACHE))

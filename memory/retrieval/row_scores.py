@@ -1,0 +1,68 @@
+"""Cosines of all rows with a query: exact, or by codes of one byte a component with a bound on the error.
+
+By codes a query reads a quarter of the bytes. A code times its unit is off by half a unit in each component at most. The query
+becomes whole numbers too, q̂, and how far off those are is known. So a cosine is off by at most ½ · unit · ‖q̂‖₁ + ‖q - q̂‖₂,
+whatever the vectors are. Products of whole numbers are exact: a row's score depends on row and query alone, not on where the
+row stands.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.retrieval.score_scaling import MinMax
+from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines
+from store.index.append_only_arrays import VectorsView
+from store.index.parallel import threads
+from store.index.vector_codes import CODED_MIN_ROWS, CodedBlock
+
+QUERY_MAX = 63
+"""Of a query's whole numbers. Processors without products of single bytes add up pairs of them in 16 bits, which may hold
+255 · 63 twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowScores:
+    """`values`: a score for every row, shape (rows,). Each is off by at most `error`."""
+
+    values: NDArray[np.float32]
+    error: float = EQUAL_SCORES
+
+
+def row_scores(vectors: VectorsView, query: NDArray[np.float32], living: int, exact: bool = False) -> RowScores:
+    """Cosine of every row with `query`, shape (dim,). By codes from `CODED_MIN_ROWS` `living` rows on, unless `exact`."""
+    if exact or living < CODED_MIN_ROWS:
+        return RowScores(vectors.scores(query))
+    return _coded_scores(vectors, query)
+
+
+def min_max(vectors: VectorsView, query: NDArray[np.float32], scores: RowScores, compared: NDArray[np.bool_]) -> MinMax:
+    """The scale of the exact cosines of the compared rows, of which `scores` are estimates."""
+    if scores.error <= EQUAL_SCORES or not compared.any():
+        return MinMax.of(scores.values, compared)
+    least, most = (candidates(values, 1, compared, scores.error) for values in (-scores.values, scores.values))
+    return MinMax(float(cosines(vectors, query, least).min()), float(cosines(vectors, query, most).max()))
+
+
+def _coded_scores(vectors: VectorsView, query: NDArray[np.float32]) -> RowScores:
+    import torch  # takes a second to load, which small memories need not spend
+
+    unit = float(np.abs(query).max()) / QUERY_MAX or 1.0
+    whole = np.rint(query / unit).astype(np.int8)
+    column = torch.from_numpy(whole)[:, None]
+    out = np.empty(vectors.n, np.float32)
+
+    def fill(coded: tuple[int, CodedBlock]) -> float:
+        start, block = coded
+        products: Any = torch._int_mm(torch.from_numpy(block.codes), column)
+        scores = out[start : start + len(block.units)]
+        np.multiply(products.numpy()[:, 0], block.units, out=scores, casting="unsafe")
+        return float(block.units.max(initial=0.0))
+
+    largest = max(threads().map(fill, vectors.coded_blocks()), default=0.0)
+    out *= np.float32(unit)
+    rounded = whole.astype(np.float64) * unit
+    error = 0.5 * largest * float(np.abs(rounded).sum()) + float(np.linalg.norm(query - rounded))
+    return RowScores(out, error + EQUAL_SCORES)

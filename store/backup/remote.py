@@ -1,0 +1,255 @@
+"""Backups in an object store: only contents that are not there yet are sent.
+
+Lance never changes a file that it has written, so most files of a commit were sent with an earlier one. The snapshot, which
+only makes a start faster, is left out: it is written anew every few minutes, and would be most of what travels. The files are
+linked within the store between two commits; the sending, which takes long, holds up neither commits nor maintenance.
+"""
+
+import hashlib
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyarrow import fs
+
+from store.backup.local import NOTE, Backup, collect, restore, write_note
+from store.backup.repository import TRIES, BackupError, FileEntry, FileList, Repository, listed_at
+from store.log.store_lock import StoreLock
+from store.store import Store
+
+SENDING = "backup.sending"
+"""Links to the files of a backup while they are sent; in the store's folder, and never read by the store."""
+FETCHED = "backup.fetched"
+"""What a restore has fetched so far: one that was cut off goes on from there."""
+TRANSFERS = 8
+"""Files on their way at once."""
+PIECE_BYTES = 8 << 20
+RETRY_PAUSE_S = 0.2
+"""Before the second try of a file; twice as long before each further one."""
+ORPHAN_AGE_S = 86400.0
+"""A content that no backup names is removed once it is that old: a backup that is under way may be about to name it."""
+
+Report = Callable[[str, int, int | None], None]
+
+_one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A backup, when it was made (Unix seconds), and what of it had to travel; `pruned` are those that were too old to keep."""
+
+    backup: Backup
+    name: str
+    made: float
+    sent_files: int
+    sent_bytes: int
+    pruned: int
+
+
+def send(
+    store: Store,
+    url: str,
+    report: Report = lambda _step, _done, _total: None,
+    *,
+    keep_s: float | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Sent:
+    """Sends the present commit to `url`; removes backups older than `keep_s`, never the newest. Raises BackupError, OSError."""
+    repository = Repository(url)
+    if not _one_at_a_time.acquire(blocking=False):
+        raise BackupError("another backup is being sent; try again once it is done")
+    place = store.folder / SENDING
+    try:
+        lists = repository.lists()
+        known = _known(repository, lists)
+        there = repository.objects()
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        last, sizes = collect(store, place, report, snapshots=False)
+        entries = _entries(place, sizes, known, report, cancelled)
+        lacking = {each.digest: name for name, each in entries.items() if there.get(each.digest) != each.size}
+
+        def put(digest: str, name: str) -> None:
+            _upload(repository, place / name, digest, entries[name].size)
+
+        _side_by_side(put, lacking.items(), "sending", report, cancelled)
+        listed = FileList(last.seq, last.time, time.time(), entries)
+        repository.write_list(listed)
+        pruned = _prune(repository, [*lists, listed.name], keep_s, report) if keep_s is not None else 0
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        _one_at_a_time.release()
+    made = Backup(last.seq, last.time, len(sizes), sum(sizes.values()))
+    return Sent(
+        made, listed.name, listed.made, len(lacking), sum(entries[name].size for name in lacking.values()), pruned
+    )
+
+
+def fetch(url: str, folder: Path, report: Report = lambda _step, _done, _total: None) -> tuple[Backup, Path]:
+    """Puts the backup at `url`, the newest or the named one, in the place of the store in `folder`; as `local.restore`.
+
+    Every file is compared with its digest. One that is fetched already, by a try that was cut off, is not fetched again.
+    """
+    repository = Repository(url)
+    folder.mkdir(parents=True, exist_ok=True)
+    StoreLock(folder).release()  # raises at once where hippod has it open, not after an hour of fetching
+    lists = repository.lists()
+    name = repository.chosen or (lists[-1] if lists else None)
+    if name is None:
+        raise BackupError(f"{repository.url} has no whole backup; is that where they were sent?")
+    listed = repository.read_list(name)
+    place = folder / FETCHED
+    place.mkdir(exist_ok=True)
+    for path in [path for path in place.rglob("*") if path.is_file()]:
+        if str(path.relative_to(place)) not in listed.files:
+            path.unlink()
+
+    def get(name: str, entry: FileEntry) -> None:
+        path = (place / name).resolve()
+        if not path.is_relative_to(place.resolve()):
+            raise BackupError(f"{repository.url}: the list of files names {name}, which lies outside of the store")
+        if not (path.is_file() and path.stat().st_size == entry.size and _digest(path) == entry.digest):
+            _download(repository, entry, path, name)
+
+    _side_by_side(get, listed.files.items(), "fetching", report, lambda: False)
+    made = Backup(listed.commit, listed.time, len(listed.files), sum(entry.size for entry in listed.files.values()))
+    write_note(place / NOTE, made, {name: entry.size for name, entry in listed.files.items()}, listed.made)
+    outcome = restore(place, folder)
+    shutil.rmtree(place)
+    return outcome
+
+
+def _known(repository: Repository, lists: list[str]) -> dict[tuple[int, int, int], str]:
+    """The digest of each file of the newest backup that can be read, by inode, size and time of change."""
+    for name in reversed(lists[-2:]):
+        try:
+            files = repository.read_list(name).files.values()
+        except BackupError:  # damaged: files are read, and known by their content
+            continue
+        return {(each.inode, each.size, each.modified_ns): each.digest for each in files}
+    return {}
+
+
+def _entries(
+    place: Path,
+    sizes: dict[str, int],
+    known: dict[tuple[int, int, int], str],
+    report: Report,
+    cancelled: Callable[[], bool],
+) -> dict[str, FileEntry]:
+    entries = {}
+    for number, name in enumerate(sizes):
+        if cancelled():
+            raise BackupError("the backup was given up: hippod stops, or the client went away")
+        report("looking for what is new", number, len(sizes))
+        found = (place / name).stat()
+        digest = known.get((found.st_ino, found.st_size, found.st_mtime_ns)) or _digest(place / name)
+        entries[name] = FileEntry(digest, found.st_size, found.st_mtime_ns, found.st_ino)
+    return entries
+
+
+def _side_by_side(
+    work: Callable[[str, Any], None],
+    items: Iterable[tuple[str, Any]],
+    step: str,
+    report: Report,
+    cancelled: Callable[[], bool],
+) -> None:
+    """The first error ends it, once what is under way is done."""
+    left = iter(items := list(items))
+    running: set[Future[None]] = set()
+    done = 0
+    with ThreadPoolExecutor(TRANSFERS, thread_name_prefix="backup") as pool:
+        while True:
+            while len(running) < TRANSFERS and not cancelled() and (item := next(left, None)) is not None:
+                running.add(pool.submit(work, *item))
+            report(step, done, len(items))
+            if not running:
+                break
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            for each in finished:
+                each.result()
+            done += len(finished)
+    if done < len(items):
+        raise BackupError(
+            "the backup was given up: hippod stops, or the client went away; the next one goes on from here"
+        )
+
+
+def _upload(repository: Repository, path: Path, digest: str, size: int) -> None:
+    """Tried again where the connection breaks. The object has its place only once it is whole and of the right length."""
+
+    def once() -> None:
+        repository.make_object_folder(digest)
+        target = repository.object_path(digest)
+        sent = hashlib.sha256()
+        with path.open("rb") as file, repository.files.open_output_stream(target, compression=None) as out:
+            while piece := file.read(PIECE_BYTES):
+                sent.update(piece)
+                out.write(piece)
+        if sent.hexdigest() != digest or repository.files.get_file_info(target).size != size:
+            repository.files.delete_file(target)
+            raise BackupError(f"{path.name} is another file than it was; its backup was given up. Check the disk")
+
+    _again(repository, once)
+
+
+def _download(repository: Repository, entry: FileEntry, path: Path, name: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+    def once() -> None:
+        read = hashlib.sha256()
+        with (
+            repository.files.open_input_stream(repository.object_path(entry.digest), compression=None) as file,
+            path.open("wb") as out,
+        ):
+            while piece := file.read(PIECE_BYTES):
+                read.update(piece)
+                out.write(piece)
+        if read.hexdigest() != entry.digest:
+            path.unlink()
+            raise OSError(f"{name} came back changed: its SHA-256 is {read.hexdigest()}, not {entry.digest}")
+
+    try:
+        _again(repository, once)
+    except FileNotFoundError as error:
+        raise BackupError(
+            f"{repository.url} is half a backup: {name} (objects/{entry.digest[:2]}/{entry.digest}) is not there; "
+            "choose an older one by its name"
+        ) from error
+
+
+def _again(repository: Repository, once: Callable[[], None]) -> None:
+    for number in range(TRIES):
+        try:
+            return once()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            if number + 1 == TRIES or not isinstance(repository.files, fs.S3FileSystem):
+                raise repository.failed(error) from error
+            time.sleep(RETRY_PAUSE_S * 2**number)
+    return None
+
+
+def _prune(repository: Repository, lists: list[str], keep_s: float, report: Report) -> int:
+    """Removes backups that are too old, and contents that no other names."""
+    now = time.time()
+    old = [name for name in lists[:-1] if now - listed_at(name) > keep_s]
+    if not old:
+        return 0
+    report("removing what is old", 0, len(old))
+    used = {each.digest for name in lists if name not in old for each in repository.read_list(name).files.values()}
+    stale = repository.objects_older_than(now - ORPHAN_AGE_S)
+    repository.remove(old, sorted(stale - used))
+    return len(old)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,232 @@
+"""Where backups lie in an object store: contents named by their digest, and one list of files for each backup.
+
+    PREFIX/objects/3f/3f9a…             a file's content, named by its SHA-256
+    PREFIX/backups/20261123T021900.417Z-42.json.gz   the files of one backup; written last, so a backup is whole or not there
+
+pyarrow's file systems carry it: hippod needs pyarrow anyway, and its S3 client is Amazon's own, which finds credentials where
+the AWS tools do (environment, profiles, web identity, instance metadata). The address of another S3-compatible server is in
+AWS_ENDPOINT_URL, as for these tools.
+"""
+
+import calendar
+import gzip
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pyarrow import fs
+
+from store.errors import StoreError
+
+FORMAT = 1
+LISTS = "backups"
+OBJECTS = "objects"
+LIST_END = ".json.gz"
+TRIES = 5
+"""Tries of one request, with growing pauses between them."""
+CONNECT_TIMEOUT_S = 10.0
+REQUEST_TIMEOUT_S = 60.0
+CREDENTIALS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_PROFILE",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+)
+
+
+class BackupError(StoreError):
+    """A backup cannot be sent or taken back; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One file of a backup. `inode` and `modified_ns` let the next backup of the same disk know it without reading it."""
+
+    digest: str
+    size: int
+    modified_ns: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileList:
+    """One backup: the memory at `commit`, of `time`, taken at `made` (Unix seconds). Files by name, relative to the store."""
+
+    commit: int
+    time: float
+    made: float
+    files: Mapping[str, FileEntry]
+
+    @property
+    def name(self) -> str:
+        whole, part = divmod(int(self.made * 1000), 1000)
+        return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(whole))}.{part:03}Z-{self.commit}{LIST_END}"
+
+
+class Repository:
+    """The backups of one memory below a URL: `s3://bucket/prefix`, or `file:///folder` for a mounted drive.
+
+    A URL may also name one backup (`…/backups/NAME.json.gz`): `chosen` is then its name. Every method raises BackupError.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Connects to nothing yet."""
+        parts = urlsplit(url)
+        path = (parts.netloc + parts.path).rstrip("/")
+        self.chosen: str | None = None
+        if path.endswith(LIST_END):
+            path, _, self.chosen = path.rpartition("/")
+            path = path.removesuffix(f"/{LISTS}")
+        if parts.scheme == "s3" and parts.netloc and not parts.query and not parts.fragment:
+            self.files: fs.FileSystem = _s3()
+        elif parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
+            self.files = fs.LocalFileSystem()
+        else:
+            raise BackupError(f'"{url}" is no place for backups; write s3://bucket/prefix, or file:///folder')
+        self.url = f"{parts.scheme}://{path}"
+        self._root = path
+
+    def lists(self) -> list[str]:
+        """The names of all backups, the oldest first."""
+        return sorted(info.base_name for info in self._found(LISTS) if _is_list(info.base_name))
+
+    def objects(self) -> dict[str, int]:
+        """The size of each content that is there, by digest."""
+        return {info.base_name: info.size for info in self._found(OBJECTS)}
+
+    def objects_older_than(self, moment: float) -> set[str]:
+        """The digests of contents that were written before, in Unix seconds."""
+        return {info.base_name for info in self._found(OBJECTS) if info.mtime.timestamp() < moment}
+
+    def read_list(self, name: str) -> FileList:
+        try:
+            with self.files.open_input_stream(f"{self._root}/{LISTS}/{name}", compression=None) as file:
+                read = json.loads(gzip.decompress(file.read()))
+            if read["format"] != FORMAT:
+                raise BackupError(f"{self.url}: {name} has format {read['format']}, this hippod reads {FORMAT}")
+            files = {path: FileEntry(**entry) for path, entry in read["files"].items()}
+            return FileList(read["commit"], read["time"], read["made"], files)
+        except FileNotFoundError as error:
+            there = ", ".join(self.lists()[-5:]) or "none"
+            raise BackupError(f"{self.url} has no backup {name}; the last that are there: {there}") from error
+        except (EOFError, ValueError, KeyError, TypeError, gzip.BadGzipFile) as error:
+            raise BackupError(
+                f"{self.url}: the list of files {name} cannot be read ({error}); choose an older backup by its name"
+            ) from error
+        except OSError as error:
+            raise self.failed(error) from error
+
+    def write_list(self, listed: FileList) -> None:
+        content = {
+            "format": FORMAT,
+            "commit": listed.commit,
+            "time": listed.time,
+            "made": listed.made,
+            "files": {name: asdict(entry) for name, entry in listed.files.items()},
+        }
+        packed = gzip.compress(json.dumps(content, sort_keys=True).encode(), 6, mtime=0)
+        try:
+            self._make_folder(f"{self._root}/{LISTS}")
+            if isinstance(self.files, fs.LocalFileSystem):
+                part = f"{self._root}/{LISTS}/.{listed.name}.part"
+                _write_whole(self.files, part, packed)
+                self.files.move(part, f"{self._root}/{LISTS}/{listed.name}")
+            else:
+                _write_whole(self.files, f"{self._root}/{LISTS}/{listed.name}", packed)
+        except OSError as error:
+            raise self.failed(error) from error
+
+    def object_path(self, digest: str) -> str:
+        return f"{self._root}/{OBJECTS}/{digest[:2]}/{digest}"
+
+    def make_object_folder(self, digest: str) -> None:
+        self._make_folder(self.object_path(digest).rpartition("/")[0])
+
+    def remove(self, lists: Iterable[str], digests: Iterable[str]) -> None:
+        """Lists first: a backup without a content that it names must not be found."""
+        try:
+            for name in lists:
+                self.files.delete_file(f"{self._root}/{LISTS}/{name}")
+            for digest in digests:
+                self.files.delete_file(self.object_path(digest))
+        except OSError as error:
+            raise self.failed(error) from error
+
+    def failed(self, error: OSError) -> BackupError:
+        """What a file system's error means, and what to do."""
+        said = str(error)
+        bucket = self._root.partition("/")[0]
+        if isinstance(self.files, fs.LocalFileSystem):
+            return BackupError(f"{self.url}: {said}")
+        if "NO_SUCH_BUCKET" in said:
+            return BackupError(f'{self.url}: there is no bucket "{bucket}"; make it first, hippod makes none')
+        if any(
+            word in said for word in ("ACCESS_DENIED", "INVALID_ACCESS_KEY", "SIGNATURE_DOES_NOT", "HTTP status 403")
+        ):
+            reason = f"{self.url}: the server refuses it: {said}"
+            if not _credentials_found():
+                return BackupError(
+                    f"{reason}. No credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment "
+                    "of hippod, or AWS_PROFILE and ~/.aws/credentials of its user"
+                )
+            return BackupError(f"{reason}. Its key needs the rights to list, read, write and delete in this bucket")
+        if "NETWORK_CONNECTION" in said or "curl" in said.lower():
+            where = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or "Amazon's S3"
+            return BackupError(f"{self.url}: {where} does not answer, or the connection broke: {said}")
+        return BackupError(f"{self.url}: {said}")
+
+    def _found(self, folder: str) -> list[fs.FileInfo]:
+        selector = fs.FileSelector(f"{self._root}/{folder}", recursive=True, allow_not_found=True)
+        try:
+            found = self.files.get_file_info(selector)
+            if not found and not isinstance(self.files, fs.LocalFileSystem):
+                # A bucket that is not there looks like an empty one to a listing that may find nothing.
+                self.files.get_file_info(fs.FileSelector(self._root.partition("/")[0]))
+        except OSError as error:
+            raise self.failed(error) from error
+        return [info for info in found if info.type is fs.FileType.File]
+
+    def _make_folder(self, path: str) -> None:
+        if isinstance(self.files, fs.LocalFileSystem):
+            Path(path).mkdir(parents=True, exist_ok=True)
+
+
+def listed_at(name: str) -> float:
+    """When a backup was made, in Unix seconds, by its name."""
+    return float(calendar.timegm(time.strptime(name[:15], "%Y%m%dT%H%M%S")))
+
+
+def _is_list(name: str) -> bool:
+    return re.fullmatch(r"\d{8}T\d{6}\.\d{3}Z-\d+" + re.escape(LIST_END), name) is not None
+
+
+def _write_whole(files: fs.FileSystem, path: str, content: bytes) -> None:
+    with files.open_output_stream(path, compression=None) as file:
+        file.write(content)
+
+
+def _s3() -> fs.FileSystem:
+    options = {}
+    if endpoint := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
+        parts = urlsplit(endpoint)
+        options = {"endpoint_override": parts.netloc + parts.path.rstrip("/"), "scheme": parts.scheme}
+    return fs.S3FileSystem(
+        connect_timeout=CONNECT_TIMEOUT_S,
+        request_timeout=REQUEST_TIMEOUT_S,
+        background_writes=False,
+        allow_delayed_open=True,  # a file of less than 5 MiB is one request
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=TRIES),
+        **options,
+    )
+
+
+def _credentials_found() -> bool:
+    home = os.environ.get("HOME", "/")
+    shared = os.environ.get("AWS_SHARED_CREDENTIALS_FILE", f"{home}/.aws/credentials")
+    return any(os.environ.get(name) for name in CREDENTIALS) or Path(shared).exists()

@@ -1,0 +1,151 @@
+"""The index of a scope that leaves out few documents: the rows of the whole memory, of which those outside do not live.
+
+Texts, vectors, sketches and postings are the whole memory's own, so such a scope takes little memory. Counts and edges are
+derived from its documents as at a start; synonym edges change as if the documents outside were removed by a commit.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from store.change.synonym_change import synonym_edges
+from store.index.index_delta import TripleKey
+from store.index.live_index import NO_ROWS, LiveIndex
+from store.index.load import connect
+from store.index.synonyms.edge_maintenance import SynonymPlanner
+from store.index.synonyms.lsh import WORDS, SketchIndex, Sorted
+from store.scope.frozen_index import FrozenIndex
+from store.scope.passage_statements import effective_rows
+from store.scope.synonym_search import searcher
+from store.types import Document, SynonymRule
+
+
+class SharedRows(dict[Any, int]):
+    """Rows of texts as the whole memory has them, of the first `n`; the dictionary itself stays empty."""
+
+    def __init__(self, whole: Mapping[Any, int], n: int) -> None:
+        super().__init__()
+        self._whole, self.n = whole, n
+
+    def get(self, key: str | TripleKey, default: Any = None) -> Any:
+        row = self._whole.get(key)
+        return row if row is not None and row < self.n else default
+
+    def __getitem__(self, key: str | TripleKey) -> int:
+        row = self.get(key)
+        if row is None:
+            raise KeyError(key)
+        return int(row)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str | tuple) and self.get(key) is not None
+
+
+class SharedSketches(SketchIndex):
+    """The sketches of the whole memory as they are now, to be searched through the bands as it has them sorted later."""
+
+    def __init__(self, whole: SketchIndex) -> None:
+        super().__init__()
+        frozen = whole.frozen()
+        self._whole, self._sketches, self._heads = whole, frozen._sketches, frozen._heads
+
+    def _bands(self) -> Sorted:
+        there = self._whole._bands()
+        return there if there.n <= self.n else Sorted(self.n, there.buckets, np.arange(self.n, dtype=np.int32))
+
+    @property
+    def due(self) -> bool:
+        """The whole memory sorts."""
+        return False
+
+
+class NearlyWholeIndex(LiveIndex):
+    """Shares the rows of `whole` as they are now; nothing lives yet. The caller keeps commits from being applied."""
+
+    def __init__(self, whole: LiveIndex) -> None:
+        super().__init__(whole.dim)
+        self.crowding = whole.crowding.copy()
+        self.synonym_needs.extend(whole.synonym_needs.view())
+        self.passage_rows = SharedRows(whole.passage_rows, 0)
+        self.phrase_rows = SharedRows(whole.phrase_rows, 0)
+        self.triple_rows = SharedRows(whole.triple_rows, 0)
+        self.grow(whole)
+
+    def grow(self, whole: LiveIndex) -> None:
+        """Takes in the rows that came to `whole` since, which do not live here. The caller keeps commits from being applied."""
+        new = len(whole.passages) - len(self.passages)
+        self.passages += whole.passages[len(self.passages) :]
+        self.phrases += whole.phrases[len(self.phrases) :]
+        self.predicates += whole.predicates[len(self.predicates) :]
+        for rows, texts in (
+            (self.passage_rows, self.passages),
+            (self.phrase_rows, self.phrases),
+            (self.triple_rows, self.predicates),
+        ):
+            if isinstance(rows, SharedRows):
+                rows.n = len(texts)
+        self.ids = {name: ids.frozen() for name, ids in whole.ids.items()}
+        self.next_id = dict(whole.next_id)
+        for name in ("passage_vectors", "phrase_vectors", "triple_vectors", "triple_ends", "linkable", "wordings"):
+            setattr(self, name, getattr(whole, name).frozen())
+        self.sketches = SharedSketches(whole.sketches)
+        self.postings = whole.postings
+        self.holders += [{} for _ in range(new)]
+        self.extracted += [None] * new
+        self.effective += [NO_ROWS] * new
+        self.synonym_needs.extend(np.zeros(len(self.phrases) - self.synonym_needs.n))
+        self.crowding.rows.grow(len(self.phrases))
+        for counts, texts in (
+            (self.passage_counts, self.passages),
+            (self.phrase_counts, self.phrases),
+            (self.triple_counts, self.predicates),
+        ):
+            counts.grow(len(texts))
+
+    @property
+    def own_bytes(self) -> int:
+        """About how much memory it takes beside the whole."""
+        rows = 60 * len(self.passages) + 40 * len(self.phrases) + 20 * len(self.predicates)
+        return self.crowding.bytes + rows
+
+
+def fill(index: NearlyWholeIndex, whole: FrozenIndex, documents: dict[str, Document], rule: SynonymRule) -> None:
+    """Brings `documents`, by URI, to life in `index`: those of `whole` but a few. `index` was made of `whole`.
+
+    Raises KeyError where a purge beside this took a text away: `whole` is too old then.
+    """
+    index.documents = documents
+    index.holders, index.effective = list(whole.holders), list(whole.effective)
+    index.extracted, index.extraction_states = list(whole.extracted), dict(whole.extraction_states)
+    outside = [document for uri, document in whole.documents.items() if uri not in documents]
+    for row in {whole.index.passage_rows[ref.passage] for document in outside for ref in document.passages}:
+        kept = {uri: triples for uri, triples in whole.holders[row].items() if uri in documents}
+        index.holders[row] = kept
+        index.effective[row] = effective_rows(whole, kept, whole.extracted[row]) if kept else NO_ROWS
+    connect(index)
+    _change_synonyms(index, whole, rule)
+
+
+def _change_synonyms(index: NearlyWholeIndex, whole: FrozenIndex, rule: SynonymRule) -> None:
+    """Makes of the edges of the whole memory those of the scope."""
+    known = index.linkable.view() & index.phrase_vectors.view().known
+    before, crowded = known & whole.snapshot.phrase_alive, whole.snapshot.phrase_crowded.copy()
+    could = before & ~crowded
+    present = index.synonym_candidates()
+    came, went = np.flatnonzero(present & ~before), np.flatnonzero(before & ~present)
+    nothing = np.empty((0, WORDS), np.uint64)
+    index.crowding.apply(index.crowding.plan(index.sketches.view(), nothing, present, crowded, came, went))
+    can = present & ~(index.crowding.rows.view().array()[: len(present)] > 0)
+    index.synonym.adopt(whole.snapshot.synonym.merged(), 0)
+    planner = SynonymPlanner(
+        rule.cap,
+        len(index.phrases),
+        index.phrases.__getitem__,
+        lambda rows: synonym_edges(index, rows),
+        searcher(index, can, rule),
+        index.synonym_needs.view(),
+    )
+    index.change_synonyms(planner.plan(np.flatnonzero(could & ~can), np.flatnonzero(can & ~could)))
+    changed = index.synonym.view(index.shape("synonym"))
+    index.synonym.adopt(changed.merged(), changed.log_length)

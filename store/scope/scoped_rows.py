@@ -1,0 +1,63 @@
+"""Which row of a scope a text has: asked of the rows of the whole memory, as filling a map costs more than all who ask it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.index_delta import TripleKey
+
+
+class ScopedRows(dict[str, int]):
+    """Rows of phrases by text. The dictionary itself holds those that came after the scope was made."""
+
+    def __init__(self, whole: dict[str, int], places: NDArray[np.int32]) -> None:
+        """`places`: by row of the whole memory, the row here, or -1."""
+        super().__init__()
+        self._whole, self._places = whole, places
+
+    def get(self, key: str, default: Any = None) -> Any:
+        row = super().get(key)
+        if row is None:
+            row = _place(self._places, self._whole.get(key))
+        return default if row is None else row
+
+    def __getitem__(self, key: str) -> int:
+        row = self.get(key)
+        if row is None:
+            raise KeyError(key)
+        return int(row)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self.get(key) is not None
+
+
+class ScopedTripleRows(dict[TripleKey, int]):
+    """Rows of triples by predicate and phrase rows of the scope. The dictionary itself holds those that came later."""
+
+    def __init__(self, whole: dict[TripleKey, int], places: NDArray[np.int32], phrases: NDArray[np.int64]) -> None:
+        """`phrases`: by phrase row here, that of the whole memory."""
+        super().__init__()
+        self._whole, self._places, self._phrases = whole, places, phrases
+
+    def get(self, key: TripleKey, default: Any = None) -> Any:
+        row = super().get(key)
+        # A phrase that came later is in no triple that was there before.
+        if row is None and max(key[0], key[2]) < len(self._phrases):
+            there = self._whole.get((int(self._phrases[key[0]]), key[1], int(self._phrases[key[2]])))
+            row = _place(self._places, there)
+        return default if row is None else row
+
+    def __getitem__(self, key: TripleKey) -> int:
+        row = self.get(key)
+        if row is None:
+            raise KeyError(key)
+        return int(row)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, tuple) and self.get(key) is not None
+
+
+def _place(places: NDArray[np.int32], row: int | None) -> int | None:
+    """The same text may have come again to the whole memory since, under a row of its own, which is none of those here."""
+    return int(places[row]) if row is not None and row < len(places) and places[row] >= 0 else None

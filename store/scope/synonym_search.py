@@ -1,0 +1,31 @@
+"""The search for synonyms in a scope that is being built: every phrase has its row already."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.live_index import LiveIndex
+from store.index.synonyms.nearest_pairs import Rows, Scored
+from store.index.synonyms.search import Wanted, similar
+from store.types import SynonymRule
+
+
+def searcher(index: LiveIndex, can: NDArray[np.bool_], rule: SynonymRule) -> Callable[[Rows, Wanted], Iterator[Scored]]:
+    """The `search` of a `SynonymPlanner`. `can`: which phrases can have synonyms."""
+    wordings, nothing = index.wordings.view(), np.empty((0, index.dim), np.float32)
+
+    def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
+        return similar(
+            index.phrase_vectors.view(),
+            nothing,
+            can,
+            rows,
+            rule.threshold,
+            index.sketches,
+            wanted=wanted,
+            through_bands=index.uses_bands,
+            wording=wordings.__getitem__,
+        )
+
+    return search

@@ -1,0 +1,84 @@
+"""What a large memory does, pushes and codes, asked of a small one: near the exact answer, and the same in any order."""
+
+import random
+
+import pytest
+
+import memory.retrieval.ppr_scoring
+import memory.retrieval.row_scores
+import store.checkpoint.writer
+from memory.encoder import make_encoder
+from memory.retrieval.modes import MODES
+from memory.retrieval.retrieve import retrieve
+from memory.retrieval.settings import RetrievalSettings
+from store.store import Store
+from tests.memory.retrieval.test_reference import commit, document
+
+ENCODER = make_encoder("hash", "64", 64, "cpu")
+QUERIES = ("Who built the amber gauge of the river?", "river", "Casimir Dorn and the Amber Gauge")
+
+
+@pytest.fixture(autouse=True)
+def large(monkeypatch):
+    monkeypatch.setattr(memory.retrieval.ppr_scoring, "PUSH_MIN_NODES", 0)
+    monkeypatch.setattr(memory.retrieval.ppr_scoring, "PUSH_MOST_WORK", 1e9)
+    monkeypatch.setattr(memory.retrieval.row_scores, "CODED_MIN_ROWS", 0)
+    monkeypatch.setattr(store.checkpoint.writer, "CODED_MIN_ROWS", 0)
+
+
+def documents(count, seed):
+    chance = random.Random(seed)
+    return {f"file:///{at}": document(chance) for at in range(count)}
+
+
+def answers(snapshot, **settings):
+    """{mode and query: {passage: score}}."""
+    found = {}
+    for mode in MODES:
+        for query in QUERIES:
+            hits = retrieve(snapshot, ENCODER, query, mode, 5, RetrievalSettings(**settings)).hits
+            found[mode, query] = {hit.id: hit.score for hit in hits}
+    return found
+
+
+def assert_same(found, expected, within):
+    for asked, scores in expected.items():
+        assert found[asked] == pytest.approx(scores, abs=within), asked
+
+
+def test_an_answer_is_the_exact_one_but_for_a_trace_and_does_not_depend_on_what_came_first(tmp_path) -> None:
+    kept, others = documents(30, 1), {f"{uri}x": each for uri, each in documents(15, 2).items()}
+    with Store(tmp_path / "at once", ENCODER.identity) as alone:
+        commit(alone, kept)
+        expected = answers(alone.snapshot())
+        assert_same(expected, answers(alone.snapshot(), exact=True), 2e-3)
+    with Store(tmp_path / "one by one", ENCODER.identity) as memory:
+        commit(memory, others)
+        for uri in reversed(kept):
+            commit(memory, {uri: kept[uri]})
+        scope = memory.scoped("kept", lambda document: not document.uri.endswith("x"))
+        assert_same(answers(scope.snapshot), expected, 1e-6)
+        commit(memory, {}, list(others))
+        assert_same(answers(memory.snapshot()), expected, 1e-6)
+        memory.fold()
+        memory.write_checkpoint()
+    with Store(tmp_path / "one by one", ENCODER.identity) as memory:
+        assert memory.opened_from.startswith("snapshot")
+        assert_same(answers(memory.snapshot()), expected, 1e-6)
+
+
+@pytest.mark.parametrize("mode", [mode.name for mode in MODES.values() if mode.walks_graph])
+def test_an_explanation_fits_the_answer(tmp_path, mode) -> None:
+    with Store(tmp_path / "store", ENCODER.identity) as memory:
+        commit(memory, documents(30, 3))
+        asked = memory.snapshot(), ENCODER, QUERIES[0], mode, 3
+        fast = retrieve(*asked, RetrievalSettings(), explained=True).explanations
+        exact = retrieve(*asked, RetrievalSettings(exact=True), explained=True).explanations
+    for one, other in zip(fast, exact, strict=True):
+        assert one.own_share == pytest.approx(other.own_share, abs=1e-3)
+        assert {seed.row: seed.share for seed in one.phrase_shares} == pytest.approx(
+            {seed.row: seed.share for seed in other.phrase_shares}, abs=1e-3
+        )
+        assert (one.path is None) == (other.path is None)
+        if one.path is not None and other.path is not None:
+            assert [node.row for node in one.path.nodes] == [node.row for node in other.path.nodes]

@@ -1,0 +1,243 @@
+"""Backups by URL: only what is new travels, what comes back is verified, what is old goes."""
+
+import gzip
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pyarrow.fs
+import pytest
+
+from store.backup import remote, repository
+from store.backup.remote import fetch, send
+from store.backup.repository import BackupError, Repository
+from store.errors import StoreLocked
+from store.export.json_lines import export_lines
+from tests.store.backup.s3_server import BreakingProxy, s3_server
+from tests.store.small_store import complete, open_store
+
+
+def documents(first, last):
+    return {f"d{i}": [("T" * (i % 3), f"text {i}", None)] for i in range(first, last)}
+
+
+def lines(store):
+    return list(export_lines(store.snapshot()))
+
+
+@pytest.fixture
+def store(tmp_path):
+    with open_store(tmp_path / "store") as opened:
+        opened.commit(complete(opened, documents(0, 8), []))
+        yield opened
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"file://{tmp_path}/away"
+
+
+def contents(url):
+    return sorted((Path(url.removeprefix("file://")) / "objects").rglob("*"))
+
+
+def restored(url, folder):
+    fetch(url, folder)
+    with open_store(folder) as opened:
+        return lines(opened)
+
+
+@pytest.mark.slow
+def test_only_what_is_new_travels_and_each_backup_comes_back(store, url, tmp_path, monkeypatch):
+    expected = lines(store)
+    first = send(store, url)
+    assert first.sent_files > 5
+    read = []
+    monkeypatch.setattr(remote, "_digest", lambda path, really=remote._digest: read.append(path) or really(path))
+    again = send(store, url)
+    assert (again.sent_files, again.sent_bytes, read) == (0, 0, [])
+    store.commit(complete(store, documents(20, 21), ["d1"]))
+    second = send(store, url)
+    assert 0 < second.sent_files <= len(read)  # some are equal to what is there
+    assert second.sent_bytes < first.sent_bytes
+    assert not (store.folder / remote.SENDING).exists()
+    later = lines(store)
+    store.compact()
+    store.commit(complete(store, documents(30, 40), []))
+    assert restored(url, tmp_path / "new") == later
+    assert restored(f"{url}/backups/{first.name}", tmp_path / "old") == expected
+    assert not list((tmp_path / "old").glob("backup.*"))
+
+
+@pytest.mark.slow
+def test_what_is_old_is_pruned_and_the_newest_stays(store, url, tmp_path, monkeypatch):
+    monkeypatch.setattr(remote, "ORPHAN_AGE_S", -60.0)
+    for number in range(3):
+        store.commit(complete(store, documents(50 + number, 51 + number), []))
+        monkeypatch.setattr(time, "time", lambda at=1_800_000_000.0 + 86400 * number: at)
+        sent = send(store, url, keep_s=1.5 * 86400)
+        store.compact()
+    assert sent.pruned == 1
+    assert len(Repository(url).lists()) == 2
+    monkeypatch.setattr(time, "time", lambda: 1_900_000_000.0)
+    sent = send(store, url, keep_s=0)
+    assert Repository(url).lists() == [sent.name]
+    named = {entry.digest for entry in Repository(url).read_list(sent.name).files.values()}
+    assert {path.name for path in contents(url) if path.is_file()} == named
+    expected = lines(store)
+    assert restored(url, tmp_path / "new") == expected
+
+
+def test_a_content_that_no_backup_names_yet_is_not_pruned_while_it_is_young(store, url):
+    send(store, url)
+    other = Path(url.removeprefix("file://")) / "objects" / "ab" / ("ab" * 32)
+    other.parent.mkdir(exist_ok=True)
+    other.write_text("of a backup that is under way")
+    store.commit(complete(store, documents(50, 51), []))
+    time.sleep(0.002)
+    assert send(store, url, keep_s=0).pruned == 1
+    assert other.exists()
+
+
+@pytest.mark.slow
+def test_a_backup_whose_content_is_damaged_or_missing_is_refused_and_the_store_stays(store, url, tmp_path):
+    first = send(store, url)
+    expected = lines(store)
+    store.commit(complete(store, documents(20, 21), []))
+    second = send(store, url)
+    entries = Repository(url).read_list(second.name).files
+    older = {entry.digest for entry in Repository(url).read_list(first.name).files.values()}
+    name, entry = next((name, each) for name, each in entries.items() if each.digest not in older)
+    path = Path(Repository(url).object_path(entry.digest))
+    whole = path.read_bytes()
+    path.write_bytes(bytes(len(whole)))
+    with pytest.raises(BackupError, match=f"{name} came back changed"):
+        fetch(url, tmp_path / "new")
+    path.unlink()
+    with pytest.raises(BackupError, match=f"half a backup: {name}.*choose an older one"):
+        fetch(url, tmp_path / "new")
+    assert not (tmp_path / "new" / "documents.lance").exists()
+    assert restored(f"{url}/backups/{first.name}", tmp_path / "new") == expected
+    # The next backup mends what is missing or cut.
+    Path(Repository(url).object_path(next(iter(older)))).write_bytes(b"")
+    assert send(store, url).sent_files == 2
+    assert restored(url, tmp_path / "newer") == lines(store)
+
+
+@pytest.mark.slow
+def test_a_restore_that_was_cut_off_goes_on_where_it_stood(store, url, tmp_path, monkeypatch):
+    send(store, url)
+    fetched = []
+
+    def download(repository, entry, path, name, really=remote._download):
+        if len(fetched) == 4:
+            raise BackupError("the power went")
+        fetched.append(name)
+        really(repository, entry, path, name)
+
+    monkeypatch.setattr(remote, "TRANSFERS", 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(remote, "_download", download)
+        with pytest.raises(BackupError, match="power"):
+            fetch(url, tmp_path / "new")
+    before = list(fetched)
+    monkeypatch.setattr(
+        remote, "_download", lambda *given, really=remote._download: fetched.append(given[3]) or really(*given)
+    )
+    assert restored(url, tmp_path / "new") == lines(store)
+    assert len(fetched) == len(set(fetched)) > len(before)
+
+
+def test_a_list_of_files_that_names_a_place_outside_is_refused(store, url, tmp_path):
+    sent = send(store, url)
+    path = Path(url.removeprefix("file://")) / "backups" / sent.name
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    content["files"]["../escaped"] = next(iter(content["files"].values()))
+    path.write_bytes(gzip.compress(json.dumps(content).encode()))
+    with pytest.raises(BackupError, match="outside"):
+        fetch(url, tmp_path / "new")
+    assert not (tmp_path / "new" / "escaped").exists()
+
+
+def test_what_is_wrong_is_said(store, url, tmp_path):
+    for wrong in ("ftp://host/x", "s3://", "file://host/x", "s3://bucket/x?y=1"):
+        with pytest.raises(BackupError, match="write s3://bucket/prefix"):
+            send(store, wrong)
+    with pytest.raises(BackupError, match="has no whole backup"):
+        fetch(url, tmp_path / "new")
+    send(store, url)
+    with pytest.raises(BackupError, match=r"has no backup 20.*; the last that are there: 20"):
+        fetch(f"{url}/backups/20200101T000000.000Z-1.json.gz", tmp_path / "new")
+    with pytest.raises(StoreLocked):
+        fetch(url, store.folder)
+    with pytest.raises(BackupError, match="given up"):
+        send(store, url, cancelled=lambda: True)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with s3_server() as port:
+        yield port
+
+
+@pytest.fixture
+def proxy(server, monkeypatch, tmp_path):
+    made = BreakingProxy(server)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{made.port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    files = pyarrow.fs.S3FileSystem(endpoint_override=f"127.0.0.1:{server}", scheme="http", allow_bucket_creation=True)
+    files.create_dir("memories")
+    yield made
+    made.close()
+
+
+@pytest.mark.slow
+def test_s3_with_connections_that_break(store, proxy, tmp_path, monkeypatch):
+    monkeypatch.setattr(remote, "RETRY_PAUSE_S", 0.0)
+    url = "s3://memories/of/one"
+    store.commit(complete(store, {"long": [("Long", "text 1 " * 40_000, None)]}, []))
+    expected = lines(store)
+    proxy.breaks, proxy.after = 4, 3000
+    first = send(store, url)
+    assert (proxy.breaks, proxy.broken) == (0, 4)
+    assert first.sent_files > 5
+    assert send(store, url).sent_files == 0
+    proxy.direction, proxy.breaks = "down", 3
+    assert restored(url, tmp_path / "new") == expected
+    assert proxy.broken == 7
+    # A line that is down for good: an error that says so, the store as it was, and the next backup sends the rest.
+    store.commit(complete(store, documents(20, 30), []))
+    proxy.direction, proxy.breaks, proxy.after = "up", 10**9, 0
+    for module in (remote, repository):
+        monkeypatch.setattr(module, "TRIES", 1)
+    with pytest.raises(BackupError, match="does not answer, or the connection broke"):
+        send(store, url)
+    proxy.breaks = 0
+    assert len(Repository(url).lists()) == 2
+    send(store, url)
+    shutil.rmtree(tmp_path / "new")
+    assert restored(url, tmp_path / "new") == lines(store)
+
+
+@pytest.mark.slow
+def test_s3_says_what_is_missing(store, proxy, tmp_path):
+    with pytest.raises(BackupError, match='there is no bucket "nowhere"; make it first'):
+        send(store, "s3://nowhere/x")
+    with pytest.raises(BackupError, match='there is no bucket "nowhere"'):
+        fetch("s3://nowhere/x", tmp_path / "new")
+    with pytest.raises(BackupError, match="has no whole backup"):
+        fetch("s3://memories/nothing", tmp_path / "new")
+
+
+def test_a_refusal_tells_a_missing_key_from_one_without_rights(monkeypatch, tmp_path):
+    refused = OSError("When listing objects: AWS Error ACCESS_DENIED during ListObjectsV2 operation: Access Denied")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    assert "No credentials were found: set AWS_ACCESS_KEY_ID" in str(Repository("s3://b/p").failed(refused))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+    assert "needs the rights to list, read, write and delete" in str(Repository("s3://b/p").failed(refused))
