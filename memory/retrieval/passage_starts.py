@@ -23,7 +23,6 @@ START_PASSAGES = 50
 """How many passages of one kind are starts. The weights of the rest are noise, whose sum would grow with the memory."""
 WORD_TEMPERATURE = 0.1
 """How far from the best a passage may lie by its words, as a share of the best one's score."""
-
 LEAST_KNOWN = 0.01
 """Cosines count so much where the encoder has a word for nothing in the query: where no passage has its words, they decide."""
 
@@ -54,7 +53,7 @@ def _concentration(weights: Floats) -> float:
 
 
 def nearest_passages(context: QueryContext) -> Floats:
-    """The passages nearest to the query, by the softmax of their cosines' standard scores; all 0 where no cosine says a thing."""
+    """The passages nearest to the query, by the softmax of their cosines' standard scores; all 0 where cosines say nothing."""
     if context.passages_by_words:
         return np.zeros(context.snapshot.n_passages)
     alive = context.passages_compared
@@ -68,7 +67,7 @@ def nearest_passages(context: QueryContext) -> Floats:
 
 
 def passages_with_words(context: QueryContext) -> Floats:
-    """The passages with the query's words, by the softmax of their scores in shares of the best one's; all 0 where none has one.
+    """The passages with the query's words, by the softmax of their scores in shares of the best one's; all 0 if none has any.
 
     A score is BM25 of the words and of their parts, among the best by words.
     """

@@ -150,7 +150,7 @@ class QueryContext:
 
     @cached_property
     def word_candidates(self) -> list[int]:
-        """The rows of the `WORD_CANDIDATES` best living passages by BM25, best first: those that share a word with the query."""
+        """The rows of the `WORD_CANDIDATES` best living passages by BM25, best first; each shares a word with the query."""
         snapshot, scores = self.snapshot, self.words.scores
         with self.stage("words"):
             return top_k(

@@ -1,10 +1,10 @@
 """What a passage has of the parts of the query's words, beside the words themselves.
 
-Stems miss what two words share in the middle: "Bootmenü" and "Boot-Menü", "Antivirenprogramm" and "Antivirus", "setrecursionlimit"
-and "recursion". Runs of four characters do not, in any language that is written with letters and without a dictionary
-(McNamee and Mayfield, "Character N-Gram Tokenization for European Language Text Retrieval", 2004). An index of them would be
-several times as large as that of words, so they are counted in the passages alone that share a word with the query, the best
-by BM25, and BM25 of the parts is taken among these.
+Stems miss what two words share in the middle: "Bootmenü" and "Boot-Menü", "Antivirenprogramm" and "Antivirus",
+"setrecursionlimit" and "recursion". Runs of four characters do not, in any language that is written with letters and without a
+dictionary (McNamee and Mayfield, "Character N-Gram Tokenization for European Language Text Retrieval", 2004). An index of them
+would be several times as large as that of words, so they are counted in the passages alone that share a word with the query,
+the best by BM25, and BM25 of the parts is taken among these.
 """
 
 import re

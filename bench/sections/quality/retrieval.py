@@ -141,7 +141,9 @@ def _manuals(home: Path, languages: Sequence[str], results: dict[str, Any]) -> s
     parts = []
     with daemon:
         daemon.wait(BULK_S)
-        parts.append(f"Manuals in {', '.join(languages)}, {daemon.status()['passages']:,} passages, triples of the rules:")
+        parts.append(
+            f"Manuals in {', '.join(languages)}, {daemon.status()['passages']:,} passages, triples of the rules:"
+        )
         for kind, paths in (("manuals", MANUAL_QUESTIONS), ("manuals, held out,", HELD_OUT_QUESTIONS)):
             for language in languages:
                 questions = [each for path in paths for each in manual_questions(path, language)]

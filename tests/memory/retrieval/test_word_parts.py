@@ -14,7 +14,11 @@ def best(query: str, *texts: str) -> str:
 @pytest.mark.parametrize(
     ("query", "wanted", "others"),
     [
-        ("Antivirenprogramm", "Der Virenscanner ClamAV prüft Post.", ["Der Drucker druckt Post.", "Die Uhr prüft nichts."]),
+        (
+            "Antivirenprogramm",
+            "Der Virenscanner ClamAV prüft Post.",
+            ["Der Drucker druckt Post.", "Die Uhr prüft nichts."],
+        ),
         ("Boot-Menü", "Das Bootmenue hat Einträge. Bootmenü.", ["Das Menu der Kantine.", "Das Boot liegt im Hafen."]),
         ("recursion limit", "sys.setrecursionlimit(limit)", ["a limit of time", "an incursion"]),
         ("démarrer", "redemarrage du serveur", ["un serveur", "la marche"]),
