@@ -45,7 +45,7 @@ COMMANDS = {
     "import": (
         "add",
         "import_",
-        "Take in a file of records (Parquet), or a HippoRAG OpenIE results file.",
+        "Take in files of records (Parquet), one or all of a folder or an s3:// prefix; or a HippoRAG OpenIE results file.",
     ),
     "ls": (
         "documents",

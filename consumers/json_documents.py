@@ -109,9 +109,11 @@ def read_json_line(
     return read_json_document(value, base_uri, default_id, settings, modified_at)
 
 
-def read_json_lines(data: bytes, base_uri: str, settings: SplitSettings) -> Iterator[ParsedDocument]:
-    """The documents of JSON lines, blank lines left out."""
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+def read_json_lines(
+    data: bytes, base_uri: str, settings: SplitSettings, first_line: int = 1
+) -> Iterator[ParsedDocument]:
+    """The documents of JSON lines, blank lines left out. `first_line`: the number of the first, within a longer file."""
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), first_line):
         if line.strip():
             yield read_json_line(line, number, base_uri, settings)
 

@@ -17,6 +17,8 @@ ROOMS = {
 }
 
 DAEMON_ROOMS = {
+    "backfill_main": {"backfill", "config", "observe"},
+    "backfill": {"config", "fleet", "model_factory", "pipeline", "workers"},
     "worker_main": {"api", "config", "fleet", "observe", "runtime"},
     "fleet": {"api", "config", "model_factory", "observe", "pipeline", "runtime", "sources", "workers"},
     "main": {"api", "app", "config", "doctor", "observe", "runtime"},
@@ -52,7 +54,7 @@ DAEMON_ROOMS = {
 }
 """Files at the door count as rooms. Each room imports only rooms below its row."""
 STORE_ROOMS = {
-    "backup": {"durable_files", "errors", "lance", "log", "sessions", "store"},
+    "backup": {"durable_files", "errors", "lance", "log", "object_store", "sessions", "store"},
     "verify": {
         "checkpoint",
         "document_snapshot",
@@ -94,6 +96,7 @@ STORE_ROOMS = {
     "lance": {"types"},
     "text": set(),
     "passage_id": set(),
+    "object_store": set(),
     "durable_files": set(),
     "errors": set(),
     "types": set(),

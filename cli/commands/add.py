@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
+from cli.client.record_files import RecordFile, record_files
 from cli.daemon_progress import daemon_progress
 from cli.document_files import DocumentResult, ReadyDocument, RejectedDocument, read_file, read_json_lines
-from cli.errors import CommandError, Exit
+from cli.errors import Exit
 from cli.global_options import Invocation, json_option, pass_invocation
 from cli.output import ProgressBar, print_json, print_lines, print_note, progress
 from cli.terminal_text import count, size
@@ -82,41 +83,40 @@ def _reject(rejected: list[RejectedDocument], item: RejectedDocument) -> None:
 
 
 @click.command(name="import")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("place", metavar="URL")
 @json_option
 @pass_invocation
-def import_(invocation: Invocation, file: Path) -> None:
-    """Take in a file of records (Parquet), or a HippoRAG OpenIE results file.
+def import_(invocation: Invocation, place: str) -> None:
+    """Take in files of records (Parquet), one or all of a folder or an s3:// prefix; or a HippoRAG OpenIE results file.
 
-    Records are documents that hippod-worker read elsewhere: nothing of them is extracted or encoded again. Of a HippoRAG file
-    the passages become documents, and the triples are used as they are.
+    Records are documents that hippod-worker or hippod-backfill read elsewhere: nothing of them is extracted or encoded again.
+    Of a HippoRAG file the passages become documents, and the triples are used as they are. Whoever imports a file again
+    changes nothing.
     """
-    try:
-        total = file.stat().st_size
-        file.open("rb").close()
-    except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror or error}.") from None
-    with invocation.client() as client, daemon_progress(invocation, f"importing {file.name}", ["import"]) as shown:
-        sent = 0
-
-        def chunks() -> Iterator[bytes]:
-            nonlocal sent
-            sent = 0  # a busy daemon is sent all of it again
-            with file.open("rb") as stream:
-                while chunk := stream.read(UPLOAD_CHUNK_BYTES):
-                    yield chunk
-                    sent += len(chunk)
-                    shown.update(f"{file.name}: {size(sent)} of {size(total)} sent", sent, total)
-
-        answer = client.call("POST", Route.IMPORT, chunks, timeout_s=IMPORT_TIMEOUT_S)
     from cli.client.typed_answers import parse_answer
 
+    answers: list[dict[str, int]] = []
+    with invocation.client() as client, daemon_progress(invocation, f"importing {place}", ["import"]) as shown:
+        for file in record_files(place):
+            sent = 0
+
+            def chunks(file: RecordFile = file) -> Iterator[bytes]:
+                nonlocal sent
+                sent = 0  # a busy daemon is sent all of it again
+                with file.open() as stream:
+                    while chunk := stream.read(UPLOAD_CHUNK_BYTES):
+                        yield chunk
+                        sent += len(chunk)
+                        shown.update(f"{file.name}: {size(sent)} of {size(file.size)} sent", sent, file.size)
+
+            answers.append(client.call("POST", Route.IMPORT, chunks, timeout_s=IMPORT_TIMEOUT_S))
+    total = {key: sum(answer.get(key, 0) for answer in answers) for key in answers[0]}
     if invocation.json:
-        print_json(answer)
+        print_json(total)
         return
     from cli.render.lines import text
 
-    imported = parse_answer(ImportResponse, answer)
+    imported = parse_answer(ImportResponse, total)
     what = "malformed triple" if imported.records is None else "unreadable record"
     skipped = f"; {count(imported.skipped, what)} skipped" if imported.skipped else ""
     records = f"{count(imported.records, 'record')} with " if imported.records is not None else ""

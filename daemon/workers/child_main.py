@@ -173,7 +173,7 @@ def _json_documents(request: Mapping[str, Any]) -> Iterator[ParsedDocument]:
     text, base, settings = request["text"], request["base_uri"], SplitSettings(**request["settings"])
     form, default_id = request["form"], request["default_id"]
     if form == "lines":
-        yield from read_json_lines(text.encode("utf-8", "surrogatepass"), base, settings)
+        yield from read_json_lines(text.encode("utf-8", "surrogatepass"), base, settings, request.get("first_line", 1))
         return
     try:
         value = parse_json(text)

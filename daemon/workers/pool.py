@@ -137,9 +137,13 @@ class WorkerPool:
         *,
         default_id: str | None = None,
         form: Literal["document", "lines", "corpus"] = "document",
+        first_line: int = 1,
         fresh: bool = False,
     ) -> AsyncGenerator[ParsedDocument, None]:
-        """The documents of a JSON text: one, one a line, or those of a HippoRAG corpus. URIs are `base_uri` + id."""
+        """The documents of a JSON text: one, one a line, or those of a HippoRAG corpus. URIs are `base_uri` + id.
+
+        `first_line`: the number of the text's first line in the file that it is cut from.
+        """
         request = {
             "op": "json",
             "text": text,
@@ -147,6 +151,7 @@ class WorkerPool:
             "settings": asdict(settings),
             "default_id": default_id,
             "form": form,
+            "first_line": first_line,
         }
         async with aclosing(self._documents(request, base_uri + (default_id or "unnamed"), fresh)) as items:
             async for item in items:

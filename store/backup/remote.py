@@ -18,8 +18,9 @@ from typing import Any
 from pyarrow import fs
 
 from store.backup.local import NOTE, Backup, collect, restore, write_note
-from store.backup.repository import TRIES, BackupError, FileEntry, FileList, Repository, listed_at
+from store.backup.repository import BackupError, FileEntry, FileList, Repository, listed_at
 from store.log.store_lock import StoreLock
+from store.object_store import TRIES
 from store.store import Store
 
 SENDING = "backup.sending"

@@ -4,40 +4,27 @@
     PREFIX/backups/20261123T021900.417Z-42.json.gz   the files of one backup; written last, so a backup is whole or not there
 
 pyarrow's file systems carry it: hippod needs pyarrow anyway, and its S3 client is Amazon's own, which finds credentials where
-the AWS tools do (environment, profiles, web identity, instance metadata). The address of another S3-compatible server is in
-AWS_ENDPOINT_URL, as for these tools.
+the AWS tools do (environment, profiles, web identity, instance metadata).
 """
 
 import calendar
 import gzip
 import json
-import os
 import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from pyarrow import fs
 
 from store.errors import StoreError
+from store.object_store import explained, file_system
 
 FORMAT = 1
 LISTS = "backups"
 OBJECTS = "objects"
 LIST_END = ".json.gz"
-TRIES = 5
-"""Tries of one request, with growing pauses between them."""
-CONNECT_TIMEOUT_S = 10.0
-REQUEST_TIMEOUT_S = 60.0
-CREDENTIALS = (
-    "AWS_ACCESS_KEY_ID",
-    "AWS_PROFILE",
-    "AWS_WEB_IDENTITY_TOKEN_FILE",
-    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-)
 
 
 class BackupError(StoreError):
@@ -77,20 +64,15 @@ class Repository:
 
     def __init__(self, url: str) -> None:
         """Connects to nothing yet."""
-        parts = urlsplit(url)
-        path = (parts.netloc + parts.path).rstrip("/")
         self.chosen: str | None = None
-        if path.endswith(LIST_END):
-            path, _, self.chosen = path.rpartition("/")
-            path = path.removesuffix(f"/{LISTS}")
-        if parts.scheme == "s3" and parts.netloc and not parts.query and not parts.fragment:
-            self.files: fs.FileSystem = _s3()
-        elif parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
-            self.files = fs.LocalFileSystem()
-        else:
-            raise BackupError(f'"{url}" is no place for backups; write s3://bucket/prefix, or file:///folder')
-        self.url = f"{parts.scheme}://{path}"
-        self._root = path
+        if url.endswith(LIST_END):
+            url, _, self.chosen = url.rpartition("/")
+            url = url.removesuffix(f"/{LISTS}")
+        try:
+            self.files, self._root = file_system(url)
+        except ValueError as error:
+            raise BackupError(str(error)) from None
+        self.url = url.rstrip("/")
 
     def lists(self) -> list[str]:
         """The names of all backups, the oldest first."""
@@ -160,26 +142,7 @@ class Repository:
 
     def failed(self, error: OSError) -> BackupError:
         """What a file system's error means, and what to do."""
-        said = str(error)
-        bucket = self._root.partition("/")[0]
-        if isinstance(self.files, fs.LocalFileSystem):
-            return BackupError(f"{self.url}: {said}")
-        if "NO_SUCH_BUCKET" in said:
-            return BackupError(f'{self.url}: there is no bucket "{bucket}"; make it first, hippod makes none')
-        if any(
-            word in said for word in ("ACCESS_DENIED", "INVALID_ACCESS_KEY", "SIGNATURE_DOES_NOT", "HTTP status 403")
-        ):
-            reason = f"{self.url}: the server refuses it: {said}"
-            if not _credentials_found():
-                return BackupError(
-                    f"{reason}. No credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment "
-                    "of hippod, or AWS_PROFILE and ~/.aws/credentials of its user"
-                )
-            return BackupError(f"{reason}. Its key needs the rights to list, read, write and delete in this bucket")
-        if "NETWORK_CONNECTION" in said or "curl" in said.lower():
-            where = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or "Amazon's S3"
-            return BackupError(f"{self.url}: {where} does not answer, or the connection broke: {said}")
-        return BackupError(f"{self.url}: {said}")
+        return BackupError(explained(error, self.url))
 
     def _found(self, folder: str) -> list[fs.FileInfo]:
         selector = fs.FileSelector(f"{self._root}/{folder}", recursive=True, allow_not_found=True)
@@ -209,24 +172,3 @@ def _is_list(name: str) -> bool:
 def _write_whole(files: fs.FileSystem, path: str, content: bytes) -> None:
     with files.open_output_stream(path, compression=None) as file:
         file.write(content)
-
-
-def _s3() -> fs.FileSystem:
-    options = {}
-    if endpoint := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
-        parts = urlsplit(endpoint)
-        options = {"endpoint_override": parts.netloc + parts.path.rstrip("/"), "scheme": parts.scheme}
-    return fs.S3FileSystem(
-        connect_timeout=CONNECT_TIMEOUT_S,
-        request_timeout=REQUEST_TIMEOUT_S,
-        background_writes=False,
-        allow_delayed_open=True,  # a file of less than 5 MiB is one request
-        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=TRIES),
-        **options,
-    )
-
-
-def _credentials_found() -> bool:
-    home = os.environ.get("HOME", "/")
-    shared = os.environ.get("AWS_SHARED_CREDENTIALS_FILE", f"{home}/.aws/credentials")
-    return any(os.environ.get(name) for name in CREDENTIALS) or Path(shared).exists()

@@ -172,10 +172,13 @@ class VectorsView:
             np.dot(block, query, out=out[start : start + len(block)])
         return out
 
-    def rows(self, rows: NDArray[np.integer[Any]] | Sequence[int]) -> NDArray[np.float32]:
-        """The vectors of `rows`, shape (len(rows), dim), copied."""
+    def rows(
+        self, rows: NDArray[np.integer[Any]] | Sequence[int], out: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """The vectors of `rows`, shape (len(rows), dim), copied; to `out` where it is given."""
         wanted = np.asarray(rows, dtype=np.int64)
-        out = np.empty((len(wanted), self.dim), np.float32)
+        if out is None:
+            out = np.empty((len(wanted), self.dim), np.float32)
         if len(wanted) >= ORDERED_ROWS and wanted[0] >= 0 and wanted[-1] < self.n and (wanted[1:] >= wanted[:-1]).all():
             first = range(0, self.n + BLOCK_VECTORS, BLOCK_VECTORS)
             ends = np.searchsorted(wanted, first).tolist()
@@ -212,6 +215,18 @@ class Vectors:
             part = vectors[done : done + BLOCK_VECTORS - offset]
             self._blocks[-1][offset : offset + len(part)] = part
             self._known.extend(_not_zero(part))
+            done += len(part)
+
+    def extend_from(self, other: VectorsView, rows: NDArray[np.int64]) -> None:
+        """Appends `rows` of `other`."""
+        done = 0
+        while done < len(rows):
+            offset = self.n % BLOCK_VECTORS
+            if offset == 0:
+                self._blocks.append(_block(self.dim))
+            part = rows[done : done + BLOCK_VECTORS - offset]
+            other.rows(part, out=self._blocks[-1][offset : offset + len(part)])
+            self._known.extend(other.known[part])
             done += len(part)
 
     def put(self, rows: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> None:

@@ -39,8 +39,13 @@ PREFIX = Path("/opt/hippod")
 PACKAGED = PREFIX / "package"
 CURRENT = PREFIX / "current"
 ROOMS = ("consumers", "memory", "store", "daemon", "cli")
-OWN_SCRIPTS = ("hippod", "hippod-worker", "hippoctl")
-MODULES = {"hippod": "daemon.main", "hippod-worker": "daemon.worker_main", "hippoctl": "cli.main"}
+OWN_SCRIPTS = ("hippod", "hippod-backfill", "hippod-worker", "hippoctl")
+MODULES = {
+    "hippod": "daemon.main",
+    "hippod-backfill": "daemon.backfill_main",
+    "hippod-worker": "daemon.worker_main",
+    "hippoctl": "cli.main",
+}
 UNITS = ("hippod.service", "hippod.socket", "hippod@.service", "hippod@.socket")
 DOCUMENTS = (
     "README.md",

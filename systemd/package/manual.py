@@ -1,4 +1,4 @@
-"""Writes the manual pages of `hippod`, `hippod-worker`, `hippoctl` and `hippod.toml` into a folder: `python manual.py FOLDER`.
+"""Writes the manual pages of hippod, hippod-backfill, hippod-worker, hippoctl and hippod.toml: `python manual.py FOLDER`.
 
 What they say is what `--help` says and what `config.toml` says: the commands are asked for their options, the model of
 the configuration for its keys. Run it with the Python that hippod is installed for. The site of the documentation has the same
@@ -20,6 +20,7 @@ import click
 import roff
 
 from cli.command_line import hippoctl
+from daemon.backfill_main import main as backfill
 from daemon.config import Config, sections
 from daemon.config.messages import _number, field_at
 from daemon.main import main as hippod
@@ -109,6 +110,16 @@ def worker_page(page: Page) -> None:
     _options(page, context)
     _listed(page, "ENVIRONMENT", HIPPOD_ENVIRONMENT)
     page.see(["hippod(8)", "hippod.toml(5)"])
+
+
+def backfill_page(page: Page) -> None:
+    """hippod-backfill(8)."""
+    context = click.Context(backfill, info_name="hippod-backfill", **backfill.context_settings)
+    _head(page, "hippod-backfill", "reads a pile of documents on a Ray cluster into files of records", context)
+    page.section("OPTIONS")
+    _options(page, context)
+    _listed(page, "ENVIRONMENT", HIPPOD_ENVIRONMENT)
+    page.see(["hippoctl(1)", "hippod-worker(8)", "hippod.toml(5)"])
 
 
 def client_page(page: Page) -> None:
@@ -298,6 +309,7 @@ def _allowed(table: str, key: str) -> str:
 
 PAGES: list[tuple[str, int, str, Callable[[Page], None]]] = [
     ("hippod", 8, "System administration", daemon_page),
+    ("hippod-backfill", 8, "System administration", backfill_page),
     ("hippod-worker", 8, "System administration", worker_page),
     ("hippoctl", 1, "User commands", client_page),
     ("hippod.toml", 5, "File formats", configuration_page),

@@ -151,7 +151,7 @@ def imported(folder: str) -> dict[str, Path]:
 def undeclared() -> Iterator[str]:
     """Imports of what pyproject.toml does not name: that came with something else, and may go with it."""
     extras = direct()
-    for folders, allowed in ((ROOMS, {"", "vllm"}), (BESIDE, {"", "vllm", "test"})):
+    for folders, allowed in ((ROOMS, {"", "ray", "vllm"}), (BESIDE, {"", "ray", "vllm", "test"})):
         for name, path in sorted({name: path for each in folders for name, path in imported(each).items()}.items()):
             if extras.get(name) not in allowed:
                 yield f"{name} is imported ({path}) and not in pyproject.toml: name it there and in {TABLE.relative_to(ROOT)}"

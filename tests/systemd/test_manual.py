@@ -12,6 +12,7 @@ import click
 import pytest
 
 from cli.command_line import hippoctl
+from daemon.backfill_main import main as backfill
 from daemon.config import Config
 from daemon.config.messages import field_at
 from daemon.main import main as hippod
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.process
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "systemd" / "package"
 ROOMS = ("consumers", "memory", "store", "daemon", "cli")
-PAGES = ("hippod.8", "hippod-worker.8", "hippoctl.1", "hippod.toml.5")
+PAGES = ("hippod.8", "hippod-backfill.8", "hippod-worker.8", "hippoctl.1", "hippod.toml.5")
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,7 @@ def commands(context: click.Context) -> Iterator[click.Context]:
     ("page", "name", "command"),
     [
         ("hippod.8", "hippod", hippod),
+        ("hippod-backfill.8", "hippod-backfill", backfill),
         ("hippod-worker.8", "hippod-worker", worker),
         ("hippoctl.1", "hippoctl", hippoctl),
     ],

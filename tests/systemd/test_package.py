@@ -23,7 +23,7 @@ FINAL = Path("/opt/hippod/versions/0.1.0-aa")
 PYTHON = """#!/bin/sh
 case "$2" in
 */manual.py) mkdir -p "$3"
-  for page in hippod.8 hippod-worker.8 hippoctl.1 hippod.toml.5; do echo ".TH $page" >"$3/$page"; done ;;
+  for page in hippod.8 hippod-backfill.8 hippod-worker.8 hippoctl.1 hippod.toml.5; do echo ".TH $page" >"$3/$page"; done ;;
 *) env | grep _COMPLETE= ;;
 esac
 """
@@ -50,7 +50,7 @@ def staged(tmp_path: Path) -> Path:
     (folder / "lib" / "module.py").write_text("x = 1\n")
     for name in ("pip", "activate", "uvicorn"):
         (folder / "bin" / name).write_text("#!/bin/sh\n")
-    for name in ("hippod", "hippod-worker", "hippoctl"):
+    for name in ("hippod", "hippod-backfill", "hippod-worker", "hippoctl"):
         (folder / "bin" / name).write_text(f"#!{folder}/bin/python3.11\nimport sys\n")
     (folder / "bin" / "python3.11").symlink_to(sys.executable)
     (folder / "bin" / "python").symlink_to("python3.11")
@@ -78,13 +78,14 @@ def test_of_all_scripts_hippod_s_own_are_left_and_begin_with_the_python_that_the
     folder = staged / "bin"
     assert {path.name for path in folder.iterdir()} == {
         "hippod",
+        "hippod-backfill",
         "hippod-worker",
         "hippoctl",
         "python",
         "python3",
         "python3.11",
     }
-    for name in ("hippod", "hippod-worker", "hippoctl"):
+    for name in ("hippod", "hippod-backfill", "hippod-worker", "hippoctl"):
         assert (folder / name).read_text() == f"#!{FINAL}/bin/python\nimport sys\n"
     assert str((folder / "python3.11").readlink()) == "/usr/bin/python3.11"
     assert str((folder / "python3").readlink()) == str((folder / "python").readlink()) == "python3.11"
@@ -129,9 +130,15 @@ def test_units_pages_completions_and_configuration_are_where_they_are_looked_for
         shipped = tree / "usr/lib" / place / "hippod.conf"
         assert shipped.read_bytes() == (ROOT / "systemd" / place / "hippod.conf").read_bytes()
     assert (tree / "etc/hippod/config.toml").read_bytes() == (ROOT / "systemd/hippod.toml").read_bytes()
-    for page in ("man8/hippod.8", "man8/hippod-worker.8", "man1/hippoctl.1", "man5/hippod.toml.5"):
+    for page in (
+        "man8/hippod.8",
+        "man8/hippod-backfill.8",
+        "man8/hippod-worker.8",
+        "man1/hippoctl.1",
+        "man5/hippod.toml.5",
+    ):
         assert gzip.decompress((tree / f"usr/share/man/{page}.gz").read_bytes()).startswith(b".TH ")
-    for name in ("hippod", "hippod-worker", "hippoctl"):
+    for name in ("hippod", "hippod-backfill", "hippod-worker", "hippoctl"):
         assert str((tree / "usr/bin" / name).readlink()) == f"/opt/hippod/current/bin/{name}"
         variable = f"_{name.upper().replace('-', '_')}_COMPLETE"
         for shell, place in {
@@ -165,6 +172,59 @@ def test_what_the_scripts_and_the_pages_name_in_the_documentation_is_there(tree:
     assert any(name.endswith("drive.conf") for name in named)
     for name in named:
         assert (tree / name.lstrip("/")).exists(), name
+
+
+def test_what_nothing_reads_at_run_time_is_left_out(deb: ModuleType, tmp_path: Path) -> None:
+    left_out = [
+        "a/tests/test_x.py",
+        "a/test/x.py",
+        "a/include/x.h",
+        "a/x.hpp",
+        "a/libx.a",
+        "a/x.d.ts",
+        "a/.gitattributes",
+    ]
+    kept = ["a/__init__.py", "a/testing.py", "a/x.so", "a/x.pyi", "a/data.json"]
+    for name in (*left_out, *kept):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    deb.unread(tmp_path)
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()) == sorted(kept)
+
+
+@pytest.mark.process
+@needs_dpkg
+def test_maintainer_changelog_and_copyright_are_as_debian_wants_them(
+    deb: ModuleType, staged: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "root"
+    stub_python(staged)
+    deb.files(root, tmp_path)
+    (staged / "bin" / "python").unlink()
+    deb.scripts(staged, "3.11", FINAL)
+    made = deb.close(root, tmp_path / "out", "0.1.0", "python3.11")
+    shipped = root / "usr/share/doc/hippod"
+    entry = gzip.decompress((shipped / "changelog.gz").read_bytes()).decode()
+    assert re.fullmatch(
+        r"hippod \(0\.1\.0\) unstable; urgency=medium\n\n  \* .*\n\n"
+        r" -- [^<>]+ <[^<>]+>  \w{3}, \d{2} \w{3} \d{4} \d\d:\d\d:\d\d \+0000\n",
+        entry,
+    )
+    assert not re.search(r"localhost|localdomain", deb.MAINTAINER)
+    assert re.search(r"(?m)^Copyright: \d{4}, ", (shipped / "copyright").read_text())
+    if shutil.which("lintian") is not None:
+        done = subprocess.run(["lintian", "--allow-root", made], capture_output=True, text=True)
+        found = {line.split()[2] for line in done.stdout.splitlines()}
+        # /opt is where a program outside of Debian belongs, zstd is quick, and there is no debhelper to call systemctl.
+        assert found <= {
+            "dir-or-file-in-opt",
+            "malformed-deb-archive",
+            "absolute-symlink-in-top-level-folder",
+            "maintainer-script-calls-systemctl",
+            "unusual-interpreter",
+            "possible-bashism-in-maintainer-script",  # the [[folder]] of what it prints
+            "bad-whatis-entry",  # the pages are stand-ins here
+        }
 
 
 @pytest.mark.process

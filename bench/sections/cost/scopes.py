@@ -24,7 +24,7 @@ BATCH = 500
 QUERIES = 30
 FOLLOWED_COMMITS = 20
 FIRST_MOST_MS = 500
-"""What the first question of a tenth of 100,000 passages may take."""
+"""What the first question of a tenth of 100,000 passages may take, the answer included."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -78,10 +78,16 @@ def _measured(stores: dict[str, Any]) -> dict[str, Any]:
     def tenth() -> Any:
         return whole.scoped("tenth", _is_tenth).snapshot
 
+    def first(memory: Callable[[], Any]) -> tuple[int, int]:
+        """Milliseconds until the first question is answered, and those of the processors."""
+        began, worked = time.perf_counter(), time.process_time()
+        retrieve(memory(), encoder, questions[0], "fused", 5, RetrievalSettings())
+        return round((time.perf_counter() - began) * 1000), round((time.process_time() - worked) * 1000)
+
+    retrieve(whole.snapshot(), encoder, questions[0], "fused", 5, RetrievalSettings())
     resident = resident_mb()
-    began = time.perf_counter()
-    tenth()
-    found: dict[str, Any] = {"first_ms": round((time.perf_counter() - began) * 1000)}
+    found: dict[str, Any] = {}
+    found["first_ms"], found["first_cpu_ms"] = first(tenth)
     found["held_mb"] = [round(whole.scopes.bytes / 1e6), resident_mb() - resident]
     found["query_ms_p50_p95_of_the_scope"] = asked(tenth)
     found["query_ms_p50_p95_of_the_same_alone"] = asked(alone.snapshot)
@@ -94,9 +100,13 @@ def _measured(stores: dict[str, Any]) -> dict[str, Any]:
         (unconcerned if i % 10 else followed).append((time.perf_counter() - began) * 1000)
     found["following_one_passage_ms_p50_p95"] = spread(followed, 50, 95)
     found["following_a_commit_outside_ms_p50_p95"] = spread(unconcerned, 50, 95)
-    began = time.perf_counter()
-    whole.scoped("most", _is_most)
-    found["first_ms_of_nineteen_twentieths"] = round((time.perf_counter() - began) * 1000)
-    found["query_ms_p50_p95_of_nineteen_twentieths"] = asked(lambda: whole.scoped("most", _is_most).snapshot)
+
+    def most() -> Any:
+        return whole.scoped("most", _is_most).snapshot
+
+    resident, held = resident_mb(), whole.scopes.bytes
+    found["first_ms_of_nineteen_twentieths"], found["first_cpu_ms_of_nineteen_twentieths"] = first(most)
+    found["held_mb_of_nineteen_twentieths"] = [round((whole.scopes.bytes - held) / 1e6), resident_mb() - resident]
+    found["query_ms_p50_p95_of_nineteen_twentieths"] = asked(most)
     found["query_ms_p50_p95_of_all"] = asked(whole.snapshot)
     return found

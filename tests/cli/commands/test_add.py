@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from cli.client import batching
+from cli.client.record_files import record_files
 from cli.document_files import ReadyDocument, RejectedDocument, encode_document, read_file, read_json_lines
+from cli.errors import CommandError
 from tests.cli.sample_answers import IMPORTED
 from tests.cli.scripted_daemon import Asked, Here, Reply, Scripted, problem
 
@@ -177,3 +179,22 @@ def test_import_sends_the_file_as_it_is(here: Here, scripted: Scripted, tmp_path
     assert scripted.asked[0].body == content
     absent = here("import", "absent.json")
     assert (absent.code, absent.err) == (1, "hippoctl: absent.json cannot be read: No such file or directory.\n")
+
+
+def test_import_takes_all_files_of_records_of_a_folder_or_url(tmp_path):
+    for name in ("b.parquet", "a.parquet", "c.txt"):
+        (tmp_path / name).write_text(name)
+    for place in (str(tmp_path), f"file://{tmp_path}"):
+        found = list(record_files(place))
+        assert [(file.name, file.size) for file in found] == [("a.parquet", 9), ("b.parquet", 9)]
+        with found[0].open() as stream:
+            assert stream.read(100) == b"a.parquet"
+    (tmp_path / "empty").mkdir()
+    for place, said in (
+        (str(tmp_path / "empty"), "holds no files of records"),
+        (f"file://{tmp_path}/empty", "holds no files of records"),
+        (f"file://{tmp_path}/absent", "cannot be read"),
+        ("ftp://x/y", "is no place of files of records"),
+    ):
+        with pytest.raises(CommandError, match=said):
+            list(record_files(place))

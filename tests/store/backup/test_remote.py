@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow.fs
 import pytest
 
-from store.backup import remote, repository
+from store import object_store
+from store.backup import remote
 from store.backup.remote import fetch, send
 from store.backup.repository import BackupError, Repository
 from store.errors import StoreLocked
@@ -212,7 +213,7 @@ def test_s3_with_connections_that_break(store, proxy, tmp_path, monkeypatch):
     # A line that is down for good: an error that says so, the store as it was, and the next backup sends the rest.
     store.commit(complete(store, documents(20, 30), []))
     proxy.direction, proxy.breaks, proxy.after = "up", 10**9, 0
-    for module in (remote, repository):
+    for module in (remote, object_store):
         monkeypatch.setattr(module, "TRIES", 1)
     with pytest.raises(BackupError, match="does not answer, or the connection broke"):
         send(store, url)

@@ -1,0 +1,65 @@
+"""The shards on a Ray cluster. The only module that imports ray (extra `ray`).
+
+Ray Data hands out the descriptions of shards, not their contents: these go from the input to the actor that reads them, and its
+records from there to the output. So nothing large passes through Ray's object store, and a lost node takes nothing away but
+the shards that it was at. Those are read again elsewhere, into files of the same names.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ray
+import ray.data
+
+from daemon.backfill.shard_reader import ShardReader
+from daemon.backfill.shards import Shard
+from daemon.config import Config
+
+
+class ShardActor:
+    """A `ShardReader` as Ray Data calls it."""
+
+    def __init__(self, config: Config, out: str) -> None:
+        self._reader = ShardReader(config, out)
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        name, records = self._reader.read(Shard.from_json(row["shard"]))
+        return {"name": name, "records": records}
+
+
+def run(
+    config: Config,
+    work: Sequence[Shard],
+    out: str,
+    address: str | None,
+    actors: int | None,
+    gpus: float,
+    progress: Callable[[int, int], None],
+) -> int:
+    """Reads all shards; returns how many records were written. Raises what Ray does where it gives up.
+
+    `actors`: at most so many at once; None: one a processor of the cluster. `gpus`: of each actor. `progress` is told how many
+    shards are done, and how many records they gave.
+    """
+    started = not ray.is_initialized()
+    if started:
+        ray.init(address=address, log_to_driver=False)
+    try:
+        most = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        rows = ray.data.from_items(
+            [{"shard": shard.to_json()} for shard in work], override_num_blocks=max(1, len(work))
+        )
+        done = records = 0
+        read = rows.map(
+            ShardActor,
+            fn_constructor_kwargs={"config": config, "out": out},
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(most, max(1, len(work)))),
+            num_gpus=gpus or None,
+        )
+        for row in read.iter_rows():
+            done, records = done + 1, records + row["records"]
+            progress(done, records)
+        return records
+    finally:
+        if started:
+            ray.shutdown()

@@ -1,0 +1,207 @@
+"""One actor's work: a shard into a file of records, by the same reading as hippod and hippod-worker."""
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from consumers.parsing import Limits, ParseSummary
+from consumers.records.record import Record, SourcePosition
+from consumers.records.writer import write_file
+from consumers.splitting import SplitSettings
+from consumers.types import ParsedDocument
+from daemon.backfill.shards import BackfillError, InputFile, Shard
+from daemon.config import Config
+from daemon.fleet.record_maker import PositionedDocument, RecordMaker
+from daemon.model_factory import Models, load_encoder
+from daemon.pipeline.extraction.extractors import PassageExtractor
+from daemon.pipeline.extraction.server_extractor import ServerExtractor
+from daemon.workers.pool import WorkerPool
+from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor
+from memory.types import Encoder
+from store.object_store import explained, file_system
+from store.types import Extraction, PassageText
+
+
+def reading_of(config: Config) -> dict[str, Any]:
+    """How documents are read under a configuration, as far as records depend on it."""
+    backend = OPENIE_BACKENDS[config.openie.backend]
+    return {
+        "extractor": backend.extractor_name(config.llm.model or ""),
+        "encoder": [config.encoder.backend, config.encoder.model],
+        "passages": [config.passages.max_tokens, config.passages.min_tokens],
+    }
+
+
+class ShardReader:
+    """Reads one shard after the other, on an event loop of its own. Holds the models, so it is made once a process."""
+
+    def __init__(self, config: Config, out: str) -> None:
+        """Raises EncoderUnavailable, or what a bulk backend does where its model cannot be loaded."""
+        self._config = config
+        self._out = out
+        self._reading = reading_of(config)
+        self._split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
+        self._encoder = load_encoder(config)
+        self._runner = asyncio.Runner()
+        self._runner.run(self._open())
+
+    async def _open(self) -> None:
+        config = self._config
+        parsing = config.parsing
+        self._pool = WorkerPool(parsing.workers, parsing.memory_bytes, parsing.time_limit_s, limits=Limits())
+        self._models = Models(config)
+        extractor: PassageExtractor
+        if isinstance(self._models.backend, BulkBackend):
+            load = self._models.load_bulk_extractor()
+            assert load is not None
+            extractor = _BulkReading(self._models.extractor_name, load())
+        else:
+            extractor = self._models.reading_extractor(self._pool)
+            if isinstance(extractor, ServerExtractor):
+                extractor.start()
+        encoder: Encoder = self._encoder
+        self._maker = RecordMaker(extractor, encoder)
+
+    def close(self) -> None:
+        self._runner.run(self._close())
+        self._runner.close()
+
+    async def _close(self) -> None:
+        await self._pool.close()
+        await self._models.close()
+
+    def read(self, shard: Shard) -> tuple[str, int]:
+        """Writes the shard's file, unless it is there; returns its name and how many records it got now.
+
+        Raises BackfillError where the input cannot be read or has changed since it was listed.
+        """
+        name = shard.file_name(self._reading)
+        files, folder = file_system(self._out)
+        target = f"{folder}/{name}"
+        try:
+            if files.get_file_info(target).type is fs.FileType.File:
+                return name, 0
+        except OSError as error:
+            raise BackfillError(explained(error, self._out)) from error
+        records = self._runner.run(self._records(shard))
+        with tempfile.TemporaryDirectory(prefix="hippod-backfill-") as place:
+            path = Path(place, name)
+            write_file(path, records)
+            _put(files, path, target, self._out)
+        return name, len(records)
+
+    async def _records(self, shard: Shard) -> list[Record]:
+        found = [
+            PositionedDocument(document, _position(file, number))
+            async for file, number, document in self._documents(shard)
+        ]
+        return [_without_costs(record) for record in await self._maker.make(found)]
+
+    async def _documents(self, shard: Shard) -> AsyncIterator[tuple[InputFile, int, ParsedDocument]]:
+        """Each document with its file, and its number within the shard's part of that file."""
+        for file in shard.files:
+            number = shard.first
+            stream = self._of_file(file) if shard.kind == "files" else self._of_lines(shard, file)
+            async for document in stream:
+                yield file, number, replace(document, modified_at=file.modified_ns / 1e9)
+                number += 1
+
+    async def _of_file(self, file: InputFile) -> AsyncIterator[ParsedDocument]:
+        content = await asyncio.to_thread(_content, file, 0, file.size)
+        with tempfile.NamedTemporaryFile(prefix="hippod-") as copy:
+            copy.write(content)
+            copy.flush()
+            name = os.fsencode(file.path.rpartition("/")[2])
+            stream = self._pool.parse(os.fsencode(copy.name), file.uri, self._split, name=name)
+            async with aclosing(stream) as items:
+                async for item in items:
+                    if not isinstance(item, ParseSummary):
+                        yield item
+
+    async def _of_lines(self, shard: Shard, file: InputFile) -> AsyncIterator[ParsedDocument]:
+        read = _content if shard.kind == "lines" else _rows
+        content = await asyncio.to_thread(read, file, shard.begin, shard.end)
+        text = content.decode("utf-8", "replace")
+        stream = self._pool.parse_json(text, f"{file.uri}#", self._split, form="lines", first_line=shard.first)
+        async with aclosing(stream) as items:
+            async for item in items:
+                yield item
+
+
+class _BulkReading:
+    """A model in this process, as the extractor of a shard."""
+
+    def __init__(self, name: str, bulk: BulkExtractor) -> None:
+        self.name = name
+        self._bulk = bulk
+
+    async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
+        return await asyncio.to_thread(self._bulk.extract, passages)
+
+
+def _position(file: InputFile, number: int) -> SourcePosition:
+    """A file that was changed later is later, whoever reads it."""
+    modified_ms = file.modified_ns // 1_000_000
+    return SourcePosition(f"backfill:{file.uri}@{modified_ms}", number, modified_ms)
+
+
+def _without_costs(record: Record) -> Record:
+    """The time of a call is another in each run; the file is to be the same."""
+    kept = [None if each is None else replace(each, took_ms=0.0) for each in record.extractions]
+    return replace(record, extractions=tuple(kept))
+
+
+def _content(file: InputFile, begin: int, end: int) -> bytes:
+    try:
+        files, _ = file_system(file.url)
+        now = files.get_file_info(file.path)
+        if (now.size, now.mtime_ns or 0) != (file.size, file.modified_ns):
+            raise BackfillError(f"{file.uri} was changed while it was read; start the backfill again")
+        with files.open_input_file(file.path) as stream:
+            stream.seek(begin)
+            return bytes(stream.read(end - begin))
+    except OSError as error:
+        raise BackfillError(explained(error, file.uri)) from error
+
+
+def _rows(file: InputFile, begin: int, end: int) -> bytes:
+    """Rows of a Parquet file as JSON lines; what JSON has no word for is written as text."""
+    try:
+        with file_system(file.url)[0].open_input_file(file.path) as stream:
+            table = pq.ParquetFile(stream)
+            taken: list[dict[str, Any]] = []
+            place = 0
+            for number in range(table.num_row_groups):
+                size = table.metadata.row_group(number).num_rows
+                if place < end and place + size > begin:
+                    rows = table.read_row_group(number).slice(max(begin - place, 0), end - max(begin, place))
+                    taken += rows.to_pylist()
+                place += size
+    except (OSError, ValueError) as error:
+        raise BackfillError(f"{file.uri} cannot be read as Parquet: {error}") from error
+    present = [{key: value for key, value in row.items() if value is not None} for row in taken]
+    return "\n".join(json.dumps(row, default=str) for row in present).encode()
+
+
+def _put(files: fs.FileSystem, path: Path, target: str, out: str) -> None:
+    """Whole or not at all."""
+    local = isinstance(files, fs.LocalFileSystem)
+    part = f"{target}.{os.getpid()}.part" if local else target
+    try:
+        if local:
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+        with files.open_output_stream(part, compression=None) as stream:
+            stream.write(path.read_bytes())
+        if local:
+            files.move(part, target)
+    except OSError as error:
+        raise BackfillError(explained(error, out)) from error

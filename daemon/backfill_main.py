@@ -1,0 +1,80 @@
+"""`hippod-backfill`: options and exit codes. What runs is `daemon.backfill`."""
+
+import importlib.util
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from daemon.backfill.shards import BackfillError, Shard, shards
+from daemon.config import Config, ConfigError, load_config, unsupported
+from daemon.observe.logs import setup
+
+FAILED, BAD_CONFIG = 1, 2
+WITHOUT_RAY = (
+    "it needs Ray, which is not installed; install hippod with its extra `ray` here and on each node of the cluster"
+)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT…")
+@click.option(
+    "--out", required=True, metavar="URL", help="Where the files of records go: a folder, or s3://bucket/prefix."
+)
+@click.option("--address", metavar="RAY", help="The cluster's address. Default: $RAY_ADDRESS, or this machine alone.")
+@click.option(
+    "--actors", type=click.IntRange(min=1), metavar="N", help="Read on at most N actors. Default: one a processor."
+)
+@click.option("--gpus", type=click.FloatRange(min=0), default=0.0, metavar="N", help="GPUs of each actor. Default: 0.")
+@click.option("--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Configuration file (TOML).")
+@click.version_option(version("hippod"), prog_name="hippod-backfill")
+def main(
+    inputs: tuple[str, ...], out: str, address: str | None, actors: int | None, gpus: float, file: Path | None
+) -> None:
+    """Reads folders, JSON lines, Parquet or prefixes of an object store on a Ray cluster, and writes files of records.
+
+    `hippoctl import` takes them without reading anything again. Names and contents of the files depend on the input and on
+    [passages], [parsing], [openie], [llm] and [encoder] alone: whoever starts it again goes on where it stood. Exit codes: 0
+    all is read, 2 bad configuration or usage, 1 anything else.
+    """
+    try:
+        config = load_config(file)
+        if problems := unsupported(config):
+            raise ConfigError(problems)
+    except ConfigError as error:
+        sys.exit(_refused(error, BAD_CONFIG))
+    if importlib.util.find_spec("ray") is None:
+        sys.exit(_refused(WITHOUT_RAY, FAILED))
+    setup(config.daemon.log_level)
+    try:
+        work = list(shards(inputs))
+        if not work:
+            raise BackfillError(f"nothing to read in {', '.join(inputs)}")
+        sys.exit(_run(config, work, out if "://" in out else f"file://{Path(out).absolute()}", address, actors, gpus))
+    except BackfillError as error:
+        sys.exit(_refused(error, FAILED))
+
+
+def _run(config: Config, work: list[Shard], out: str, address: str | None, actors: int | None, gpus: float) -> int:
+    from daemon.backfill.ray_run import run
+
+    def progress(done: int, records: int) -> None:
+        click.echo(f"{done} of {len(work)} shards, {records} records written", err=True)
+
+    try:
+        records = run(config, work, out, address, actors, gpus, progress)
+    except Exception as error:  # noqa: BLE001 - whatever Ray raises, it is said in one line
+        cause = getattr(error, "cause", None) or error
+        return _refused(f"{cause}; start it again to go on from here", FAILED)
+    click.echo(f"{len(work)} shards are in {out}; {records} records were written now")
+    return 0
+
+
+def _refused(error: object, code: int) -> int:
+    click.echo(f"hippod-backfill: {error}", err=True)
+    return code
+
+
+if __name__ == "__main__":
+    main()

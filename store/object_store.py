@@ -1,0 +1,75 @@
+"""pyarrow's file systems by URL: `s3://bucket/prefix` on any S3-compatible server, `file:///folder` here.
+
+Credentials are found as the AWS tools find them; AWS_ENDPOINT_URL is the address of another server than Amazon's.
+"""
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pyarrow import fs
+
+TRIES = 5
+"""Tries of one request, with growing pauses between them."""
+CONNECT_TIMEOUT_S = 10.0
+REQUEST_TIMEOUT_S = 60.0
+CREDENTIALS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_PROFILE",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+)
+
+
+def file_system(url: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a URL and the path in it, without a `/` at its end; connects to nothing yet. Raises ValueError."""
+    parts = urlsplit(url)
+    path = (parts.netloc + parts.path).rstrip("/")
+    if parts.scheme == "s3" and parts.netloc and not parts.query and not parts.fragment:
+        return _s3(), path
+    if parts.scheme == "file" and not parts.netloc and path.startswith("/"):
+        return fs.LocalFileSystem(), path
+    raise ValueError(f'"{url}" is no such place; write s3://bucket/prefix, or file:///folder')
+
+
+def explained(error: OSError, url: str) -> str:
+    """What a file system's error about `url` means, and what to do."""
+    said = str(error)
+    if not url.startswith("s3://"):
+        return f"{url}: {said}"
+    bucket = urlsplit(url).netloc
+    if "NO_SUCH_BUCKET" in said:
+        return f'{url}: there is no bucket "{bucket}"; make it first, hippod makes none'
+    if any(word in said for word in ("ACCESS_DENIED", "INVALID_ACCESS_KEY", "SIGNATURE_DOES_NOT", "HTTP status 403")):
+        if not _credentials_found():
+            return (
+                f"{url}: the server refuses it: {said}. No credentials were found: set AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY in the environment of hippod, or AWS_PROFILE and ~/.aws/credentials of its user"
+            )
+        return f"{url}: the server refuses it: {said}. Its key needs the rights to list, read, write and delete there"
+    if "NETWORK_CONNECTION" in said or "curl" in said.lower():
+        where = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or "Amazon's S3"
+        return f"{url}: {where} does not answer, or the connection broke: {said}"
+    return f"{url}: {said}"
+
+
+def _s3() -> fs.FileSystem:
+    options = {}
+    if endpoint := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
+        parts = urlsplit(endpoint)
+        options = {"endpoint_override": parts.netloc + parts.path.rstrip("/"), "scheme": parts.scheme}
+    return fs.S3FileSystem(
+        connect_timeout=CONNECT_TIMEOUT_S,
+        request_timeout=REQUEST_TIMEOUT_S,
+        background_writes=False,
+        allow_delayed_open=True,  # a file of less than 5 MiB is one request
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=TRIES),
+        **options,
+    )
+
+
+def _credentials_found() -> bool:
+    home = os.environ.get("HOME", "/")
+    shared = os.environ.get("AWS_SHARED_CREDENTIALS_FILE", f"{home}/.aws/credentials")
+    return any(os.environ.get(name) for name in CREDENTIALS) or Path(shared).exists()
