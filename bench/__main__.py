@@ -37,6 +37,7 @@ SECTIONS = {
     "api": "faults",
     "fuzz": "faults",
     "soak": "faults",
+    "drives": "faults",
     "working_memory": "cost",
     "ask": "cost",
     "page": "cost",
