@@ -14,6 +14,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from daemon.contract.answering.chat import ChatModel
 from daemon.contract.http.routes import document_path
 from daemon.mcp.tools import TOOLS
 from tests.daemon.access.conftest import QUESTION, SECRET, Memory, rewrite
@@ -153,6 +154,23 @@ def test_no_model_is_shown_it_and_no_answer_rests_on_it(
         assert [each["name"] for each in board.get("/v1/sessions").json()["sessions"]] == ["mine"]
 
 
+@pytest.mark.parametrize("model", list(ChatModel))
+def test_a_conversation_and_a_stream_show_no_more(memory: Memory, visitor: httpx.Client, model: str) -> None:
+    memory.model.calls.clear()
+    body = {"model": model, "messages": [{"role": "user", "content": QUESTION}]}
+    for stream in (False, True):
+        answer = visitor.post("/v1/chat/completions", json=body | {"stream": stream})
+        assert answer.status_code == 200
+        assert SECRET not in answer.text
+    assert SECRET not in visitor.get("/v1/models").text
+    steps = {"question": QUESTION, "k": 20, "deep": True, "steps": 1}
+    traced = visitor.post("/v1/ask", json=steps, headers={"accept": "text/event-stream"})
+    assert traced.status_code == 200 and traced.text.startswith("event:")
+    assert SECRET not in traced.text
+    assert memory.model.calls
+    assert SECRET not in json.dumps([call.body for call in memory.model.calls])
+
+
 def test_without_retrieval_and_for_a_judge_nothing_is_read(memory: Memory, visitor: httpx.Client) -> None:
     memory.model.calls.clear()
     assert visitor.post("/v1/ask", json={"question": QUESTION, "mode": "none"}).status_code == 200
@@ -263,6 +281,7 @@ def test_labels_that_are_not_the_clients_cannot_be_given(memory: Memory, clerk: 
         ("GET", "/v1/extraction"),
         ("POST", "/v1/reextract"),
         ("POST", "/v1/backfill"),
+        ("POST", "/v1/confirm"),
         ("POST", "/v1/import"),
         ("POST", "/v1/verify"),
         ("POST", "/v1/backup"),
