@@ -63,20 +63,22 @@ class VectorCodes:
             ]
 
     def _extend(self, vectors: Sequence[NDArray[np.float32]], n: int, block_rows: int) -> None:
-        pieces = []
-        while self._n < n:
-            number, offset = divmod(self._n, block_rows)
-            if offset == 0:
+        pieces, at = [], self._n
+        while at < n:
+            number, offset = divmod(at, block_rows)
+            if number == len(self._blocks):
                 codes = self.room.empty((block_rows, self.dim), np.int8)
                 self._blocks.append(CodedBlock(codes, np.empty(block_rows, np.float32)))
             end = min(block_rows, n - number * block_rows, offset + CODED_ROWS)
             pieces.append((vectors[number], self._blocks[number], slice(offset, end)))
-            self._n += end - offset
+            at += end - offset
         if len(pieces) > 1:
             list(threads().map(_encode, pieces))
         else:
             for piece in pieces:
                 _encode(piece)
+        # Last: where one of them failed, for want of memory, all are made again.
+        self._n = max(self._n, n)
 
 
 def _encode(piece: tuple[NDArray[np.float32], CodedBlock, slice]) -> None:

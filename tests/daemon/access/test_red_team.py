@@ -101,6 +101,9 @@ def test_counts_are_of_what_the_client_sees(memory: Memory, visitor: httpx.Clien
     assert [each["name"] for each in now["sources"]] == [str(memory.daemon.folders[1])]
     assert "progress" not in now
     assert visitor.post("/v1/wait", json={"timeout_s": 60}).json()["documents"] == 4
+    metrics = memory.daemon.http.get("/metrics").text.splitlines()
+    held = {line.split()[0]: float(line.split()[1]) for line in metrics if line.startswith("hippod_scope")}
+    assert 1 <= held["hippod_scopes"] <= 32 and held["hippod_scope_bytes"] > 0
     graphs = [visitor.get("/v1/export", params={"format": kind}) for kind in ("graphml", "igraph")]
     assert all(SECRET.encode() not in each.content for each in graphs)
 

@@ -1,6 +1,7 @@
 """A scope is a memory of its own: what a fresh store of its documents would be, whatever happens meanwhile."""
 
 import random
+import time
 from dataclasses import replace
 from datetime import timedelta
 
@@ -173,7 +174,13 @@ def test_what_nobody_asks_of_is_given_back_and_room_is_bounded(tmp_path, monkeyp
     assert memory.scopes.count == 1
     memory.scopes.drop_idle()
     assert memory.scopes.count == 1
-    monkeypatch.setattr(store.scope.scopes, "IDLE_S", -1.0)
+    monkeypatch.setattr(store.scope.scopes, "HELD_BYTES", 1 << 30)
+    now = time.monotonic()
+    monkeypatch.setattr(store.scope.scopes.time, "monotonic", lambda: now + store.scope.scopes.IDLE_S + 1)
+    scoped(memory, "b")
+    assert memory.scopes.count == 1  # the one before was given back, though there is room
+    monkeypatch.undo()
+    monkeypatch.setattr(store.scope.scopes, "IDLE_S", -2000.0)
     memory.scopes.drop_idle()
     assert memory.scopes.count == 0
     memory.close()
