@@ -80,10 +80,15 @@ class HttpConnection(H11Protocol):
         self.app_state = {**self.app_state, "peer": self._peer}
         limit = self.config.limits.connections
         self._count()
-        if len(self.connections) > limit and not self._evict_idle():
+        # Those that are only being told of their refusal take nobody's place.
+        if len(self.connections) > limit and self._served() > limit and not self._evict_idle():
             self._refuse_or_cut("connections")
         else:
             self._set_deadline(self.config.limits.headers_timeout_s, "headers")
+
+    def _served(self) -> int:
+        """Connections that are not refused, this one among them."""
+        return sum(not (isinstance(each, HttpConnection) and each._refused) for each in self.connections)
 
     def _evict_idle(self) -> bool:
         """Ends the connection that has waited longest for a request; those that never made one, or whose last was turned
