@@ -14,7 +14,7 @@ export TORCH_INDEX
 # 0.6 s of a processor for a daemon, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-test run check test test-broker test-servers test-integrations test-ray bench audit lint docs deb image test-image clean
+.PHONY: install install-test run check test test-broker test-servers test-integrations test-ray test-service bench audit lint docs deb image test-image clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -83,8 +83,12 @@ $(SERVERS)/.installed: | $(BIN)/python
 	  --disable-pip-version-check --quiet 'llama-cpp-python[server]==0.3.36' 'gguf==0.19.0'
 	@touch $@
 
-test-servers: install-test $(SERVERS)/.installed
-	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python $(BIN)/python -m pytest -m model_server tests/memory/llm/servers
+# `transformers serve` is there with hippod; accelerate, which it wants besides, goes beside hippod's own environment.
+$(SERVERS)/accelerate: $(SERVERS)/.installed
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --target $@ 'accelerate==1.15.0'
+
+test-servers: install-test $(SERVERS)/.installed $(SERVERS)/accelerate
+	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python HIPPOD_ACCELERATE=$(CURDIR)/$(SERVERS)/accelerate $(BIN)/python -m pytest -m model_server tests/memory/llm/servers
 
 # The retrievers of examples/ in LangChain and LlamaIndex, which are installed into an environment of their own.
 INTEGRATIONS := $(VENV)/integrations
@@ -146,6 +150,14 @@ DEB_PYTHON ?= /usr/bin/python3
 
 deb:
 	$(DEB_PYTHON) systemd/package/deb.py --python $(DEB_PYTHON)
+
+# The package on a booted Debian with a real systemd: as root, with Debian's mmdebstrap and systemd-container. It takes the package
+# under dist/, or the one that PACKAGE names; where there is none, `make deb` comes first.
+PACKAGE ?= $(shell sed -n 's/^version = "\(.*\)"/dist\/hippod_\1_/p' pyproject.toml)$(shell dpkg --print-architecture 2>/dev/null).deb
+
+test-service: install-test
+	@test -e $(PACKAGE) || $(MAKE) deb
+	HIPPOD_TEST_PACKAGE=$(abspath $(PACKAGE)) $(BIN)/python -m pytest tests/systemd/booted -rs
 
 # A container image in one file, under dist/, built as root without pulling one. `make test-image` runs it with podman.
 image:

@@ -38,6 +38,7 @@ SECTIONS = {
     "api": "faults",
     "fuzz": "faults",
     "soak": "faults",
+    "drives": "faults",
     "working_memory": "cost",
     "ask": "cost",
     "page": "cost",

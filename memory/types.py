@@ -50,6 +50,20 @@ def triple_query_vector(encoder: Encoder, text: str, vector: NDArray[np.float32]
     return encoder.encode_triple_query(text) if isinstance(encoder, TripleQueryEncoder) else vector
 
 
+@runtime_checkable
+class WordKnowledge(Protocol):
+    """An encoder that can say how much of a text it has words for."""
+
+    def known_words(self, text: str) -> float:
+        """The share of a text's words that the model knows as words, from 0 to 1."""
+        ...
+
+
+def known_words(encoder: Encoder, text: str) -> float:
+    """The share of a text's words that the encoder knows; 1 of one that cannot say."""
+    return encoder.known_words(text) if isinstance(encoder, WordKnowledge) else 1.0
+
+
 class Extractor(Protocol):
     """OpenIE. `name` identifies model and prompt; the store keeps extractions under it."""
 

@@ -128,6 +128,11 @@ class Snapshot:
         """The words of a text, as `compare_words` names them."""
         return self._postings.words(text)
 
+    def passage_lengths(self, rows: Sequence[int]) -> NDArray[np.int32]:
+        """How many words the passages of `rows` have, shape (len(rows),)."""
+        lengths: NDArray[np.int32] = self._postings.lengths(self.n_passages)[np.array(rows, np.int64)]
+        return lengths
+
     def bm25_of(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """BM25 of texts that are no passages but made of their words (triples, say), shape (len(texts),): how rare a word is
         comes from the passages, how long a text is from these texts."""

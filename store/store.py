@@ -15,6 +15,7 @@ from store.as_of import PastCommits
 from store.change.plan import plan
 from store.change.settle_synonyms import settle_synonyms
 from store.change.write_rows import write_rows
+from store.checkpoint.adopt import adopt_files
 from store.checkpoint.capture import capture
 from store.checkpoint.files import PREFIX, CheckpointTimeout, CheckpointUnusable, discard
 from store.checkpoint.restore_index import recover_index
@@ -242,7 +243,10 @@ class Store(StoreReader):
         lengths = {name: view.log_length for name, view in captured.matrices.items()}
         with self._write_lock.hold("checkpoint"):
             self._folding.adopt(index, folded, lengths)
-        write(self.folder, captured, folded, self.rule, check_time)
+        place = write(self.folder, captured, folded, self.rule, check_time)
+        with self._write_lock.hold("checkpoint"):
+            adopt_files(index, captured, place)
+            self._publish_folded(index)  # the snapshot there is holds what was there before
         self._checkpoint_commit = commit.seq
         return True
 

@@ -19,8 +19,8 @@ from store.log.store_lock import lock_owner
 
 OLDEST_PYTHON = (3, 11)
 GIB = 1 << 30
-MEMORY_PER_STORE_BYTE = 1.5
-"""Memory for each byte of the store's texts and vectors, about (README, Limits)."""
+MEMORY_PER_STORE_BYTE = 0.5
+"""Memory that the system cannot drop for each byte of the store's texts and vectors, about."""
 
 
 def python(version: Sequence[int]) -> Finding:

@@ -34,4 +34,5 @@ def keep_crash_stacks(folder: Path) -> None:
         faulthandler.enable()
         return
     if before.strip():
-        log.error("aborted_before", stacks=[line.strip() for line in before.splitlines() if line.strip()])
+        lines = [line.strip() for line in before.splitlines() if line.strip()]
+        log.error("aborted_before", stacks=[line for line in lines if not line.startswith("Extension modules:")])

@@ -178,6 +178,10 @@ class Intake:
         work = self._waiting.get(key)
         return work is not None and work.seq <= seq
 
+    def waiting_for(self, key: str) -> Work | None:
+        """The work for `key` that waits."""
+        return self._waiting.get(key)
+
     def _free(self, key: str) -> bool:
         return not (key in self._active or key in self._lines or container_uri(key) in self._active)
 

@@ -148,8 +148,11 @@ class Pipeline:
         """Why a file cannot be read as one of records, None where it can."""
         return await self._reader.record_file_fault(path)
 
-    async def remove(self, uris: Sequence[str]) -> None:
-        """Returns once the documents are gone from the memory. NotReady where hippod stops before."""
+    async def remove(self, uris: Sequence[str], sees: Callable[[Document], bool] | None = None) -> None:
+        """Returns once the documents are gone from the memory. NotReady where hippod stops before.
+
+        `sees`: which documents those who ask see. One that they do not see by then, as its labels have changed, stays.
+        """
         removals = []
         distinct = dict.fromkeys(uris)
         last_seq = self.intake.last_seq
@@ -161,17 +164,25 @@ class Pipeline:
                 # Work that came before for the file would give the line anew.
                 while self.intake.waits(file, last_seq) and not self.intake.stopping:
                     await self.intake.changed_within(0.5)
-            removals.append(self._remove(uri))
+            # What waits may be of a document that they do not see: it must not make way for the removal.
+            while sees is not None and self._unseen_waits(uri, sees) and not self.intake.stopping:
+                await self.intake.changed_within(0.5)
+            removals.append(self._remove(uri, sees))
             if number % QUEUE_SLICE_DOCUMENTS == 0:
                 await asyncio.sleep(0)
         await asyncio.gather(*removals)
 
-    def _remove(self, uri: str) -> asyncio.Future[None]:
+    def _unseen_waits(self, uri: str, sees: Callable[[Document], bool]) -> bool:
+        """Whether work for `uri` waits that may give a document that is not seen."""
+        work = self.intake.waiting_for(uri)
+        return work is not None and not sees(Document(uri, work.source))
+
+    def _remove(self, uri: str, sees: Callable[[Document], bool] | None) -> asyncio.Future[None]:
         removed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self.intake.stopping:
             removed.set_exception(NotReady(STOPPING))
         else:
-            self.intake.put(uri, RemoveDocument(uri), ADDED).waiters.append(removed)
+            self.intake.put(uri, RemoveDocument(uri, sees), ADDED).waiters.append(removed)
         return removed
 
     async def commit_extractions(self, extractions: Mapping[str, Extraction]) -> None:

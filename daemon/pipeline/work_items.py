@@ -29,9 +29,13 @@ class AddedDocument:
 
 @dataclass(frozen=True, slots=True)
 class RemoveDocument:
-    """A document, or all documents of a file, that somebody asked to remove."""
+    """A document, or all documents of a file, that somebody asked to remove.
+
+    `sees`: which documents that somebody sees, asked when the removal is committed: labels may have changed since.
+    """
 
     uri: str
+    sees: Callable[[Document], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

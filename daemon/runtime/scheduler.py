@@ -170,13 +170,13 @@ def add_maintenance_jobs(
 
     def compact() -> None:
         nonlocal purged_at
+        store.scopes.drop_idle()  # first: it needs no room on the disk
         store.compact(COMPACT_FRAGMENTS)
         if time.monotonic() - purged_at >= keep_versions_s / PURGES_PER_RETENTION:
             store.purge(timedelta(seconds=keep_versions_s))
             purged_at = time.monotonic()
             if store.rebuild_index():
                 log.info("memory_renewed")
-        store.scopes.drop_idle()
         trim_heap()
         expire_sessions()
 

@@ -27,6 +27,22 @@ def labels_of(document: Document, of_source: Mapping[str, tuple[str, ...]]) -> s
     return mine | set(of_source.get(document.source, ()))
 
 
+def has_any(labels: Iterable[str], of_source: Mapping[str, tuple[str, ...]]) -> Callable[[Document], bool]:
+    """Whether a document has one of `labels`, as `labels_of` says. A scope asks this of every document."""
+    wanted = frozenset(labels)
+    whole_sources = {name for name, mine in of_source.items() if not wanted.isdisjoint(mine)}
+
+    def holds(document: Document) -> bool:
+        if document.uri.startswith(_LABELLED):
+            return not wanted.isdisjoint(_labels_in(document.uri))
+        if document.source in whole_sources:
+            return True
+        own = document.metadata.get("labels")
+        return isinstance(own, list) and any(isinstance(each, str) and each in wanted for each in own)
+
+    return holds
+
+
 def sees(sources: Callable[[], LabelsBySource], labels: AbstractSet[str], document: Document) -> bool:
     """Whether one who sees `labels` sees the document, by the labels that sources have now."""
     return not labels.isdisjoint(labels_of(document, dict(sources())))

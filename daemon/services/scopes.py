@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from daemon.contract.scope import ClientScope, Scope, ScopeCount, ScopeList
-from daemon.services.document_labels import LabelsBySource, labels_of
+from daemon.services.document_labels import LabelsBySource, has_any, labels_of
 from store.document_snapshot import DocumentSnapshot
 from store.store import Store
 from store.types import Document
@@ -45,18 +45,18 @@ class ScopeService:
         """Whether a document is in `scope`, by the labels that sources have now."""
         of_source = dict(self._labels())
         prefixes = tuple(_prefix(each) for each in scope.in_)
-        labels, where = set(scope.labels), dict(scope.where)
+        labelled, where = has_any(scope.labels, of_source) if scope.labels else None, dict(scope.where)
         since, until = _seconds(scope.since), _seconds(scope.until)
-        visible = set(scope.visible) if isinstance(scope, ClientScope) else None
+        visible = has_any(scope.visible, of_source) if isinstance(scope, ClientScope) else None
 
         def holds(document: Document) -> bool:
-            if visible is not None and visible.isdisjoint(labels_of(document, of_source)):
+            if visible is not None and not visible(document):
                 return False
             if scope.source is not None and document.source != scope.source:
                 return False
             if prefixes and not any(_begins(document.uri, *prefix) for prefix in prefixes):
                 return False
-            if labels and labels.isdisjoint(labels_of(document, of_source)):
+            if labelled is not None and not labelled(document):
                 return False
             if where and not all(_has(document.metadata, key, value) for key, value in where.items()):
                 return False

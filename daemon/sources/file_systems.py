@@ -21,6 +21,8 @@ NETWORK_FILE_SYSTEMS = frozenset(
     | {"fuse.s3fs", "fuse.glusterfs", "fuse.ceph", "virtiofs", "ncpfs", "davfs", "lustre", "beegfs", "fuse.gvfsd-fuse"}
 )
 """File systems on which inotify does not hear what other machines do."""
+VIEWS = frozenset({"fuse.bindfs", "fuse.mergerfs", "fuse.unionfs", "fuse.unionfs-fuse", "fuse.mhddfs"})
+"""File systems that show other folders, and on which inotify does not hear what is written to those directly."""
 MOUNTS = Path("/proc/self/mountinfo")
 
 

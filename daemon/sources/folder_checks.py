@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from daemon.contract.finding import Finding, guarded
-from daemon.sources.file_systems import MOUNTS, NETWORK_FILE_SYSTEMS, file_system
+from daemon.sources.file_systems import MOUNTS, NETWORK_FILE_SYSTEMS, VIEWS, file_system
 
 COUNT_TIMEOUT_S = 2.0
 """Longest time spent on counting directories."""
@@ -78,6 +78,9 @@ def drive(folder: Path, polling: bool, mounts: Path) -> Iterator[Finding]:
         yield Finding(
             f"drive {folder}", "warn", f"a network drive ({kind}), which tells of no change made elsewhere", hint
         )
+    elif kind in VIEWS and not polling:
+        said = f"a view of other folders ({kind}), which tells of no change that is made to those directly"
+        yield Finding(f"drive {folder}", "warn", said, "set polling = true in its [[folder]], or follow those folders")
     elif kind in NETWORK_FILE_SYSTEMS:
         yield Finding(f"drive {folder}", "ok", f"a network drive ({kind}), polled")
 

@@ -105,6 +105,10 @@ class MiniLMEncoder:
     def encode_query(self, text: str) -> NDArray[np.float32]:
         return self._remembered(tokenizable(text, MAX_TOKENIZED_CHARS))
 
+    def known_words(self, text: str) -> float:
+        encoded = self._tokenizer.encode(tokenizable(text, MAX_TOKENIZED_CHARS))
+        return self._vocabulary.whole_words(encoded.ids, encoded.word_ids)
+
     def _encode_query(self, text: str) -> NDArray[np.float32]:
         tokens = self._tokenizer.encode(text).ids
         if self._vocabulary.knows(tokens):

@@ -1,4 +1,4 @@
-"""Whether a model's tokeniser knows anything of a text. Where it does not, the text's vector would say nothing: it is zero.
+"""Whether a model's tokeniser knows anything of a text, and how many of its words. Where it knows nothing, the vector is zero.
 
 A model that never saw a language still gives its texts vectors. Its tokeniser makes most characters the unknown token, or cuts
 words into single letters, and nearly all such texts come out alike. Cosines between them mean nothing, however high.
@@ -6,7 +6,7 @@ words into single letters, and nearly all such texts come out alike. Cosines bet
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 LEAST_WORD_PIECES = 100
@@ -52,6 +52,23 @@ class Vocabulary:
             counts[self._says[token]] += 1
         nothing, something, _ = counts
         return nothing <= UNKNOWN_SHARE * (nothing + something)
+
+    def whole_words(self, tokens: Sequence[int], words: Sequence[int | None]) -> float:
+        """The share of a text's words that are one token which says something; 1 where there are none.
+
+        `words`: which word each token is a part of, None for one that stands for no text. A model that never met a word has it
+        in pieces of a few letters. So of a text in the language that it was made for most words are whole, of others few.
+        """
+        parts = Counter(word for word, token in zip(words, tokens, strict=True) if self._counts(word, token))
+        whole = sum(
+            parts[word] == 1 and self._says[token] == _SAYS_SOMETHING
+            for word, token in zip(words, tokens, strict=True)
+            if self._counts(word, token)
+        )
+        return whole / len(parts) if parts else 1.0
+
+    def _counts(self, word: int | None, token: int) -> bool:
+        return word is not None and self._says[token] != _NOT_COUNTED
 
 
 def _letters(piece: str) -> str:

@@ -2,8 +2,8 @@
 
 All are reset weights of shape (n_passages,). How sure a start is decides its share, no constant does. Titles that the query
 spells out have as much as the query consists of them. The rest is shared by cosines and words, each as concentrated as it is:
-a softmax that gives one passage everything counts for more than one that is spread over fifty. Words count for as much as the
-passages that have some of them have of the query.
+a softmax that gives one passage everything counts for more than one that is spread over fifty. Cosines count for as much of
+the query as the encoder has words for, words for as much as the passages that have some of them have of it.
 """
 
 from collections.abc import Sequence
@@ -16,18 +16,23 @@ from memory.retrieval.linking.query_titles import NamedTitle, share_of_query
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.retrieval.score_scaling import StandardScore, softmax
 from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines
+from memory.retrieval.word_parts import PARTS_WEIGHT, compare_parts
+from memory.types import known_words
 
 START_PASSAGES = 50
 """How many passages of one kind are starts. The weights of the rest are noise, whose sum would grow with the memory."""
 WORD_TEMPERATURE = 0.1
-"""How far from the best a passage may lie by its words, as a share of the best one's BM25."""
+"""How far from the best a passage may lie by its words, as a share of the best one's score."""
+LEAST_KNOWN = 0.01
+"""Cosines count so much where the encoder has a word for nothing in the query: where no passage has its words, they decide."""
 
 
 def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> Floats:
     """Reset weights that sum to 1; all 0 if there is nothing to begin at."""
     nearest, worded = nearest_passages(context), passages_with_words(context)
     covered = float(worded @ context.words.coverage)
-    unnamed = _mixed((_concentration(nearest), nearest), (_concentration(worded) * covered, worded))
+    known = max(known_words(context.encoder, context.query), LEAST_KNOWN)
+    unnamed = _mixed((_concentration(nearest) * known, nearest), (_concentration(worded) * covered, worded))
     share = share_of_query(context, titles)
     return _mixed((share, passages_named(context, titles)), (1.0 - share, unnamed))
 
@@ -48,11 +53,10 @@ def _concentration(weights: Floats) -> float:
 
 
 def nearest_passages(context: QueryContext) -> Floats:
-    """The passages nearest to the query, by the softmax of their cosines' standard scores (of BM25 where no cosine says a
-    thing); all 0 if passages are compared by words and none has a word of the query."""
-    alive = context.passages_compared
+    """The passages nearest to the query, by the softmax of their cosines' standard scores; all 0 where cosines say nothing."""
     if context.passages_by_words:
-        alive = alive & (context.similarities > 0)
+        return np.zeros(context.snapshot.n_passages)
+    alive = context.passages_compared
     scale = StandardScore.of(context.similarities, alive)
     if (error := context.passage_scores.error) <= EQUAL_SCORES:
         return _softmax_of_best(scale(context.similarities), alive, context.settings.temperature)
@@ -63,11 +67,18 @@ def nearest_passages(context: QueryContext) -> Floats:
 
 
 def passages_with_words(context: QueryContext) -> Floats:
-    """The passages with the query's words, by the softmax of their BM25 in shares of the best one's; all 0 where
-    `nearest_passages` goes by words already."""
-    scores = context.words.scores.astype(np.float64)
-    if context.passages_by_words or not scores.any():
-        return np.zeros(len(scores))
+    """The passages with the query's words, by the softmax of their scores in shares of the best one's; all 0 if none has any.
+
+    A score is BM25 of the words and of their parts, among the best by words.
+    """
+    rows = context.word_candidates
+    scores: Floats = np.zeros(context.snapshot.n_passages)
+    if not rows:
+        return scores
+    with context.stage("words"):
+        texts = [context.snapshot.passage(row).full for row in rows]
+        parts = compare_parts(context.query, texts, context.snapshot.passage_lengths(rows))
+    scores[rows] = context.words.scores[rows] + PARTS_WEIGHT * parts
     return _softmax_of_best(scores / scores.max(), scores > 0, WORD_TEMPERATURE)
 
 

@@ -11,13 +11,17 @@ from numpy.typing import NDArray
 
 from memory.retrieval.row_scores import RowScores, row_scores
 from memory.retrieval.settings import RetrievalSettings
-from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines
+from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines, top_k
 from memory.types import Encoder, triple_query_vector
 from store.index.bm25 import ComparedWords
 from store.snapshot import Snapshot
 from store.types import Triple
 
 Floats = NDArray[np.float64]
+
+WORD_CANDIDATES = 100
+"""How many passages, the best by BM25, are looked at more closely: whether their titles stand in the query, and what parts of
+its words they have."""
 
 ALL_PASSAGES = 1_000_000_000
 """A `k` that no memory reaches."""
@@ -143,6 +147,15 @@ class QueryContext:
         compared = self.passages_compared
         with self.stage("words"):
             return self.snapshot.compare_words(self.query, compared)
+
+    @cached_property
+    def word_candidates(self) -> list[int]:
+        """The rows of the `WORD_CANDIDATES` best living passages by BM25, best first; each shares a word with the query."""
+        snapshot, scores = self.snapshot, self.words.scores
+        with self.stage("words"):
+            return top_k(
+                scores, WORD_CANDIDATES, snapshot.passage_alive & (scores > 0), lambda row: snapshot.passage(row).id
+            )
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

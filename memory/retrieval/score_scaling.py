@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from memory.retrieval.top_k import EQUAL_SCORES, Scores
 
+_PART_ROWS = 32_768
+
 Scale = Callable[[NDArray[Any]], Scores]
 """Turns cosines into comparable scores of the same shape."""
 
@@ -44,8 +46,14 @@ class StandardScore:
     @classmethod
     def of(cls, scores: NDArray[Any], alive: NDArray[np.bool_]) -> "StandardScore":
         """The scale of the scores of living rows."""
-        living = scores[alive].astype(np.float64)
-        return cls(float(living.mean()), float(living.std())) if len(living) else cls(0.0, 0.0)
+        living = scores if alive.all() else scores[alive]
+        if not len(living):
+            return cls(0.0, 0.0)
+        # In parts that stay in the processor's cache: as float64, all scores take more than it holds.
+        parts = range(0, len(living), _PART_ROWS)
+        mean = sum(float(living[at : at + _PART_ROWS].sum(dtype=np.float64)) for at in parts) / len(living)
+        squares = sum(float(np.square(living[at : at + _PART_ROWS] - np.float64(mean)).sum()) for at in parts)
+        return cls(mean, float(np.sqrt(squares / len(living))))
 
     def __call__(self, scores: NDArray[Any]) -> Scores:
         if self.deviation <= EQUAL_SCORES:

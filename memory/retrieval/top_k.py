@@ -89,13 +89,13 @@ def top_k_by_cosine(
 
 def candidates(scores: NDArray[Any], k: int, alive: NDArray[np.bool_], error: float) -> NDArray[Any]:
     """The living rows that may be among the `k` best, where each of `scores` is off by at most `error`."""
-    rows = np.flatnonzero(alive)
-    if k < len(rows):
-        values = scores[rows]
-        least = np.partition(values, len(rows) - k)[len(rows) - k]
-        # The k best by exact scores have at least the exact score of the k-th here.
-        rows = rows[values >= least - (2.0 * error if error > EQUAL_SCORES else error)]
-    return rows
+    living = int(np.count_nonzero(alive))
+    if not 0 < k < living:
+        return np.flatnonzero(alive)[: living if k else 0]
+    values = scores if living == len(alive) else np.where(alive, scores, -np.inf)
+    least = np.partition(values, len(values) - k)[len(values) - k]
+    # The k best by exact scores have at least the exact score of the k-th here.
+    return np.flatnonzero(values >= least - (2.0 * error if error > EQUAL_SCORES else error))
 
 
 def cosines(vectors: VectorsView, query: NDArray[np.float32], rows: NDArray[Any]) -> Scores:

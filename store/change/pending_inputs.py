@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from store.change.passage_documents import holders_after
 from store.change.row_numbers import RowNumbers
-from store.index.effective_triples import effective_triples
+from store.index.effective_triples import effective_triples, overruled_triples
 from store.index.live_index import LiveIndex
 from store.types import Batch, PassageText, Triple
 
@@ -43,7 +43,7 @@ def missing_vectors(index: LiveIndex, batch: Batch) -> MissingVectors:
     for passage, holders in holders_after(index, batch).items():
         if passage not in index.passage_rows and holders:
             passages.append(texts[passage])
-        numbers.rows(effective_triples(holders, ()))
+        numbers.rows(effective_triples(holders, ()) | overruled_triples(holders))
     for triples in extracted.values():
         numbers.rows(triples)
     text_of = {row: text for text, row in numbers.phrases.items()}

@@ -13,7 +13,7 @@ from store.change.passage_documents import holders_after
 from store.change.row_numbers import RowNumbers
 from store.change.synonym_change import plan_synonyms
 from store.errors import IncompleteBatch
-from store.index.effective_triples import UpstreamTriples, effective_triples
+from store.index.effective_triples import UpstreamTriples, effective_triples, overruled_triples
 from store.index.index_delta import IndexDelta
 from store.index.live_index import NO_ROWS, LiveIndex
 from store.types import Batch, PassageText, State, SynonymRule
@@ -76,6 +76,7 @@ def _change_passage(
         after = NO_ROWS
     elif any(triples is not None for triples in holders.values()):
         after = numbers.rows(effective_triples(holders, ()))
+        numbers.rows(overruled_triples(holders))
     else:
         found = delta.extracted.get(row)
         if found is None and known:

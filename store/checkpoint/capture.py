@@ -11,6 +11,7 @@ from store.checkpoint.files import KINDS
 from store.index.append_only_arrays import VectorsView
 from store.index.bm25 import Postings
 from store.index.live_index import LiveIndex
+from store.index.synonyms.lsh import Sorted
 from store.types import ExtractionState
 
 MAX_PURGED_SHARE = 0.25
@@ -27,6 +28,7 @@ class CheckpointCapture:
     next_id: Mapping[str, int]
     total_length: int
     arrays: Mapping[str, NDArray[Any]]
+    bands: Sorted
     vectors: Mapping[str, VectorsView]
     matrices: Mapping[str, Any]
     lists: Mapping[str, Sequence[NDArray[np.int32] | None]]
@@ -41,14 +43,14 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
     if index.purged_rows > MAX_PURGED_SHARE * sum(rows.values()):
         return None
     arrays: dict[str, NDArray[Any]] = {f"{name}-ids": index.ids[name].view() for name in KINDS}
-    maps: dict[str, dict[Any, int]] = {
+    maps: dict[str, Any] = {
         "passages": index.passage_rows,
         "phrases": index.phrase_rows,
         "triples": index.triple_rows,
     }
     for name in KINDS if index.purged_rows else ():
         known = np.zeros(rows[name], np.bool_)
-        known[np.fromiter(maps[name].values(), np.int64, len(maps[name]))] = True
+        known[list(maps[name].values())] = True
         arrays[f"{name}-known"] = known
     arrays["phrases-sketches"] = index.sketches.view()
     for name in ("passage", "phrase", "triple"):
@@ -60,6 +62,7 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
         dict(index.next_id),
         index.total_length,
         arrays,
+        index.sketches.bands,
         {name: getattr(index, f"{name[:-1]}_vectors").view() for name in KINDS},
         {name: matrix.view(index.shape(name)) for name, matrix in index.matrices.items()},
         {"effective": list(index.effective), "extracted": list(index.extracted)},

@@ -1,16 +1,12 @@
-"""The folders of checkpoints in a store, and what their files have in common: names, format, checksums, mapping."""
+"""The folders of checkpoints in a store, and what their files have in common: names, format, checksums."""
 
 import shutil
 import zlib
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from store.text.terms import passage_terms
 
-FORMAT = 6
+FORMAT = 7
 PREFIX = "snapshot-"
 """Begins the name of a checkpoint's folder; the number of its commit follows."""
 
@@ -57,19 +53,3 @@ def checksum_of(file: Path) -> int:
         while part := content.read(1 << 20):
             checksum = zlib.crc32(part, checksum)
     return checksum
-
-
-class MappedArray(np.memmap[Any, Any]):
-    """An array mapped from a file, which remembers the file whatever becomes of its name."""
-
-    inode = 0
-
-
-def mapped_inode(array: NDArray[Any]) -> int | None:
-    """The inode of the file whose mapping `array` is a part of. While it is mapped no other file is given that number."""
-    base: Any = array
-    while isinstance(base, np.ndarray):
-        if isinstance(base, MappedArray):
-            return base.inode
-        base = base.base
-    return None

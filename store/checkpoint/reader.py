@@ -3,16 +3,18 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from store.checkpoint.files import FORMAT, MANIFEST, CheckpointUnusable, MappedArray, checksum_of, terms_of_probe
+from store.checkpoint.files import FORMAT, MANIFEST, CheckpointUnusable, checksum_of, terms_of_probe
 from store.index.append_only_arrays import BLOCK_VECTORS
 from store.index.bm25 import Postings, PostingsArrays
+from store.index.file_arrays import map_file
+from store.index.synonyms.lsh import BAND_ARRAYS, Sorted, sorted_bands
 from store.index.vector_codes import CodedBlock
 from store.types import ExtractionState, SynonymRule, extraction_state
 
@@ -50,11 +52,8 @@ class SavedCheckpoint:
     def has(self, name: str) -> bool:
         return f"{name}.npy" in self._files
 
-    def array(self, name: str, mode: Literal["r", "c"] = "r") -> NDArray[Any]:
-        file = self._place / f"{name}.npy"
-        mapped = np.load(file, mmap_mode=mode, allow_pickle=False).view(MappedArray)
-        mapped.inode = file.stat().st_ino
-        return np.asarray(mapped)
+    def array(self, name: str) -> NDArray[Any]:
+        return map_file(self._place / f"{name}.npy")
 
     def strings(self, name: str) -> list[str]:
         with pa.memory_map(str(self._place / f"{name}.arrow")) as source:
@@ -65,14 +64,15 @@ class SavedCheckpoint:
         count = sum(file.startswith(f"{name}-vectors-") for file in self._files)
         return [self.array(f"{name}-vectors-{i:05d}") for i in range(count)]
 
+    def bands(self) -> Sorted:
+        """The bands of the first sketches, as they were sorted."""
+        return map_bands(self._place)
+
     def codes(self, name: str) -> list[CodedBlock]:
-        """Of whole blocks, where the checkpoint has them. Mapped so that torch, which knows no array that is read alone, does
-        not warn of them; nobody writes to them."""
+        """Of whole blocks, where the checkpoint has them."""
         count = sum(file.startswith(f"{name}-codes-") for file in self._files)
-        return [
-            CodedBlock(self.array(f"{name}-codes-{i:05d}", "c"), self.array(f"{name}-units-{i:05d}"))
-            for i in range(count)
-        ]
+        found = (map_codes(self._place, name, number) for number in range(count))
+        return [each for each in found if each is not None]
 
     def matrix(self, name: str) -> Any:
         parts = tuple(self.array(f"{name}-{part}") for part in ("data", "indices", "indptr"))
@@ -92,3 +92,19 @@ class SavedCheckpoint:
         states = [extraction_state(*json.loads(text)) for text in self.strings("extraction-states")]
         rows, numbers = self.array("extraction-rows").tolist(), self.array("extraction-numbers").tolist()
         return {row: states[number] for row, number in zip(rows, numbers, strict=True)}
+
+
+def map_bands(place: Path) -> Sorted:
+    """The sorted bands of the checkpoint at `place`."""
+    return sorted_bands(*(map_file(place / f"bands-{name}.npy") for name in BAND_ARRAYS))
+
+
+def map_codes(place: Path, name: str, number: int) -> CodedBlock | None:
+    """The codes of a block of vectors in the checkpoint at `place`, None where it has none.
+
+    Mapped so that torch, which knows no array that is read alone, does not warn of them; nobody writes to them.
+    """
+    file = place / f"{name}-codes-{number:05d}.npy"
+    return (
+        CodedBlock(map_file(file, "c"), map_file(place / f"{name}-units-{number:05d}.npy")) if file.exists() else None
+    )

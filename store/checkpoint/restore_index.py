@@ -12,6 +12,7 @@ from store.checkpoint.files import KINDS, CheckpointUnusable, newest
 from store.checkpoint.reader import SavedCheckpoint
 from store.checkpoint.replay import replay
 from store.index.effective_triples import upstream_triples
+from store.index.file_arrays import Room
 from store.index.live_index import NO_ROWS, LiveIndex
 from store.index.load import TEXTS, append_contents
 from store.index.synonyms.search import linkable, wordings
@@ -36,14 +37,14 @@ def recover_index(
     saved = SavedCheckpoint(place, dim, rule)
     if saved.commit < horizon or times.get(saved.commit) != saved.time:
         raise CheckpointUnusable(f"{place.name} is of no commit that this store keeps")
-    index = LiveIndex(dim)
+    index = LiveIndex(dim, Room(folder))
     # Reading and sorting release the interpreter, which the rest needs all the time.
     with ThreadPoolExecutor(2, thread_name_prefix="start") as beside:
         contents = {
             name: beside.submit(tables.read_where, name, TEXTS[name], f"row < {saved.next_id[name]}") for name in KINDS
         }
         documents = beside.submit(tables.read, "documents")
-        sketches = beside.submit(index.sketches.load, saved.array("phrases-sketches"))
+        sketches = beside.submit(index.sketches.load, saved.array("phrases-sketches"), saved.bands())
         _load_texts(index, saved, {name: table.result() for name, table in contents.items()})
         later = _load_documents(index, saved, documents.result())
         _load_derived(index, saved)
@@ -90,14 +91,13 @@ def _load_texts(index: LiveIndex, saved: SavedCheckpoint, tables: Mapping[str, A
     index.synonym_needs.extend(np.zeros(len(index.phrases)))
 
     table, places = texts["triples"], known["triples"]
-    index.predicates = [""] * index.ids["triples"].n
+    index.predicates.extend([""] * index.ids["triples"].n)
     ends = np.zeros((len(index.predicates), 2), np.int32)
     ends[places], predicates = schema.triples.from_table(table, index.ids["phrases"].view())
     index.triple_ends.extend(ends)
     for row, predicate in zip(places.tolist(), predicates, strict=True):
         index.predicates[row] = predicate
-    keys = zip(ends[places, 0].tolist(), predicates, ends[places, 1].tolist(), strict=True)
-    index.triple_rows = dict(zip(keys, places.tolist(), strict=True))
+    index.hashed_triples.load(places)
 
 
 def _load_documents(index: LiveIndex, saved: SavedCheckpoint, table: Any) -> list[Mapping[str, Any]]:

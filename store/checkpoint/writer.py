@@ -19,12 +19,12 @@ from store.checkpoint.files import (
     PREFIX,
     UNFINISHED,
     checksum_of,
-    mapped_inode,
     newest,
     terms_of_probe,
 )
 from store.durable_files import sync
 from store.index.append_only_arrays import BLOCK_VECTORS
+from store.index.file_arrays import mapped_inode
 from store.index.live_index import NO_ROWS
 from store.index.vector_codes import CODED_MIN_ROWS
 from store.types import SynonymRule
@@ -71,6 +71,8 @@ def _write_folder(
             if len(coded.units) == BLOCK_VECTORS:
                 writer.array(f"{name}-codes-{start // BLOCK_VECTORS:05d}", coded.codes, linkable=True)
                 writer.array(f"{name}-units-{start // BLOCK_VECTORS:05d}", coded.units, linkable=True)
+    for name, array in captured.bands.arrays().items():
+        writer.array(f"bands-{name}", array, linkable=True)
     for name, matrix in folded.items():
         for part in ("data", "indices", "indptr"):
             writer.array(f"{name}-{part}", getattr(matrix, part))

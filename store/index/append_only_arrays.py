@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.file_arrays import IN_MEMORY, Room
 from store.index.vector_codes import CodedBlock, VectorCodes
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -28,8 +29,10 @@ ORDERED_ROWS = 1024
 class GrowableArray(Generic[Scalar]):
     """An append-only array, shape (n,) or (n, width). Capacity doubles, so appending costs O(1) amortised."""
 
-    def __init__(self, dtype: type[Scalar], width: int | None = None) -> None:
+    def __init__(self, dtype: type[Scalar], width: int | None = None, room: Room = IN_MEMORY) -> None:
+        """`room`: where a long one lies."""
         self._width = width
+        self._room = room
         self._data: NDArray[Scalar] = np.empty((64,) if width is None else (64, width), dtype)
         self.n = 0
 
@@ -40,7 +43,8 @@ class GrowableArray(Generic[Scalar]):
         end = self.n + len(added)
         if end > len(self._data):
             # Views keep the old buffer alive; they are never written through.
-            longer = np.empty((max(end, 2 * len(self._data)), *self._data.shape[1:]), self._data.dtype)
+            size = max(end, 2 * len(self._data)), *self._data.shape[1:]
+            longer = self._room.empty(size, self._data.dtype)
             longer[: self.n] = self._data[: self.n]
             self._data = longer
         self._data[self.n : end] = added
@@ -58,7 +62,7 @@ class GrowableArray(Generic[Scalar]):
 
     def frozen(self) -> "GrowableArray[Scalar]":
         """The array as it is now, which does not grow along; nothing is copied, and nothing may be appended."""
-        frozen = GrowableArray(self._data.dtype.type, self._width)
+        frozen = GrowableArray(self._data.dtype.type, self._width, self._room)
         frozen._data, frozen.n = self._data[: self.n], self.n
         return frozen
 
@@ -124,12 +128,14 @@ class Counts:
         return CountsView(tuple(self._chunks), self.n)
 
 
-def _block(dim: int) -> NDArray[np.float32]:
-    """Room for `BLOCK_VECTORS` vectors in memory pages of its own.
+def _block(dim: int, room: Room) -> NDArray[np.float32]:
+    """Place for `BLOCK_VECTORS` vectors in `room`, or in memory pages of its own.
 
     They take no memory before they are written to, and none once the last view of them is gone. The C library would give only
     the first such blocks so, and later ones from a heap, which does not give memory back.
     """
+    if room is not IN_MEMORY:
+        return room.empty((BLOCK_VECTORS, dim), np.float32)
     pages = mmap(-1, BLOCK_VECTORS * dim * np.dtype(np.float32).itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
     return np.frombuffer(pages, np.float32).reshape(BLOCK_VECTORS, dim)
 
@@ -172,10 +178,13 @@ class VectorsView:
             np.dot(block, query, out=out[start : start + len(block)])
         return out
 
-    def rows(self, rows: NDArray[np.integer[Any]] | Sequence[int]) -> NDArray[np.float32]:
-        """The vectors of `rows`, shape (len(rows), dim), copied."""
+    def rows(
+        self, rows: NDArray[np.integer[Any]] | Sequence[int], out: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """The vectors of `rows`, shape (len(rows), dim), copied; to `out` where it is given."""
         wanted = np.asarray(rows, dtype=np.int64)
-        out = np.empty((len(wanted), self.dim), np.float32)
+        if out is None:
+            out = np.empty((len(wanted), self.dim), np.float32)
         if len(wanted) >= ORDERED_ROWS and wanted[0] >= 0 and wanted[-1] < self.n and (wanted[1:] >= wanted[:-1]).all():
             first = range(0, self.n + BLOCK_VECTORS, BLOCK_VECTORS)
             ends = np.searchsorted(wanted, first).tolist()
@@ -193,11 +202,12 @@ class VectorsView:
 class Vectors:
     """An append-only matrix of vectors in blocks: growing never copies what is there."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, room: Room = IN_MEMORY) -> None:
         self.dim = dim
+        self._room = room
         self._blocks: list[NDArray[np.float32]] = []
         self._known = GrowableArray(np.bool_)
-        self._codes = VectorCodes(dim)
+        self._codes = VectorCodes(dim, room)
 
     @property
     def n(self) -> int:
@@ -208,10 +218,22 @@ class Vectors:
         while done < len(vectors):
             offset = self.n % BLOCK_VECTORS
             if offset == 0:
-                self._blocks.append(_block(self.dim))
+                self._blocks.append(_block(self.dim, self._room))
             part = vectors[done : done + BLOCK_VECTORS - offset]
             self._blocks[-1][offset : offset + len(part)] = part
             self._known.extend(_not_zero(part))
+            done += len(part)
+
+    def extend_from(self, other: VectorsView, rows: NDArray[np.int64]) -> None:
+        """Appends `rows` of `other`."""
+        done = 0
+        while done < len(rows):
+            offset = self.n % BLOCK_VECTORS
+            if offset == 0:
+                self._blocks.append(_block(self.dim, self._room))
+            part = rows[done : done + BLOCK_VECTORS - offset]
+            other.rows(part, out=self._blocks[-1][offset : offset + len(part)])
+            self._known.extend(other.known[part])
             done += len(part)
 
     def put(self, rows: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> None:
@@ -224,7 +246,7 @@ class Vectors:
         self._known.extend(np.zeros(max(int(rows.max()) + 1 - self.n, 0)))
         self._known.put(rows, _not_zero(vectors))
         while len(self._blocks) * BLOCK_VECTORS < self.n:
-            self._blocks.append(_block(self.dim))
+            self._blocks.append(_block(self.dim, self._room))
         block_of = rows // BLOCK_VECTORS
         for block in np.unique(block_of):
             here = block_of == block
@@ -244,13 +266,19 @@ class Vectors:
         self._blocks, self._known, n = list(blocks), GrowableArray(np.bool_), len(known)
         self._known.extend(known)
         if n % BLOCK_VECTORS:
-            last = _block(self.dim)
+            last = _block(self.dim, self._room)
             last[: n % BLOCK_VECTORS] = blocks[-1][: n % BLOCK_VECTORS]
             self._blocks[-1] = last
 
+    def adopt(self, block: int, saved: NDArray[np.float32], codes: CodedBlock | None = None) -> None:
+        """Takes a whole block, and its codes where there are some, from where they were written."""
+        self._blocks[block] = saved
+        if codes is not None:
+            self._codes.adopt(block, codes)
+
     def frozen(self) -> "Vectors":
         """The vectors as they are now, which do not grow along; nothing is copied, and nothing may be appended."""
-        frozen = Vectors(self.dim)
+        frozen = Vectors(self.dim, self._room)
         frozen._blocks, frozen._known = list(self._blocks), self._known.frozen()
         frozen._codes = self._codes
         return frozen

@@ -140,7 +140,8 @@ class Postings:
         norms = K1 * (1 - B + B * self._lengths.view()[:n] / max(total_length / max(living, 1), 1e-9))
         for terms, repeats in query_terms(query, self._languages).items() if living else ():
             rows, counts = self._living(terms, alive)
-            idf = rarities[terms] = _idf(living, int(counted[rows].sum()))
+            holding = len(rows) if counted is alive else int(counted[rows].sum())
+            idf = rarities[terms] = _idf(living, holding)
             scores[rows] += repeats * idf * counts * (K1 + 1) / (counts + norms[rows])
             squares[rows] += idf * idf
         whole = sum(idf * idf for idf in rarities.values())
@@ -184,18 +185,23 @@ class Postings:
                 most[some] = np.maximum(most[some], often)
             rows = np.flatnonzero(most)
             counts = most[rows]
-        inside = rows < len(alive)
-        rows, counts = rows[inside], counts[inside]
+        if len(rows) and int(rows[-1]) >= len(alive):
+            # Rows of a term come in order; those behind the snapshot's came later.
+            end = int(np.searchsorted(rows, len(alive)))
+            rows, counts = rows[:end], counts[:end]
         living = alive[rows]
-        return rows[living], counts[living]
+        return (rows, counts) if living.all() else (rows[living], counts[living])
 
     def _of(self, term: str) -> tuple[NDArray[Any], NDArray[Any]]:
         entries = self._later.get(term)
+        place = self._places.get(term)
+        if entries is None and place is not None and self._saved is not None:
+            part = slice(self._saved.starts[place], self._saved.starts[place + 1])
+            return self._saved.rows[part], self._saved.counts[part]
         # The writer goes on meanwhile. A copy as bytes is one step for the interpreter; numpy, given the array itself, would
         # let other threads run while it reads, and an array that is being read cannot grow.
         pairs = np.frombuffer(entries.tobytes() if entries is not None else b"", np.int32)
         found, counts = pairs[: len(pairs) // 2 * 2].reshape(-1, 2).T
-        place = self._places.get(term)
         if place is None or self._saved is None:
             return found, counts
         part = slice(self._saved.starts[place], self._saved.starts[place + 1])

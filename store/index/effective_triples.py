@@ -46,3 +46,15 @@ def effective_triples(holders: Mapping[str, UpstreamTriples], extracted: Sequenc
     if used := stated or brought:
         return {triple for triples in used for triple in triples}
     return set(extracted)
+
+
+def overruled_triples(holders: Mapping[str, UpstreamTriples]) -> set[Triple]:
+    """What documents had recorded of the passage and does not count, as another document states something.
+
+    In a scope without that document it counts, so the memory has to know these triples, too.
+    """
+    if len(holders) < 2:
+        return set()
+    brought = [triples for triples in holders.values() if triples is not None]
+    recorded = [triples for triples in brought if isinstance(triples, RecordedTriples)]
+    return {triple for triples in recorded for triple in triples} if len(recorded) < len(brought) else set()

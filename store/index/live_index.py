@@ -14,12 +14,14 @@ from store.index.append_only_arrays import Counts, GrowableArray, Vectors
 from store.index.bm25 import Postings
 from store.index.delta_csr import LiveMatrix
 from store.index.effective_triples import UpstreamTriples
+from store.index.file_arrays import IN_MEMORY, Room
 from store.index.index_delta import IndexDelta, TripleKey
 from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.lsh import SketchIndex
 from store.index.synonyms.nearest_pairs import Nearest, needed
 from store.index.synonyms.search import EXACT_BELOW, linkable, wordings
+from store.index.triple_rows import TripleRows
 from store.types import Document, ExtractionState, PassageText, Triple
 
 SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
@@ -50,31 +52,35 @@ def _drop(rows: dict[Key, int], key: Key, row: int) -> None:
 class LiveIndex:
     """The state as of the last commit. Only the thread that commits changes it; a query reads a `store.snapshot.Snapshot`."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, room: Room = IN_MEMORY) -> None:
+        """`room`: where its large arrays lie."""
         self.dim = dim
-        self.ids = {name: GrowableArray(np.int32) for name in ("passages", "phrases", "triples")}
+        self.room = room
+        self.ids = {name: GrowableArray(np.int32, room=room) for name in ("passages", "phrases", "triples")}
         """The column `row` of the tables, by row here. Purging leaves gaps in it; rows here have none after a rebuild."""
         self.passages: list[PassageText] = []
         self.passage_rows: dict[str, int] = {}
-        self.passage_vectors = Vectors(dim)
+        self.passage_vectors = Vectors(dim, room)
         self.phrases: list[str] = []
         self.phrase_rows: dict[str, int] = {}
-        self.phrase_vectors = Vectors(dim)
-        self.sketches = SketchIndex()
+        self.phrase_vectors = Vectors(dim, room)
+        self.sketches = SketchIndex(room)
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
-        self.linkable = GrowableArray(np.bool_)
-        self.wordings = GrowableArray(np.int64)
+        self.linkable = GrowableArray(np.bool_, room=room)
+        self.wordings = GrowableArray(np.int64, room=room)
         """By phrase: `store.index.synonyms.search.wordings`."""
         self.predicates: list[str] = []
-        self.triple_ends = GrowableArray(np.int32, 2)
-        self.triple_rows: dict[TripleKey, int] = {}
-        self.triple_vectors = Vectors(dim)
+        self.triple_ends = GrowableArray(np.int32, 2, room)
+        self.hashed_triples = TripleRows(self.triple_ends, self.predicates, room)
+        self.triple_rows: TripleRows | dict[TripleKey, int] = self.hashed_triples
+        """A scope asks those of the whole memory instead."""
+        self.triple_vectors = Vectors(dim, room)
 
         self.passage_counts = Counts()
         self.phrase_counts = Counts()
         self.triple_counts = Counts()
         self.crowding = Crowding()
-        self.synonym_needs = GrowableArray(np.float32)
+        self.synonym_needs = GrowableArray(np.float32, room=room)
         """By phrase: the cosine that another needs to be among its nearest (`SynonymPlanner.needs`)."""
 
         self.relation = LiveMatrix()
@@ -264,16 +270,15 @@ class LiveIndex:
 
         Should the same text come back, it comes as new.
         """
-        ends = self.triple_ends.view()
-        for row in rows:
+        for row in rows if contents != "triples" else ():
             if contents == "passages":
                 _drop(self.passage_rows, self.passages[row].id, row)
                 self.extracted[row] = None
                 self.extraction_states.pop(row, None)
-            elif contents == "phrases":
-                _drop(self.phrase_rows, self.phrases[row], row)
             else:
-                _drop(self.triple_rows, (int(ends[row, 0]), self.predicates[row], int(ends[row, 1])), row)
+                _drop(self.phrase_rows, self.phrases[row], row)
+        if contents == "triples":
+            self.hashed_triples.discard(rows)
         self.purged_rows += len(rows)
 
     def keep_numbering_of(self, old: "LiveIndex") -> None:
@@ -289,7 +294,7 @@ class LiveIndex:
 
         The caller holds the write lock, for some 20 ms a million phrases. Later commits do not change what it returns.
         """
-        then = LiveIndex(self.dim)
+        then = LiveIndex(self.dim, self.room)
         for name in SHARED_ATTRIBUTES:
             setattr(then, name, getattr(self, name))
         for name in COPIED_ATTRIBUTES:

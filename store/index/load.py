@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.index.effective_triples import effective_triples, upstream_triples
+from store.index.file_arrays import Room
 from store.index.live_index import NO_ROWS, LiveIndex
 from store.index.synonyms.lsh import sort
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples, vectors
@@ -34,7 +35,7 @@ def load_index(
 ) -> LiveIndex:
     """The index of what the tables hold now, or as of `commit`. `cap`: that of `store.types.SynonymRule`. `on_rows` is called
     with how many rows of passages, phrases and triples have been read."""
-    index = LiveIndex(dim)
+    index = LiveIndex(dim, Room(tables.folder))
     append_contents(index, tables, dict.fromkeys(index.next_id, 0), on_rows)
     _fill(index, tables, commit)
     index.prepare_synonyms(cap)
@@ -85,6 +86,8 @@ def append_contents(
     ends, predicates = triples.from_table(table, index.ids["phrases"].view())
     keys = zip(ends[:, 0].tolist(), predicates, ends[:, 1].tolist(), strict=True)
     index.add_triples(list(keys), table["row"].to_numpy())
+    if index.hashed_triples.due:
+        index.hashed_triples.fold()
     for name, table in tables_by_name.items():
         if table.num_rows:
             index.next_id[name] = int(table["row"][-1].as_py()) + 1
@@ -105,7 +108,7 @@ def append_contents(
             raise ValueError(f"the table {name} has {index.ids[name].n} rows and {array.n} vectors")
     index.sketches.extend(index.phrase_vectors)
     if index.sketches.due:
-        index.sketches.adopt(sort(index.sketches.view()))
+        index.sketches.adopt(sort(index.sketches.view(), index.room))
 
 
 def _last_extractions(table: Any) -> Any:

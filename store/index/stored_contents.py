@@ -29,7 +29,7 @@ class StoredContents:
     def rows(self, kind: str) -> dict[int, int]:
         """The index's row, by number in the table."""
         index = self._index
-        known: dict[str, dict[Any, int]] = {
+        known: dict[str, Any] = {
             "passages": index.passage_rows,
             "phrases": index.phrase_rows,
             "triples": index.triple_rows,

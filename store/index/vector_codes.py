@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.file_arrays import IN_MEMORY, Room
 from store.index.parallel import threads
 
 CODE_MAX = 127
@@ -35,6 +36,8 @@ class VectorCodes:
     """The codes of an append-only matrix of vectors in blocks, made when they are first asked for."""
 
     dim: int
+    room: Room = IN_MEMORY
+    """Where they are made."""
     _blocks: list[CodedBlock] = field(default_factory=list)
     _n: int = 0
     _lock: Any = field(default_factory=threading.Lock)
@@ -43,6 +46,11 @@ class VectorCodes:
         """Takes over the codes of whole blocks, which are never written to."""
         self._blocks = list(blocks)
         self._n = sum(len(block.units) for block in blocks)
+
+    def adopt(self, number: int, saved: CodedBlock) -> None:
+        """Takes a whole block from where it was written down; equal to the one that is there."""
+        with self._lock:
+            self._blocks[number] = saved
 
     def blocks(self, vectors: Sequence[NDArray[np.float32]], n: int, block_rows: int) -> list[CodedBlock]:
         """Those of the first `n` rows of `vectors`, which come in blocks of `block_rows`. O(rows that have none yet)."""
@@ -55,20 +63,22 @@ class VectorCodes:
             ]
 
     def _extend(self, vectors: Sequence[NDArray[np.float32]], n: int, block_rows: int) -> None:
-        pieces = []
-        while self._n < n:
-            number, offset = divmod(self._n, block_rows)
-            if offset == 0:
-                codes = np.empty((block_rows, self.dim), np.int8)
+        pieces, at = [], self._n
+        while at < n:
+            number, offset = divmod(at, block_rows)
+            if number == len(self._blocks):
+                codes = self.room.empty((block_rows, self.dim), np.int8)
                 self._blocks.append(CodedBlock(codes, np.empty(block_rows, np.float32)))
             end = min(block_rows, n - number * block_rows, offset + CODED_ROWS)
             pieces.append((vectors[number], self._blocks[number], slice(offset, end)))
-            self._n += end - offset
+            at += end - offset
         if len(pieces) > 1:
             list(threads().map(_encode, pieces))
         else:
             for piece in pieces:
                 _encode(piece)
+        # Last: where one of them failed, for want of memory, all are made again.
+        self._n = max(self._n, n)
 
 
 def _encode(piece: tuple[NDArray[np.float32], CodedBlock, slice]) -> None:

@@ -42,7 +42,7 @@ class Folding:
         """Has long logs folded in the background; commits and queries go on meanwhile."""
         index = self._current_index()
         due = [name for name, matrix in index.matrices.items() if _is_due(matrix)]
-        if (due or index.sketches.due) and (self._job is None or self._job.done()):
+        if (due or index.sketches.due or index.hashed_triples.due) and (self._job is None or self._job.done()):
             self._job = self._executor.submit(self._fold_in_background, due)
 
     def _fold_in_background(self, names: Sequence[str]) -> None:
@@ -63,8 +63,14 @@ class Folding:
                 folded = view.merged()
                 with self._write_lock.hold("fold"):
                     self.adopt(index, {name: folded}, {name: view.log_length})
+            if index.hashed_triples.due:
+                with self._write_lock.hold("fold"):
+                    rows, known = index.hashed_triples.begin_fold()
+                folded_rows = index.hashed_triples.folded(rows)
+                with self._write_lock.hold("fold"):
+                    index.hashed_triples.adopt(folded_rows, known)
             if index.sketches.due:
-                bands = sort(index.sketches.view())
+                bands = sort(index.sketches.view(), index.room)
                 with self._write_lock.hold("fold"):
                     index.sketches.adopt(bands)
 

@@ -105,8 +105,8 @@ def _phrase_vectors(triples: Iterable[Triple], scoped: LiveIndex, whole: LiveInd
 def _triple_vectors(triples: Iterable[Triple], scoped: LiveIndex, whole: LiveIndex) -> dict[Triple, Vector]:
     found = {}
     for triple in sorted(triples):
-        ends = scoped.phrase_rows.get(triple[0]), scoped.phrase_rows.get(triple[2])
-        if None in ends or (ends[0], triple[1], ends[1]) not in scoped.triple_rows:
+        subject, object_ = scoped.phrase_rows.get(triple[0]), scoped.phrase_rows.get(triple[2])
+        if subject is None or object_ is None or (subject, triple[1], object_) not in scoped.triple_rows:
             row = whole.triple_rows[whole.phrase_rows[triple[0]], triple[1], whole.phrase_rows[triple[2]]]
             found[triple] = _vector(whole, "triple", row)
     return found

@@ -15,6 +15,7 @@ from store.index.live_index import NO_ROWS, LiveIndex
 from store.index.load import connect
 from store.index.synonyms.edge_maintenance import SynonymPlanner
 from store.index.synonyms.lsh import WORDS, SketchIndex, Sorted
+from store.index.triple_rows import TripleRows
 from store.scope.frozen_index import FrozenIndex
 from store.scope.passage_statements import effective_rows
 from store.scope.synonym_search import searcher
@@ -24,9 +25,10 @@ from store.types import Document, SynonymRule
 class SharedRows(dict[Any, int]):
     """Rows of texts as the whole memory has them, of the first `n`; the dictionary itself stays empty."""
 
-    def __init__(self, whole: Mapping[Any, int], n: int) -> None:
+    def __init__(self, whole: Mapping[Any, int] | TripleRows, n: int) -> None:
         super().__init__()
-        self._whole, self.n = whole, n
+        self._whole: Any = whole
+        self.n = n
 
     def get(self, key: str | TripleKey, default: Any = None) -> Any:
         row = self._whole.get(key)

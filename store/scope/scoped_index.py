@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.change.synonym_change import synonym_edges
-from store.index.append_only_arrays import BLOCK_VECTORS, Vectors, VectorsView
 from store.index.effective_triples import UpstreamTriples
 from store.index.live_index import LiveIndex
 from store.index.load import connect
@@ -120,7 +119,7 @@ def _take_passages(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64]
     states = whole.extraction_states
     index.extraction_states = {place: states[row] for place, row in enumerate(rows.tolist()) if row in states}
     index.postings = ScopedPostings(whole.index.postings, rows, whole.snapshot.n_passages)
-    _take_vectors(index.passage_vectors, whole.snapshot.passage_vectors, rows)
+    index.passage_vectors.extend_from(whole.snapshot.passage_vectors, rows)
 
 
 def _take_phrases(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64], places: Rows32) -> None:
@@ -132,7 +131,7 @@ def _take_phrases(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64],
     index.synonym_needs.extend(np.zeros(len(rows)))
     index.crowding.rows.grow(len(rows))
     index.sketches = ScopedSketches(whole.index.sketches, whole.sketches[rows], rows, places)
-    _take_vectors(index.phrase_vectors, whole.snapshot.phrase_vectors, rows)
+    index.phrase_vectors.extend_from(whole.snapshot.phrase_vectors, rows)
 
 
 def _take_triples(
@@ -147,12 +146,7 @@ def _take_triples(
     index.triple_ends.extend(ends)
     index.predicates = [whole.index.predicates[row] for row in rows.tolist()]
     index.triple_rows = ScopedTripleRows(whole.index.triple_rows, places, phrases)
-    _take_vectors(index.triple_vectors, whole.snapshot.triple_vectors, rows)
-
-
-def _take_vectors(mine: Vectors, theirs: VectorsView, rows: NDArray[np.int64]) -> None:
-    for start in range(0, len(rows), BLOCK_VECTORS):
-        mine.extend(theirs.rows(rows[start : start + BLOCK_VECTORS]))
+    index.triple_vectors.extend_from(whole.snapshot.triple_vectors, rows)
 
 
 def _take_synonyms(

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.index_delta import TripleKey
+from store.index.triple_rows import TripleRows
 
 
 class ScopedRows(dict[str, int]):
@@ -35,7 +36,9 @@ class ScopedRows(dict[str, int]):
 class ScopedTripleRows(dict[TripleKey, int]):
     """Rows of triples by predicate and phrase rows of the scope. The dictionary itself holds those that came later."""
 
-    def __init__(self, whole: dict[TripleKey, int], places: NDArray[np.int32], phrases: NDArray[np.int64]) -> None:
+    def __init__(
+        self, whole: TripleRows | dict[TripleKey, int], places: NDArray[np.int32], phrases: NDArray[np.int64]
+    ) -> None:
         """`phrases`: by phrase row here, that of the whole memory."""
         super().__init__()
         self._whole, self._places, self._phrases = whole, places, phrases

@@ -112,6 +112,7 @@ class Scopes:
         return found
 
     def _make_room(self, key: Hashable) -> None:
+        self.drop_idle()
         with self._lock:
             for other in sorted(self._scopes, key=lambda each: self._scopes[each].asked):
                 if self.count <= HELD_SCOPES and self.bytes <= HELD_BYTES:

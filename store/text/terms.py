@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from unicodedata import combining, normalize
+from unicodedata import combining, is_normalized, normalize
 
 import snowballstemmer
 
@@ -56,6 +56,9 @@ _MARK = "\x1f"
 _WORD = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _STROKES = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
+_ACCENTS = "".join(map(chr, range(0x300, 0x370)))
+_PLAIN = _STROKES | dict.fromkeys(map(ord, _ACCENTS), "")
+_MARKED = re.compile(f"[{_ACCENTS}{''.join(map(chr, _STROKES))}]+")
 _SPELT_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _stem_of = {code: snowballstemmer.stemmer(name).stemWord for code, name in STEMMERS.items()}
 
@@ -66,7 +69,7 @@ def passage_terms(text: str) -> tuple[Counter[str], str, int]:
     code = code if code in STEMMERS else ENGLISH
     found: Counter[str] = Counter()
     length = 0
-    for word in _words(text):
+    for word in split_words(text):
         terms = _terms(word, code)
         found.update(terms)
         length += 1
@@ -81,7 +84,7 @@ def query_terms(query: str, languages: Iterable[str]) -> dict[tuple[str, ...], i
     """
     codes = sorted({ENGLISH, *languages})
     found: Counter[tuple[str, ...]] = Counter()
-    words = list(_words(query))
+    words = list(split_words(query))
     code = detect_language(query)
     idle = FUNCTION_WORDS.get(code, frozenset()) if code != ENGLISH else frozenset()
     for word in [word for word in words if word not in idle] or words:
@@ -94,7 +97,7 @@ def language_of(term: str) -> str:
     return term.rpartition(_MARK)[2] if _MARK in term else ENGLISH
 
 
-def _words(text: str) -> Iterator[str]:
+def split_words(text: str) -> Iterator[str]:
     """Case-folded words and numbers in order, accents composed; pairs of characters where a script has no spaces.
 
     Full-width letters, ligatures and the like are their plain ones (NFKC). A lone character is a pair by itself.
@@ -116,6 +119,18 @@ def _terms(word: str, code: str) -> tuple[str, ...]:
         return (stem_of(word) + mark,)
     spellings = (word, without_accents(word), without_accents(word.translate(_SPELT_OUT)))
     return tuple(dict.fromkeys(without_accents(stem_of(spelling)) + mark for spelling in spellings))
+
+
+def folded(text: str) -> str:
+    """A text as its words are compared letter by letter: case-folded, plain letters (NFKC) without accents and strokes."""
+    if text.isascii():
+        return text.lower()
+    text = normalize("NFD", _composed(_composed(text).casefold()))
+    return normalize("NFC", _MARKED.sub(lambda found: found[0].translate(_PLAIN), text))
+
+
+def _composed(text: str) -> str:
+    return text if is_normalized("NFKC", text) else normalize("NFKC", text)
 
 
 def without_accents(word: str) -> str:

@@ -174,6 +174,59 @@ def test_what_the_scripts_and_the_pages_name_in_the_documentation_is_there(tree:
         assert (tree / name.lstrip("/")).exists(), name
 
 
+def test_what_nothing_reads_at_run_time_is_left_out(deb: ModuleType, tmp_path: Path) -> None:
+    left_out = [
+        "a/tests/test_x.py",
+        "a/test/x.py",
+        "a/include/x.h",
+        "a/x.hpp",
+        "a/libx.a",
+        "a/x.d.ts",
+        "a/.gitattributes",
+    ]
+    kept = ["a/__init__.py", "a/testing.py", "a/x.so", "a/x.pyi", "a/data.json"]
+    for name in (*left_out, *kept):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    deb.unread(tmp_path)
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()) == sorted(kept)
+
+
+@pytest.mark.process
+@needs_dpkg
+def test_maintainer_changelog_and_copyright_are_as_debian_wants_them(
+    deb: ModuleType, staged: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "root"
+    stub_python(staged)
+    deb.files(root, tmp_path)
+    (staged / "bin" / "python").unlink()
+    deb.scripts(staged, "3.11", FINAL)
+    made = deb.close(root, tmp_path / "out", "0.1.0", "python3.11")
+    shipped = root / "usr/share/doc/hippod"
+    entry = gzip.decompress((shipped / "changelog.gz").read_bytes()).decode()
+    assert re.fullmatch(
+        r"hippod \(0\.1\.0\) unstable; urgency=medium\n\n  \* .*\n\n"
+        r" -- [^<>]+ <[^<>]+>  \w{3}, \d{2} \w{3} \d{4} \d\d:\d\d:\d\d \+0000\n",
+        entry,
+    )
+    assert not re.search(r"localhost|localdomain", deb.MAINTAINER)
+    assert re.search(r"(?m)^Copyright: \d{4}, ", (shipped / "copyright").read_text())
+    if shutil.which("lintian") is not None:
+        done = subprocess.run(["lintian", "--allow-root", made], capture_output=True, text=True)
+        found = {line.split()[2] for line in done.stdout.splitlines()}
+        # /opt is where a program outside of Debian belongs, zstd is quick, and there is no debhelper to call systemctl.
+        assert found <= {
+            "dir-or-file-in-opt",
+            "malformed-deb-archive",
+            "absolute-symlink-in-top-level-folder",
+            "maintainer-script-calls-systemctl",
+            "unusual-interpreter",
+            "possible-bashism-in-maintainer-script",  # the [[folder]] of what it prints
+            "bad-whatis-entry",  # the pages are stand-ins here
+        }
+
+
 @pytest.mark.process
 @needs_dpkg
 def test_the_package_s_fields_owners_modes_and_sums(

@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.support.growth.maintenance import Adding
 from bench.support.growth.store import commit, megabytes, resident_mb, spread, stream_part, timed
-from bench.support.million.vectors import make_word_sum_encoder
+from bench.support.million.vectors import BANK, CACHE, make_word_sum_encoder
 from bench.support.synthetic_documents import World, document
 from daemon.runtime.allocator import configure_malloc, trim_heap
 from daemon.runtime.gc import frozen_objects, shorten_switch_interval
@@ -34,6 +34,23 @@ def open_million(folder: str) -> Any:
     encoder = make_word_sum_encoder()
     with frozen_objects():
         return Store(Path(folder), encoder.identity), encoder
+
+
+def vectors(_folder: str, _count: str) -> dict[str, Any]:
+    """Cosines among real and among synthetic phrases: mean, deviation, least; the nearest, 5th and 50th on average."""
+    encoder, world = make_word_sum_encoder(), World()
+    next(skipped for skipped in world.passages(BANK) if len(world.phrases) >= BANK)
+    found = {}
+    for name, rows in (("real", np.load(CACHE)), ("synthetic", encoder.encode(list(world.phrases)[:BANK]))):
+        cosines = -np.sort(-(rows[:: BANK // 200] @ rows.T), axis=1)[:, 1:]
+        figures = [
+            cosines.mean(),
+            cosines.std(axis=1).mean(),
+            cosines[:, -1].mean(),
+            *cosines[:, [0, 4, 49]].mean(axis=0),
+        ]
+        found[f"{name}_mean_deviation_least_1st_5th_50th"] = [round(float(figure), 3) for figure in figures]
+    return found
 
 
 def load(folder: str, size: str) -> dict[str, Any]:
@@ -176,5 +193,5 @@ if __name__ == "__main__":
     # As the daemon does.
     configure_malloc()
     shorten_switch_interval()
-    steps = {"load": load, "query": query, "agree": agree, "memory": memory, "mutate": mutate}
+    steps = {"vectors": vectors, "load": load, "query": query, "agree": agree, "memory": memory, "mutate": mutate}
     print(json.dumps(steps[sys.argv[1]](*sys.argv[2:])))

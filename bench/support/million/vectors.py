@@ -4,7 +4,8 @@ A word's vector is made of vectors that the packaged encoder gave to phrases of 
 the directions are those of real vectors, a few of which matter much and most little. A text's vector is the sum of its words',
 with a common part that gives any two texts the cosine that two real ones have. Texts that share words are near to each
 other, texts in another spelling ("w0a1" and "w0a1s") are synonyms. `python -m bench million`, step "vectors", prints the
-cosines of both kinds beside each other.
+cosines among phrases of both kinds. Between 100 questions and 5,000 triples (real / synthetic): mean 0.08 / 0.07, deviation
+0.09 / 0.10, the nearest 0.59 / 0.68, the 5th 0.47 / 0.43, the 50th 0.33 / 0.32, the least -0.19 / -0.26.
 """
 
 import re

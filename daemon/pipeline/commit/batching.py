@@ -73,7 +73,8 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
             removed += sorted(documents_by_file.of(work.task.old_uri))
             positions[work.task.old_uri] = None
         elif isinstance(work.task, FileRemoved | RemoveDocument):
-            removed += sorted(_removed_uris(documents_by_file, work.task.uri))
+            uris = sorted(_removed_uris(documents_by_file, work.task.uri))
+            removed += uris if isinstance(work.task, FileRemoved) else _in_sight(store, uris, work.task)
         elif record_of(work.task) is not None and not change.documents and store.document(work.key) is not None:
             removed.append(work.key)
         for document in change.documents:
@@ -99,6 +100,12 @@ def _removes_itself(task: Task) -> bool:
 def _removed_uris(documents_by_file: DocumentsByFile, uri: str) -> set[str]:
     """A file's URI means all its documents, a line's only that one."""
     return {uri} if container_uri(uri) != uri else documents_by_file.of(uri)
+
+
+def _in_sight(store: Store, uris: Sequence[str], task: RemoveDocument) -> list[str]:
+    """Those of `uris` that whoever asked to remove them sees still."""
+    sees = task.sees
+    return [uri for uri in uris if sees is None or (document := store.document(uri)) is None or sees(document)]
 
 
 def _renamed_documents(store: Store, documents_by_file: DocumentsByFile, task: FileMoved) -> list[Document]:

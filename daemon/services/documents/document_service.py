@@ -92,7 +92,7 @@ class DocumentService:
     async def remove(self, uris: Sequence[str], scope: Scope | None = None) -> RemoveResponse:
         holds = self._scopes.holds(scope) if scope is not None else None
         removed = {uri: self._in_sight(uri, holds) for uri in uris}
-        await self._pipeline.remove([each for uri in uris for each in removed[uri]])
+        await self._pipeline.remove([each for uri in uris for each in removed[uri]], holds)
         missing = [uri for uri in uris if not removed[uri]]
         return RemoveResponse(removed=len(uris) - len(missing), missing=len(missing), missing_uris=missing)
 

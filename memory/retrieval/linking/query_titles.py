@@ -15,10 +15,7 @@ import numpy as np
 from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_QUERY_CHARS, OPENING_WORDS, UNSPACED
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.top_k import top_k
 
-TITLE_CANDIDATES = 100
-"""Of how many passages, the best by BM25, the titles are compared with the query: one that is named has its title's words."""
 HEADING_SEPARATOR = " › "
 """Between the headings above a passage, the nearest last."""
 
@@ -47,10 +44,10 @@ def named_titles(context: QueryContext) -> list[NamedTitle]:
     A title counts where it has a capitalised word of the query, a number, or a word of a script without capitals; in a query
     in small letters, where it has several words.
     """
-    snapshot, scores = context.snapshot, context.words.scores
-    rows = top_k(scores, TITLE_CANDIDATES, snapshot.passage_alive & (scores > 0), lambda row: snapshot.passage(row).id)
+    snapshot = context.snapshot
     bearers: dict[str, set[int]] = {}
-    for row in rows:
+    # A passage that is named has its title's words.
+    for row in context.word_candidates:
         for phrase in title_phrases(snapshot.passage(row).title):
             bearers.setdefault(phrase, set()).add(row)
     words = _QueryWords(context.query[:MAX_QUERY_CHARS])

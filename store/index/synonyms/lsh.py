@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.index.append_only_arrays import GrowableArray, Vectors
+from store.index.file_arrays import IN_MEMORY, Room
 from store.index.parallel import processors, threads
 
 WORDS = 12
@@ -128,6 +129,9 @@ def meet(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
     return met
 
 
+BAND_ARRAYS = ("starts", "rows", "words")
+
+
 @dataclass(frozen=True, slots=True)
 class Sorted:
     """The first `n` rows by the value of each band, as a CSR: row `b * (KEYS + 1) + v` of it has those with value `v` in
@@ -140,6 +144,13 @@ class Sorted:
     """Where the buckets are another index's: by its row the one here, or -1, for the rows that there were; None where they are
     the same."""
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What `sorted_bands` makes it of again, by name (`BAND_ARRAYS`)."""
+        if not self.n:
+            return dict(zip(BAND_ARRAYS, (np.empty(0, np.int32),) * 3, strict=True))
+        parts = self.buckets.indptr, self.buckets.indices, self.buckets.data
+        return dict(zip(BAND_ARRAYS, parts, strict=True))
+
     @property
     def entries(self) -> int:
         """Rows in the buckets, whether they are here or not."""
@@ -149,9 +160,11 @@ class Sorted:
 class SketchIndex:
     """The sketches of all phrase rows. `extend` and `adopt` are the writer's, which is also the only one that searches."""
 
-    def __init__(self) -> None:
-        self._sketches = GrowableArray(np.uint64, WORDS)
-        self._heads = GrowableArray(np.uint64), GrowableArray(np.uint64)
+    def __init__(self, room: Room = IN_MEMORY) -> None:
+        """`room`: where the sketches lie."""
+        self._room = room
+        self._sketches = GrowableArray(np.uint64, WORDS, room)
+        self._heads = GrowableArray(np.uint64, room=room), GrowableArray(np.uint64, room=room)
         """The first two words of each sketch again, each side by side: all that most of the tail is looked at for."""
         self._sorted = Sorted(0, None)
 
@@ -175,14 +188,17 @@ class SketchIndex:
         """The sketches of all rows, shape (n, WORDS)."""
         return self._sketches.view()
 
-    def load(self, sketches: Sketches) -> None:
-        """Takes over saved sketches."""
-        self._sketches, self._heads = (
-            GrowableArray(np.uint64, WORDS),
-            (GrowableArray(np.uint64), GrowableArray(np.uint64)),
-        )
+    def load(self, sketches: Sketches, bands: Sorted) -> None:
+        """Takes over saved sketches, and the bands of the first of them."""
+        self._sketches = GrowableArray(np.uint64, WORDS, self._room)
+        self._heads = GrowableArray(np.uint64, room=self._room), GrowableArray(np.uint64, room=self._room)
         self.append(sketches)
-        self.adopt(sort(self.view()))
+        self.adopt(bands)
+
+    @property
+    def bands(self) -> Sorted:
+        """What `adopt` took over last."""
+        return self._sorted
 
     def frozen(self) -> "SketchIndex":
         """The sketches of the rows that there are now; nothing is copied, and nothing may be appended."""
@@ -325,21 +341,30 @@ def _bands_of(sketches: Sketches) -> NDArray[np.uint16]:
     return np.ascontiguousarray(sketches).view(np.uint16).reshape(len(sketches), BANDS) & np.uint16(KEYS - 1)
 
 
-def sort(sketches: Sketches) -> Sorted:
-    """The rows of `sketches` by each band. Some 2 s a million rows; touches nothing else, so it may run beside all."""
+def sort(sketches: Sketches, room: Room = IN_MEMORY) -> Sorted:
+    """The rows of `sketches` by each band, made in `room`. Some 2 s a million rows; touches nothing else, so it may run beside
+    all."""
     n = len(sketches)
     # Each band has one row more than values, an empty one: where it ends is where the next begins.
     starts = np.empty(BANDS * (KEYS + 1), np.int64 if BANDS * n > np.iinfo(np.int32).max else np.int32)
-    rows, words = np.empty(BANDS * n, starts.dtype), np.empty(BANDS * n, np.uint64)
-    every = _bands_of(sketches)
+    rows, words = room.empty((BANDS * n,), starts.dtype), room.empty((BANDS * n,), np.int64)
+    every = np.ascontiguousarray(sketches).view(np.uint16).reshape(n, BANDS)
     for band in range(BANDS):
-        values = every[:, band]
+        values = every[:, band] & np.uint16(KEYS - 1)
         order = np.argsort(values, kind="stable")
         rows[band * n : (band + 1) * n] = order
-        words[band * n : (band + 1) * n] = sketches[order, _OTHER_WORD[band]]
+        words[band * n : (band + 1) * n] = sketches[order, _OTHER_WORD[band]].view(np.int64)
         begin = band * (KEYS + 1)
         starts[begin] = band * n
         starts[begin + 1 : begin + KEYS + 1] = band * n + np.cumsum(np.bincount(values, minlength=KEYS))
-    buckets = sparse.csr_array((len(starts) - 1, max(n, 1)), dtype=np.int64)
-    buckets.data, buckets.indices, buckets.indptr = words.view(np.int64), rows, starts
+    return sorted_bands(starts, rows, words)
+
+
+def sorted_bands(starts: NDArray[Any], rows: NDArray[Any], words: NDArray[Any]) -> Sorted:
+    """The bands of these `BAND_ARRAYS`, which are used as they are."""
+    n = len(rows) // BANDS
+    if not n:
+        return Sorted(0, None)
+    buckets = sparse.csr_array((len(starts) - 1, n), dtype=np.int64)
+    buckets.data, buckets.indices, buckets.indptr = words, rows, starts
     return Sorted(n, buckets)

@@ -14,6 +14,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from daemon.contract.answering.chat import ChatModel
 from daemon.contract.http.routes import document_path
 from daemon.mcp.tools import TOOLS
 from tests.daemon.access.conftest import QUESTION, SECRET, Memory, rewrite
@@ -100,6 +101,9 @@ def test_counts_are_of_what_the_client_sees(memory: Memory, visitor: httpx.Clien
     assert [each["name"] for each in now["sources"]] == [str(memory.daemon.folders[1])]
     assert "progress" not in now
     assert visitor.post("/v1/wait", json={"timeout_s": 60}).json()["documents"] == 4
+    metrics = memory.daemon.http.get("/metrics").text.splitlines()
+    held = {line.split()[0]: float(line.split()[1]) for line in metrics if line.startswith("hippod_scope")}
+    assert 1 <= held["hippod_scopes"] <= 32 and held["hippod_scope_bytes"] > 0
     graphs = [visitor.get("/v1/export", params={"format": kind}) for kind in ("graphml", "igraph")]
     assert all(SECRET.encode() not in each.content for each in graphs)
 
@@ -151,6 +155,23 @@ def test_no_model_is_shown_it_and_no_answer_rests_on_it(
         assert [each["name"] for each in visitor.get("/v1/sessions").json()["sessions"]] == ["mine"]
         assert visitor.request("DELETE", "/v1/sessions", json={"names": ["mine"]}).json()["removed"] == 1
         assert [each["name"] for each in board.get("/v1/sessions").json()["sessions"]] == ["mine"]
+
+
+@pytest.mark.parametrize("model", list(ChatModel))
+def test_a_conversation_and_a_stream_show_no_more(memory: Memory, visitor: httpx.Client, model: str) -> None:
+    memory.model.calls.clear()
+    body = {"model": model, "messages": [{"role": "user", "content": QUESTION}]}
+    for stream in (False, True):
+        answer = visitor.post("/v1/chat/completions", json=body | {"stream": stream})
+        assert answer.status_code == 200
+        assert SECRET not in answer.text
+    assert SECRET not in visitor.get("/v1/models").text
+    steps = {"question": QUESTION, "k": 20, "deep": True, "steps": 1}
+    traced = visitor.post("/v1/ask", json=steps, headers={"accept": "text/event-stream"})
+    assert traced.status_code == 200 and traced.text.startswith("event:")
+    assert SECRET not in traced.text
+    assert memory.model.calls
+    assert SECRET not in json.dumps([call.body for call in memory.model.calls])
 
 
 def test_without_retrieval_and_for_a_judge_nothing_is_read(memory: Memory, visitor: httpx.Client) -> None:
@@ -263,6 +284,7 @@ def test_labels_that_are_not_the_clients_cannot_be_given(memory: Memory, clerk: 
         ("GET", "/v1/extraction"),
         ("POST", "/v1/reextract"),
         ("POST", "/v1/backfill"),
+        ("POST", "/v1/confirm"),
         ("POST", "/v1/import"),
         ("POST", "/v1/verify"),
         ("POST", "/v1/backup"),

@@ -315,7 +315,12 @@ def test_a_network_drive_that_is_not_polled(tmp_path: Path) -> None:
         "22 1 0:20 / / rw shared:1 - ext4 /dev/sda1 rw\n"
         f"40 22 0:33 / {folder} rw,relatime shared:5 - nfs4 server:/export rw,vers=4.2\n"
         f"41 22 0:34 / {folder}-other rw - cifs //server/share rw\n"
+        f"42 22 0:35 / {folder}-view rw - fuse.bindfs /srv/beneath rw\n"
     )
+    view = tmp_path / "drive-view"
+    view.mkdir()
+    bad(drive(view, False, mounts), f"drive {view}", "fuse.bindfs", "polling = true", status="warn")
+    assert list(drive(view, True, mounts)) == []
     assert (file_system(folder, mounts), file_system(tmp_path, mounts)) == ("nfs4", "ext4")
     bad(drive(folder, False, mounts), f"drive {folder}", "nfs4", "polling = true", status="warn")
     assert named(drive(folder, True, mounts), f"drive {folder}").status == "ok"

@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from consumers.types import FileChanged, Fingerprint
+from consumers.types import FileChanged, Fingerprint, ParsedDocument, Passage
 from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
+from daemon.pipeline.work_items import AddedDocument, DeliveredDocument, DocumentChange, Work
+from daemon.services.document_labels import has_any
 from daemon.services.progress import ProgressBoard
 from daemon.services.scopes import ScopeService
 from daemon.services.transfer import TransferService
@@ -44,12 +45,16 @@ class Lines:
         self.begun.append(work.key)
         if work.key in (FILE, BLOCKED_URI):
             await self.released.wait()
+        if isinstance(work.task, DeliveredDocument) and work.task.document is not None:
+            yield DocumentChange(work, [Document(work.key, work.source, metadata=dict(work.task.document.metadata))])
+            return
         if not isinstance(work.task, FileChanged):
             yield DocumentChange(work)
             return
         texts = {name: PassageText(passage_id("T", text), "T", text) for name, text in self.texts.items()}
         documents = [
-            Document(f"{FILE}#{name}", SOURCE, passages=(PassageRef(text.id),)) for name, text in texts.items()
+            Document(f"{FILE}#{name}", SOURCE, metadata={"labels": [text.text]}, passages=(PassageRef(text.id),))
+            for name, text in texts.items()
         ]
         yield DocumentChange(
             work,
@@ -107,6 +112,50 @@ def driven(folder: Path, scenario: Callable[[Drive], Awaitable[None]]) -> None:
             await pipeline.stop(10)
 
     asyncio.run(run())
+
+
+def sees_public(document: Document) -> bool:
+    return has_any(["public"], {})(document)
+
+
+def labelled(uri: str, label: str) -> DeliveredDocument:
+    return DeliveredDocument(uri, ParsedDocument(uri, "T", (Passage("T", "text"),), {"labels": [label]}))
+
+
+def test_a_line_that_is_out_of_sight_once_its_file_is_read_again_is_not_removed(tmp_path: Path) -> None:
+    async def scenario(drive: Drive) -> None:
+        drive.reader.released.set()
+        drive.change("first", a="public", b="public")
+        await drive.pipeline.drained()
+        drive.reader.released.clear()
+        drive.change("second", a="board", b="public")
+        removal = asyncio.create_task(drive.pipeline.remove([f"{FILE}#a", f"{FILE}#b"], sees_public))
+        await asyncio.sleep(0.05)
+        drive.reader.released.set()
+        await removal
+        assert drive.texts_by_line() == {"a": "board"}
+
+    driven(tmp_path, scenario)
+
+
+def test_a_message_that_waits_is_not_put_aside_by_a_removal_of_what_it_replaces(tmp_path: Path) -> None:
+    async def scenario(drive: Drive) -> None:
+        drive.reader.released.set()
+        await drive.pipeline.deliver(labelled(BLOCKED_URI, "public"), "kafka")
+        await drive.pipeline.drained()
+        drive.reader.released.clear()
+        await drive.pipeline.deliver(labelled(BLOCKED_URI, "public"), "kafka")
+        await drive.until_begun(BLOCKED_URI, BLOCKED_URI)
+        await drive.pipeline.deliver(labelled(BLOCKED_URI, "board"), "kafka")
+        removal = asyncio.create_task(drive.pipeline.remove([BLOCKED_URI], sees_public))
+        await asyncio.sleep(0.05)
+        drive.reader.released.set()
+        await removal
+        document = drive.store.document(BLOCKED_URI)
+        assert document is not None
+        assert document.metadata == {"labels": ["board"]}
+
+    driven(tmp_path, scenario)
 
 
 def test_lines_are_removed_after_the_change_of_their_file_that_waits(tmp_path: Path) -> None:

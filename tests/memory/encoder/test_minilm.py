@@ -288,3 +288,10 @@ def test_a_product_that_depends_on_the_rows_beside_is_made_in_pieces() -> None:
 
     assert not bert._rows_are_independent(by_height, 384)
     assert bert._rows_are_independent(bert._in_pieces(by_height), 384)
+
+
+def test_it_says_how_many_words_of_a_query_it_knows(encoder: MiniLMEncoder) -> None:
+    assert encoder.known_words("Which command lists the files of a package?") == 1.0
+    assert encoder.known_words("Wie vergrößert man die Auslagerungsdatei?") < 0.5
+    assert encoder.known_words("怎样检测电脑内存") == 0.0
+    assert encoder.known_words("") == encoder.known_words(" ?! ") == 1.0

@@ -15,6 +15,7 @@ import numpy as np
 
 from memory.phrase_normalisation import normalise_phrase
 from store.index.synonyms.numbers import is_number, without_numbers
+from store.text.terms import folded
 
 Passage = tuple[str, str, str, tuple[tuple[str, str, str], ...]]
 """(id, title, text, triples)."""
@@ -42,7 +43,10 @@ class Settings:
     hop_passages: int = 5
     hop_triples: int = 10
     hop_temperature: float = 1.0
-    title_candidates: int = 100
+    word_candidates: int = 100
+    part_length: int = 4
+    parts_weight: float = 0.6
+    least_known: float = 0.01
     titled_passages: int = 20
 
 
@@ -55,7 +59,8 @@ class Answer:
 
 class Reference:
     """`passages`: those that live, each once. `vector(text)` and `query_vector(text)` give unit vectors;
-    `triple_query_vector(text)` those that triples are compared with, where they are others.
+    `triple_query_vector(text)` those that triples are compared with, where they are others. `known_words(text)`: of which
+    share of its words the encoder knows anything.
 
     `passage_terms(text)` gives a passage's terms with their counts, its language and its length;
     `query_terms(query, languages)` for each of its words the terms that stand for it, and how often it has the word.
@@ -71,6 +76,7 @@ class Reference:
         passage_terms=None,
         query_terms=None,
         triple_query_vector=None,
+        known_words=lambda query: 1.0,
     ):
         self.passages = sorted(passages)
         self.passage_terms = passage_terms or ascii_words
@@ -78,6 +84,7 @@ class Reference:
         self.query_vector = query_vector
         self.triple_query_vector = triple_query_vector or query_vector
         self.ids = [p[0] for p in self.passages]
+        self.known_words = known_words
         self._rarity = {}
         self.full = [f"{title}\n{text}" if title else text for _, title, text, _ in self.passages]
         read = [self.passage_terms(full) for full in self.full]
@@ -293,12 +300,13 @@ class Reference:
             settings.temperature,
             settings.seed_passages,
         )
-        words = self.bm25(query)
+        words = self._with_parts(query, self.bm25(query), settings)
         best = max(words.values(), default=1.0)
         worded = self._softmax_of_best(
             {id: score / best for id, score in words.items()}, settings.word_temperature, settings.seed_passages
         )
         sure = [sum(weight**2 for weight in weights.values()) for weights in (nearest, worded)]
+        sure[0] *= max(self.known_words(query), settings.least_known)
         sure[1] *= sum(weight * self._coverage(query, id) for id, weight in worded.items())
         named = Counter()
         for ids in titles.values():
@@ -317,6 +325,27 @@ class Reference:
             for id, weight in weights.items():
                 starts[id] += part * weight
         return starts
+
+    def _with_parts(self, query, words, settings):
+        """{id: score} of the best by BM25, with BM25 of runs of characters of the query's words, as among them."""
+        best = sorted(words, key=lambda id: (-round(words[id], 5), id))[: settings.word_candidates]
+        texts = {id: folded(self.full[self.ids.index(id)]) for id in best}
+        parts = Counter()
+        for word in re.findall(r"[^\W_]+", folded(query)):
+            for start in range(len(word) - settings.part_length + 1):
+                parts[word[start : start + settings.part_length]] += 1
+        lengths = {id: self.lengths[self.ids.index(id)] for id in best}
+        mean = sum(lengths.values()) / max(len(texts), 1)
+        out = {}
+        for id, text in texts.items():
+            out[id] = words[id]
+            for part, repeats in parts.items():
+                df = sum(part in each for each in texts.values())
+                idf = math.log(1 + (len(texts) - df + 0.5) / (df + 0.5))
+                count = sum(text.startswith(part, at) for at in range(len(text)))
+                bm25 = idf * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * lengths[id] / mean))
+                out[id] += settings.parts_weight * repeats * bm25
+        return out
 
     def _softmax_of_best(self, scores, temperature, count):
         if not scores:
@@ -368,7 +397,7 @@ class Reference:
     def _titles_in(self, query, settings):
         """{title: ids}: titles of which the query has all words in a row, one of them capitalised, the longest first."""
         scores = self.bm25(query)
-        candidates = sorted(scores, key=lambda id: (-round(scores[id], 5), id))[: settings.title_candidates]
+        candidates = sorted(scores, key=lambda id: (-round(scores[id], 5), id))[: settings.word_candidates]
         at = {p[0]: p for p in self.passages}
         bearers = {}
         for id in candidates:

@@ -66,6 +66,16 @@ def reference(documents, **rule):
     return Reference(living(documents), lambda text: ENCODER.encode([text])[0], ENCODER.encode_query, **rule)
 
 
+class HalfKnown:
+    """An encoder that has words for half of what it is asked, and for no word of one."""
+
+    identity = ENCODER.identity
+    encode, encode_query = ENCODER.encode, ENCODER.encode_query
+
+    def known_words(self, text):
+        return 0.5 if " " in text else 0.0
+
+
 class TwoInstructions:
     """An encoder with an instruction of its own for triples."""
 
@@ -196,6 +206,20 @@ def test_triples_are_compared_with_a_vector_of_their_own_where_the_encoder_has_a
                 plain = retrieve(memory.snapshot(), ENCODER, query, mode, 10_000, RetrievalSettings())
                 changed += found.triples != plain.triples
         assert changed >= 4, "dense links no triples"
+
+
+def test_cosines_count_for_as_much_of_a_query_as_the_encoder_has_words_for(tmp_path: Path) -> None:
+    chance = random.Random(6)
+    documents = {f"file:///{at}": document(chance) for at in range(25)}
+    encoder, changed = HalfKnown(), 0
+    with Store(tmp_path / "store", ENCODER.identity) as memory:
+        commit(memory, documents)
+        expected = reference(documents, known_words=encoder.known_words)
+        for query in QUERIES[:5]:
+            found = check(memory.snapshot(), expected, query, "fused", encoder=encoder)
+            plain = retrieve(memory.snapshot(), ENCODER, query, "fused", 10_000, RetrievalSettings())
+            changed += [hit.score for hit in found.hits] != [hit.score for hit in plain.hits]
+    assert changed >= 3
 
 
 def test_the_best_few_are_those_of_the_whole_ranking(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from daemon.app.open_memory import leave_snapshot
 from store.checkpoint.files import CheckpointTimeout, newest
 from store.export.json_lines import export_lines
+from store.index.file_arrays import mapped_inode
 from store.store import Store
 from store.types import EncoderIdentity, SynonymRule
 from tests.store import oracle
@@ -164,8 +165,8 @@ def test_a_purge_leaves_a_snapshot_that_can_be_used(saved):
 
 @pytest.mark.slow
 def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypatch):
-    for module in ("store.index.append_only_arrays", "store.checkpoint.reader", "store.checkpoint.writer"):
-        monkeypatch.setattr(f"{module}.BLOCK_VECTORS", 8)
+    for module in ("index.append_only_arrays", "checkpoint.reader", "checkpoint.writer", "checkpoint.adopt"):
+        monkeypatch.setattr(f"store.{module}.BLOCK_VECTORS", 8)
     with open_store(tmp_path) as store:
         add(store, documents(0, 30))
         store.write_checkpoint()
@@ -173,6 +174,9 @@ def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypat
         add(store, {"more": [("T", "text 1", tuple((f"am{i}", "is", f"bo{i}") for i in range(20)))]})
         store.write_checkpoint()
         second = {path.name: path.stat().st_ino for path in newest(tmp_path).glob("phrases-vectors-*")}
+        # What is in use is what was written, but for the last block, which grows.
+        used = [mapped_inode(block) for _, block in store.snapshot().phrase_vectors.blocks()]
+        assert used[:-1] == [node for _, node in sorted(second.items())][:-1]
         assert any(second[name] == node for name, node in first.items())
         vectors = store.snapshot().phrase_vectors.rows(np.arange(store.snapshot().n_phrases))
     with open_store(tmp_path) as store:

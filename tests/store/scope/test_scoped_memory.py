@@ -1,6 +1,8 @@
 """A scope is a memory of its own: what a fresh store of its documents would be, whatever happens meanwhile."""
 
 import random
+import time
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +12,7 @@ import store.index.synonyms.crowding
 import store.scope.scopes
 from store.export.json_lines import export_lines
 from store.passage_id import passage_id
+from store.types import Batch, Document, PassageRef, PassageText
 from store.verify.compare_snapshots import compare_snapshots
 from tests.store import oracle
 from tests.store.small_store import HOSTILE, NUMBERED, PHRASES, complete, open_store, reading
@@ -171,7 +174,13 @@ def test_what_nobody_asks_of_is_given_back_and_room_is_bounded(tmp_path, monkeyp
     assert memory.scopes.count == 1
     memory.scopes.drop_idle()
     assert memory.scopes.count == 1
-    monkeypatch.setattr(store.scope.scopes, "IDLE_S", -1.0)
+    monkeypatch.setattr(store.scope.scopes, "HELD_BYTES", 1 << 30)
+    now = time.monotonic()
+    monkeypatch.setattr(store.scope.scopes.time, "monotonic", lambda: now + store.scope.scopes.IDLE_S + 1)
+    scoped(memory, "b")
+    assert memory.scopes.count == 1  # the one before was given back, though there is room
+    monkeypatch.undo()
+    monkeypatch.setattr(store.scope.scopes, "IDLE_S", -2000.0)
     memory.scopes.drop_idle()
     assert memory.scopes.count == 0
     memory.close()
@@ -186,3 +195,38 @@ def test_a_commit_outside_the_scope_costs_it_nothing_but_its_number(tmp_path):
     assert after.commit == before.commit + 1
     assert after.context is before.context
     memory.close()
+
+
+@pytest.mark.parametrize("first", ["stated", "recorded"])
+def test_what_another_document_overruled_counts_in_a_scope_without_it(tmp_path, first):
+    """A passage read elsewhere has its triples where no document states any, also if one outside the scope does."""
+    whole, alone = open_store(tmp_path / "whole"), open_store(tmp_path / "alone")
+    passage = PassageText(passage_id("T", "text 3"), "T", "text 3")
+    brought = {
+        "stated": Document("file:///b", "test", passages=(PassageRef(passage.id, {}, (("ama", "is", "bo"),)),)),
+        "recorded": Document("file:///a", "test", passages=(PassageRef(passage.id, {}, (("cy", "is", "cya"),), "x"),)),
+    }
+
+    def commit(memory, document):
+        batch = Batch((document,), passages=(passage,))
+        missing = memory.missing(batch)
+        memory.commit(
+            replace(
+                batch,
+                passage_vectors={each.id: oracle.vector(each.full) for each in missing.passages},
+                phrase_vectors={each: oracle.vector(each) for each in missing.phrases},
+                triple_vectors={each: oracle.vector(" ".join(each)) for each in missing.triples},
+            )
+        )
+
+    commit(whole, brought.pop(first))
+    scoped(whole, "a")
+    commit(whole, brought.popitem()[1])
+    commit(alone, whole.document("file:///a"))
+    assert differences(scoped(whole, "a"), alone) == []
+    whole.purge(timedelta(0))
+    whole.rebuild_index(force=True)
+    assert differences(scoped(whole, "a"), alone) == []
+    assert alone.snapshot().living_triples == 1
+    whole.close()
+    alone.close()

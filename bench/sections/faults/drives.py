@@ -1,0 +1,338 @@
+"""Followed folders on other file systems than a local disk, and files that are saved in other ways than by writing them.
+
+A folder's watcher runs alone, without a daemon: a time is from the change until the watcher reports it complete. What is seen
+late or never on a drive is a figure; a report that in the end differs from the disk, or a save that is reported as a removal,
+is a violation.
+
+As root, on Linux. A file system or a program that this machine does not have is left out, and named.
+"""
+
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from consumers.folder import FolderSettings, FolderWatcher, file_uri
+from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint
+from daemon.sources.file_systems import MOUNTS
+from daemon.sources.folder_checks import drive
+
+CHANGES = 10
+UNSEEN_AFTER_S = 30.0
+CACHED_AT_MOST_S = 60.0
+GIT_FILES = 10_000
+PATIENCE_S = 300.0
+SFTP_SERVER = Path("/usr/lib/openssh/sftp-server")
+
+
+def digest(content: bytes) -> str:
+    return blake2b(content, digest_size=16).hexdigest()
+
+
+class Following:
+    """A watcher, and what it has reported so far."""
+
+    def __init__(self, root: Path, polling: bool = False) -> None:
+        self.root = root
+        self.positions: dict[str, Fingerprint] = {}
+        self.removed: list[str] = []
+        self.events = 0
+        self.watcher = FolderWatcher(
+            FolderSettings(root, polling=polling), {}, self._emit, lambda _state: None, self._touch
+        )
+
+    def _emit(self, event: FileEvent) -> None:
+        self.events += 1
+        match event:
+            case FileChanged():
+                self.positions[event.uri] = event.fingerprint
+            case FileMoved():
+                self.positions.pop(event.old_uri, None)
+                self.positions[event.uri] = event.fingerprint
+            case FileRemoved():
+                self.positions.pop(event.uri, None)
+                self.removed.append(event.uri)
+            case FileRefused():
+                self.positions.pop(event.uri, None)
+
+    def _touch(self, uri: str, fingerprint: Fingerprint) -> None:
+        self.positions[uri] = fingerprint
+
+    def __enter__(self) -> "Following":
+        self.watcher.start()
+        self.rescan()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.watcher.stop()
+
+    def rescan(self) -> None:
+        told: Future[bool] = Future()
+        self.watcher.rescan(told.set_result)
+        told.result(PATIENCE_S)
+
+    def has(self, name: str, content: bytes) -> bool:
+        position = self.positions.get(file_uri(os.fsencode(self.root / name)))
+        return position is not None and position.digest == digest(content)
+
+    def seen_after(self, reached: Callable[[], bool], within_s: float) -> float | None:
+        began = time.monotonic()
+        while not reached():
+            if time.monotonic() - began > within_s:
+                return None
+            time.sleep(0.005)
+        return time.monotonic() - began
+
+    def agrees(self) -> bool:
+        """Whether what was reported is what followed files hold."""
+        found = {
+            file_uri(os.fsencode(path)): digest(path.read_bytes())
+            for path in self.root.rglob("*")
+            if path.is_file() and not any(part.startswith((".", "~$")) for part in path.relative_to(self.root).parts)
+        }
+        return found == {uri: position.digest for uri, position in self.positions.items()}
+
+
+# File systems.
+
+
+def command(*words: str | Path) -> None:
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True)
+    if done.returncode:
+        raise OSError((done.stderr or done.stdout).strip().splitlines()[-1] if done.stderr or done.stdout else "failed")
+
+
+@contextmanager
+def local(folder: Path) -> Iterator[tuple[Path, Path | None]]:
+    yield folder / "local", None
+
+
+@contextmanager
+def bindfs(folder: Path) -> Iterator[tuple[Path, Path | None]]:
+    command("bindfs", folder / "beneath", folder / "mount")
+    try:
+        yield folder / "mount", folder / "beneath"
+    finally:
+        command("umount", folder / "mount")
+
+
+@contextmanager
+def sshfs(folder: Path) -> Iterator[tuple[Path, Path | None]]:
+    """Over a pipe to the server that an SSH connection would start at its other end."""
+    server = subprocess.Popen([SFTP_SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    options = ["-f", "-o", "passive"]
+    client = subprocess.Popen(
+        ["sshfs", f"x:{folder / 'beneath'}", folder / "mount", *options], stdin=server.stdout, stdout=server.stdin
+    )
+    try:
+        end = time.monotonic() + 10
+        while not os.path.ismount(folder / "mount"):
+            if client.poll() is not None or time.monotonic() > end:
+                raise OSError("sshfs does not mount")
+            time.sleep(0.05)
+        yield folder / "mount", folder / "beneath"
+    finally:
+        subprocess.run(["umount", folder / "mount"], capture_output=True)
+        for each in (client, server):
+            each.terminate()
+            each.wait()
+
+
+@contextmanager
+def overlayfs(folder: Path) -> Iterator[tuple[Path, Path | None]]:
+    """With the upper and the work folder on a file system of memory: an overlay on an overlay is refused."""
+    command("mount", "-t", "tmpfs", "tmpfs", folder / "beneath")
+    try:
+        for name in ("lower", "upper", "work"):
+            (folder / "beneath" / name).mkdir()
+        parts = ",".join(
+            f"{key}={folder / 'beneath' / name}"
+            for key, name in (("lowerdir", "lower"), ("upperdir", "upper"), ("workdir", "work"))
+        )
+        command("mount", "-t", "overlay", "overlay", "-o", parts, folder / "mount")
+        try:
+            yield folder / "mount", folder / "beneath" / "lower"
+        finally:
+            command("umount", folder / "mount")
+    finally:
+        command("umount", folder / "beneath")
+
+
+DRIVES = {"local disk": local, "overlayfs": overlayfs, "bindfs": bindfs, "sshfs": sshfs}
+
+
+def drives(results: dict[str, Any]) -> list[str]:
+    kernel = Path("/proc/filesystems").read_text()
+    absent = [name for name in ("nfs", "cifs") if f"\t{name}\n" not in kernel]
+    rows = [f"| {name} | – | – | – | – | this machine's kernel has no {name} |" for name in absent]
+    for name, mounted in DRIVES.items():
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made)
+            for each in ("local", "beneath", "mount"):
+                (folder / each).mkdir()
+            try:
+                with mounted(folder) as (root, beneath):
+                    rows.append(_drive(name, root, beneath, results))
+            except OSError as error:
+                rows.append(f"| {name} | – | – | – | – | not mounted here: {error} |")
+    return [
+        "| drive | written through it, s | written beneath it, s | polled: through it, s | polled: beneath it, s | `doctor` |",
+        "| --- | ---: | ---: | ---: | ---: | --- |",
+        *rows,
+    ]
+
+
+def _drive(name: str, root: Path, beneath: Path | None, results: dict[str, Any]) -> str:
+    cells, measured = [], {}
+    for polling in (False, True):
+        for written in (root, beneath):
+            how = f"{'polled' if polling else 'watched'}, {'through' if written == root else 'beneath'}"
+            measured[how] = None if written is None else _changes(name, root, written, polling, results)
+            cells.append(_shown(measured[how]) if written is not None else "–")
+    said = "; ".join(f"{each.status}: {each.detail}: {each.hint}" for each in drive(root, False, MOUNTS)) or "nothing"
+    results.setdefault("drives", {})[name] = {**measured, "doctor": said}
+    return f"| {name} | {' | '.join(cells)} | {said} |"
+
+
+def _changes(name: str, root: Path, written: Path, polling: bool, results: dict[str, Any]) -> list[float | None]:
+    """Seconds until each of some new files was seen, and changes of one file; None where it was not."""
+    found: list[float | None] = []
+    with Following(root, polling) as following:
+        for number in range(CHANGES):
+            new = "note.md" if number % 2 else f"note-{number}.md"
+            content = f"{name} {polling} {written} {number}".encode()
+            (written / new).write_bytes(content)
+            found.append(following.seen_after(lambda n=new, c=content: following.has(n, c), UNSEEN_AFTER_S))  # type: ignore[misc]
+            if found[-1] is None:
+                break  # neither will the others be
+        # A client that keeps what it read (sshfs: 20 s) shows a change only when that is over.
+        end = time.monotonic() + CACHED_AT_MOST_S
+        following.rescan()
+        while not following.agrees() and time.monotonic() < end:
+            time.sleep(1.0)
+            following.rescan()
+        if not following.agrees():
+            results["violations"].append(f"{name}: what was reported still differs from the disk.")
+    return found
+
+
+def _shown(found: list[float | None]) -> str:
+    seen = [each for each in found if each is not None]
+    if len(seen) < len(found):
+        return f"not within {UNSEEN_AFTER_S:.0f}"
+    return f"{statistics.median(seen):.2f} (at most {max(seen):.2f})"
+
+
+# Ways to save.
+
+
+def git_checkout(root: Path) -> Callable[[], None]:
+    git = ["git", "-C", root, "-c", "user.name=x", "-c", "user.email=x@invalid", "-c", "gc.auto=0"]
+    command(*git[:3], "init", "-q")
+    for version in ("one", "two"):
+        for number in range(GIT_FILES):
+            path = root / f"d{number % 100}/note-{number}.md"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(f"Note {number} of version {version}.\n")
+        command(*git, "add", "-A")
+        command(*git, "commit", "-q", "-m", version)
+    command(*git, "checkout", "-q", "HEAD~1")
+    return lambda: command(*git, "checkout", "-q", "master")
+
+
+def rsync(*options: str) -> Callable[[Path], Callable[[], None]]:
+    def prepared(root: Path) -> Callable[[], None]:
+        source = root.parent / "source"
+        source.mkdir()
+        for number in range(200):
+            (root / f"note-{number}.md").write_text(f"Note {number}, before.\n" * 2000)
+            (source / f"note-{number}.md").write_text(f"Note {number}, afterwards.\n" * 2000)
+        return lambda: command("rsync", "-a", *options, f"{source}/", f"{root}/")
+
+    return prepared
+
+
+def office(root: Path) -> Callable[[], None]:
+    """LibreOffice itself opens a document and saves it as another format, over a file that is there."""
+    (root / "source").mkdir()
+    (root / "source/report.txt").write_text("Ada wrote a report about the engine.\n")
+    (root / "report.odt").write_bytes(b"an older report")
+    profile = f"-env:UserInstallation=file://{root.parent}/profile"
+    convert = ["soffice", profile, "--headless", "--convert-to", "odt", "--outdir", root, root / "source/report.txt"]
+    return lambda: command(*convert)
+
+
+def phone_sync(root: Path) -> Callable[[], None]:
+    """As Syncthing does it: a hidden temporary file, the older side's text moved aside as a conflict, a rename into place."""
+    for number in range(50):
+        (root / f"note-{number}.md").write_text(f"Note {number} of the computer.\n")
+
+    def sync() -> None:
+        for number in range(50):
+            path, temporary = root / f"note-{number}.md", root / f".syncthing.note-{number}.md.tmp"
+            temporary.write_text(f"Note {number} of the phone.\n")
+            if number % 5 == 0:
+                path.rename(root / f"note-{number}.sync-conflict-20260101-120000-ABCDEF7.md")
+            temporary.rename(path)
+
+    return sync
+
+
+WAYS: dict[str, tuple[str, Callable[[Path], Callable[[], None]]]] = {
+    f"git checkout of {GIT_FILES:,} changed files": ("git", git_checkout),
+    "rsync of 200 files": ("rsync", rsync()),
+    "rsync --inplace of 200 files": ("rsync", rsync("--inplace", "--no-whole-file")),
+    "LibreOffice, one document": ("soffice", office),
+    "a phone's sync folder, 50 notes, 10 conflicts": ("sh", phone_sync),
+}
+
+
+def ways(results: dict[str, Any]) -> list[str]:
+    rows = []
+    for name, (program, prepare) in WAYS.items():
+        if shutil.which(program) is None:
+            rows.append(f"| {name} | – | – | {program} is not installed |")
+            continue
+        for polling in (False, True):
+            with tempfile.TemporaryDirectory() as made, ExitStack() as stack:
+                root = Path(made) / "drive"
+                root.mkdir()
+                save = prepare(root)
+                following = stack.enter_context(Following(root, polling))
+                before = following.events
+                began = time.monotonic()
+                save()
+                saved = time.monotonic()
+                seen = following.seen_after(following.agrees, PATIENCE_S)
+                row = {"save_s": saved - began, "seen_s": seen, "reports": following.events - before}
+                row |= {"removals": len(following.removed)}
+                results.setdefault("ways", {})[f"{name}, {'polled' if polling else 'watched'}"] = row
+                shown = "never" if seen is None else f"{seen:.2f}"
+                how = "polled" if polling else "watched"
+                rows.append(f"| {name}, {how} | {saved - began:.2f} | {shown} | {row['reports']:,} |")
+                if seen is None:
+                    results["violations"].append(f"{name}, {how}: what was reported differs from the disk.")
+                if following.removed:
+                    results["violations"].append(
+                        f"{name}, {how}: {len(following.removed)} files were reported as removed."
+                    )
+    return [
+        "| saved by | the save itself, s | seen whole after it, s | reports |",
+        "| --- | ---: | ---: | ---: |",
+        *rows,
+    ]
+
+
+def run(results: dict[str, Any]) -> str:
+    if os.geteuid() != 0:
+        return "Mounting needs root: left out."
+    results["violations"] = []
+    return "\n".join([*drives(results), "", *ways(results), ""])

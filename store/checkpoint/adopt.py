@@ -1,0 +1,25 @@
+"""Puts what a checkpoint has just written in the place of what the live index filled: equal, and mapped from its files."""
+
+from pathlib import Path
+
+from store.checkpoint.capture import CheckpointCapture
+from store.checkpoint.reader import map_bands, map_codes
+from store.index.append_only_arrays import BLOCK_VECTORS
+from store.index.file_arrays import map_file, mapped_inode
+from store.index.live_index import LiveIndex
+
+
+def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> None:
+    """Takes whole blocks of vectors, and the bands, from the files at `place`, where `captured` of `index` was written. So the
+    disk holds them once, and the next checkpoint links them. The caller holds the write lock. Raises OSError."""
+    vectors = {"passages": index.passage_vectors, "phrases": index.phrase_vectors, "triples": index.triple_vectors}
+    for name, view in captured.vectors.items():
+        for start, block in view.blocks():
+            if len(block) == BLOCK_VECTORS and mapped_inode(block) is None:
+                number = start // BLOCK_VECTORS
+                vectors[name].adopt(
+                    number, map_file(place / f"{name}-vectors-{number:05d}.npy"), map_codes(place, name, number)
+                )
+    bands = captured.bands
+    if bands.n and index.sketches.bands is bands and mapped_inode(bands.arrays()["rows"]) is None:
+        index.sketches.adopt(map_bands(place))

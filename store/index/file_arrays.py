@@ -1,0 +1,68 @@
+"""Large arrays in files, so that the system can drop their pages when memory is short and read them again.
+
+An array that is filled here lies in a file without a name: it is gone with the last view of it, and with the process. The
+pages count as the file's (`RssFile`), not as memory that only swap could free (`RssAnon`).
+"""
+
+import os
+import tempfile
+from math import prod
+from mmap import mmap
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+FILE_MIN_BYTES = 1 << 20
+"""A smaller array is not worth a file."""
+
+
+class MappedArray(np.memmap[Any, Any]):
+    """An array mapped from a file, which remembers the file whatever becomes of its name."""
+
+    inode = 0
+
+
+def map_file(file: Path, mode: Literal["r", "c"] = "r") -> NDArray[Any]:
+    """The array in a .npy file: read-only, or with "c" what is written to it is written to a copy.
+
+    Raises OSError or ValueError.
+    """
+    mapped = np.load(file, mmap_mode=mode, allow_pickle=False).view(MappedArray)
+    mapped.inode = file.stat().st_ino
+    return np.asarray(mapped)
+
+
+def mapped_inode(array: NDArray[Any]) -> int | None:
+    """The inode of the file whose mapping `array` is a part of. While it is mapped no other file is given that number."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if isinstance(base, MappedArray):
+            return base.inode
+        base = base.base
+    return None
+
+
+class Room:
+    """Where large arrays are made: in nameless files of `folder`, or in memory where that is None."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """An array that is not filled yet. In memory where the disk has no room for it."""
+        size = prod(shape) * np.dtype(dtype).itemsize
+        if self._folder is None or size < FILE_MIN_BYTES:
+            return np.empty(shape, dtype)
+        try:
+            with tempfile.TemporaryFile(dir=self._folder, prefix="scratch-") as file:
+                # A page that has no place on the disk when it is written to would end the process.
+                os.posix_fallocate(file.fileno(), 0, size)
+                pages = mmap(file.fileno(), size)
+        except OSError:
+            return np.empty(shape, dtype)
+        return np.frombuffer(pages, dtype).reshape(shape)
+
+
+IN_MEMORY = Room()

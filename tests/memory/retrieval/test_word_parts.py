@@ -1,0 +1,45 @@
+"""A passage is found by what its words have in common with the query's, in the middle of a compound too."""
+
+import numpy as np
+import pytest
+
+from memory.retrieval.word_parts import compare_parts, word_parts
+
+
+def best(query: str, *texts: str) -> str:
+    scores = compare_parts(query, texts, np.array([len(text.split()) for text in texts], np.int32))
+    return texts[int(scores.argmax())]
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted", "others"),
+    [
+        (
+            "Antivirenprogramm",
+            "Der Virenscanner ClamAV prüft Post.",
+            ["Der Drucker druckt Post.", "Die Uhr prüft nichts."],
+        ),
+        ("Boot-Menü", "Das Bootmenue hat Einträge. Bootmenü.", ["Das Menu der Kantine.", "Das Boot liegt im Hafen."]),
+        ("recursion limit", "sys.setrecursionlimit(limit)", ["a limit of time", "an incursion"]),
+        ("démarrer", "redemarrage du serveur", ["un serveur", "la marche"]),
+        ("软件包", "安装软件包", ["安装文件", "开机"]),
+    ],
+)
+def test_compounds_derivations_and_identifiers_are_found(query: str, wanted: str, others: list[str]) -> None:
+    assert best(query, *others, wanted) == wanted
+
+
+def test_a_short_word_has_no_parts() -> None:
+    assert not word_parts("a is the 12, or so")
+    assert compare_parts("a is the", ["this is the theatre"], np.array([4], np.int32)).tolist() == [0.0]
+
+
+def test_no_part_lies_across_words_or_texts() -> None:
+    texts = ["abc", "defg", "ab cdef", "xabcdex", "𝒳abcd\0abcd"]
+    scores = compare_parts("abcde", texts, np.array([1, 1, 2, 1, 2], np.int32))
+    assert [bool(score) for score in scores] == [False, False, False, True, True]
+
+
+def test_parts_are_counted_wherever_they_begin() -> None:
+    once, more = compare_parts("aaaa", ["aaaa b", "aaaaaa b"], np.array([2, 2], np.int32))
+    assert 0 < once < more

@@ -1,0 +1,53 @@
+"""Large arrays lie in files that nobody else sees; without room on the disk they lie in memory."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from store.index.append_only_arrays import GrowableArray
+from store.index.file_arrays import FILE_MIN_BYTES, Room
+
+LENGTH = FILE_MIN_BYTES // 8
+
+
+def in_a_file(array: np.ndarray) -> bool:
+    """Whether the array's pages belong to a file."""
+    at = array.__array_interface__["data"][0]
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        first, last = (int(part, 16) for part in line.split()[0].split("-"))
+        if first <= at < last:
+            return line.split()[4] != "0"
+    return False
+
+
+def test_a_large_array_is_a_nameless_file_s_and_a_small_one_is_not(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    large = room.empty((LENGTH, 1), np.int64)
+    large[:] = np.arange(LENGTH)[:, None]
+    assert in_a_file(large)
+    assert int(large.sum()) == LENGTH * (LENGTH - 1) // 2
+    assert not list(tmp_path.iterdir())
+    assert not in_a_file(room.empty((LENGTH // 2,), np.int64))
+    assert not in_a_file(Room().empty((LENGTH,), np.int64))
+
+
+def test_a_full_disk_leaves_it_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    array = Room(tmp_path).empty((LENGTH,), np.int64)
+    array[:] = 1
+    assert not in_a_file(array)
+
+
+def test_views_of_a_growing_array_stay_what_they_are(tmp_path: Path) -> None:
+    growing = GrowableArray(np.int64, room=Room(tmp_path))
+    growing.extend(np.arange(LENGTH))
+    before = growing.view()
+    growing.extend(np.arange(3 * LENGTH))
+    assert in_a_file(growing.view())
+    assert np.array_equal(before, np.arange(LENGTH))
+    assert np.array_equal(growing.view()[LENGTH:], np.arange(3 * LENGTH))

@@ -1,0 +1,76 @@
+"""Rows of triples by hash: what a dict would say, whatever is added, removed and folded, and in whatever order."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.index import triple_rows
+from store.index.append_only_arrays import GrowableArray
+from store.index.file_arrays import IN_MEMORY
+from store.index.index_delta import TripleKey
+from store.index.triple_rows import TripleRows
+
+KEYS = st.tuples(st.integers(0, 3), st.sampled_from(["met", "saw", ""]), st.integers(0, 3))
+STEPS = st.lists(st.one_of(KEYS, st.integers(0, 30), st.sampled_from(["fold", "begin", "end"])), max_size=60)
+
+
+class Beside:
+    """A dict beside `TripleRows`, changed in the same way."""
+
+    def __init__(self) -> None:
+        self.ends, self.predicates = GrowableArray(np.int32, 2), list[str]()
+        self.rows = TripleRows(self.ends, self.predicates, IN_MEMORY)
+        self.expected: dict[TripleKey, int] = {}
+
+    def add(self, key: TripleKey) -> None:
+        if key not in self.expected:
+            self.rows[key] = self.expected[key] = len(self.predicates)
+            self.predicates.append(key[1])
+            self.ends.extend([(key[0], key[2])])
+
+    def discard(self, row: int) -> None:
+        if row < len(self.predicates):
+            self.rows.discard([row])
+            self.expected = {key: at for key, at in self.expected.items() if at != row}
+
+    def check(self) -> None:
+        assert sorted(self.rows.values()) == sorted(self.expected.values())
+        assert len(self.rows) == len(self.expected)
+        for subject in range(4):
+            for predicate in ("met", "saw", ""):
+                for object_ in range(-1, 4):
+                    key = subject, predicate, object_
+                    assert self.rows.get(key) == self.expected.get(key)
+                    assert (key in self.rows) == (key in self.expected)
+
+
+@given(STEPS)
+def test_it_says_what_a_dict_says_also_where_a_fold_runs_beside_changes(steps: list[TripleKey | int | str]) -> None:
+    beside, begun = Beside(), None
+    for step in steps:
+        if isinstance(step, tuple):
+            beside.add(step)
+        elif isinstance(step, int):
+            beside.discard(step)
+        elif step == "fold":
+            beside.rows.fold()
+            begun = None
+        elif step == "begin":
+            rows, known = beside.rows.begin_fold()
+            begun = beside.rows.folded(rows), known
+        elif begun is not None:
+            beside.rows.adopt(*begun)
+            begun = None
+    beside.check()
+
+
+def test_keys_of_one_hash_are_told_apart(monkeypatch) -> None:
+    monkeypatch.setattr(triple_rows, "_hash", lambda _key: 7)
+    beside = Beside()
+    for subject in range(3):
+        beside.add((subject, "met", 1))
+    rows = np.arange(3)
+    beside.rows.adopt((np.full(3, 7, np.uint64), rows.astype(np.int32)), 3)
+    beside.check()
+    beside.discard(1)
+    beside.check()

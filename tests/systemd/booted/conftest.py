@@ -1,0 +1,78 @@
+"""One booted Debian for all tests of this folder, with hippod's package installed: `make test-service`.
+
+HIPPOD_TEST_PACKAGE names the package. Without it, or where no machine can be booted, the tests are skipped.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.systemd.booted.machine import Machine, missing
+from tests.systemd.booted.service import Service
+
+PACKAGE = os.environ.get("HIPPOD_TEST_PACKAGE", "")
+FOLDER = Path(__file__).parents[3] / "build" / "booted"
+NEWER = "0.1.0+newer"
+
+
+@pytest.fixture(scope="session")
+def machine() -> Iterator[Machine]:
+    """Fresh but for Debian's own packages, which are unpacked once and kept under build/. It stays there until the next run."""
+    if not PACKAGE:
+        pytest.skip("HIPPOD_TEST_PACKAGE names no package: make test-service builds and tests one")
+    if (reason := missing()) is not None:
+        pytest.skip(reason)
+    base, root = FOLDER / "debian", FOLDER / "machine"
+    Machine(base).make()
+    shutil.rmtree(root, ignore_errors=True)
+    subprocess.run(["cp", "-a", "--reflink=auto", base, root], check=True)
+    made = Machine(root)
+    made.boot()
+    try:
+        yield made
+    finally:
+        made.power_off()
+
+
+@pytest.fixture(scope="session")
+def installed(machine: Machine) -> Machine:
+    shutil.copy(PACKAGE, machine.root / "root/hippod.deb")
+    done = machine.run("dpkg --force-unsafe-io -i /root/hippod.deb", timeout_s=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "does not run yet" in done.stdout
+    shutil.copy(Path(__file__).parent / "load.py", machine.root / "root/load.py")
+    return machine
+
+
+@pytest.fixture(scope="session")
+def newer(installed: Machine) -> str:
+    """A package of a newer version, by its path inside: the same files under another name."""
+    tree = FOLDER / "newer"
+    shutil.rmtree(tree, ignore_errors=True)
+    subprocess.run(["dpkg-deb", "-R", PACKAGE, tree], check=True)
+    control, packaged = tree / "DEBIAN/control", tree / "opt/hippod/package"
+    control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {NEWER}", control.read_text()))
+    before = (packaged / "version").read_text().strip()
+    (packaged / "version").write_text(f"{NEWER}\n")
+    for name in ("hippod", "hippod-worker", "hippoctl"):
+        path = packaged / "bin" / name
+        path.write_text(path.read_text().replace(before, NEWER))
+    # Not compressed: that alone would take minutes.
+    made = installed.root / "root/newer.deb"
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, made], check=True, capture_output=True)
+    shutil.rmtree(tree)
+    return "/root/newer.deb"
+
+
+@pytest.fixture
+def service(installed: Machine) -> Iterator[Service]:
+    """hippod.service, running and following /srv/notes; stopped and without drop-ins afterwards."""
+    made = Service(installed)
+    made.start()
+    yield made
+    made.clear()

@@ -1,0 +1,132 @@
+"""What the unit promises, on a real systemd."""
+
+import json
+import time
+
+import pytest
+
+from tests.systemd.booted.service import CONFIGURATION, Service
+
+pytestmark = [pytest.mark.process, pytest.mark.systemd, pytest.mark.timeout(900)]
+
+
+def test_a_query_starts_hippod_and_a_saved_file_is_found_under_the_sandbox(service: Service) -> None:
+    service.sh("systemctl stop hippod.service")
+    assert service.state == "inactive"
+    assert "Analytical Engine" in service.found("Who wrote notes about the Analytical Engine?")
+    assert service.state == "active"
+    service.write("/srv/notes/later.txt", "Grace Hopper wrote the first compiler.\n")
+    service.until(lambda: "compiler" in service.found("Who wrote the first compiler?"), "the new file is found")
+
+
+def test_the_sandbox_shows_what_torch_needs_and_lets_nothing_be_written(service: Service) -> None:
+    assert "processor" in service.inside("head -1 /proc/cpuinfo")
+    assert not any("cpuinfo" in line for line in service.lines())
+    for place in ("/home", "/root", "/run/user", "/etc", "/opt", "/srv/notes", "/var/lib"):
+        assert "cannot touch" in service.inside(f"touch {place}/x"), place
+    service.inside("touch /var/lib/hippod/x && rm /var/lib/hippod/x")
+
+
+REACH = """import socket, sys
+try:
+    socket.create_connection((sys.argv[1], 8099), timeout=3)
+    print("reached")
+except OSError as error:
+    print("not reached:", error)
+"""
+
+
+def test_nothing_but_this_machine_s_own_address_can_be_reached(service: Service) -> None:
+    addresses = service.sh("hostname -I", None).split()
+    if not addresses:
+        pytest.skip("this machine has no address but its own")
+    service.write("/usr/local/reach.py", REACH)
+    # Reached under an address that is not localhost, by a listener that is there: the filter alone is in the way.
+    service.sh("systemd-run --quiet --unit=listening python3 -m http.server 8099")
+    reach = f"/usr/bin/python3 /usr/local/reach.py {addresses[0]}"
+    try:
+        service.until(lambda: "not" not in service.sh(reach), "it listens")
+        service.drop_in(
+            f"[Service]\nExecStartPost={reach}\nExecStartPost=/usr/bin/python3 /usr/local/reach.py 127.0.0.1\n"
+        )
+        began = time.time()
+        service.sh("systemctl restart hippod")
+        said = [line for line in service.lines(since=began) if "reached" in line]
+        assert [line.startswith("not") for line in said] == [True, False]
+    finally:
+        service.sh("systemctl stop listening", None)
+
+
+def test_a_drive_in_a_hidden_home_is_shown_alone_and_read_only(service: Service) -> None:
+    service.write("/home/ada/notes/hidden.txt", "The hidden drive tells of Kasparov.\n")
+    service.write("/home/ada/secret.txt", "secret")
+    service.sh("chmod 700 /home/ada")
+    service.drop_in("[Service]\nBindReadOnlyPaths=/home/ada/notes\n")
+    service.write("/etc/hippod/config.toml", CONFIGURATION + '[[folder]]\npath = "/home/ada/notes"\nsettle_ms = 100\n')
+    service.sh("systemctl restart hippod; hippoctl wait")
+    assert "Kasparov" in service.found("hidden drive Kasparov")
+    assert service.inside("ls /home/ada").split() == ["notes"]
+    service.write("/home/ada/notes/more.txt", "The hidden drive tells of Deep Blue.\n")
+    service.until(lambda: "Deep Blue" in service.found("hidden drive Deep Blue"), "events come through the bind")
+
+
+def test_a_reload_takes_over_what_can_change_and_fails_where_the_configuration_is_refused(service: Service) -> None:
+    pid = service.pid
+    service.write("/etc/hippod/config.toml", CONFIGURATION + '[daemon]\nlog_level = "debug"\n')
+    service.sh("systemctl reload hippod")
+    service.until(lambda: bool(service.events("reloaded")), "the reload is logged")
+    service.write("/etc/hippod/config.toml", CONFIGURATION + "nonsense = 1\n")
+    said = service.sh("systemctl reload hippod", None)
+    assert service.sh("systemctl reload hippod; echo code $?", None).splitlines()[-1] != "code 0", said
+    assert "nonsense" in service.events("configuration_refused")[-1]["error"]
+    assert (service.state, service.pid) == ("active", pid)
+
+
+def test_a_kill_and_a_hang_are_followed_by_a_new_start_and_all_lines_are_objects(service: Service) -> None:
+    began, pid = time.time(), service.pid
+    service.sh(f"kill -9 {pid}")
+    service.until(lambda: service.pid not in (0, pid) and service.state == "active", "started again after kill -9")
+    service.drop_in("[Service]\nWatchdogSec=8\n")
+    service.sh("systemctl restart hippod")
+    pid = service.pid
+    service.sh(f"kill -STOP {pid}")
+    service.until(lambda: service.pid not in (0, pid) and service.state == "active", "started again by the watchdog")
+    [aborted] = service.events("aborted_before")
+    assert any("Thread" in line for line in aborted["stacks"])
+    for line in service.lines(since=began):
+        assert isinstance(json.loads(line), dict), line
+
+
+def test_instances_have_stores_and_sockets_of_their_own_and_two_on_one_store_say_who_has_it(service: Service) -> None:
+    text = CONFIGURATION.replace("/run/hippod/", "/run/hippod-notes/")
+    service.write("/etc/hippod/notes.toml", text)
+    notes = Service(service.machine, "hippod@notes")
+    said = service.sh("systemctl start hippod@notes.service", None)
+    assert "failed" in said
+    [refused] = notes.events("store_not_opened")
+    assert f"is open in hippod with pid {service.pid}" in refused["error"]
+    service.write("/etc/hippod/notes.toml", text.replace("/var/lib/hippod/", "/var/lib/hippod-notes/"))
+    service.sh("systemctl reset-failed; systemctl start hippod@notes.socket hippod@notes.service")
+    service.sh(f"hippoctl --socket {notes.socket} wait")
+    assert "Analytical Engine" in notes.found("Who wrote notes about the Analytical Engine?")
+    service.sh("systemctl stop hippod@notes.socket hippod@notes.service")
+    said = service.sh(f"hippoctl --socket {notes.socket} status", None)
+    assert "sudo systemctl start hippod@notes.socket hippod@notes.service" in said
+
+
+def test_credentials_reach_hippod_and_the_doctor_s_command_sees_an_instance_s(service: Service) -> None:
+    tcp = 'tcp = "127.0.0.1:7411"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n'
+    text = CONFIGURATION.replace("[[folder]]", f"{tcp}[[folder]]")
+    service.write("/etc/hippod/credentials/token", "a-token-of-the-test-0123456789\n")
+    service.write("/etc/hippod/config.toml", text)
+    service.sh("systemctl restart hippod")
+    asked = "curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:7411/v1/status"
+    assert service.sh(f"{asked} -H 'Authorization: Bearer a-token-of-the-test-0123456789'") == "200"
+    assert service.sh(asked) == "401"
+    service.write("/etc/hippod/credentials/notes-token", "another-token-of-the-test-01234\n")
+    service.write("/etc/hippod/notes.toml", text.replace("/run/hippod/", "/run/hippod-notes/").replace("7411", "7412"))
+    found = json.loads(service.sh("HIPPOD_CONFIG=/etc/hippod/notes.toml hippoctl --json doctor", None))
+    [finding] = [each for each in found["checks"] if "CREDENTIALS_DIRECTORY" in each["detail"]]
+    command = finding["hint"].split("`")[1].replace("sudo ", "").replace("hippoctl doctor", "hippoctl --json doctor")
+    again = json.loads(service.sh(command, None))
+    assert not any("CREDENTIALS_DIRECTORY" in each["detail"] for each in again["checks"])
