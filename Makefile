@@ -83,8 +83,12 @@ $(SERVERS)/.installed: | $(BIN)/python
 	  --disable-pip-version-check --quiet 'llama-cpp-python[server]==0.3.36' 'gguf==0.19.0'
 	@touch $@
 
-test-servers: install-test $(SERVERS)/.installed
-	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python $(BIN)/python -m pytest -m model_server tests/memory/llm/servers
+# `transformers serve` is there with hippod; accelerate, which it wants besides, goes beside hippod's own environment.
+$(SERVERS)/accelerate: $(SERVERS)/.installed
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --target $@ 'accelerate==1.15.0'
+
+test-servers: install-test $(SERVERS)/.installed $(SERVERS)/accelerate
+	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python HIPPOD_ACCELERATE=$(CURDIR)/$(SERVERS)/accelerate $(BIN)/python -m pytest -m model_server tests/memory/llm/servers
 
 # The retrievers of examples/ in LangChain and LlamaIndex, which are installed into an environment of their own.
 INTEGRATIONS := $(VENV)/integrations

@@ -22,7 +22,7 @@ NEWER = "0.1.0+newer"
 
 @pytest.fixture(scope="session")
 def machine() -> Iterator[Machine]:
-    """Fresh but for Debian's own packages, which are unpacked once and kept under build/."""
+    """Fresh but for Debian's own packages, which are unpacked once and kept under build/. It stays there until the next run."""
     if not PACKAGE:
         pytest.skip("HIPPOD_TEST_PACKAGE names no package: make test-service builds and tests one")
     if (reason := missing()) is not None:
@@ -37,7 +37,6 @@ def machine() -> Iterator[Machine]:
         yield made
     finally:
         made.power_off()
-        shutil.rmtree(root, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
