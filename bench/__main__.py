@@ -26,6 +26,7 @@ SECTIONS = {
     "crashes": "faults",
     "histories": "faults",
     "kafka": "cost",
+    "fleet": "faults",
     "hubs": "cost",
     "scopes": "cost",
     "million": "cost",
@@ -63,11 +64,16 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="SECTION", help="one of the sections; all where none is named")
     parser.add_argument("--count", type=int, help="histories: how many")
     parser.add_argument("--seed", type=int, help="histories: of the first script")
+    parser.add_argument(
+        "--simulate", action="store_true", default=None, help="fleet: 100 million articles, by this rate"
+    )
     given = parser.parse_args(arguments)
     names: list[str] = given.names
-    options = {name: getattr(given, name) for name in ("count", "seed") if getattr(given, name) is not None}
-    if options and names != ["histories"]:
-        parser.error("--count and --seed are options of the section histories alone")
+    owners = {"count": "histories", "seed": "histories", "simulate": "fleet"}
+    options = {name: getattr(given, name) for name in owners if getattr(given, name) is not None}
+    for name in options:
+        if names != [owners[name]]:
+            parser.error(f"--{name} is an option of the section {owners[name]} alone")
     present = [name for name, group in SECTIONS.items() if (HERE / "sections" / group / f"{name}.py").exists()]
     unknown = [name for name in names if name not in present]
     if unknown:

@@ -4,13 +4,18 @@ Credentials are found as the AWS tools find them; AWS_ENDPOINT_URL is the addres
 """
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from pyarrow import fs
 
 TRIES = 5
 """Tries of one request, with growing pauses between them."""
+RETRY_PAUSE_S = 0.2
+"""Before the second try; twice as long before each further one."""
 CONNECT_TIMEOUT_S = 10.0
 REQUEST_TIMEOUT_S = 60.0
 CREDENTIALS = (
@@ -20,6 +25,8 @@ CREDENTIALS = (
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )
+
+Result = TypeVar("Result")
 
 
 def file_system(url: str) -> tuple[fs.FileSystem, str]:
@@ -31,6 +38,23 @@ def file_system(url: str) -> tuple[fs.FileSystem, str]:
     if parts.scheme == "file" and not parts.netloc and path.startswith("/"):
         return fs.LocalFileSystem(), path
     raise ValueError(f'"{url}" is no such place; write s3://bucket/prefix, or file:///folder')
+
+
+def again(once: Callable[[], Result]) -> Result:
+    """Tries anew where a connection breaks in the middle of a content: the client itself repeats no more than requests.
+
+    Raises the last OSError; one that says that there is no such file at once.
+    """
+    for number in range(TRIES):
+        try:
+            return once()
+        except FileNotFoundError:
+            raise
+        except OSError:
+            if number + 1 == TRIES:
+                raise
+            time.sleep(RETRY_PAUSE_S * 2**number)
+    raise AssertionError("the last try returns or raises")
 
 
 def explained(error: OSError, url: str) -> str:

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyarrow import fs
-
 from store.backup.local import NOTE, Backup, collect, restore, write_note
 from store.backup.repository import BackupError, FileEntry, FileList, Repository, listed_at
 from store.log.store_lock import StoreLock
-from store.object_store import TRIES
+from store.object_store import again
 from store.store import Store
 
 SENDING = "backup.sending"
@@ -30,8 +28,6 @@ FETCHED = "backup.fetched"
 TRANSFERS = 8
 """Files on their way at once."""
 PIECE_BYTES = 8 << 20
-RETRY_PAUSE_S = 0.2
-"""Before the second try of a file; twice as long before each further one."""
 ORPHAN_AGE_S = 86400.0
 """A content that no backup names is removed once it is that old: a backup that is under way may be about to name it."""
 
@@ -226,16 +222,12 @@ def _download(repository: Repository, entry: FileEntry, path: Path, name: str) -
 
 
 def _again(repository: Repository, once: Callable[[], None]) -> None:
-    for number in range(TRIES):
-        try:
-            return once()
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            if number + 1 == TRIES or not isinstance(repository.files, fs.S3FileSystem):
-                raise repository.failed(error) from error
-            time.sleep(RETRY_PAUSE_S * 2**number)
-    return None
+    try:
+        again(once)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise repository.failed(error) from error
 
 
 def _prune(repository: Repository, lists: list[str], keep_s: float, report: Report) -> int:

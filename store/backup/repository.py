@@ -19,7 +19,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from store.errors import StoreError
-from store.object_store import explained, file_system
+from store.object_store import again, explained, file_system
 
 FORMAT = 1
 LISTS = "backups"
@@ -88,8 +88,7 @@ class Repository:
 
     def read_list(self, name: str) -> FileList:
         try:
-            with self.files.open_input_stream(f"{self._root}/{LISTS}/{name}", compression=None) as file:
-                read = json.loads(gzip.decompress(file.read()))
+            read = json.loads(gzip.decompress(again(lambda: self._content(f"{self._root}/{LISTS}/{name}"))))
             if read["format"] != FORMAT:
                 raise BackupError(f"{self.url}: {name} has format {read['format']}, this hippod reads {FORMAT}")
             files = {path: FileEntry(**entry) for path, entry in read["files"].items()}
@@ -103,6 +102,10 @@ class Repository:
             ) from error
         except OSError as error:
             raise self.failed(error) from error
+
+    def _content(self, path: str) -> bytes:
+        with self.files.open_input_stream(path, compression=None) as file:
+            return bytes(file.read())
 
     def write_list(self, listed: FileList) -> None:
         content = {
@@ -120,7 +123,7 @@ class Repository:
                 _write_whole(self.files, part, packed)
                 self.files.move(part, f"{self._root}/{LISTS}/{listed.name}")
             else:
-                _write_whole(self.files, f"{self._root}/{LISTS}/{listed.name}", packed)
+                again(lambda: _write_whole(self.files, f"{self._root}/{LISTS}/{listed.name}", packed))
         except OSError as error:
             raise self.failed(error) from error
 

@@ -16,6 +16,7 @@ from daemon.pipeline.work_items import DeliveredDocument
 from daemon.sources.kafka.declaration import KafkaSection
 from daemon.sources.kafka.records_source import RecordsSource
 from daemon.workers.pool import WorkerPool
+from store.backup.local import backup, restore
 from store.export.json_lines import export_lines
 from store.store import Store
 from tests.consumers.kafka.cluster import Cluster, dead
@@ -108,5 +109,25 @@ def test_replicas_hold_what_the_documents_say_and_go_on_after_a_restart(cluster,
 
         expected, _, _ = await running(tmp_path / "fresh", fresh, Rules(), ENCODER)
         assert exports == [expected, expected]
+
+    asyncio.run(scenario())
+
+
+def test_a_replica_that_starts_from_a_backup_of_another_goes_on_from_its_positions(cluster, tmp_path):
+    topic = cluster.topic(2)
+
+    async def scenario():
+        records = await records_of([(n, article(n)) for n in range(8)] + [(8, article(1, 1)), (9, removal(2))])
+        publish(cluster, topic, records[:6])
+        async with Replica(tmp_path / "a", cluster, topic) as first:
+            await first.caught_up()
+            made = await asyncio.to_thread(backup, first.store, tmp_path / "backup")
+            publish(cluster, topic, records[6:])
+            expected = await first.caught_up()
+        restore(tmp_path / "backup", tmp_path / "b")
+        async with Replica(tmp_path / "b", cluster, topic) as second:
+            assert second.store.snapshot().commit >= made.commit > 0
+            assert await second.caught_up() == expected
+            assert len(second.store.documents()) == 7
 
     asyncio.run(scenario())

@@ -1,0 +1,216 @@
+"""Beyond one machine: workers beside each other, workers and replicas killed at random, a backup that breaks; or, with
+`--simulate`, what 100 million articles would take at the rates that this machine shows.
+
+Needs the test tools (confluent-kafka, moto). HIPPOD_BENCH_MESSAGES (5000) and HIPPOD_BENCH_KILLS (30) say how much;
+HIPPOD_BENCH_PARTS names parts (`workers,kills,backups`).
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+from pyarrow import fs
+
+from bench.support.fleet_simulation import simulate
+from tests.consumers.kafka.cluster import Cluster, dead
+from tests.consumers.kafka.following import QUICK, built_at_once, following
+from tests.consumers.kafka.message_stream import Stream, publish
+from tests.e2e.real_hippod import Daemon, clean_environment, until
+from tests.memory.llm.model_server import ModelServer, obedient
+from tests.store.backup.s3_server import BreakingProxy, s3_server
+
+PARTITIONS = 6
+MESSAGES = int(os.environ.get("HIPPOD_BENCH_MESSAGES", "5000"))
+KILLS = int(os.environ.get("HIPPOD_BENCH_KILLS", "30"))
+PARTS = os.environ.get("HIPPOD_BENCH_PARTS", "workers,kills,backups").split(",")
+CALL_S = 1.0
+CALLS_AT_ONCE = 4
+"""Of each worker: a model's server that answers so many in the time of one."""
+SLOW_ARTICLES = 96
+LEAST_GAIN = 2.7
+PATIENCE_S = 900.0
+CUT_CONNECTIONS = 4
+
+
+def run(results: dict[str, Any]) -> str:
+    """Fills `results` with what was measured; returns it as Markdown."""
+    if results.get("options", {}).get("simulate"):
+        return simulate(results)
+    rows = ["| what | measured |", "| --- | --- |"]
+    for name, measure in (("workers", _workers), ("kills", _kills), ("backups", _backups)):
+        if name not in PARTS:
+            continue
+        with Cluster() as cluster, tempfile.TemporaryDirectory(prefix="hippod-bench-") as home:
+            results[name] = measure(cluster, Path(home), results.setdefault("violations", []))
+            rows.append(f"| {name} | {'; '.join(f'{key} {value}' for key, value in results[name].items())} |")
+    return "\n".join(rows)
+
+
+class _WorkerProcess:
+    """A real hippod-worker."""
+
+    def __init__(self, home: Path, cluster: Cluster, topic: str, output: str, **sections: Any) -> None:
+        home.mkdir()
+        self._home = home
+        worker = {
+            "brokers": cluster.brokers.split(","),
+            "topics": [topic],
+            "group": f"workers-{topic}",
+            "output": output,
+            "options": {**cluster.options, **QUICK},
+            **sections.pop("worker", {}),
+        }
+        tables = {"worker": worker, "encoder": {"backend": "hash"}, **sections}
+        (home / "worker.toml").write_text(tomli_w.dumps(tables))
+        self.start()
+
+    def start(self) -> None:
+        with (self._home / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "daemon.worker_main", "--config", str(self._home / "worker.toml")],
+                stderr=log,
+                env=clean_environment(self._home),
+            )
+
+    def kill(self) -> None:
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+
+def _workers(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any]:
+    """Articles a second by one worker and by three: each has a model's server of its own that takes a second a call."""
+    rates = {}
+    for count in (1, 3):
+        topic, output = cluster.topic(PARTITIONS), cluster.topic(PARTITIONS)
+        for number in range(SLOW_ARTICLES * count):
+            value = {"title": f"Town {number}", "text": f"Town {number} lies on river {number}."}
+            cluster.send(topic, value, key=str(number), partition=number % PARTITIONS)
+        cluster.flush()
+        servers = [ModelServer(obedient, latency_s=CALL_S).start() for _ in range(count)]
+        workers = []
+        try:
+            for number, server in enumerate(servers):
+                llm = {"base_url": server.url, "model": "test-model"}
+                openie = {"backend": "llm", "concurrency": CALLS_AT_ONCE}
+                place = home / f"{count}-{number}"
+                workers.append(_WorkerProcess(place, cluster, topic, output, llm=llm, openie=openie))
+            _read_all(cluster, output, SLOW_ARTICLES * count)
+        finally:
+            for worker in workers:
+                worker.kill()
+            for server in servers:
+                server.close()
+        # From the second quarter to the third: without the starts, and without the last ones, for which a worker may idle.
+        times = sorted(message.timestamp()[1] / 1000 for message in cluster.read(output))
+        first, last = len(times) // 4, 3 * len(times) // 4
+        rates[count] = (last - first) / (times[last] - times[first])
+    gain = rates[3] / rates[1]
+    if gain < LEAST_GAIN:
+        violations.append(f"three workers read {gain:.2f} times what one reads, not {LEAST_GAIN}")
+    one, three = round(rates[1], 2), round(rates[3], 2)
+    return {"call_s": CALL_S, "one_a_second": one, "three_a_second": three, "gain": round(gain, 2)}
+
+
+def _read_all(cluster: Cluster, output: str, count: int) -> None:
+    until(lambda: len(cluster.read(output)) >= count, f"{count} articles are read", PATIENCE_S, 1.0)
+
+
+def _kills(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any]:
+    """`kill -9` of two workers and two replicas at random, while messages come; what is left is a fresh build's."""
+    topic, output, letters = cluster.topic(PARTITIONS), cluster.topic(PARTITIONS), cluster.topic(1)
+    stream, dice = Stream(), random.Random(2)
+    workers = [
+        _WorkerProcess(home / f"worker-{n}", cluster, topic, output, worker={"dead_letter": letters}) for n in range(2)
+    ]
+    with (
+        following(home / "a", cluster, output, group="a", format="records") as first,
+        following(home / "b", cluster, output, group="b", format="records") as second,
+    ):
+        replicas = [first, second]
+        for kill in range(KILLS):
+            publish(cluster, topic, MESSAGES // KILLS, PARTITIONS, kill, stream)
+            cluster.flush()
+            time.sleep(dice.uniform(0.0, 4.0))
+            victim: _WorkerProcess | Daemon = dice.choice([*workers, *replicas])
+            victim.kill()
+            victim.start()
+        ends = {n: sum(1 for m in cluster.read(topic) if m.partition() == n) for n in range(PARTITIONS)}
+        group = f"workers-{topic}"
+        until(lambda: cluster.committed(group, topic) == ends, "the workers have sent all", PATIENCE_S, 1.0)
+        for worker in workers:
+            worker.kill()
+        for replica in replicas:
+            replica.wait(PATIENCE_S)
+        exports = [replica.export() for replica in replicas]
+    expected = built_at_once(list(stream.left.values()))
+    buried = dead(cluster.read(letters))
+    same = exports[0] == exports[1] == expected
+    if not same:
+        violations.append("the exports of two replicas and of a fresh build differ")
+    if len(set(buried)) != stream.poison:
+        violations.append(f"{stream.poison} messages cannot be read, {len(set(buried))} are dead letters")
+    return {
+        "messages": stream.sent,
+        "kills": KILLS,
+        "records_sent": len(cluster.read(output)),
+        "documents_left": len(stream.left),
+        "exports_equal": same,
+        "poison": stream.poison,
+        "dead_letters": len(set(buried)),
+    }
+
+
+def _backups(_cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any]:
+    """To an S3 server by a way that breaks, three times with changes between; the last one comes back, equal."""
+    with s3_server() as port:
+        proxy = BreakingProxy(port)
+        os.environ |= {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.port}",
+            "AWS_ACCESS_KEY_ID": "bench",
+            "AWS_SECRET_ACCESS_KEY": "bench",
+            "AWS_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+        fs.S3FileSystem(endpoint_override=f"127.0.0.1:{port}", scheme="http", allow_bucket_creation=True).create_dir(
+            "memories"
+        )
+        stream, sent = Stream(), []
+        with Daemon(home / "one", folders=()) as daemon:
+            for turn in range(3):
+                documents = [
+                    {"id": f"d{turn}-{n}", "title": f"Town {n}", "text": f"Town {n} of turn {turn} lies on river {n}."}
+                    for n in range(300 >> turn)
+                ]
+                daemon.add(*documents)
+                daemon.wait()
+                proxy.direction, proxy.after, proxy.breaks = "up", 2000, CUT_CONNECTIONS
+                sent.append(daemon.ctl_json("backup", "s3://memories/bench"))
+                stream.sent += len(documents)
+            expected = daemon.export()
+            daemon.stop()
+            for path in list(daemon.store.iterdir()):
+                if path.is_dir():
+                    path.rename(home / f"aside-{path.name}")
+            proxy.direction, proxy.breaks = "down", CUT_CONNECTIONS
+            back = daemon.ctl("restore", "s3://memories/bench", "--config", str(daemon.config))
+            daemon.start()
+            same = back.code == 0 and daemon.export() == expected
+        proxy.close()
+    if not same:
+        violations.append(f"the backup does not come back equal: {back.err}")
+    return {
+        "documents": stream.sent,
+        "files_sent": [each["sent"] for each in sent],
+        "megabytes_sent": [round(each["sent_bytes"] / 1e6, 2) for each in sent],
+        "megabytes_held": [round(each["bytes"] / 1e6, 2) for each in sent],
+        "connections_cut": proxy.broken,
+        "comes_back_equal": same,
+    }
