@@ -62,6 +62,7 @@ ELSEWHERE = {
     "examples/llamaindex_retriever.py",
     "tests/examples/retriever_run.py",
     "tests/memory/llm/servers/random_gguf.py",
+    "tests/memory/llm/servers/random_transformers.py",
 }
 """Programs that run in an environment of their own (`make test-servers`, `make test-integrations`)."""
 

@@ -44,6 +44,8 @@ class HttpServerConfig(uvicorn.Config):
 
 EVICTION_PAUSE_S = 0.01
 """For this long after none was found, no connection is looked for that could make room: looking takes a system call each."""
+PLACE_WAIT_S = 0.25
+"""How long a new connection waits for another to make room."""
 FIRST_REQUEST_S = 0.5
 """How long a stop waits for the request of a connection that has just been made."""
 TOO_MANY = "Too many connections are open; try again in a moment."
@@ -55,7 +57,7 @@ class HttpConnection(H11Protocol):
     At the limit of connections, a new one replaces the one that has waited longest without a request. So a client that
     opens many and sends nothing loses its own, and so does one that has sent nothing but the beginning of a login. Whoever has
     sent a request keeps its connection, even if it was not read yet: after a restart all that waited come at once. Where
-    nobody makes room, the new one is answered with 503.
+    nobody makes room for a moment, the new one is answered with 503.
 
     uvicorn itself has a deadline only for the time between two requests. Bodies have theirs in `daemon.api.request_body`.
     """
@@ -82,9 +84,28 @@ class HttpConnection(H11Protocol):
         self._count()
         # Those that are only being told of their refusal take nobody's place.
         if len(self.connections) > limit and self._served() > limit and not self._evict_idle():
-            self._refuse_or_cut("connections")
+            self._wait_for_place(self._since + PLACE_WAIT_S)
         else:
             self._set_deadline(self.config.limits.headers_timeout_s, "headers")
+
+    def _wait_for_place(self, until: float) -> None:
+        """Nothing is read until another connection makes room; those that came together with this one may be about to show
+        that they ask nothing. 503 where none does in time, or where too many wait."""
+        limits = self.config.limits
+        if len(self.connections) > limits.connections + limits.refused_connections or self.loop.time() >= until:
+            self._refuse_or_cut("connections")
+            return
+        self.transport.pause_reading()
+        self._waiting = self.loop.call_later(EVICTION_PAUSE_S, self._ask_for_place, until)
+
+    def _ask_for_place(self, until: float) -> None:
+        if self.transport.is_closing():
+            return
+        if self._served() > self.config.limits.connections and not self._evict_idle():
+            self._wait_for_place(until)
+            return
+        self.transport.resume_reading()
+        self._set_deadline(self.config.limits.headers_timeout_s, "headers")
 
     def _served(self) -> int:
         """Connections that are not refused, this one among them."""
@@ -99,7 +120,7 @@ class HttpConnection(H11Protocol):
         others = [each for each in self.connections if isinstance(each, HttpConnection) and each is not self]
         idle = [each for each in others if each._is_evictable and not each._refused and not each.transport.is_closing()]
         for each in sorted(idle, key=lambda each: (not each._is_unauthenticated, each._since)):
-            if not each._has_unread():
+            if each._was_turned_away or not each._has_unread():
                 each._make_room()
                 return True
         self.config.none_evictable_at = now
@@ -135,13 +156,18 @@ class HttpConnection(H11Protocol):
 
     @property
     def _is_unauthenticated(self) -> bool:
-        """Whether it had no request yet, or its latest was refused or not yet authenticated."""
-        return not self._has_asked or is_unauthenticated(self.scope)
+        """Whether it had no request yet, or its latest was turned away or not yet authenticated."""
+        return not self._has_asked or self._was_turned_away
 
     @property
     def _has_asked(self) -> bool:
         """Whether the head of a request has come."""
         return bool(self.cycle)
+
+    @property
+    def _was_turned_away(self) -> bool:
+        """Whether it asked without a token: what it sends beyond that protects it no more."""
+        return self._has_asked and is_unauthenticated(self.scope)
 
     @property
     def _is_evictable(self) -> bool:

@@ -70,10 +70,10 @@ def test_more_than_half_waits_over_restarts_until_it_is_confirmed(folder: Folder
     for known in (8, 9):
         with folder.followed() as watcher:
             assert watcher.state.unconfirmed == 5
-            assert (
+            told = (
                 f"5 of {known} documents are not there any more; they are kept until `hippoctl confirm {folder.path}`"
-                in (watcher.state.detail)
             )
+            until(lambda told=told: told in watcher.state.detail, "it says so between two scans")
             (folder.path / "new.txt").write_text("new")
             until(lambda: any(uri.endswith("new.txt") for uri in folder.known), "what is new is read")
         assert folder.removed == 0
