@@ -10,6 +10,7 @@ from concurrent.futures import Future
 import structlog
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import (
+    KafkaConnectionError,
     KafkaError,
     OffsetOutOfRangeError,
     UnknownBrokerIdError,
@@ -188,6 +189,9 @@ class TopicConsumer:
             return
         found = offsets.ends(assigned)
         led = any(offsets.leader(tp) is not None for tp in assigned)
+        if not assigned and not reachable(self._settings):
+            # Without partitions and brokers the client's `poll` returns at once, again and again; it is opened anew instead.
+            raise KafkaConnectionError(f"no answer from {', '.join(self._settings.brokers)}")
         if assigned and not found and (led or not reachable(self._settings)):
             self._next_report = time.monotonic() + REPORT_INTERVAL_S
             self._unreachable()

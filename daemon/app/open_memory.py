@@ -180,7 +180,7 @@ async def open_memory(
         committed,
     )
     memory_watch = MemoryWatch(active.memory_limit, before, lambda: store.snapshot().living_passages, pipeline.intake)
-    await memory_watch.look()  # what the store takes may be too much from the start
+    await memory_watch.check()  # what the store takes may be too much from the start
     parts = SourceParts(store, pipeline, pool, split)
     sources = [kind.make(table, parts) for kind in SOURCE_KINDS for table in config.tables(kind)]
     progress = ProgressBoard(pipeline.intake, extraction_queue)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -19,7 +20,7 @@ what is mapped from the disk, which is slow where nothing of it stays in memory.
 PAUSE_SHARE, RESUME_SHARE = 0.95, 0.9
 """Of the limit: what is read when sources pause is still committed, and they do not go on at once when a query has ended."""
 
-LOOK_S = 1.0
+CHECK_INTERVAL_S = 1.0
 TRIM_PAUSE_S = 30.0
 """How often freed memory is given back to the system before it counts as held."""
 
@@ -63,7 +64,7 @@ def limit_bytes(setting: int | str) -> int | None:
 
 
 class MemoryWatch:
-    """On the event loop. `look` pauses the intake and has it go on."""
+    """On the event loop. `check` pauses the intake and has it go on."""
 
     def __init__(
         self,
@@ -83,15 +84,15 @@ class MemoryWatch:
         self._forecast = MemoryForecast(before)
         self._trimmed = 0.0
         self.use = MemoryUse(0)
-        """As of the last look."""
+        """As of the last check."""
 
     async def run(self) -> None:
-        """Looks every second until cancelled."""
+        """Checks every second until cancelled."""
         while True:
-            await self.look()
-            await asyncio.sleep(LOOK_S)
+            await self.check()
+            await asyncio.sleep(CHECK_INTERVAL_S)
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         limit = limit_bytes(self._setting())
         used = self._held()
         if limit is not None and used >= PAUSE_SHARE * limit and time.monotonic() - self._trimmed > TRIM_PAUSE_S:
@@ -100,7 +101,7 @@ class MemoryWatch:
             used = self._held()
         most = None if limit is None else int(PAUSE_SHARE * limit)
         use = self._forecast.use(used, most, self._passages())
-        self.use = MemoryUse(used, limit, use.bytes_per_passage, use.room_passages, use.full_in_s)
+        self.use = replace(use, limit=limit)
         if limit is None or used < RESUME_SHARE * limit:
             self._resume(used, limit)
         elif used >= PAUSE_SHARE * limit:

@@ -1,5 +1,6 @@
 """A store over the oracle's vectors and an extractor that depends on the text alone."""
 
+from store.export.json_lines import export_lines
 from store.passage_id import passage_id
 from store.store import Store
 from store.types import Batch, Document, EncoderIdentity, Extraction, PassageRef, PassageText, SynonymRule
@@ -15,6 +16,15 @@ NUMBERED += ["1942", "1943", "march 9", "march 12 2015"]
 
 def open_store(folder):
     return Store(folder, EncoderIdentity("oracle", oracle.DIM), SynonymRule(oracle.THRESHOLD, oracle.CAP))
+
+
+def numbered_documents(first, last):
+    """Documents `d0`, `d1` and so on, as `complete` takes them."""
+    return {f"d{i}": [("T" * (i % 3), f"text {i}", None)] for i in range(first, last)}
+
+
+def exported(store):
+    return list(export_lines(store.snapshot()))
 
 
 def extract(title, text):

@@ -286,7 +286,7 @@ def phone_sync(root: Path) -> Callable[[], None]:
     return sync
 
 
-WAYS: dict[str, tuple[str, Callable[[Path], Callable[[], None]]]] = {
+SAVE_METHODS: dict[str, tuple[str, Callable[[Path], Callable[[], None]]]] = {
     f"git checkout of {GIT_FILES:,} changed files": ("git", git_checkout),
     "rsync of 200 files": ("rsync", rsync()),
     "rsync --inplace of 200 files": ("rsync", rsync("--inplace", "--no-whole-file")),
@@ -295,9 +295,9 @@ WAYS: dict[str, tuple[str, Callable[[Path], Callable[[], None]]]] = {
 }
 
 
-def ways(results: dict[str, Any]) -> list[str]:
+def save_methods(results: dict[str, Any]) -> list[str]:
     rows = []
-    for name, (program, prepare) in WAYS.items():
+    for name, (program, prepare) in SAVE_METHODS.items():
         if shutil.which(program) is None:
             rows.append(f"| {name} | – | – | {program} is not installed |")
             continue
@@ -314,7 +314,7 @@ def ways(results: dict[str, Any]) -> list[str]:
                 seen = following.seen_after(following.agrees, PATIENCE_S)
                 row = {"save_s": saved - began, "seen_s": seen, "reports": following.events - before}
                 row |= {"removals": len(following.removed)}
-                results.setdefault("ways", {})[f"{name}, {'polled' if polling else 'watched'}"] = row
+                results.setdefault("save_methods", {})[f"{name}, {'polled' if polling else 'watched'}"] = row
                 shown = "never" if seen is None else f"{seen:.2f}"
                 how = "polled" if polling else "watched"
                 rows.append(f"| {name}, {how} | {saved - began:.2f} | {shown} | {row['reports']:,} |")
@@ -335,4 +335,4 @@ def run(results: dict[str, Any]) -> str:
     if os.geteuid() != 0:
         return "Mounting needs root: left out."
     results["violations"] = []
-    return "\n".join([*drives(results), "", *ways(results), ""])
+    return "\n".join([*drives(results), "", *save_methods(results), ""])

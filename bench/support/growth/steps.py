@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.support.growth.loading import load_passages
 from bench.support.growth.maintenance import QUERIES, ask
 from bench.support.growth.store import (
     commit,
@@ -20,45 +21,18 @@ from bench.support.growth.store import (
     resident_mb,
     spread,
     store_folder,
-    stream_part,
 )
 from daemon.runtime.allocator import configure_malloc
 from daemon.runtime.gc import shorten_switch_interval
 
-BATCH = 500
-
 
 def load(folder: str, size: str) -> dict[str, Any]:
     """Loads `size` passages in bulk and writes them down."""
-    from bench.support.synthetic_documents import World, document
-
     store, encoder = open_store(store_folder(folder))
-    count, stream = int(size), World().passages(int(size))
-    walls, works = [0.0], [0.0]
-    for start in range(0, count, BATCH):
-        batch = [document(start + i, *passage) for i, passage in enumerate(stream_part(stream, BATCH))]
-        wall, work = time.perf_counter(), time.process_time()
-        commit(store, encoder, batch)
-        walls.append(walls[-1] + time.perf_counter() - wall)
-        works.append(works[-1] + time.process_time() - work)
-    tenth = max(len(works) // 10, 1)
-    first, last = works[tenth], works[-1] - works[-1 - tenth]
-    first_wall, last_wall = walls[tenth], walls[-1] - walls[-1 - tenth]
-    snapshot = store.snapshot()
+    found = load_passages(store, encoder, int(size))
     began = time.perf_counter()
     store.write_checkpoint()
-    found = {
-        "phrases": snapshot.living_phrases,
-        "triples": snapshot.living_triples,
-        "edges": dict(snapshot.edges),
-        "load_passages_a_second": round(count / walls[-1]),
-        "load_passages_a_cpu_second": round(count / works[-1]),
-        "cpu_ms_a_passage_first_tenth": round(1000 * first / (tenth * BATCH), 2),
-        "cpu_ms_a_passage_last_tenth": round(1000 * last / (tenth * BATCH), 2),
-        "cpu_last_tenth_to_first": round(last / first, 2),
-        "ms_a_passage_first_tenth": round(1000 * first_wall / (tenth * BATCH), 2),
-        "ms_a_passage_last_tenth": round(1000 * last_wall / (tenth * BATCH), 2),
-        "last_tenth_to_first": round(last_wall / first_wall, 2),
+    found |= {
         "snapshot_written_s": round(time.perf_counter() - began, 1),
         "rss_after_load_mb": resident_mb(),
         "store_mb": megabytes(store_folder(folder)),

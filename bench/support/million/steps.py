@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from bench.support.growth.loading import load_passages
 from bench.support.growth.maintenance import Adding
-from bench.support.growth.store import commit, megabytes, resident_mb, spread, stream_part, timed
+from bench.support.growth.store import commit, megabytes, resident_mb, spread, timed
 from bench.support.million.vectors import BANK, CACHE, make_word_sum_encoder
 from bench.support.synthetic_documents import World, document
+from daemon.observe.memory_use import anonymous_bytes
 from daemon.runtime.allocator import configure_malloc, trim_heap
 from daemon.runtime.gc import frozen_objects, shorten_switch_interval
 from memory.retrieval.modes import DEFAULT_MODE, MODES
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 
-BATCH = 500
 QUESTION_PASSAGES = 2_000
 """The first passages of every memory, which the questions are about."""
 
@@ -56,27 +57,11 @@ def vectors(_folder: str, _count: str) -> dict[str, Any]:
 def load(folder: str, size: str) -> dict[str, Any]:
     """Loads `size` passages in bulk, encoding apart, and writes them down."""
     store, encoder = open_million(folder)
-    count, stream = int(size), World().passages(int(size))
-    walls, works = [0.0], [0.0]
-    for start in range(0, count, BATCH):
-        batch = [document(start + i, *passage) for i, passage in enumerate(stream_part(stream, BATCH))]
-        wall, work = time.perf_counter(), time.process_time()
-        commit(store, encoder, batch)
-        walls.append(walls[-1] + time.perf_counter() - wall)
-        works.append(works[-1] + time.process_time() - work)
-    tenth = max(len(works) // 10, 1)
-    snapshot = store.snapshot()
+    found = load_passages(store, encoder, int(size))
     store.fold()
     began = time.perf_counter()
     store.write_checkpoint()
-    found = {
-        "phrases": snapshot.living_phrases,
-        "triples": snapshot.living_triples,
-        "edges": dict(snapshot.edges),
-        "load_passages_a_second": round(count / walls[-1]),
-        "load_passages_a_cpu_second": round(count / works[-1]),
-        "last_tenth_to_first": round((walls[-1] - walls[-1 - tenth]) / walls[tenth], 2),
-        "cpu_last_tenth_to_first": round((works[-1] - works[-1 - tenth]) / works[tenth], 2),
+    found |= {
         "snapshot_written_s": round(time.perf_counter() - began, 1),
         "rss_after_load_mb": resident_mb(),
         "store_mb": megabytes(Path(folder)),
@@ -152,10 +137,9 @@ def memory(folder: str, count: str) -> dict[str, Any]:
         if not at:
             first = time.perf_counter() - first
     trim_heap()
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    found = {name: int(status[name].split()[0]) >> 10 for name in ("RssAnon", "RssFile", "VmRSS")}
+    found = {"anonymous_mb": anonymous_bytes() >> 20, "resident_mb": resident_mb()}
     store.close()
-    return {"opened_s": round(opened, 1), "first_query_s": round(first, 2), **{f"{k}_mb": v for k, v in found.items()}}
+    return {"opened_s": round(opened, 1), "first_query_s": round(first, 2), **found}
 
 
 def mutate(folder: str, count: str) -> dict[str, Any]:

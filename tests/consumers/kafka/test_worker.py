@@ -25,6 +25,7 @@ from tests.daemon.pipeline.test_records import ENCODER, Rules, running
 
 pytestmark = [pytest.mark.broker, pytest.mark.daemon]
 ROOT = Path(__file__).parents[3]
+PROCESSES: list[subprocess.Popen[bytes]] = []
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +52,24 @@ def configured(home, cluster, topic, output, **more):
     return file
 
 
+@pytest.fixture(autouse=True)
+def ended():
+    """What a test that failed has left running is ended."""
+    yield
+    while PROCESSES:
+        process = PROCESSES.pop()
+        process.kill()
+        process.wait()
+
+
 def started(file):
     environment = {**os.environ, "HOME": str(file.parent), "PYTHONPATH": str(ROOT)}
     with (file.parent / "log").open("ab") as log:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "daemon.worker_main", "--config", str(file)], stderr=log, env=environment
         )
+    PROCESSES.append(process)
+    return process
 
 
 def until(condition, what, seconds=60):

@@ -50,10 +50,10 @@ async def test_near_the_limit_only_what_frees_is_taken_and_with_room_all_is() ->
     changed = FileChanged("file:///a", b"/a", "/", Fingerprint(1, 1, 1))
     intake.put("file:///a", changed, "/")
     intake.put("file:///b", FileRemoved("file:///b", "/"), "/")
-    await watch.look()
+    await watch.check()
     assert intake.paused is None
     held = 95 * MIB
-    await watch.look()
+    await watch.check()
     assert intake.paused is not None
     waiting = asyncio.create_task(intake.room())
     removal = intake.take()
@@ -61,11 +61,11 @@ async def test_near_the_limit_only_what_frees_is_taken_and_with_room_all_is() ->
     assert removal.key == "file:///b"
     assert intake.take() is None
     held = 91 * MIB  # below where it paused: it goes on only once there is some room
-    await watch.look()
+    await watch.check()
     assert intake.take() is None
     assert not waiting.done()
     held = 89 * MIB
-    await watch.look()
+    await watch.check()
     await waiting
     added = intake.take()
     assert added is not None

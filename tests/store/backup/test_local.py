@@ -10,35 +10,26 @@ import pytest
 
 from store.backup.local import backup, restore
 from store.errors import StoreDamaged, StoreError, StoreLocked
-from store.export.json_lines import export_lines
 from store.lance.schema import TABLES
 from store.snapshot import Snapshot
 from store.verify import verify as verifying
 from store.verify.verify import verify
 from tests.store import oracle
-from tests.store.small_store import complete, extract, open_store
-
-
-def documents(first, last):
-    return {f"d{i}": [("T" * (i % 3), f"text {i}", None)] for i in range(first, last)}
-
-
-def lines(store):
-    return list(export_lines(store.snapshot()))
+from tests.store.small_store import complete, exported, extract, numbered_documents, open_store
 
 
 @pytest.fixture
 def store(tmp_path):
     with open_store(tmp_path / "store") as opened:
-        opened.commit(complete(opened, documents(0, 8), []))
-        opened.commit(complete(opened, documents(6, 12), ["d1"]))
+        opened.commit(complete(opened, numbered_documents(0, 8), []))
+        opened.commit(complete(opened, numbered_documents(6, 12), ["d1"]))
         yield opened
 
 
 def test_a_sound_store_verifies(store):
     found = verify(store)
     assert found.problems == []
-    assert found.lines == len(lines(store))
+    assert found.lines == len(exported(store))
     assert found.commit == store.snapshot().commit
 
 
@@ -65,7 +56,7 @@ def test_both_say_how_far_they_are(store, tmp_path, monkeypatch):
 
 def test_verify_tells_of_an_edge_that_the_tables_do_not_have(store):
     store._index.relation.add([0, 1], [1, 0], [1.0, 1.0])
-    store.commit(complete(store, documents(20, 21), []))
+    store.commit(complete(store, numbered_documents(20, 21), []))
     assert any('"relation"' in problem for problem in verify(store).problems)
 
 
@@ -98,10 +89,10 @@ SPOILS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("told", SPOILS)
 def test_verify_tells_of_what_an_export_does_not_show(store, told):
-    expected = lines(store)
+    expected = exported(store)
     SPOILS[told](store._index)
     store._snapshot = Snapshot(store._index, store.snapshot().commit, store.snapshot().time)
-    assert lines(store) == expected
+    assert exported(store) == expected
     problems = verify(store).problems
     assert problems
     assert any(told in problem for problem in problems), problems
@@ -109,22 +100,22 @@ def test_verify_tells_of_what_an_export_does_not_show(store, told):
 
 @pytest.mark.slow
 def test_a_backup_is_the_memory_of_its_commit_whatever_comes_after(store, tmp_path):
-    expected = lines(store)
+    expected = exported(store)
     made = backup(store, tmp_path / "backup")
     assert made.commit == store.snapshot().commit
-    store.commit(complete(store, documents(30, 40), ["d2", "d3"]))
+    store.commit(complete(store, numbered_documents(30, 40), ["d2", "d3"]))
     store.compact()
     with open_store(tmp_path / "backup") as other:
-        assert lines(other) == expected
+        assert exported(other) == expected
         assert verify(other).problems == []
 
 
 @pytest.mark.slow
 def test_a_restore_takes_the_store_back_and_keeps_what_was_there(store, tmp_path):
-    expected = lines(store)
+    expected = exported(store)
     made = backup(store, tmp_path / "backup")
     store.write_checkpoint()
-    store.commit(complete(store, documents(30, 40), []))
+    store.commit(complete(store, numbered_documents(30, 40), []))
     with pytest.raises(StoreLocked):
         restore(tmp_path / "backup", store.folder)
     store.close()
@@ -132,12 +123,12 @@ def test_a_restore_takes_the_store_back_and_keeps_what_was_there(store, tmp_path
     assert restored == made
     assert (aside / "documents.lance").is_dir()
     with open_store(store.folder) as again:
-        assert lines(again) == expected
-        again.commit(complete(again, documents(50, 52), []))
+        assert exported(again) == expected
+        again.commit(complete(again, numbered_documents(50, 52), []))
         assert verify(again).problems == []
     # What is written after a restore does not reach the backup, though they share files.
     with open_store(tmp_path / "backup") as other:
-        assert lines(other) == expected
+        assert exported(other) == expected
 
 
 def test_what_is_accepted_and_not_committed_is_in_the_backup_and_comes_back(store, tmp_path):
@@ -179,7 +170,7 @@ def test_no_backup_over_something_or_into_the_store(store, tmp_path):
 
 
 def test_half_a_backup_is_refused_and_the_store_stays(store, tmp_path):
-    expected = lines(store)
+    expected = exported(store)
     backup(store, tmp_path / "backup")
     store.close()
     sizes = json.loads((tmp_path / "backup" / "backup.json").read_text())["sizes"]
@@ -188,7 +179,7 @@ def test_half_a_backup_is_refused_and_the_store_stays(store, tmp_path):
         with pytest.raises(StoreError, match="no whole backup"):
             restore(source, store.folder)
     with open_store(store.folder) as again:
-        assert lines(again) == expected
+        assert exported(again) == expected
 
 
 def test_an_interrupted_restore_is_not_taken_for_a_store(store):
@@ -203,10 +194,10 @@ def test_an_interrupted_restore_is_not_taken_for_a_store(store):
 @pytest.mark.parametrize("folder", ["data", "_versions"])
 @pytest.mark.parametrize("how", ["cut", "missing"])
 def test_a_table_whose_last_file_is_damaged_gives_an_error_and_a_backup_brings_it_back(tmp_path, name, folder, how):
-    held = documents(0, 9)
+    held = numbered_documents(0, 9)
     with open_store(tmp_path / "store") as store:
-        store.commit(complete(store, documents(0, 6), []))
-        store.commit(complete(store, documents(6, 9), []))
+        store.commit(complete(store, numbered_documents(0, 6), []))
+        store.commit(complete(store, numbered_documents(6, 9), []))
         expected = oracle.export(held, extract)
         backup(store, tmp_path / "backup")
     place = tmp_path / "store" / f"{name}.lance" / folder
@@ -220,5 +211,5 @@ def test_a_table_whose_last_file_is_damaged_gives_an_error_and_a_backup_brings_i
         open_store(tmp_path / "store")
     restore(tmp_path / "backup", tmp_path / "store")
     with open_store(tmp_path / "store") as store:
-        assert oracle.same(lines(store), expected) is None
+        assert oracle.same(exported(store), expected) is None
     shutil.rmtree(tmp_path / "store")

@@ -14,23 +14,14 @@ from store.backup import remote
 from store.backup.remote import fetch, send
 from store.backup.repository import BackupError, Repository
 from store.errors import StoreLocked
-from store.export.json_lines import export_lines
 from tests.store.backup.s3_server import BreakingProxy, s3_server
-from tests.store.small_store import complete, open_store
-
-
-def documents(first, last):
-    return {f"d{i}": [("T" * (i % 3), f"text {i}", None)] for i in range(first, last)}
-
-
-def lines(store):
-    return list(export_lines(store.snapshot()))
+from tests.store.small_store import complete, exported, numbered_documents, open_store
 
 
 @pytest.fixture
 def store(tmp_path):
     with open_store(tmp_path / "store") as opened:
-        opened.commit(complete(opened, documents(0, 8), []))
+        opened.commit(complete(opened, numbered_documents(0, 8), []))
         yield opened
 
 
@@ -46,26 +37,26 @@ def contents(url):
 def restored(url, folder):
     fetch(url, folder)
     with open_store(folder) as opened:
-        return lines(opened)
+        return exported(opened)
 
 
 @pytest.mark.slow
 def test_only_what_is_new_travels_and_each_backup_comes_back(store, url, tmp_path, monkeypatch):
-    expected = lines(store)
+    expected = exported(store)
     first = send(store, url)
     assert first.sent_files > 5
     read = []
     monkeypatch.setattr(remote, "_digest", lambda path, really=remote._digest: read.append(path) or really(path))
     again = send(store, url)
     assert (again.sent_files, again.sent_bytes, read) == (0, 0, [])
-    store.commit(complete(store, documents(20, 21), ["d1"]))
+    store.commit(complete(store, numbered_documents(20, 21), ["d1"]))
     second = send(store, url)
     assert 0 < second.sent_files <= len(read)  # some are equal to what is there
     assert second.sent_bytes < first.sent_bytes
     assert not (store.folder / remote.SENDING).exists()
-    later = lines(store)
+    later = exported(store)
     store.compact()
-    store.commit(complete(store, documents(30, 40), []))
+    store.commit(complete(store, numbered_documents(30, 40), []))
     assert restored(url, tmp_path / "new") == later
     assert restored(f"{url}/backups/{first.name}", tmp_path / "old") == expected
     assert not list((tmp_path / "old").glob("backup.*"))
@@ -75,7 +66,7 @@ def test_only_what_is_new_travels_and_each_backup_comes_back(store, url, tmp_pat
 def test_what_is_old_is_pruned_and_the_newest_stays(store, url, tmp_path, monkeypatch):
     monkeypatch.setattr(remote, "ORPHAN_AGE_S", -60.0)
     for number in range(3):
-        store.commit(complete(store, documents(50 + number, 51 + number), []))
+        store.commit(complete(store, numbered_documents(50 + number, 51 + number), []))
         monkeypatch.setattr(time, "time", lambda at=1_800_000_000.0 + 86400 * number: at)
         sent = send(store, url, keep_s=1.5 * 86400)
         store.compact()
@@ -86,7 +77,7 @@ def test_what_is_old_is_pruned_and_the_newest_stays(store, url, tmp_path, monkey
     assert Repository(url).lists() == [sent.name]
     named = {entry.digest for entry in Repository(url).read_list(sent.name).files.values()}
     assert {path.name for path in contents(url) if path.is_file()} == named
-    expected = lines(store)
+    expected = exported(store)
     assert restored(url, tmp_path / "new") == expected
 
 
@@ -95,7 +86,7 @@ def test_a_content_that_no_backup_names_yet_is_not_pruned_while_it_is_young(stor
     other = Path(url.removeprefix("file://")) / "objects" / "ab" / ("ab" * 32)
     other.parent.mkdir(exist_ok=True)
     other.write_text("of a backup that is under way")
-    store.commit(complete(store, documents(50, 51), []))
+    store.commit(complete(store, numbered_documents(50, 51), []))
     time.sleep(0.002)
     assert send(store, url, keep_s=0).pruned == 1
     assert other.exists()
@@ -104,8 +95,8 @@ def test_a_content_that_no_backup_names_yet_is_not_pruned_while_it_is_young(stor
 @pytest.mark.slow
 def test_a_backup_whose_content_is_damaged_or_missing_is_refused_and_the_store_stays(store, url, tmp_path):
     first = send(store, url)
-    expected = lines(store)
-    store.commit(complete(store, documents(20, 21), []))
+    expected = exported(store)
+    store.commit(complete(store, numbered_documents(20, 21), []))
     second = send(store, url)
     entries = Repository(url).read_list(second.name).files
     older = {entry.digest for entry in Repository(url).read_list(first.name).files.values()}
@@ -123,7 +114,7 @@ def test_a_backup_whose_content_is_damaged_or_missing_is_refused_and_the_store_s
     # The next backup mends what is missing or cut.
     Path(Repository(url).object_path(next(iter(older)))).write_bytes(b"")
     assert send(store, url).sent_files == 2
-    assert restored(url, tmp_path / "newer") == lines(store)
+    assert restored(url, tmp_path / "newer") == exported(store)
 
 
 @pytest.mark.slow
@@ -146,7 +137,7 @@ def test_a_restore_that_was_cut_off_goes_on_where_it_stood(store, url, tmp_path,
     monkeypatch.setattr(
         remote, "_download", lambda *given, really=remote._download: fetched.append(given[3]) or really(*given)
     )
-    assert restored(url, tmp_path / "new") == lines(store)
+    assert restored(url, tmp_path / "new") == exported(store)
     assert len(fetched) == len(set(fetched)) > len(before)
 
 
@@ -201,7 +192,7 @@ def test_s3_with_connections_that_break(store, proxy, tmp_path, monkeypatch):
     monkeypatch.setattr(object_store, "RETRY_PAUSE_S", 0.0)
     url = "s3://memories/of/one"
     store.commit(complete(store, {"long": [("Long", "text 1 " * 40_000, None)]}, []))
-    expected = lines(store)
+    expected = exported(store)
     proxy.breaks, proxy.after = 4, 3000
     first = send(store, url)
     assert (proxy.breaks, proxy.broken) == (0, 4)
@@ -211,7 +202,7 @@ def test_s3_with_connections_that_break(store, proxy, tmp_path, monkeypatch):
     assert restored(url, tmp_path / "new") == expected
     assert proxy.broken == 7
     # A line that is down for good: an error that says so, the store as it was, and the next backup sends the rest.
-    store.commit(complete(store, documents(20, 30), []))
+    store.commit(complete(store, numbered_documents(20, 30), []))
     proxy.direction, proxy.breaks, proxy.after = "up", 10**9, 0
     monkeypatch.setattr(object_store, "TRIES", 1)
     with pytest.raises(BackupError, match="does not answer, or the connection broke"):
@@ -220,7 +211,7 @@ def test_s3_with_connections_that_break(store, proxy, tmp_path, monkeypatch):
     assert len(Repository(url).lists()) == 2
     send(store, url)
     shutil.rmtree(tmp_path / "new")
-    assert restored(url, tmp_path / "new") == lines(store)
+    assert restored(url, tmp_path / "new") == exported(store)
 
 
 @pytest.mark.slow

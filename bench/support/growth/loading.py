@@ -1,0 +1,38 @@
+"""Loads passages of a world in bulk, and says what each tenth of them cost."""
+
+import time
+from typing import Any
+
+from bench.support.growth.store import commit, stream_part
+from bench.support.synthetic_documents import World, document
+
+BATCH = 500
+
+
+def load_passages(store: Any, encoder: Any, count: int) -> dict[str, Any]:
+    """Commits `count` passages in batches of `BATCH`; the figures are of the commits, encoding apart."""
+    stream = World().passages(count)
+    walls, works = [0.0], [0.0]
+    for start in range(0, count, BATCH):
+        batch = [document(start + i, *passage) for i, passage in enumerate(stream_part(stream, BATCH))]
+        wall, work = time.perf_counter(), time.process_time()
+        commit(store, encoder, batch)
+        walls.append(walls[-1] + time.perf_counter() - wall)
+        works.append(works[-1] + time.process_time() - work)
+    tenth = max(len(works) // 10, 1)
+    first, last = works[tenth], works[-1] - works[-1 - tenth]
+    first_wall, last_wall = walls[tenth], walls[-1] - walls[-1 - tenth]
+    snapshot = store.snapshot()
+    return {
+        "phrases": snapshot.living_phrases,
+        "triples": snapshot.living_triples,
+        "edges": dict(snapshot.edges),
+        "load_passages_a_second": round(count / walls[-1]),
+        "load_passages_a_cpu_second": round(count / works[-1]),
+        "cpu_ms_a_passage_first_tenth": round(1000 * first / (tenth * BATCH), 2),
+        "cpu_ms_a_passage_last_tenth": round(1000 * last / (tenth * BATCH), 2),
+        "cpu_last_tenth_to_first": round(last / first, 2),
+        "ms_a_passage_first_tenth": round(1000 * first_wall / (tenth * BATCH), 2),
+        "ms_a_passage_last_tenth": round(1000 * last_wall / (tenth * BATCH), 2),
+        "last_tenth_to_first": round(last_wall / first_wall, 2),
+    }
