@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import Distribution, distributions, packages_distributions
 from pathlib import Path
 
@@ -130,6 +131,7 @@ def unexplained() -> Iterator[str]:
         yield f"{name} is in docs/reference/dependencies.md and not in pyproject.toml"
 
 
+@cache
 def imported(folder: str) -> dict[str, Path]:
     """Distributions that the code below a folder imports, each with a file that does."""
     homes = packages_distributions()

@@ -9,6 +9,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+import psutil
 import pytest
 import tomli_w
 
@@ -23,7 +24,11 @@ from tests.consumers.kafka.cluster import Cluster, dead
 from tests.consumers.kafka.test_records_topic import Replica
 from tests.daemon.pipeline.test_records import ENCODER, Rules, running
 
-pytestmark = [pytest.mark.broker, pytest.mark.daemon]
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.daemon,
+    pytest.mark.may_rerun("members of a group and lost brokers are told apart by timers of seconds"),
+]
 ROOT = Path(__file__).parents[3]
 PROCESSES: list[subprocess.Popen[bytes]] = []
 
@@ -84,6 +89,29 @@ def article(number):
     names = ("Ada Lovelace", "Charles Babbage", "Mary Somerville")
     text = f"{names[number % 3]} wrote letter {number} to {names[(number + 1) % 3]}. Ada Lovelace lived in London."
     return {"id": f"a{number}", "title": f"Letter {number}", "text": text, "labels": ["letters"]}
+
+
+@pytest.mark.skipif("HIPPOD_TEST_KAFKA" in os.environ, reason="real brokers are not the test's to stop")
+def test_one_without_partitions_says_that_the_brokers_are_gone_and_comes_back(cluster, tmp_path):
+    topic, output = cluster.topic(1), cluster.topic(1)
+    logs, workers = [], []
+    for name in ("a", "b"):
+        workers.append(started(configured(tmp_path / name, cluster, topic, output)))
+        logs.append(tmp_path / name / "log")
+        until(lambda log=logs[-1]: '"following"' in log.read_text(), "it joins the group")
+    cluster.mock(do="down", broker=1)
+    try:
+        until(lambda: all('"unreachable"' in log.read_text() for log in logs), "both say so")
+        processes = [psutil.Process(worker.pid) for worker in workers]
+        used, since = [sum(each.cpu_times()[:2]) for each in processes], time.monotonic()
+        until(lambda: time.monotonic() > since + 4, "some seconds without brokers")
+        spent = [sum(each.cpu_times()[:2]) - before for each, before in zip(processes, used, strict=True)]
+        assert max(spent) < 2, "a busy loop"
+    finally:
+        cluster.mock(do="up", broker=1)
+    cluster.send(topic, article(1), key="a1")
+    cluster.flush()
+    until(lambda: cluster.read(output), "one of them goes on")
 
 
 def test_killed_and_started_again_it_loses_and_doubles_nothing(cluster, tmp_path):
