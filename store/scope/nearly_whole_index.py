@@ -18,11 +18,12 @@ from store.index.synonyms.lsh import WORDS, SketchIndex, Sorted
 from store.index.triple_rows import TripleRows
 from store.scope.frozen_index import FrozenIndex
 from store.scope.passage_statements import effective_rows
+from store.scope.scoped_rows import RowsBeside
 from store.scope.synonym_search import searcher
 from store.types import Document, SynonymRule
 
 
-class SharedRows(dict[Any, int]):
+class SharedRows(RowsBeside):
     """Rows of texts as the whole memory has them, of the first `n`; the dictionary itself stays empty."""
 
     def __init__(self, whole: Mapping[Any, int] | TripleRows, n: int) -> None:
@@ -33,15 +34,6 @@ class SharedRows(dict[Any, int]):
     def get(self, key: str | TripleKey, default: Any = None) -> Any:
         row = self._whole.get(key)
         return row if row is not None and row < self.n else default
-
-    def __getitem__(self, key: str | TripleKey) -> int:
-        row = self.get(key)
-        if row is None:
-            raise KeyError(key)
-        return int(row)
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, str | tuple) and self.get(key) is not None
 
 
 class SharedSketches(SketchIndex):

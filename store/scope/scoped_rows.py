@@ -9,7 +9,20 @@ from store.index.index_delta import TripleKey
 from store.index.triple_rows import TripleRows
 
 
-class ScopedRows(dict[str, int]):
+class RowsBeside(dict[Any, int]):
+    """A dictionary of rows that looks elsewhere too: whatever it is asked goes by `get`."""
+
+    def __getitem__(self, key: Any) -> int:
+        row = self.get(key)
+        if row is None:
+            raise KeyError(key)
+        return int(row)
+
+    def __contains__(self, key: Any) -> bool:
+        return self.get(key) is not None
+
+
+class ScopedRows(RowsBeside):
     """Rows of phrases by text. The dictionary itself holds those that came after the scope was made."""
 
     def __init__(self, whole: dict[str, int], places: NDArray[np.int32]) -> None:
@@ -23,17 +36,8 @@ class ScopedRows(dict[str, int]):
             row = _place(self._places, self._whole.get(key))
         return default if row is None else row
 
-    def __getitem__(self, key: str) -> int:
-        row = self.get(key)
-        if row is None:
-            raise KeyError(key)
-        return int(row)
 
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and self.get(key) is not None
-
-
-class ScopedTripleRows(dict[TripleKey, int]):
+class ScopedTripleRows(RowsBeside):
     """Rows of triples by predicate and phrase rows of the scope. The dictionary itself holds those that came later."""
 
     def __init__(
@@ -50,15 +54,6 @@ class ScopedTripleRows(dict[TripleKey, int]):
             there = self._whole.get((int(self._phrases[key[0]]), key[1], int(self._phrases[key[2]])))
             row = _place(self._places, there)
         return default if row is None else row
-
-    def __getitem__(self, key: TripleKey) -> int:
-        row = self.get(key)
-        if row is None:
-            raise KeyError(key)
-        return int(row)
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, tuple) and self.get(key) is not None
 
 
 def _place(places: NDArray[np.int32], row: int | None) -> int | None:

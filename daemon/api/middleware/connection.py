@@ -215,6 +215,7 @@ class HttpConnection(H11Protocol):
         is_new = not self._has_asked and self.loop.time() - self._since < FIRST_REQUEST_S
         if self.idle and (is_new or self._has_unread()):
             self._last_request = True
+            self.transport.resume_reading()  # it may have waited for a place
             self._set_deadline(FIRST_REQUEST_S, "stopping")
         else:
             super().shutdown()
@@ -260,6 +261,7 @@ class HttpConnection(H11Protocol):
     def _refuse(self, error: RequestError) -> None:
         """Answer without an app. What the client still sends is thrown away for a moment: closing on it loses the answer."""
         self._refused = True
+        self.transport.resume_reading()  # it may have waited for a place
         answer = responses.problem_response(error, {"Connection": "close"})
         try:
             head = h11.Response(status_code=answer.status_code, headers=answer.raw_headers)

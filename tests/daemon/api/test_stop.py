@@ -9,7 +9,7 @@ import pytest
 
 from daemon.api.event_hub import EventHub
 from daemon.api.server import ApiServer
-from daemon.api.settings import ApiSettings
+from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.contract.http.problem import Problem
 from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import Route
@@ -39,6 +39,19 @@ def test_a_query_under_way_is_answered() -> None:
         api.memory.released.set()
         assert asked.result().status_code == 200
         stopping.result()
+
+
+def test_who_waits_for_a_place_while_the_daemon_stops_is_answered() -> None:
+    with served(ApiLimits(connections=1)) as api, api.connect() as first, ThreadPoolExecutor(1) as pool:
+        first.sendall(query_bytes("hold"))
+        until(lambda: api.memory.queries_inside == 1, "the only place is taken")
+        with api.connect() as second:
+            second.sendall(query_bytes("x"))
+            stopping = pool.submit(api.run, api.server.stop(15.0))
+            assert status_of(second)[0] == 200
+            api.memory.released.set()
+            assert status_of(first)[0] == 200
+            stopping.result()
 
 
 def reachable(api: Served) -> bool:
