@@ -30,7 +30,7 @@ LEAST_KNOWN = 0.01
 def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> Floats:
     """Reset weights that sum to 1; all 0 if there is nothing to begin at."""
     nearest, worded = nearest_passages(context), passages_with_words(context)
-    covered = float(worded @ context.words.coverage)
+    covered = float(worded[context.words.rows] @ context.words.coverage)
     known = max(known_words(context.encoder, context.query), LEAST_KNOWN)
     unnamed = _mixed((_concentration(nearest) * known, nearest), (_concentration(worded) * covered, worded))
     share = share_of_query(context, titles)
@@ -78,7 +78,7 @@ def passages_with_words(context: QueryContext) -> Floats:
     with context.stage("words"):
         texts = [context.snapshot.passage(row).full for row in rows]
         parts = compare_parts(context.query, texts, context.snapshot.passage_lengths(rows))
-    scores[rows] = context.words.scores[rows] + PARTS_WEIGHT * parts
+    scores[rows] = context.words.scores_of(rows) + PARTS_WEIGHT * parts
     return _softmax_of_best(scores / scores.max(), scores > 0, WORD_TEMPERATURE)
 
 
