@@ -4,14 +4,18 @@ Rows number passages, phrases and triples in the order of their first appearance
 is counted: a passage by the documents that hold it, a triple and a phrase by the living passages that hold them.
 """
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import Counts, GrowableArray, Vectors
 from store.index.bm25 import Postings
+from store.index.columns.hashed_rows import HashedRows, TextRows
+from store.index.columns.passages import Passages
+from store.index.columns.row_lists import NO_ROWS, RowLists
+from store.index.columns.texts import Texts
 from store.index.delta_csr import LiveMatrix
 from store.index.effective_triples import UpstreamTriples
 from store.index.file_arrays import IN_MEMORY, Room
@@ -27,26 +31,17 @@ from store.types import Document, ExtractionState, PassageText, Triple
 SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
 """Facts about texts: the same at every commit, and readers take one entry of them at a time."""
 
-COPIED_ATTRIBUTES = ("passages", "phrases", "predicates")
+GROWING_ATTRIBUTES = ("passages", "phrases", "predicates")
 """Facts about texts that would grow under a reader."""
 
 PREPARED_PHRASES = 4_096
 """Phrases with many synonyms whose edges are read at a time."""
-
-Key = TypeVar("Key", bound=Hashable)
-NO_ROWS = np.empty(0, np.int32)
 
 
 class _InternedTexts(dict[str, str]):
     def __missing__(self, text: str) -> str:
         self[text] = text
         return text
-
-
-def _drop(rows: dict[Key, int], key: Key, row: int) -> None:
-    """Removes `key` if it still means `row`: the same content may have come again, with a row of its own."""
-    if rows.get(key) == row:
-        del rows[key]
 
 
 class LiveIndex:
@@ -58,22 +53,26 @@ class LiveIndex:
         self.room = room
         self.ids = {name: GrowableArray(np.int32, room=room) for name in ("passages", "phrases", "triples")}
         """The column `row` of the tables, by row here. Purging leaves gaps in it; rows here have none after a rebuild."""
-        self.passages: list[PassageText] = []
-        self.passage_rows: dict[str, int] = {}
+        self.passages = Passages()
+        self.phrases = Texts()
+        self.predicates = Texts()
+        self.triple_ends = GrowableArray(np.int32, 2, room)
+        self.hashed_rows: dict[str, HashedRows[Any]] = {
+            "passages": TextRows(self.passages.ids, room),
+            "phrases": TextRows(self.phrases, room),
+            "triples": TripleRows(self.triple_ends, self.predicates, room),
+        }
+        self.passage_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["passages"]
+        self.phrase_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["phrases"]
+        self.triple_rows: HashedRows[TripleKey] | dict[TripleKey, int] = self.hashed_rows["triples"]
+        """A scope asks those of the whole memory instead."""
         self.passage_vectors = Vectors(dim, room)
-        self.phrases: list[str] = []
-        self.phrase_rows: dict[str, int] = {}
         self.phrase_vectors = Vectors(dim, room)
         self.sketches = SketchIndex(room)
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
         self.linkable = GrowableArray(np.bool_, room=room)
         self.wordings = GrowableArray(np.int64, room=room)
         """By phrase: `store.index.synonyms.search.wordings`."""
-        self.predicates: list[str] = []
-        self.triple_ends = GrowableArray(np.int32, 2, room)
-        self.hashed_triples = TripleRows(self.triple_ends, self.predicates, room)
-        self.triple_rows: TripleRows | dict[TripleKey, int] = self.hashed_triples
-        """A scope asks those of the whole memory instead."""
         self.triple_vectors = Vectors(dim, room)
 
         self.passage_counts = Counts()
@@ -92,9 +91,9 @@ class LiveIndex:
 
         self.documents: dict[str, Document] = {}
         self.holders: list[dict[str, UpstreamTriples]] = []
-        self.extracted: list[NDArray[np.int32] | None] = []
+        self.extracted: RowLists[NDArray[np.int32] | None] = RowLists()
         self.extraction_states: dict[int, ExtractionState] = {}
-        self.effective: list[NDArray[np.int32]] = []
+        self.effective: RowLists[NDArray[np.int32]] = RowLists()
         self.next_id = {"passages": 0, "phrases": 0, "triples": 0}
         self.purged_rows = 0
         """How many rows here were purged from the tables."""
@@ -139,11 +138,11 @@ class LiveIndex:
     def interner(self) -> Callable[[str], str]:
         """A function from a text to the one copy of it in memory: documents name the same phrases over and over.
 
-        O(everything), so it pays only where many texts are interned.
+        O(texts that lie in no checkpoint), so it pays only where many are interned.
         """
-        interned = _InternedTexts(zip(self.phrases, self.phrases, strict=True))
-        interned.update((text, text) for text in set(self.predicates))
-        interned.update((passage.id, passage.id) for passage in self.passages)
+        interned = _InternedTexts()
+        for texts in (self.phrases.in_memory, self.passages.ids.in_memory, self.predicates.in_memory):
+            interned.update(zip(texts, texts, strict=True))
         return interned.__getitem__
 
     def _number(self, name: str, count: int, ids: NDArray[np.int32] | None) -> None:
@@ -270,15 +269,10 @@ class LiveIndex:
 
         Should the same text come back, it comes as new.
         """
-        for row in rows if contents != "triples" else ():
-            if contents == "passages":
-                _drop(self.passage_rows, self.passages[row].id, row)
-                self.extracted[row] = None
-                self.extraction_states.pop(row, None)
-            else:
-                _drop(self.phrase_rows, self.phrases[row], row)
-        if contents == "triples":
-            self.hashed_triples.discard(rows)
+        for row in rows if contents == "passages" else ():
+            self.extracted[row] = None
+            self.extraction_states.pop(row, None)
+        self.hashed_rows[contents].discard(rows)
         self.purged_rows += len(rows)
 
     def keep_numbering_of(self, old: "LiveIndex") -> None:
@@ -297,8 +291,8 @@ class LiveIndex:
         then = LiveIndex(self.dim, self.room)
         for name in SHARED_ATTRIBUTES:
             setattr(then, name, getattr(self, name))
-        for name in COPIED_ATTRIBUTES:
-            setattr(then, name, list(getattr(self, name)))
+        for name in GROWING_ATTRIBUTES:
+            setattr(then, name, getattr(self, name).frozen())
         for name, ids in self.ids.items():
             then.ids[name] = ids.frozen()
         then.triple_ends = self.triple_ends.frozen()
@@ -308,8 +302,8 @@ class LiveIndex:
         then.sketches = self.sketches.frozen()
         n = len(then.passages)
         then.holders = [{} for _ in range(n)]
-        then.extracted = [None] * n
-        then.effective = [NO_ROWS] * n
+        then.extracted.extend([None] * n)
+        then.effective.extend([NO_ROWS] * n)
         return then
 
     def stored(self) -> dict[str, Any]:

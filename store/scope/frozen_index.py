@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.columns.row_lists import RowLists
 from store.index.effective_triples import UpstreamTriples
 from store.index.live_index import LiveIndex
 from store.index.synonyms.lsh import Sketches
@@ -21,8 +22,8 @@ class FrozenIndex:
     snapshot: Snapshot
     documents: Mapping[str, Document]
     holders: Sequence[dict[str, UpstreamTriples]]
-    extracted: Sequence[NDArray[np.int32] | None]
-    effective: Sequence[NDArray[np.int32]]
+    extracted: RowLists[NDArray[np.int32] | None]
+    effective: RowLists[NDArray[np.int32]]
     extraction_states: Mapping[int, ExtractionState]
     ids: Mapping[str, NDArray[np.int32]]
     linkable: NDArray[np.bool_]

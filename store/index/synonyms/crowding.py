@@ -97,6 +97,17 @@ class Crowding:
         other.n = self.n
         return other
 
+    @property
+    def counts(self) -> NDArray[np.int32]:
+        """How many phrases each slot has, which changes."""
+        return self._counts
+
+    def restore(self, counts: NDArray[np.int32], crowded: NDArray[np.int32]) -> None:
+        """Takes over saved `counts` and which rows are crowded (1), at opening."""
+        self._counts = np.array(counts)
+        self.rows.load(crowded)
+        self.n = int(crowded.sum())
+
     def load(self, sketches: Sketches, present: NDArray[np.bool_], maybe: NDArray[np.bool_] | None = None) -> None:
         """Counts anew, at opening. `present`: which rows can have synonyms, shape (len(sketches),); `maybe`, of the same shape:
         which of them may be crowded, where that is known."""

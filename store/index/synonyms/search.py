@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import VectorsView
+from store.index.columns.hashed_rows import text_hash
 from store.index.synonyms.lsh import WORDS, Sketches, SketchIndex, flips, meet, sketch
 from store.index.synonyms.nearest_pairs import Rows, Scored
 from store.index.synonyms.numbers import is_number, without_numbers
@@ -53,8 +54,9 @@ def linkable(phrase: str) -> bool:
 
 
 def wordings(phrases: Iterable[str]) -> Rows:
-    """For each phrase a number that phrases share which differ in numbers alone: those are no pairs. Holds in one process."""
-    return np.fromiter((hash(without_numbers(phrase)) for phrase in phrases), np.int64)
+    """For each phrase a number that phrases share which differ in numbers alone: those are no pairs."""
+    hashes = np.fromiter((text_hash(without_numbers(phrase)) for phrase in phrases), np.uint64)
+    return hashes.view(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
