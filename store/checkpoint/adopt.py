@@ -5,6 +5,7 @@ from pathlib import Path
 from store.checkpoint.capture import CheckpointCapture, texts_of
 from store.checkpoint.reader import map_bands, map_codes, map_hashes, map_lists, map_texts
 from store.index.append_only_arrays import BLOCK_VECTORS
+from store.index.columns.holders import SavedHolders
 from store.index.file_arrays import map_file, mapped_inode
 from store.index.live_index import LiveIndex
 
@@ -27,5 +28,8 @@ def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> N
         texts.adopt(map_texts(place, name))
     for name, (rows, _) in captured.hashed_rows.items():
         rows.adopt(map_hashes(place, name))
+    documents = list(captured.documents.values())
+    saved = SavedHolders(map_lists(place, "holders"), documents, index.passages.ids)
+    index.holders.adopt(saved, captured.holders)
     for name, lists in captured.lists.items():
         getattr(index, name).adopt(map_lists(place, name), lists)

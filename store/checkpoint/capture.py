@@ -10,11 +10,12 @@ from store.checkpoint.files import KINDS
 from store.index.append_only_arrays import VectorsView
 from store.index.bm25 import Postings
 from store.index.columns.hashed_rows import HashedRows
+from store.index.columns.holders import Holders
 from store.index.columns.row_lists import RowLists
 from store.index.columns.texts import Texts
 from store.index.live_index import LiveIndex
 from store.index.synonyms.lsh import Sorted
-from store.types import ExtractionState
+from store.types import Document, ExtractionState
 
 MAX_PURGED_SHARE = 0.25
 """Share of purged rows from which a checkpoint is not worth their places: the index is rebuilt first."""
@@ -37,6 +38,8 @@ class CheckpointCapture:
     hashed_rows: Mapping[str, tuple[HashedRows[Any], Any]]
     """By kind: the rows, and what `HashedRows.folded` makes arrays of."""
     lists: Mapping[str, RowLists[Any]]
+    documents: Mapping[str, Document]
+    holders: Holders
     extraction_states: Mapping[int, ExtractionState]
     postings: Postings
     passages: int
@@ -70,6 +73,8 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
         {name: texts.frozen() for name, texts in texts_of(index).items()},
         {name: (index.hashed_rows[name], index.hashed_rows[name].begin_fold()) for name in KINDS},
         {"effective": index.effective.copy(), "extracted": index.extracted.copy()},
+        index.documents.copy(),
+        index.holders.copy(),
         dict(index.extraction_states),
         index.postings,
         rows["passages"],

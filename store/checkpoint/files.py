@@ -1,5 +1,6 @@
 """The folders of checkpoints in a store, and what their files have in common: names, format, checksums."""
 
+import json
 import shutil
 import zlib
 from pathlib import Path
@@ -16,6 +17,9 @@ PREFIX = "snapshot-"
 UNFINISHED = "snapshot.new"
 MANIFEST = "manifest.json"
 KINDS = ("passages", "phrases", "triples")
+CHECKED_LATER = ("-vectors-", "-codes-", "-units-", "bands-", "-sketches")
+"""In the names of the files that hold most of the bytes: a start looks at their size alone, `damaged_file` reads them."""
+
 HASH_ARRAYS = ("hashes", "hashed")
 """The two arrays of `store.index.columns.hashed_rows.SortedHashes`."""
 LIST_ARRAYS = ("starts", "rows", "none")
@@ -57,6 +61,16 @@ def discard(folder: Path) -> None:
     """Removes every checkpoint."""
     for place in folder.glob(f"{PREFIX}*"):
         shutil.rmtree(place)
+
+
+def damaged_file(place: Path) -> str | None:
+    """The name of a file of the checkpoint at `place` of which only the size was looked at, and which is damaged; None where
+    there is none. Raises OSError or ValueError, where the folder is gone, say."""
+    files = json.loads((place / MANIFEST).read_text())["files"]
+    for name, (_, checksum) in files.items():
+        if any(part in name for part in CHECKED_LATER) and checksum_of(place / name) != checksum:
+            return str(name)
+    return None
 
 
 def checksum_of(file: Path) -> int:

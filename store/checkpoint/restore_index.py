@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +11,12 @@ from store.checkpoint.capture import texts_of
 from store.checkpoint.files import KINDS, CheckpointUnusable, newest
 from store.checkpoint.reader import SavedCheckpoint
 from store.checkpoint.replay import replay
+from store.index.columns.holders import Holders, SavedHolders
 from store.index.columns.row_lists import RowLists
-from store.index.effective_triples import upstream_triples
 from store.index.file_arrays import Room
 from store.index.live_index import LiveIndex
 from store.index.load import append_contents
-from store.lance import schema
-from store.lance.tables import READ_BATCH_ROWS, Tables
+from store.lance.tables import Tables
 from store.types import SynonymRule
 
 
@@ -39,16 +37,16 @@ def recover_index(
     index = LiveIndex(dim, Room(folder))
     with ThreadPoolExecutor(2, thread_name_prefix="start") as beside:
         numbers = {name: beside.submit(tables.read, name, ("row",)) for name in KINDS}
-        later_documents = beside.submit(tables.read, "documents")
+        later = beside.submit(tables.read_where, "documents", None, f"commit > {saved.commit}")
         sketches = beside.submit(index.sketches.load, saved.array("phrases-sketches"), saved.bands())
         there = {name: np.sort(table.result()["row"].to_numpy()) for name, table in numbers.items()}
         _load_texts(index, saved, there)
-        later = _load_documents(index, saved, later_documents.result())
+        _load_documents(index, saved)
         _load_derived(index, saved)
         sketches.result()
     if any(len(rows) and rows[-1] >= saved.next_id[name] for name, rows in there.items()):
         append_contents(index, tables, saved.next_id)
-    replay(index, saved.commit, tables, rule, later)
+    replay(index, saved.commit, tables, rule, later.result().sort_by("commit").to_pylist())
     return index, saved.commit
 
 
@@ -72,7 +70,6 @@ def _load_texts(index: LiveIndex, saved: SavedCheckpoint, there: Mapping[str, ND
     for name, texts in texts_of(index).items():
         texts.adopt(saved.texts(name))
     index.next_id = dict(saved.next_id)
-    index.holders = [{} for _ in index.ids["passages"].view()]
     index.linkable.load(saved.array("phrases-linkable"))
     index.wordings.load(saved.array("phrases-wordings"))
     index.synonym_needs.load(saved.array("phrases-needs"))
@@ -80,24 +77,10 @@ def _load_texts(index: LiveIndex, saved: SavedCheckpoint, there: Mapping[str, ND
     index.triple_ends.load(saved.array("triples-ends"))
 
 
-def _load_documents(index: LiveIndex, saved: SavedCheckpoint, table: Any) -> list[Mapping[str, Any]]:
-    """Puts in the documents as of the checkpoint; returns the rows of `documents` that came later."""
-    later, interned = [], index.interner()
-    rows = (row for batch in table.sort_by("commit").to_batches(READ_BATCH_ROWS) for row in batch.to_pylist())
-    for row in rows:
-        if row["commit"] > saved.commit:
-            later.append(row)
-        elif schema.documents.removes(row):
-            index.documents.pop(row["uri"], None)
-        else:
-            index.documents[row["uri"]] = schema.documents.from_row(row, interned)
-    for document in index.documents.values():
-        for passage, triples in upstream_triples(document).items():
-            row = index.passage_rows.get(passage)
-            if row is None:
-                raise CheckpointUnusable(f"the passage {passage} of {document.uri} came after the snapshot")
-            index.holders[row][document.uri] = triples
-    return later
+def _load_documents(index: LiveIndex, saved: SavedCheckpoint) -> None:
+    documents = saved.documents()
+    index.documents = {document.uri: document for document in documents}
+    index.holders = Holders(SavedHolders(saved.lists("holders"), documents, index.passages.ids))
 
 
 def _load_derived(index: LiveIndex, saved: SavedCheckpoint) -> None:

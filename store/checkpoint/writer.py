@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,10 @@ from store.checkpoint.files import (
 )
 from store.durable_files import sync
 from store.index.append_only_arrays import BLOCK_VECTORS
+from store.index.columns.documents import passages_texts, shell_table
 from store.index.columns.hashed_rows import SortedHashes
-from store.index.columns.texts import BLOCK_TEXTS, Texts
+from store.index.columns.row_lists import ListArrays
+from store.index.columns.texts import BLOCK_TEXTS, Texts, blocks_of
 from store.index.file_arrays import mapped_inode
 from store.index.vector_codes import CODED_MIN_ROWS
 from store.types import SynonymRule
@@ -85,9 +87,12 @@ def _write_folder(
         check_time()
         writer.hashes(name, rows.folded(*began))
     for name, lists in captured.lists.items():
-        arrays = lists.arrays()
-        for part in LIST_ARRAYS:
-            writer.array(f"{name}-{part}", getattr(arrays, part))
+        writer.lists(name, lists.arrays())
+    check_time()
+    writer.table("documents", shell_table(captured.documents))
+    writer.texts("documents", passages_texts(captured.documents.values()))
+    numbers_by_uri = {uri: number for number, uri in enumerate(captured.documents)}
+    writer.lists("holders", captured.holders.arrays(numbers_by_uri))
     check_time()
     postings = captured.postings.to_arrays(captured.passages)
     for name in ("starts", "rows", "counts", "lengths"):
@@ -167,9 +172,9 @@ class _Writer:
         self.files[file.name] = self._known[file.name]
         return True
 
-    def texts(self, name: str, texts: Texts) -> None:
+    def texts(self, name: str, texts: Texts | Iterator[str]) -> None:
         """Writes the texts in blocks; whole ones never change."""
-        for number, (starts, octets) in enumerate(texts.blocks()):
+        for number, (starts, octets) in enumerate(blocks_of(texts)):
             whole = len(starts) > BLOCK_TEXTS
             self.array(f"{name}-text-{number:05d}", octets, linkable=whole)
             self.array(f"{name}-text-starts-{number:05d}", starts, linkable=whole)
@@ -178,10 +183,16 @@ class _Writer:
         self.array(f"{name}-{HASH_ARRAYS[0]}", hashes[0])
         self.array(f"{name}-{HASH_ARRAYS[1]}", hashes[1])
 
+    def lists(self, name: str, lists: ListArrays) -> None:
+        for part in LIST_ARRAYS:
+            self.array(f"{name}-{part}", getattr(lists, part))
+
     def strings(self, name: str, texts: Sequence[str]) -> None:
+        self.table(name, pa.table({"text": pa.array(texts, pa.large_string())}))
+
+    def table(self, name: str, table: pa.Table) -> None:
         self._check_time()
         file = self._place / f"{name}.arrow"
-        table = pa.table({"text": pa.array(texts, pa.large_string())})
         with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
             out.write_table(table)
         self._note(file)

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from store.index.append_only_arrays import Counts, GrowableArray, Vectors
 from store.index.bm25 import Postings
 from store.index.columns.hashed_rows import HashedRows, TextRows
+from store.index.columns.holders import Holders
 from store.index.columns.passages import Passages
 from store.index.columns.row_lists import NO_ROWS, RowLists
 from store.index.columns.texts import Texts
 from store.index.delta_csr import LiveMatrix
-from store.index.effective_triples import UpstreamTriples
 from store.index.file_arrays import IN_MEMORY, Room
 from store.index.index_delta import IndexDelta, TripleKey
 from store.index.synonyms.crowding import Crowding
@@ -90,7 +90,7 @@ class LiveIndex:
         self.total_length = 0
 
         self.documents: dict[str, Document] = {}
-        self.holders: list[dict[str, UpstreamTriples]] = []
+        self.holders = Holders()
         self.extracted: RowLists[NDArray[np.int32] | None] = RowLists()
         self.extraction_states: dict[int, ExtractionState] = {}
         self.effective: RowLists[NDArray[np.int32]] = RowLists()
@@ -301,7 +301,7 @@ class LiveIndex:
         then.linkable, then.wordings = self.linkable.frozen(), self.wordings.frozen()
         then.sketches = self.sketches.frozen()
         n = len(then.passages)
-        then.holders = [{} for _ in range(n)]
+        then.holders.extend({} for _ in range(n))
         then.extracted.extend([None] * n)
         then.effective.extend([NO_ROWS] * n)
         return then

@@ -166,7 +166,7 @@ def connect(index: LiveIndex) -> None:
     n_phrases, n_passages, n_triples = len(index.phrases), len(index.passages), len(index.predicates)
     ends = index.triple_ends.view()
 
-    passage_counts = np.array([len(holders) for holders in index.holders], np.int32)
+    passage_counts = index.holders.sizes()
     triple_counts = np.bincount(stated, minlength=n_triples).astype(np.int32)
     # The rows of what a passage states are in order.
     incidence = sparse.csr_array((np.ones(len(stated)), stated, starts), shape=(n_passages, n_triples))

@@ -85,7 +85,7 @@ class NearlyWholeIndex(LiveIndex):
             setattr(self, name, getattr(whole, name).frozen())
         self.sketches = SharedSketches(whole.sketches)
         self.postings = whole.postings
-        self.holders += [{} for _ in range(new)]
+        self.holders.extend({} for _ in range(new))
         self.extracted.extend([None] * new)
         self.effective.extend([NO_ROWS] * new)
         self.synonym_needs.extend(np.zeros(len(self.phrases) - self.synonym_needs.n))
@@ -107,10 +107,10 @@ def fill(index: NearlyWholeIndex, whole: FrozenIndex, documents: dict[str, Docum
     Raises KeyError where a purge beside this took a text away: `whole` is too old then.
     """
     index.documents = documents
-    index.holders, index.effective = list(whole.holders), whole.effective.copy()
+    index.holders, index.effective = whole.holders.copy(), whole.effective.copy()
     index.extracted, index.extraction_states = whole.extracted.copy(), dict(whole.extraction_states)
-    outside = [document for uri, document in whole.documents.items() if uri not in documents]
-    for row in {whole.index.passage_rows[ref.passage] for document in outside for ref in document.passages}:
+    outside = {uri: document for uri, document in whole.documents.items() if uri not in documents}
+    for row in whole.holders.held_by(outside)[0].tolist():
         kept = {uri: triples for uri, triples in whole.holders[row].items() if uri in documents}
         index.holders[row] = kept
         index.effective[row] = effective_rows(whole, kept, whole.extracted[row]) if kept else NO_ROWS

@@ -7,7 +7,7 @@ that another document brought along took the place of those that were extracted)
 which none of this applies, and the others are searched for as if they had just come.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from store.change.synonym_change import synonym_edges
 from store.index.columns.passages import Passages
 from store.index.columns.row_lists import RowLists
 from store.index.columns.texts import TakenTexts
-from store.index.effective_triples import UpstreamTriples
 from store.index.live_index import LiveIndex
 from store.index.load import connect
 from store.index.synonyms.edge_maintenance import SynonymPlanner
@@ -43,9 +42,13 @@ def scoped_index(whole: FrozenIndex, documents: dict[str, Document], rule: Synon
     Raises KeyError where a purge beside this took a text away: `whole` is too old then.
     """
     index = LiveIndex(whole.snapshot.dim)
-    passages = _passage_rows(whole, documents)
+    passages, shared = whole.holders.held_by(documents)
     index.documents = documents
-    index.holders, apart = _holders(whole, passages, documents)
+    index.holders = whole.holders.taken(passages, TakenTexts(whole.index.passages.ids, passages))
+    apart = np.searchsorted(passages, shared).tolist()
+    for place in apart:
+        held = index.holders[place]
+        index.holders[place] = {uri: triples for uri, triples in held.items() if uri in documents}
     extracted: RowLists[NDArray[np.int32] | None] = RowLists(whole.extracted.arrays().taken(passages))
     stated = {place: effective_rows(whole, index.holders[place], extracted[place]) for place in apart}
     effective = whole.effective.arrays().taken(passages).replaced(stated, len(passages))
@@ -65,26 +68,6 @@ def scoped_index(whole: FrozenIndex, documents: dict[str, Document], rule: Synon
     index.find_needs(rule.cap)
     _add_synonyms(index, can, searched, rule)
     return index
-
-
-def _passage_rows(whole: FrozenIndex, documents: Mapping[str, Document]) -> NDArray[np.int64]:
-    rows = whole.index.passage_rows
-    found = {rows[ref.passage] for document in documents.values() for ref in document.passages}
-    return np.array(sorted(found), np.int64)
-
-
-def _holders(
-    whole: FrozenIndex, rows: NDArray[np.int64], documents: Mapping[str, Document]
-) -> tuple[list[dict[str, UpstreamTriples]], list[int]]:
-    """Who of `documents` holds each passage, and the places of those passages that others hold as well."""
-    found, apart = [whole.holders[row] for row in rows.tolist()], []
-    for place, holders in enumerate(found):
-        if len(holders) > 1:
-            kept = {uri: triples for uri, triples in holders.items() if uri in documents}
-            if len(kept) < len(holders):
-                found[place] = kept
-                apart.append(place)
-    return found, apart
 
 
 def _marked(parts: Sequence[NDArray[np.int32]], whole: FrozenIndex, n: int | None = None) -> tuple[Rows, Rows32]:

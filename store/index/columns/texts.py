@@ -1,6 +1,7 @@
 """Texts by row: those of a checkpoint mapped from its files, those that came since as strings."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, overload
 
 import numpy as np
@@ -20,6 +21,15 @@ def text_arrays(texts: Iterable[str]) -> TextArrays:
     return starts, np.frombuffer(b"".join(encoded), np.uint8)
 
 
+def blocks_of(texts: "Texts | Iterator[str]") -> Iterator[TextArrays]:
+    """Texts as arrays, `BLOCK_TEXTS` at a time."""
+    if isinstance(texts, Texts):
+        yield from texts.blocks()
+        return
+    while part := list(islice(texts, BLOCK_TEXTS)):
+        yield text_arrays(part)
+
+
 class SavedTexts:
     """Texts in blocks of `BLOCK_TEXTS`, the last of which may be shorter. Nothing in it changes."""
 
@@ -35,6 +45,12 @@ class SavedTexts:
         starts, octets = self._blocks[row // BLOCK_TEXTS]
         at = row % BLOCK_TEXTS
         return str(octets[starts[at] : starts[at + 1]], "utf-8")
+
+    def octets(self, row: int) -> int:
+        """How long a text is."""
+        starts, _ = self._blocks[row // BLOCK_TEXTS]
+        at = row % BLOCK_TEXTS
+        return int(starts[at + 1] - starts[at])
 
 
 class Texts(Sequence[str]):
