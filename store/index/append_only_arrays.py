@@ -60,7 +60,7 @@ class GrowableArray(Generic[Scalar]):
         self._data[: len(values)] = values
         self.n = len(values)
 
-    def put(self, rows: NDArray[Any], values: NDArray[Any]) -> None:
+    def put(self, rows: NDArray[Any] | int, values: Any) -> None:
         """Changes what is there: for arrays of which nobody holds a view."""
         self._data[rows] = values
 

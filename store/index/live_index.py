@@ -75,6 +75,7 @@ class LiveIndex:
         """By phrase: `store.index.synonyms.search.wordings`."""
         self.triple_vectors = Vectors(dim, room)
 
+        self._present: GrowableArray[np.bool_] | None = None
         self.passage_counts = Counts()
         self.phrase_counts = Counts()
         self.triple_counts = Counts()
@@ -131,6 +132,17 @@ class LiveIndex:
         alive: NDArray[np.bool_] = self.phrase_counts.view().array() > 0
         return alive & self.linkable.view() & self.phrase_vectors.view().known
 
+    def present_phrases(self) -> NDArray[np.bool_]:
+        """`synonym_candidates`, kept up from one commit to the next. For the writer, who leaves it as it is."""
+        if self._present is None:
+            self._present = GrowableArray(np.bool_)
+            self._present.load(self.synonym_candidates())
+        return self._present.view()
+
+    def counts_loaded(self) -> None:
+        """All counts are others than before."""
+        self._present = None
+
     def triple(self, row: int) -> Triple:
         subject, object_ = self.triple_ends.view()[row]
         return self.phrases[subject], self.predicates[row], self.phrases[object_]
@@ -175,6 +187,8 @@ class LiveIndex:
         self.synonym_needs.extend(np.zeros(len(phrases)))
         self.crowding.rows.grow(len(self.phrases))
         self.phrase_counts.grow(len(self.phrases))
+        if self._present is not None:
+            self._present.extend(np.zeros(len(phrases)))
 
     def add_triples(self, triples: list[TripleKey], ids: NDArray[np.int32] | None = None) -> None:
         self._number("triples", len(triples), ids)
@@ -223,9 +237,12 @@ class LiveIndex:
             step = (now > 0) - (now - change > 0)
             self.living_passages += step
             self.total_length += step * self.postings.length(row)
+        linkable_rows, known = self.linkable.view(), self.phrase_vectors.view().known
         for row, change in delta.phrase_changes.items():
             now = self.phrase_counts.add(row, change)
             self.living_phrases += (now > 0) - (now - change > 0)
+            if self._present is not None:
+                self._present.put(row, now > 0 and linkable_rows[row] and known[row])
         for row, change in delta.triple_changes.items():
             now = self.triple_counts.add(row, change)
             self.living_triples += (now > 0) - (now - change > 0)

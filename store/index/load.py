@@ -185,6 +185,7 @@ def connect(index: LiveIndex) -> None:
     index.context.adopt(context, 0)
     phrase_counts = np.bincount(context.indices, minlength=n_phrases).astype(np.int32)
 
+    index.counts_loaded()
     index.passage_counts.load(passage_counts)
     index.phrase_counts.load(phrase_counts)
     index.triple_counts.load(triple_counts)

@@ -92,6 +92,7 @@ class NearlyWholeIndex(LiveIndex):
         self.crowding.rows.grow(len(self.phrases))
         self.passage_counts.grow(len(self.passages))
         self.phrase_counts.grow(len(self.phrases))
+        self.counts_loaded()
         self.triple_counts.grow(len(self.predicates))
 
     @property

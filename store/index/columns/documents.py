@@ -9,16 +9,18 @@ from store.index.columns.texts import SavedTexts
 from store.lance.schema import documents as schema
 from store.types import Document, PassageRef
 
-NO_PASSAGES = "[]"
+LENGTH = "length"
+"""A column more in the checkpoint's table: how many passages a document has."""
 
 
 class MappedRefs(Sequence[PassageRef]):
     """A document's passages, read whenever they are asked for. Equal to a tuple of the same."""
 
-    __slots__ = ("_number", "_texts")
+    __slots__ = ("_length", "_number", "_texts")
 
-    def __init__(self, texts: SavedTexts, number: int) -> None:
-        self._texts, self._number = texts, number
+    def __init__(self, texts: SavedTexts, number: int, length: int) -> None:
+        """Those that document `number` of `texts` has: `length` of them."""
+        self._texts, self._number, self._length = texts, number, length
 
     @property
     def text(self) -> str:
@@ -35,7 +37,7 @@ class MappedRefs(Sequence[PassageRef]):
         return schema.passage_refs(self.text)[at]
 
     def __len__(self) -> int:
-        return len(schema.passage_refs(self.text))
+        return self._length
 
     def __iter__(self) -> Iterator[PassageRef]:
         return iter(schema.passage_refs(self.text))
@@ -51,10 +53,10 @@ class MappedRefs(Sequence[PassageRef]):
 
 def shells(table: pa.Table, texts: SavedTexts) -> list[Document]:
     """The documents of a table with `schema.SHELL_COLUMNS`, and of the column of their passages."""
-    columns = [table[name].to_pylist() for name in schema.SHELL_COLUMNS]
+    columns = [table[name].to_pylist() for name in (LENGTH, *schema.SHELL_COLUMNS)]
     return [
-        schema.from_shell(values, MappedRefs(texts, number) if texts.octets(number) > len(NO_PASSAGES) else ())
-        for number, values in enumerate(zip(*columns, strict=True))
+        schema.from_shell(values, MappedRefs(texts, number, length) if length else ())
+        for number, (length, *values) in enumerate(zip(*columns, strict=True))
     ]
 
 
@@ -68,12 +70,13 @@ def passages_texts(documents: Iterable[Document]) -> Iterator[str]:
 def map_passages(documents: Sequence[Document], texts: SavedTexts) -> None:
     """Lets go of the documents' passages, which are what `texts` has written down of them. May run beside readers."""
     for number, document in enumerate(documents):
-        if document.passages.__class__ is MappedRefs or document.passages:
+        if length := len(document.passages):
             # The same value in another place: nobody can tell.
-            object.__setattr__(document, "passages", MappedRefs(texts, number))
+            object.__setattr__(document, "passages", MappedRefs(texts, number, length))
 
 
 def shell_table(documents: Mapping[str, Document]) -> pa.Table:
     """What `shells` makes documents of."""
     columns: dict[str, Any] = schema.shell_columns(list(documents.values()))
-    return pa.table({name: pa.array(columns[name], schema.SCHEMA.field(name).type) for name in schema.SHELL_COLUMNS})
+    arrays = {name: pa.array(columns[name], schema.SCHEMA.field(name).type) for name in schema.SHELL_COLUMNS}
+    return pa.table(arrays | {LENGTH: pa.array((len(each.passages) for each in documents.values()), pa.int32())})

@@ -46,12 +46,6 @@ class SavedTexts:
         at = row % BLOCK_TEXTS
         return str(octets[starts[at] : starts[at + 1]], "utf-8")
 
-    def octets(self, row: int) -> int:
-        """How long a text is."""
-        starts, _ = self._blocks[row // BLOCK_TEXTS]
-        at = row % BLOCK_TEXTS
-        return int(starts[at + 1] - starts[at])
-
 
 class Texts(Sequence[str]):
     """One writer appends. A reader in another thread sees each text that was there when it began."""

@@ -6,7 +6,7 @@ candidates may differ in its last bits with the shape of the block, the value th
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,12 @@ def wordings(phrases: Iterable[str]) -> Rows:
     return hashes.view(np.int64)
 
 
+class Needs(Protocol):
+    """By row, the cosine that a pair needs to be among the row's nearest: an array, or what gives a part of one."""
+
+    def __getitem__(self, part: slice, /) -> NDArray[np.float32]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Which pairs a search may leave out: those that are among the nearest `cap` of neither end.
@@ -68,7 +74,7 @@ class Wanted:
     """
 
     cap: int
-    hears: NDArray[np.float32]
+    hears: Needs
 
 
 def similar(
