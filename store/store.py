@@ -304,7 +304,23 @@ class Store(StoreReader):
             count = self._sweep(horizon)
             self._compactor.reclaim(count > 0)
             self._compactor.trim_log(horizon, 1 if count else TRIM_MIN_ROWS)
+        if count:
+            self._renew_checkpoint()
         return count
+
+    def _renew_checkpoint(self) -> None:
+        """What was purged is to leave the disk: the checkpoint may hold it, too."""
+        place = newest(self.folder)
+        if place is None:
+            return
+        try:
+            if self.write_checkpoint():
+                return
+        except OSError as error:
+            log.warning("snapshot_failed", error=str(error))
+        with self._folding.lock:
+            discard(self.folder)
+            self._checkpoint_commit = None
 
     def _sweep(self, horizon: int) -> int:
         with self._write_lock.hold("purge"):

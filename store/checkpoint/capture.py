@@ -21,6 +21,16 @@ MAX_PURGED_SHARE = 0.25
 """Share of purged rows from which a checkpoint is not worth their places: the index is rebuilt first."""
 
 
+KIND_OF_TEXTS = {
+    "passages-names": "passages",
+    "passages-titles": "passages",
+    "passages-texts": "passages",
+    "phrases": "phrases",
+    "predicates": "triples",
+}
+"""What the rows of each column of texts are."""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckpointCapture:
     """What a checkpoint has, as of one commit: views and shallow copies."""
@@ -84,10 +94,5 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
 def texts_of(index: LiveIndex) -> dict[str, Texts]:
     """The columns of texts, by the name that their files have."""
     passages = index.passages
-    return {
-        "passages-names": passages.ids,
-        "passages-titles": passages.titles,
-        "passages-texts": passages.texts,
-        "phrases": index.phrases,
-        "predicates": index.predicates,
-    }
+    columns = passages.ids, passages.titles, passages.texts, index.phrases, index.predicates
+    return dict(zip(KIND_OF_TEXTS, columns, strict=True))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from store.checkpoint.capture import CheckpointCapture
+from store.checkpoint.capture import KIND_OF_TEXTS, CheckpointCapture
 from store.checkpoint.files import (
     FORMAT,
     HASH_ARRAYS,
@@ -29,7 +29,7 @@ from store.index.append_only_arrays import BLOCK_VECTORS
 from store.index.columns.documents import passages_texts, shell_table
 from store.index.columns.hashed_rows import SortedHashes
 from store.index.columns.row_lists import ListArrays
-from store.index.columns.texts import BLOCK_TEXTS, Texts, blocks_of
+from store.index.columns.texts import BLOCK_TEXTS, TextArrays, blocks_of
 from store.index.file_arrays import mapped_inode
 from store.index.vector_codes import CODED_MIN_ROWS
 from store.types import SynonymRule
@@ -81,23 +81,28 @@ def _write_folder(
     for name, matrix in folded.items():
         for part in ("data", "indices", "indptr"):
             writer.array(f"{name}-{part}", getattr(matrix, part))
-    for name, texts in captured.texts.items():
-        writer.texts(name, texts)
+    forgotten = {}
     for name, (rows, began) in captured.hashed_rows.items():
         check_time()
-        writer.hashes(name, rows.folded(*began))
+        hashes = rows.folded(*began)
+        writer.hashes(name, hashes)
+        forgotten[name] = np.ones(len(captured.arrays[f"{name}-ids"]), np.bool_)
+        forgotten[name][hashes[1]] = False
+    for name, texts in captured.texts.items():
+        # What was purged is to leave the disk.
+        writer.texts(name, texts.blocks(forgotten[KIND_OF_TEXTS[name]]))
     for name, lists in captured.lists.items():
         writer.lists(name, lists.arrays())
     check_time()
     writer.table("documents", shell_table(captured.documents))
-    writer.texts("documents", passages_texts(captured.documents.values()))
+    writer.texts("documents", blocks_of(passages_texts(captured.documents.values())))
     numbers_by_uri = {uri: number for number, uri in enumerate(captured.documents)}
     writer.lists("holders", captured.holders.arrays(numbers_by_uri))
     check_time()
     postings = captured.postings.to_arrays(captured.passages)
     for name in ("starts", "rows", "counts", "lengths"):
         writer.array(f"postings-{name}", getattr(postings, name))
-    writer.texts("postings-terms", postings.terms)
+    writer.texts("postings-terms", postings.terms.blocks())
     writer.hashes("postings", postings.places)
     number = {state: n for n, state in enumerate(dict.fromkeys(captured.extraction_states.values()))}
     writer.strings("extraction-states", [json.dumps(astuple(state)) for state in number])
@@ -172,9 +177,9 @@ class _Writer:
         self.files[file.name] = self._known[file.name]
         return True
 
-    def texts(self, name: str, texts: Texts | Iterator[str]) -> None:
+    def texts(self, name: str, blocks: Iterator[TextArrays]) -> None:
         """Writes the texts in blocks; whole ones never change."""
-        for number, (starts, octets) in enumerate(blocks_of(texts)):
+        for number, (starts, octets) in enumerate(blocks):
             whole = len(starts) > BLOCK_TEXTS
             self.array(f"{name}-text-{number:05d}", octets, linkable=whole)
             self.array(f"{name}-text-starts-{number:05d}", starts, linkable=whole)

@@ -21,11 +21,8 @@ def text_arrays(texts: Iterable[str]) -> TextArrays:
     return starts, np.frombuffer(b"".join(encoded), np.uint8)
 
 
-def blocks_of(texts: "Texts | Iterator[str]") -> Iterator[TextArrays]:
+def blocks_of(texts: Iterator[str]) -> Iterator[TextArrays]:
     """Texts as arrays, `BLOCK_TEXTS` at a time."""
-    if isinstance(texts, Texts):
-        yield from texts.blocks()
-        return
     while part := list(islice(texts, BLOCK_TEXTS)):
         yield text_arrays(part)
 
@@ -98,13 +95,23 @@ class Texts(Sequence[str]):
         """Those that are strings."""
         return self._parts[1]
 
-    def blocks(self) -> Iterator[TextArrays]:
-        """All texts as arrays, `BLOCK_TEXTS` at a time: those of whole saved blocks as they are."""
+    def blocks(self, forgotten: NDArray[np.bool_] | None = None) -> Iterator[TextArrays]:
+        """All texts as arrays, `BLOCK_TEXTS` at a time: those of whole saved blocks as they are. `forgotten`, by row: which
+        texts are left out; they come as empty ones."""
         saved, later = self._parts
         whole = saved.n // BLOCK_TEXTS
-        yield from saved.arrays[:whole]
-        for start in range(whole * BLOCK_TEXTS, saved.n + len(later), BLOCK_TEXTS):
-            yield text_arrays(self[start : start + BLOCK_TEXTS])
+        for number in range(-(-(saved.n + len(later)) // BLOCK_TEXTS)):
+            part = slice(number * BLOCK_TEXTS, (number + 1) * BLOCK_TEXTS)
+            gone = np.flatnonzero(forgotten[part]) if forgotten is not None else np.empty(0, np.int64)
+            if number < whole:
+                starts, _ = saved.arrays[number]
+                if not (starts[gone + 1] > starts[gone]).any():
+                    yield saved.arrays[number]
+                    continue
+            texts = self[part]
+            for at in gone.tolist():
+                texts[at] = ""
+            yield text_arrays(texts)
 
 
 class TakenTexts(Texts):

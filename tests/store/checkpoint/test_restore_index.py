@@ -113,7 +113,7 @@ def test_what_a_start_did_not_read_is_read_before_the_next_snapshot(saved):
 @pytest.mark.slow
 def test_a_snapshot_that_one_start_refused_is_used_by_no_other(tmp_path):
     """Numbers of purged rows are given again after a start from the tables: the snapshot knows them as what they were."""
-    held = {"a": [("T", "text 1", None)]}
+    held = documents(10, 25)
     with open_store(tmp_path) as store:
         add(store, held | {"b": [("T", "text 4", None)]})
         add(store, {}, ["b"])

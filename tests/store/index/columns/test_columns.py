@@ -48,6 +48,17 @@ def test_whole_blocks_are_handed_on_as_they_are() -> None:
     assert SavedTexts([first, last])[5] == "f"
 
 
+def test_a_forgotten_text_is_written_no_more_and_the_others_keep_their_rows() -> None:
+    column = Texts(SavedTexts(list(blocks_of(iter("abcdef")))))
+    column.append("g")
+    forgotten = np.array([False, True, False, False, False, False, True])
+    blocks = list(column.blocks(forgotten))
+    assert list(Texts(SavedTexts(blocks))) == ["a", "", "c", "d", "e", "f", ""]
+    assert blocks[1][1] is column._parts[0].arrays[1][1]
+    column.adopt(SavedTexts(blocks))
+    assert next(column.blocks(forgotten))[1] is blocks[0][1]
+
+
 ROWS = st.one_of(st.none(), st.lists(st.integers(0, 9), max_size=3))
 
 
