@@ -7,12 +7,12 @@ COMMANDS = {
     "add": ("add", "add", "Add documents: files of any known format, or JSON lines on standard input (-)."),
     "ask": ("query", "ask", "Answer TEXT from the memory, with citations."),
     "backfill": (
-        "reextract",
+        "maintenance.reextract",
         "backfill",
         "Read everything that waits for the extractor with vLLM, inside the daemon: for the first load of a large drive.",
     ),
     "backup": (
-        "backup",
+        "maintenance.backup",
         "backup",
         "Write the memory as of the last commit to URL: a new directory, or s3://bucket/prefix.",
     ),
@@ -21,7 +21,7 @@ COMMANDS = {
         "completion",
         "Print the completion script for SHELL (by default that of $SHELL).",
     ),
-    "confirm": ("confirm", "confirm", "Forget the documents that a folder did not find any more."),
+    "confirm": ("maintenance.confirm", "confirm", "Forget the documents that a folder did not find any more."),
     "doctor": (
         "doctor",
         "doctor",
@@ -59,12 +59,12 @@ COMMANDS = {
     ),
     "query": ("query", "query", "Find the passages that answer TEXT, and show the triples that led there."),
     "reextract": (
-        "reextract",
+        "maintenance.reextract",
         "reextract",
         "Have the configured extractor read every passage again that the rules, another model or another prompt has read.",
     ),
     "restore": (
-        "backup",
+        "maintenance.backup",
         "restore",
         "Put the backup at URL in the place of the store. hippod must not be running; what was there is kept beside it.",
     ),
@@ -88,14 +88,14 @@ COMMANDS = {
     "status": ("status", "status", "Show the daemon's state, what the memory holds, and each source with its lag."),
     "ui": ("ui", "ui", "Open the page that shows the memory grow."),
     "verify": (
-        "backup",
+        "maintenance.backup",
         "verify",
         "Derive everything once more from the tables and compare; exits with 1 where something differs.",
     ),
     "wait": ("status", "wait", "Wait until all that the sources hold now is committed or failed."),
     "watch": ("status", "watch", "Print what happens, one event a line, until interrupted."),
 }
-"""By name: the file in `cli.commands`, the function in it, and the sentence."""
+"""By name: the file below `cli.commands`, the function in it, and the sentence."""
 COMMON_WORDS = {
     "search": "query", "find": "query", "list": "ls", "documents": "ls", "files": "ls", "get": "show", "cat": "show",
     "remove": "rm", "delete": "rm", "forget": "rm", "health": "doctor", "check": "doctor", "info": "status",

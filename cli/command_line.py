@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from cli.command_index import COMMANDS, COMMON_WORDS, HELP, OPTIONS
 from cli.errors import CommandError, Exit
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_json, print_note
 from cli.quick_answers import COMPLETION_SUMMARY_COLUMNS, HELP_COLUMNS_MAX, summary, version_text
 

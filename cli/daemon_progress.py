@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 from cli.errors import CommandError
-from cli.global_options import Invocation
+from cli.options.global_options import Invocation
 from cli.output import ProgressBar, progress
 from daemon.contract.http.routes import Route
 

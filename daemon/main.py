@@ -16,7 +16,8 @@ from daemon.observe.library_output import log_library_output
 from daemon.observe.logs import is_journal, setup
 from daemon.runtime import signals
 from daemon.runtime.allocator import configure_malloc
-from daemon.runtime.gc import shorten_switch_interval
+from daemon.runtime.gc import pause_collection, shorten_switch_interval
+from daemon.runtime.quick_exit import QuickExit
 from daemon.runtime.sd_notify import Notifier
 from store.errors import StoreError
 from store.log.store_lock import StoreLock
@@ -66,7 +67,9 @@ def main(file: Path | None, check: bool, inspecting: bool, backup: str | None) -
     install()
     log_library_output()
     signals.before_event_loop()
-    sys.exit(serve(config, file))
+    ending = QuickExit()
+    ending.code = serve(config, file)
+    sys.exit(ending.code)
 
 
 def show_findings(file: Path | None) -> int:
@@ -104,6 +107,7 @@ def serve(config: Config, file: Path | None) -> int:
     except (StoreError, OSError) as error:
         return _no_store(error)
     keep_crash_stacks(config.store.path)
+    pause_collection()  # until the store is open
     # Imported here: the model libraries take seconds, and --check and a refused start need none of them.
     from daemon.api.listen import ListenError
     from daemon.app.lifecycle import run

@@ -15,6 +15,7 @@ from daemon.observe.excepthooks import install, loop_exception_handler
 from daemon.observe.logs import setup
 from daemon.runtime import signals
 from daemon.runtime.allocator import configure_malloc
+from daemon.runtime.quick_exit import QuickExit
 from daemon.runtime.sd_notify import Notifier
 
 OK, FAILED, BAD_CONFIG = 0, 1, 2
@@ -46,7 +47,9 @@ def main(file: Path | None, check: bool) -> None:
     install()
     faulthandler.enable()
     signals.before_event_loop()
-    sys.exit(work(config))
+    ending = QuickExit()
+    ending.code = work(config)
+    sys.exit(ending.code)
 
 
 def work(config: Config) -> int:

@@ -37,7 +37,7 @@ def stream_answer(client: Client, body: Any, timeout_s: float) -> dict[str, Any]
 
 
 def _print_step(data: Any) -> None:
-    from cli.render.steps import step_event_lines
+    from cli.render.answers.steps import step_event_lines
     from daemon.contract.answering.steps import parse_step_event
 
     try:

@@ -10,7 +10,7 @@ from cli.client.record_files import RecordFile, record_files
 from cli.daemon_progress import daemon_progress
 from cli.document_files import DocumentResult, ReadyDocument, RejectedDocument, read_file, read_json_lines
 from cli.errors import Exit
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import ProgressBar, print_json, print_lines, print_note, progress
 from cli.terminal_text import count, size
 from daemon.contract.http.routes import Route

@@ -6,7 +6,7 @@ from pathlib import PurePath
 import click
 from click.shell_completion import get_completion_class
 
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
 
 SHELLS = ("bash", "zsh", "fish")
 _INSTALL_PATHS = {

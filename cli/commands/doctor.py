@@ -8,7 +8,7 @@ import click
 
 from cli.client.address import Address, find_config
 from cli.errors import CommandError, Exit
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
 from daemon.contract.finding import Finding, guarded
 
 

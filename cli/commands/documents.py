@@ -9,9 +9,9 @@ import click
 
 from cli.document_names import as_uri
 from cli.errors import CommandError, Exit
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.options.scope_options import scope_options, scope_parameter
 from cli.output import print_note, width
-from cli.scope_options import scope_options, scope_parameter
 from cli.terminal_text import count
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry

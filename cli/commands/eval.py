@@ -8,10 +8,10 @@ import click
 
 from cli.commands.documents import all_documents
 from cli.commands.query import answer_timeout_s, form_options, retrieval_fields, step_fields, step_options
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.options.retrieval_options import answer_mode_option, filter_option, settings_option
+from cli.options.scope_options import scope_options, scope_parameter
 from cli.output import progress
-from cli.retrieval_options import answer_mode_option, filter_option, settings_option
-from cli.scope_options import scope_options, scope_parameter
 from daemon.contract.choices import MODES, NO_RETRIEVAL, Answerer
 from daemon.contract.limits import K_MAX
 

@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 import click
 
 from cli.errors import CommandError
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.options.scope_options import scope_options, scope_parameter
 from cli.output import print_note, progress
-from cli.scope_options import scope_options, scope_parameter
 from cli.terminal_text import count, size
 from daemon.contract.choices import ExportFormat
 from daemon.contract.http.routes import Route

@@ -8,12 +8,12 @@ import click
 
 from cli.commands.export import atomic_file
 from cli.errors import CommandError
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.options.retrieval_options import mode_option
+from cli.options.scope_options import scope_options
+from cli.options.time_type import Moment
 from cli.output import progress
-from cli.retrieval_options import mode_option
-from cli.scope_options import scope_options
 from cli.terminal_text import count
-from cli.time_type import Moment
 from daemon.contract.http.routes import Route
 from daemon.contract.limits import K_MAX, NODES_MAX, QUERY_CHARS_MAX
 

@@ -7,7 +7,7 @@ import click
 
 from cli.client.address import Address, read_config, table
 from cli.errors import CommandError
-from cli.global_options import Invocation, pass_invocation
+from cli.options.global_options import Invocation, pass_invocation
 
 CONFIG_VARIABLE = "HIPPOD_MCP__WRITE"
 

@@ -11,11 +11,17 @@ import click
 from click.core import ParameterSource
 
 from cli.errors import CommandError
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.options.retrieval_options import (
+    answer_mode_option,
+    deep_settings_option,
+    filter_option,
+    mode_option,
+    settings_option,
+)
+from cli.options.scope_options import scope_options
+from cli.options.time_type import Moment
 from cli.output import print_lines, width
-from cli.retrieval_options import answer_mode_option, deep_settings_option, filter_option, mode_option, settings_option
-from cli.scope_options import scope_options
-from cli.time_type import Moment
 from daemon.contract.choices import Investigation
 from daemon.contract.http.routes import Route
 from daemon.contract.limits import (
@@ -111,7 +117,7 @@ def query(
     with invocation.client() as client:
         answer = client.call("POST", Route.QUERY, body)
     from cli.client.plain_answers import PlainAnswer, understood
-    from cli.render.query import query_lines
+    from cli.render.answers.query import query_lines
 
     def lines() -> "list[Text]":
         with understood():
@@ -284,7 +290,7 @@ def ask(
     if trace is not None and not trace.absolute().parent.is_dir():
         raise click.UsageError(f"--trace {trace}: there is no directory {trace.absolute().parent}.")
     from cli.client.typed_answers import parse_answer
-    from cli.render.ask import answer_lines, evidence_lines
+    from cli.render.answers.ask import answer_lines, evidence_lines
     from daemon.contract.answering.ask import AskResponse
 
     with invocation.client() as client:

@@ -2,7 +2,7 @@
 
 import click
 
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
 from daemon.contract.http.routes import Route
 
 

@@ -4,7 +4,7 @@ import re
 
 import click
 
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note, width
 from cli.terminal_text import count
 from daemon.contract.answering.sessions import SessionList

@@ -8,7 +8,7 @@ import click
 
 from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError, Exit
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_json, print_lines, print_note
 from daemon.contract.http.client import EventStream
 from daemon.contract.http.routes import EVENT_STREAM, Route

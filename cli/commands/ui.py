@@ -6,7 +6,7 @@ import sys
 import click
 
 from cli.errors import CommandError
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_json, print_note
 from daemon.contract.http.routes import Route
 

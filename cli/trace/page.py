@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from cli.client.typed_answers import incompatible_answer, parse_answer
 from cli.errors import CommandError
-from cli.render.steps import STOP_REASON_TEXTS
+from cli.render.answers.steps import STOP_REASON_TEXTS
 from cli.terminal_text import count, milliseconds
 from cli.trace.graph import (
     ABSENT,

@@ -89,7 +89,8 @@ class ModelClient:
                 before_try()
             rate_limited = False
             try:
-                reply = await self._limited(purpose, messages, schema, limiter, max_tokens, tries.failed)
+                failed = tries.failed - tries.unanswered  # what took no call says nothing of how it was asked
+                reply = await self._limited(purpose, messages, schema, limiter, max_tokens, failed)
                 self._count_tokens(purpose, reply.prompt_tokens, reply.completion_tokens)
                 spent = replace(
                     reply,
@@ -116,7 +117,8 @@ class ModelClient:
                 self.count_call(purpose, error.outcome)
                 rate_limited = error.rate_limited
                 if (pause := tries.pause_after(error)) is None:
-                    raise _with_tokens(ModelDown(str(error), error.loggable), spent) from None
+                    down = ModelDown(str(error), error.loggable, error.unavailable)
+                    raise _with_tokens(down, spent) from None
                 await asyncio.sleep(pause)
             except ModelRefused as error:
                 _with_tokens(error, spent)

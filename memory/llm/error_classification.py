@@ -17,6 +17,8 @@ CONFIGURATION_ERRORS = {
     405: "no such address",
 }
 """What a server means by these statuses, whatever else it says."""
+NOT_READY = 503
+"""What a server says while it loads its model, and a proxy whose server does not run."""
 REFUSED_REQUEST_STATUSES = (400, 413, 422, 501)
 REFUSED_FORMAT = "response_format"
 """llama-cpp-python's server answers 500 to a way of asking for JSON that it does not know, and names the option."""
@@ -26,14 +28,20 @@ MAX_MESSAGE_CHARS = 400
 
 
 class TransientError(ModelError):
-    """One try failed in a way that another try may not. `outcome` is a fixed word for counting."""
+    """One try failed in a way that another may not. `outcome` is a fixed word for counting; `unavailable`: see ModelDown."""
 
     def __init__(
-        self, outcome: str, message: str, retry_after_s: float | None = None, loggable: str | None = None
+        self,
+        outcome: str,
+        message: str,
+        retry_after_s: float | None = None,
+        loggable: str | None = None,
+        unavailable: bool = False,
     ) -> None:
         super().__init__(message, loggable)
         self.outcome = outcome
         self.retry_after_s = retry_after_s
+        self.unavailable = unavailable
 
     @property
     def rate_limited(self) -> bool:
@@ -61,7 +69,8 @@ class Failures:
             raise self._transient("timeout", f"no answer within {self._timeout_s:g} s") from None
         cause, kind = f" ({_cause(error)})", f" ({_cause_without_content(error)})"
         if isinstance(error, openai.APIConnectionError):
-            raise self._transient("connection", "cannot be reached", cause, kind) from None
+            unheard = _not_connected(error)
+            raise self._transient("connection", "cannot be reached", cause, kind, unavailable=unheard) from None
         if not isinstance(error, openai.APIStatusError):
             raise self._transient("protocol", "did not answer in the protocol", cause, kind) from None
         self._raise_for_status(error, reduce)
@@ -82,7 +91,8 @@ class Failures:
             message = self._message(f"{what}: {complaint}")
             raise ModelRefused(message, status == 413 or too_long, self._message(what)) from None
         outcome = "5xx" if status >= 500 else str(status)
-        raise self._transient(outcome, f"failed ({status})", f": {complaint}", after=after) from None
+        what, unavailable = f"failed ({status})", status == NOT_READY
+        raise self._transient(outcome, what, f": {complaint}", after=after, unavailable=unavailable) from None
 
     def broken_stream(self, error: Exception) -> TransientError:
         kind = type(error).__name__
@@ -92,10 +102,17 @@ class Failures:
         return TransientError("connection", self._message("the answer broke off"))
 
     def _transient(
-        self, outcome: str, what: str, cause: str = "", loggable_cause: str = "", after: float | None = None
+        self,
+        outcome: str,
+        what: str,
+        cause: str = "",
+        loggable_cause: str = "",
+        after: float | None = None,
+        unavailable: bool = False,
     ) -> TransientError:
         """`cause` is the server's own text, for the message alone; `loggable_cause` takes its place in the log."""
-        return TransientError(outcome, self._message(what + cause), after, self._message(what + loggable_cause))
+        loggable = self._message(what + loggable_cause)
+        return TransientError(outcome, self._message(what + cause), after, loggable, unavailable)
 
     def _message(self, what: str) -> str:
         """One line without the key."""
@@ -112,7 +129,12 @@ def _cause(error: Exception) -> str:
 
 def _cause_without_content(error: Exception) -> str:
     """The cause without what a server wrote. In full where no connection was made: nothing had been sent by then."""
+    inner: BaseException = error.__cause__ or error
+    return (str(inner) if _not_connected(error) else "") or type(inner).__name__
+
+
+def _not_connected(error: Exception) -> bool:
+    """Whether no connection was made, so that nothing was sent."""
     import httpx
 
-    inner: BaseException = error.__cause__ or error
-    return (str(inner) if isinstance(inner, httpx.ConnectError) else "") or type(inner).__name__
+    return isinstance(error.__cause__ or error, httpx.ConnectError)

@@ -14,7 +14,14 @@ class ModelError(Exception):
 
 
 class ModelDown(ModelError):
-    """The server cannot be used now: it is unreachable, hangs, is overloaded, or refuses this configuration."""
+    """The server cannot be used now: it is unreachable, hangs, is overloaded, or refuses this configuration.
+
+    `unavailable`: it took no call at all (nobody listened, or it said that it is not ready), so no call is at fault.
+    """
+
+    def __init__(self, message: str, loggable: str | None = None, unavailable: bool = False) -> None:
+        super().__init__(message, loggable)
+        self.unavailable = unavailable
 
 
 class ModelRefused(ModelError):

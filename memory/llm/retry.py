@@ -23,6 +23,8 @@ class ModelCallRetries:
     limit: int
     failed: int = 0
     """Tries that ended without an answer, but for 429."""
+    unanswered: int = 0
+    """Of those, the tries in which the server took no call at all."""
     rate_limited: int = 0
     bad_answers: int = 0
 
@@ -33,6 +35,7 @@ class ModelCallRetries:
         """
         self.rate_limited += error.rate_limited
         self.failed += not error.rate_limited
+        self.unanswered += error.unavailable
         if self.failed > self.limit or self.rate_limited > (MAX_RATE_LIMITED_TRIES if self.limit else 0):
             return None
         if error.retry_after_s is not None:

@@ -15,6 +15,7 @@ import numpy as np
 from bench.support.growth.loading import load_passages
 from bench.support.growth.maintenance import Adding
 from bench.support.growth.store import commit, megabytes, resident_mb, spread, timed
+from bench.support.million.scanner import scan
 from bench.support.million.vectors import BANK, CACHE, make_word_sum_encoder
 from bench.support.synthetic_documents import World, document
 from daemon.observe.memory_use import anonymous_bytes
@@ -26,6 +27,7 @@ from memory.retrieval.settings import RetrievalSettings
 
 QUESTION_PASSAGES = 2_000
 """The first passages of every memory, which the questions are about."""
+SCANNED_QUESTIONS = 60
 
 
 def open_million(folder: str) -> Any:
@@ -104,6 +106,12 @@ def query(folder: str, count: str) -> dict[str, Any]:
     return found
 
 
+def scan_triples(folder: str, rows: str) -> dict[str, Any]:
+    """Compares questions with `rows` triples, without a store."""
+    encoder = make_word_sum_encoder()
+    return scan(Path(folder), encoder, int(rows), encoder.encode(questions(SCANNED_QUESTIONS)))
+
+
 def agree(folder: str, count: str) -> dict[str, Any]:
     """`count` questions in each mode, beside the exact computation: how often the first five passages are the same."""
     store, encoder = open_million(folder)
@@ -177,5 +185,13 @@ if __name__ == "__main__":
     # As the daemon does.
     configure_malloc()
     shorten_switch_interval()
-    steps = {"vectors": vectors, "load": load, "query": query, "agree": agree, "memory": memory, "mutate": mutate}
+    steps = {
+        "vectors": vectors,
+        "scan": scan_triples,
+        "load": load,
+        "query": query,
+        "agree": agree,
+        "memory": memory,
+        "mutate": mutate,
+    }
     print(json.dumps(steps[sys.argv[1]](*sys.argv[2:])))

@@ -68,6 +68,8 @@ class ExtractionQueue:
         self._waiting: OrderedDict[str, int] = OrderedDict()
         """Attempts that failed before, by passage, in the order of reading."""
         self._active: set[str] = set()
+        self._read_again: set[str] = set()
+        """Passages whose call was not taken, though the model answered right after."""
         self._found: dict[str, Extraction] = {}
         """What is read, or has failed, and is not committed."""
         self._failed = FailedPassages(store)
@@ -228,9 +230,16 @@ class ExtractionQueue:
             with timed("extract"):
                 found = await self._read(passage)
             self.add_found(found)
+            self._read_again.discard(passage.id)
             return
         except ModelDown as error:
-            if await self._model.confirm():
+            away = await self._model.confirm()
+            # Where it took no call and answers now, it has come back meanwhile, and the passage is not at fault. Believed once
+            # of a passage: a proxy may answer so to one alone.
+            back = not away and error.unavailable and passage.id not in self._read_again
+            if back:
+                self._read_again.add(passage.id)
+            if away or back:
                 self._waiting[passage.id] = attempts
                 self._waiting.move_to_end(passage.id, last=False)
                 return

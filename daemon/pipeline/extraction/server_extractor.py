@@ -51,6 +51,7 @@ class ServerExtractor:
             self._reading -= len(passages)
 
     async def _read(self, passage: PassageText) -> Extraction:
+        read_again = False
         while True:
             await self._model.up.wait()
             try:
@@ -58,6 +59,9 @@ class ServerExtractor:
                 return await self._reader.read(passage, self._entities.get, self._entities.__setitem__)
             except ModelDown as error:
                 if await self._model.confirm():
+                    continue
+                if error.unavailable and not read_again:  # it has come back meanwhile
+                    read_again = True
                     continue
                 reason = str(error)
             except ModelError as error:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.answering.working_memory.prompt_material import Material
+from memory.answering.working_memory.prompting.prompt_material import Material
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, PointChange, Refusal
 from memory.answering.working_memory.rejected_updates import (

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from memory.answering.working_memory import prompts
 from memory.answering.working_memory.judgement import read_subquery
 from memory.answering.working_memory.point_updates import apply_evolution, apply_merges
-from memory.answering.working_memory.prompt_material import material_of
+from memory.answering.working_memory.prompting import prompts
+from memory.answering.working_memory.prompting.prompt_material import material_of
 from memory.answering.working_memory.records.inquiries import Concern, Inquiry
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, ModelCall, StepRecord

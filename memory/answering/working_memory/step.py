@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memory.answering.budget import BudgetReached
-from memory.answering.working_memory import prompts
 from memory.answering.working_memory.deep_context import DeepContext
 from memory.answering.working_memory.judgement import (
     Judgement,
@@ -20,9 +19,10 @@ from memory.answering.working_memory.judgement import (
     read_subquery,
     with_subqueries,
 )
-from memory.answering.working_memory.model_call import CallFailure, CallResult, call_model
 from memory.answering.working_memory.point_updates import Evolution, apply_evolution, apply_merges, lists
-from memory.answering.working_memory.prompt_material import at_most, material_of, shortened
+from memory.answering.working_memory.prompting import prompts
+from memory.answering.working_memory.prompting.model_call import CallFailure, CallResult, call_model
+from memory.answering.working_memory.prompting.prompt_material import at_most, material_of, shortened
 from memory.answering.working_memory.records.events import EvidenceFound, MemoryJudged, PointsChanged, StepBegan
 from memory.answering.working_memory.records.inquiries import Concern, Inquiry
 from memory.answering.working_memory.records.points import WorkingMemory

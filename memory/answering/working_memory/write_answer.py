@@ -9,7 +9,6 @@ from memory.answering import qa_reader
 from memory.answering.answer_form import answer_schema
 from memory.answering.answer_stream import stream_answer
 from memory.answering.budget import BudgetReached, fit_passages
-from memory.answering.working_memory import prompts
 from memory.answering.working_memory.deep_answer import (
     CitedPassage,
     answer_from_passages,
@@ -19,7 +18,8 @@ from memory.answering.working_memory.deep_answer import (
     halved,
 )
 from memory.answering.working_memory.deep_context import DeepContext
-from memory.answering.working_memory.model_call import CallFailure, CallResult, call_model, failure_of
+from memory.answering.working_memory.prompting import prompts
+from memory.answering.working_memory.prompting.model_call import CallFailure, CallResult, call_model, failure_of
 from memory.answering.working_memory.records.events import AnswerGrew
 from memory.answering.working_memory.records.inquiries import FoundPassage
 from memory.answering.working_memory.records.points import WorkingMemory

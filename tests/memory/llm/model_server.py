@@ -14,6 +14,8 @@ from typing import Any
 
 from memory.phrase_normalisation import normalise_phrase
 
+LOADING = '{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}'
+"""llama.cpp's own words until its model is loaded."""
 PIECE = 12
 """Characters in one event of a streamed answer."""
 

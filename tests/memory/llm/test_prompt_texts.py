@@ -8,8 +8,8 @@ import pytest
 from memory.answering.answer_form import AnswerForm, answer_task
 from memory.answering.answer_judge import better_prompt, correct_prompt, score_prompt
 from memory.answering.iterative.thoughts import thought_prompt
-from memory.answering.working_memory import prompts
-from memory.answering.working_memory.prompt_material import Material
+from memory.answering.working_memory.prompting import prompts
+from memory.answering.working_memory.prompting.prompt_material import Material
 from memory.answering.working_memory.records.inquiries import Concern
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings

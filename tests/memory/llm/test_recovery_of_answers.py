@@ -11,7 +11,7 @@ from memory.llm.errors import ModelError
 from memory.openie.llm.extractor import parse_triples
 from memory.openie.llm.prompts import TRIPLES_SCHEMA, triple_messages
 from store.types import PassageText
-from tests.memory.llm.model_server import ModelServer, Status, Text
+from tests.memory.llm.model_server import LOADING, ModelServer, Status, Text
 
 GOOD = [["ada kerr", "built", "skellan light"]]
 PASSAGE = PassageText("k", "Skellan Light", "Ada Kerr built it.")
@@ -57,6 +57,13 @@ def test_two_failures_before_the_first_answer_cost_the_schema_for_four_answers(a
     _, outcomes, formats = ask(in_turn(Status(500), Status(500)), times=8)
     assert formats == ["json_schema"] * 2 + ["json_object"] * 4 + ["json_schema"] * 4
     assert outcomes == {"5xx": 2, "ok": 8}
+
+
+def test_failures_of_a_server_that_loads_its_model_cost_no_schema(ask):
+    loading = Status(503, LOADING)
+    _, outcomes, formats = ask(in_turn(loading, loading, loading))
+    assert formats == ["json_schema"] * 4
+    assert outcomes == {"5xx": 3, "ok": 1}
 
 
 def test_a_server_that_always_fails_where_a_schema_is_asked_for_is_asked_for_one_ever_more_seldom(ask):

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from tests.e2e.real_hippod import texts, until
-from tests.memory.llm.model_server import Call, Drop, Hang, ModelServer, Raw, Status, Text, obedient
+from tests.memory.llm.model_server import LOADING, Call, Drop, Hang, ModelServer, Raw, Status, Text, obedient
 
 pytestmark = pytest.mark.daemon
 
@@ -192,6 +192,30 @@ def test_an_outage_delays_no_document_and_what_waits_joins_when_the_model_is_bac
         assert (status["pending"], status["failed"]) == (0, 0)
         assert status["triples"] > 0
         assert "extraction" not in status
+
+
+def test_a_server_that_loads_its_model_is_waited_for_and_fails_no_passage(serve, hippo):
+    server = serve(lambda _call: Status(503, LOADING))
+    daemon = hippo(server, llm={"max_retries": 0}).start()
+    daemon.write("cave.md", "# Cave\n\nAlpha One links to Beta Two.")
+    until(lambda: "503" in daemon.status().get("extraction", {}).get("waiting_for", ""), "the outage is told")
+    daemon.write("hill.md", "# Hill\n\nAlpha One links to Gamma Three.")
+    until(lambda: daemon.status()["pending"] == 2, "both wait")
+
+    # It is back between a passage's call and the question whether it is: neither is the passage at fault.
+    refused: set[str] = set()
+
+    def back(call: Call):
+        if call.purpose == "probe" or named(call) in refused:
+            return obedient(call)
+        refused.add(named(call))
+        return Status(503, LOADING)
+
+    server.script = back
+    status = daemon.wait()
+    assert (status["pending"], status["failed"]) == (0, 0)
+    assert refused == {"Cave", "Hill"}
+    assert not list(daemon.events("passage_failed"))
 
 
 def test_the_rules_stand_in_until_the_model_has_read_a_passage(hippo):

@@ -59,8 +59,8 @@ def test_clients_load_the_declarations_without_numpy_and_the_store() -> None:
     code = """
 import importlib, json, pkgutil, sys
 import cli.commands, cli.main, daemon.contract, daemon.contract.retrieval
-for module in pkgutil.iter_modules(cli.commands.__path__):
-    importlib.import_module(f"cli.commands.{module.name}")
+for module in pkgutil.walk_packages(cli.commands.__path__, "cli.commands."):
+    importlib.import_module(module.name)
 assert {"memory.retrieval.modes", "memory.retrieval.settings"} <= set(sys.modules)
 print(json.dumps(sorted(sys.modules)))
 """

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.systemd.booted.debian_package import rewrite
 from tests.systemd.booted.machine import Machine, missing
-from tests.systemd.booted.service import Service
+from tests.systemd.booted.service import CONFIGURATION, Service
 
 PACKAGE = os.environ.get("HIPPOD_TEST_PACKAGE", "")
 FOLDER = Path(__file__).parents[3] / "build" / "booted"
 NEWER = "0.1.0+newer"
+OWN_SCRIPTS = ("hippod", "hippod-backfill", "hippod-worker", "hippoctl")
 
 
 @pytest.fixture(scope="session")
@@ -52,27 +54,25 @@ def installed(machine: Machine) -> Machine:
 @pytest.fixture(scope="session")
 def newer(installed: Machine) -> str:
     """A package of a newer version, by its path inside: the same files under another name."""
-    tree = FOLDER / "newer"
-    shutil.rmtree(tree, ignore_errors=True)
-    subprocess.run(["dpkg-deb", "-R", PACKAGE, tree], check=True)
-    control, packaged = tree / "DEBIAN/control", tree / "opt/hippod/package"
-    control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {NEWER}", control.read_text()))
-    before = (packaged / "version").read_text().strip()
-    (packaged / "version").write_text(f"{NEWER}\n")
-    for name in ("hippod", "hippod-worker", "hippoctl"):
-        path = packaged / "bin" / name
-        path.write_text(path.read_text().replace(before, NEWER))
-    # Not compressed: that alone would take minutes.
-    made = installed.root / "root/newer.deb"
-    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, made], check=True, capture_output=True)
-    shutil.rmtree(tree)
+    before = installed.run("cat /opt/hippod/package/version").stdout.strip()
+
+    def renamed(name: str, content: bytes) -> bytes:
+        if name == "./control":
+            return re.sub(rb"(?m)^Version: .*$", f"Version: {NEWER}".encode(), content)
+        return content.replace(before.encode(), NEWER.encode())
+
+    names = [
+        "./control",
+        *(f"./opt/hippod/package/{each}" for each in ("version", *(f"bin/{own}" for own in OWN_SCRIPTS))),
+    ]
+    rewrite(Path(PACKAGE), installed.root / "root/newer.deb", dict.fromkeys(names, renamed))
     return "/root/newer.deb"
 
 
 @pytest.fixture
-def service(installed: Machine) -> Iterator[Service]:
+def service(installed: Machine, request: pytest.FixtureRequest) -> Iterator[Service]:
     """hippod.service, running and following /srv/notes; stopped and without drop-ins afterwards."""
     made = Service(installed)
-    made.start()
+    made.start(getattr(request, "param", CONFIGURATION))
     yield made
     made.clear()

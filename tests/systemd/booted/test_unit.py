@@ -5,11 +5,12 @@ import time
 
 import pytest
 
-from tests.systemd.booted.service import CONFIGURATION, Service
+from tests.systemd.booted.service import CONFIGURATION, Service, with_the_model
 
 pytestmark = [pytest.mark.process, pytest.mark.systemd, pytest.mark.timeout(900)]
 
 
+@with_the_model
 def test_a_query_starts_hippod_and_a_saved_file_is_found_under_the_sandbox(service: Service) -> None:
     service.sh("systemctl stop hippod.service")
     assert service.state == "inactive"
@@ -17,11 +18,12 @@ def test_a_query_starts_hippod_and_a_saved_file_is_found_under_the_sandbox(servi
     assert service.state == "active"
     service.write("/srv/notes/later.txt", "Grace Hopper wrote the first compiler.\n")
     service.until(lambda: "compiler" in service.found("Who wrote the first compiler?"), "the new file is found")
-
-
-def test_the_sandbox_shows_what_torch_needs_and_lets_nothing_be_written(service: Service) -> None:
+    # Which of its kernels torch takes goes by /proc/cpuinfo.
     assert "processor" in service.inside("head -1 /proc/cpuinfo")
     assert not any("cpuinfo" in line for line in service.lines())
+
+
+def test_the_sandbox_lets_nothing_be_written(service: Service) -> None:
     for place in ("/home", "/root", "/run/user", "/etc", "/opt", "/srv/notes", "/var/lib"):
         assert "cannot touch" in service.inside(f"touch {place}/x"), place
     service.inside("touch /var/lib/hippod/x && rm /var/lib/hippod/x")

@@ -6,9 +6,9 @@ import time
 import pytest
 
 from tests.systemd.booted.conftest import NEWER
-from tests.systemd.booted.service import Service
+from tests.systemd.booted.service import Service, with_the_model
 
-pytestmark = [pytest.mark.process, pytest.mark.systemd, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.process, pytest.mark.systemd, pytest.mark.timeout(900), with_the_model]
 
 
 def was_answered(summary: dict[str, object]) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memory.answering.working_memory.judgement import read_judgement
 from memory.answering.working_memory.point_updates import MAX_POINTS, apply_evolution, apply_merges
-from memory.answering.working_memory.prompt_material import Material
+from memory.answering.working_memory.prompting.prompt_material import Material
 from memory.answering.working_memory.records.inquiries import FoundPassage
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from cli.document_names import as_uri
-from cli.time_type import Timestamp
+from cli.options.time_type import Timestamp
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -9,7 +9,7 @@ from typing import Any
 from memory.answering import qa_reader
 from memory.answering.answer_form import DEFAULT_FORM, AnswerForm
 from memory.answering.qa_reader import without_quote_marks
-from memory.answering.working_memory.prompt_material import Material
+from memory.answering.working_memory.prompting.prompt_material import Material
 from memory.answering.working_memory.records.inquiries import Concern, FoundPassage
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings

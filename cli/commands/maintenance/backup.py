@@ -10,7 +10,7 @@ import click
 from cli.client.address import find_config
 from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError, Exit
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.terminal_text import count, size
 from daemon.contract.http.routes import Route
 from daemon.contract.transfer import BackupResponse, VerifyResponse

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from cli.query_highlights import match_spans, query_words, snippet
-from cli.render.explain import explanation_lines, stage_times_line
+from cli.render.answers.explain import explanation_lines, stage_times_line
 from cli.render.lines import DIM, HEADING, hanging, indent, text, triple
 from cli.render.styled_text import Text
 from cli.terminal_text import count, location_text, milliseconds, one_line, uri

@@ -7,7 +7,7 @@ import click
 
 from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError
-from cli.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note
 from daemon.contract.http.routes import Route
 from daemon.contract.status import ExtractionResponse

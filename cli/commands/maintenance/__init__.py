@@ -1,0 +1,1 @@
+"""Commands about the whole memory: backups, reading again, and losses to confirm."""
