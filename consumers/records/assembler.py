@@ -3,8 +3,8 @@
 Whoever writes parts acknowledges their source only once all are written: where some are missing, the record comes again as a
 whole. So parts may be given up after a while, and the parts that a compacted topic has of an earlier version must be.
 
-The first part has the document's own key. Compaction drops it when a newer message of the document comes; when that was a removal,
-which compaction drops in its turn, the other parts stay behind alone.
+The first part has the document's own key, so compaction drops it when a newer message of the document comes. When that was a
+removal, which compaction drops in its turn, the other parts stay behind alone.
 """
 
 import time
