@@ -29,7 +29,7 @@ def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> Float
     """Reset weights that sum to 1; all 0 if there is nothing to begin at."""
     scores, known = word_scores(context), context.known_share
     nearest, worded = nearest_passages(context), passages_with_words(scores)
-    covered = float(worded @ context.words.coverage)
+    covered = float(worded[context.words.rows] @ context.words.coverage)
     parts = [(_concentration(nearest) * known, nearest), (_concentration(worded) * covered, worded)]
     if known < 1.0:
         both = passages_by_both(context, (nearest > 0) | (worded > 0), scores)
@@ -79,7 +79,7 @@ def word_scores(context: QueryContext) -> Floats:
     with context.stage("words"):
         texts = [context.snapshot.passage(row).full for row in rows]
         parts = compare_parts(context.query, texts, context.snapshot.passage_lengths(rows))
-    scores[rows] = context.words.scores[rows] + PARTS_WEIGHT * parts
+    scores[rows] = context.words.scores_of(rows) + PARTS_WEIGHT * parts
     scores /= scores.max()
     return scores
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from heapq import nsmallest
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from memory.retrieval.row_scores import RowScores, row_scores
 from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.settings import RetrievalSettings
-from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines, top_k
+from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines
 from memory.types import Encoder, known_words, triple_query_vector
 from store.index.bm25 import ComparedWords
 from store.snapshot import Snapshot
@@ -157,19 +158,22 @@ class QueryContext:
 
     @cached_property
     def words(self) -> ComparedWords:
-        """The query beside all passages, by word; how rare a word is comes from the passages that are compared."""
+        """The query beside the passages with most of its words; how rare a word is comes from those that are compared."""
         compared = self.passages_compared
         with self.stage("words"):
-            return self.snapshot.compare_words(self.query, compared)
+            return self.snapshot.compare_words(self.query, compared, WORD_CANDIDATES)
 
     @cached_property
     def word_candidates(self) -> list[int]:
         """The rows of the `WORD_CANDIDATES` best living passages by BM25, best first; each shares a word with the query."""
-        snapshot, scores = self.snapshot, self.words.scores
+        words, passage = self.words, self.snapshot.passage
         with self.stage("words"):
-            return top_k(
-                scores, WORD_CANDIDATES, snapshot.passage_alive & (scores > 0), lambda row: snapshot.passage(row).id
+            first = nsmallest(
+                WORD_CANDIDATES,
+                zip((-words.scores).tolist(), words.rows.tolist(), strict=True),
+                key=lambda each: (each[0], passage(each[1]).id),
             )
+            return [row for _, row in first]
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
