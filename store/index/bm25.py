@@ -9,14 +9,18 @@ the idf that stays positive, ln(1 + (N - df + 0.5) / (df + 0.5)).
 
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
-from store.text.terms import language_of, passage_terms, query_terms
+from store.index.columns.hashed_rows import SortedHashes, TextRows
+from store.index.columns.row_lists import ListArrays, Rows
+from store.index.columns.texts import Texts
+from store.index.file_arrays import IN_MEMORY, Room
+from store.text.terms import passage_terms, query_terms
 
 K1 = 1.2
 B = 0.75
@@ -26,11 +30,18 @@ B = 0.75
 class PostingsArrays:
     """Postings as arrays: term `i` of `terms` has entries `starts[i]:starts[i + 1]` of `rows` and `counts`."""
 
-    terms: list[str]
+    terms: Texts
+    places: SortedHashes
+    """`i` by the hash of the term."""
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
     counts: NDArray[np.int32]
     lengths: NDArray[np.int32]
+    languages: frozenset[str]
+
+    def lists(self) -> ListArrays:
+        """The rows by term."""
+        return ListArrays(self.starts, self.rows, np.zeros(len(self.starts) - 1, np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +61,13 @@ class ComparedWords:
 class Postings:
     """Append-only postings of all passages, by row: those that were saved, as arrays, and those that came since."""
 
-    def __init__(self, saved: PostingsArrays | None = None) -> None:
+    def __init__(self, saved: PostingsArrays | None = None, room: Room = IN_MEMORY) -> None:
+        """`room`: where arrays are made."""
         self._saved = saved
-        self._places = {term: i for i, term in enumerate(saved.terms)} if saved else {}
-        self._languages = {language_of(term) for term in self._places}
+        self._places = TextRows(saved.terms if saved else [], room)
+        if saved:
+            self._places.load(saved.places, ())
+        self._languages = set(saved.languages) if saved else set()
         """Languages that terms bear. Of a dead passage's language no living passage has a term: it changes no score."""
         self._later: dict[str, array[int]] = {}
         """By term: a row and how often the term occurs in it, then the next row, and so on."""
@@ -76,20 +90,28 @@ class Postings:
 
     def to_arrays(self, n: int) -> PostingsArrays:
         """The postings of the first `n` passages as arrays. May run while the writer goes on. O(everything)."""
-        names = self._names()
-        found = [self._of(term) for term in names]
-        found = [(rows[rows < n], counts[rows < n]) for rows, counts in found]
-        present = [i for i, (rows, _) in enumerate(found) if len(rows)]
-        starts = np.zeros(len(present) + 1, np.int64)
-        np.cumsum([len(found[i][0]) for i in present], out=starts[1:])
-        nothing = [np.empty(0, np.int32)]
-        return PostingsArrays(
-            [names[i] for i in present],
-            starts,
-            np.concatenate([found[i][0] for i in present] or nothing),
-            np.concatenate([found[i][1] for i in present] or nothing),
-            self._lengths.view()[:n],
-        )
+        saved = self._saved
+        terms, known = (saved.terms, saved.lists()) if saved else (Texts(), ListArrays())
+        rows_by_place: dict[int, Rows] = {}
+        counts_by_place: dict[int, Rows] = {}
+        added: dict[str, int] = {}
+        for term in self._later.copy():
+            rows, counts = self._of(term)
+            end = int(np.searchsorted(rows, n))
+            place = self._places.get(term)
+            if place is None and end:
+                place = added[term] = known.n + len(added)
+            if place is not None:
+                rows_by_place[place], counts_by_place[place] = rows[:end], counts[:end]
+        total = known.n + len(added)
+        listed = known.replaced(rows_by_place, total)
+        counted = (replace(known, rows=saved.counts) if saved else known).replaced(counts_by_place, total)
+        terms = terms.frozen()
+        terms.extend(added)
+        arrays, gone, _ = self._places.begin_fold()
+        places = self._places.folded(arrays, gone, added)
+        lengths, languages = self._lengths.view()[:n], frozenset(self._languages)
+        return PostingsArrays(terms, places, listed.starts, listed.rows, counted.rows, lengths, languages)
 
     def fingerprints(self, n: int, of: Callable[[str], int]) -> NDArray[np.uint64]:
         """For each of the first `n` passages a number that stands for its terms and how often each occurs, shape (n,).
@@ -168,7 +190,8 @@ class Postings:
 
     def _names(self) -> list[str]:
         """Every term once."""
-        return list(dict.fromkeys([*self._places, *self._later.copy()]))
+        saved = self._saved.terms if self._saved else ()
+        return [*saved, *(term for term in self._later.copy() if term not in self._places)]
 
     def _living(self, terms: Sequence[str], alive: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The living passages that hold one of a word's terms, and how often: as often as the commonest of them."""
