@@ -21,6 +21,9 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 CHUNK_COUNTS = 4096
 """Entries a chunk of `Counts`: 16 kB copied for each chunk that a commit touches."""
 
+SPARE_SHARE = 8
+"""Of loaded values this part again is left free behind them."""
+
 BLOCK_VECTORS = 16384
 """Vectors a block of `Vectors`: 25 MB at 384 float32, small enough to allocate without a pause."""
 
@@ -52,7 +55,14 @@ class GrowableArray(Generic[Scalar]):
         self._data[self.n : end] = added
         self.n = end
 
-    def put(self, rows: NDArray[Any], values: NDArray[Any]) -> None:
+    def load(self, values: NDArray[Any]) -> None:
+        """Takes over saved values at opening, with room for more, so that the first that comes does not copy all."""
+        size = len(values) + len(values) // SPARE_SHARE + 64, *self._data.shape[1:]
+        self._data = self._room.empty(size, self._data.dtype)
+        self._data[: len(values)] = values
+        self.n = len(values)
+
+    def put(self, rows: NDArray[Any] | int, values: Any) -> None:
         """Changes what is there: for arrays of which nobody holds a view."""
         self._data[rows] = values
 
