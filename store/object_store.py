@@ -1,6 +1,7 @@
 """pyarrow's file systems by URL: `s3://bucket/prefix` on any S3-compatible server, `file:///folder` here.
 
-Credentials are found as the AWS tools find them; AWS_ENDPOINT_URL is the address of another server than Amazon's.
+Credentials are found as the AWS tools find them; AWS_ENDPOINT_URL is the address of another server than Amazon's. pyarrow 26
+does not read that variable itself.
 """
 
 import os
@@ -12,8 +13,10 @@ from urllib.parse import urlsplit
 
 from pyarrow import fs
 
+CLIENT_TRIES = 5
+"""Of one request by Amazon's client, with growing pauses between them."""
 TRIES = 5
-"""Tries of one request, with growing pauses between them."""
+"""Of what the client has given up, so that 24 connections in a row may break."""
 RETRY_PAUSE_S = 0.2
 """Before the second try; twice as long before each further one."""
 CONNECT_TIMEOUT_S = 10.0
@@ -88,7 +91,7 @@ def _s3() -> fs.FileSystem:
         request_timeout=REQUEST_TIMEOUT_S,
         background_writes=False,
         allow_delayed_open=True,  # a file of less than 5 MiB is one request
-        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=TRIES),
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=CLIENT_TRIES),
         **options,
     )
 

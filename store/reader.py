@@ -112,16 +112,8 @@ class StoreReader:
     def passages_by_extraction(self, wanted: Callable[[ExtractionState | None], bool]) -> list[str]:
         """Ids of living passages without triples from documents, whose extraction's state (None: no extraction) is `wanted`."""
         index = self._index
-        found = []
-        for row in range(len(index.holders)):
-            holders = index.holders[row]
-            if (
-                holders
-                and all(triples is None for triples in holders.values())
-                and wanted(index.extraction_states.get(row))
-            ):
-                found.append(index.passages[row].id)
-        return found
+        rows = index.holders.without_triples().tolist()
+        return [index.passages.ids[row] for row in rows if wanted(index.extraction_states.get(row))]
 
     def passage(self, id: str) -> PassageText | None:
         """A passage's text, living or not."""

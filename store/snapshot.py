@@ -119,10 +119,11 @@ class Snapshot:
         """BM25 of every passage, shape (n_passages,)."""
         return self._postings.scores(query, self.passage_alive, self._total_length)
 
-    def compare_words(self, query: str, counted: NDArray[np.bool_]) -> ComparedWords:
-        """A query beside all passages, by word, with the statistics of the `counted` living passages, a mask over all."""
+    def compare_words(self, query: str, counted: NDArray[np.bool_], best: int) -> ComparedWords:
+        """A query beside all passages, by word, with the statistics of the `counted` living passages, a mask over all: the
+        `best` of them, and all that equal the last."""
         known = self._total_length if counted is self.passage_alive else None
-        return self._postings.compare(query, self.passage_alive, counted, known)
+        return self._postings.compare(query, self.passage_alive, counted, known, best)
 
     def words(self, text: str) -> set[tuple[str, ...]]:
         """The words of a text, as `compare_words` names them."""

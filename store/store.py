@@ -17,11 +17,20 @@ from store.change.settle_synonyms import settle_synonyms
 from store.change.write_rows import write_rows
 from store.checkpoint.adopt import adopt_files
 from store.checkpoint.capture import capture
-from store.checkpoint.files import PREFIX, CheckpointTimeout, CheckpointUnusable, discard
+from store.checkpoint.files import (
+    PREFIX,
+    CheckpointTimeout,
+    CheckpointUnusable,
+    damaged_file,
+    discard,
+    newest,
+)
+from store.checkpoint.reader import map_texts
 from store.checkpoint.restore_index import recover_index
 from store.checkpoint.writer import write
 from store.document_snapshot import DocumentSnapshot
 from store.errors import StoreDamaged, StoreRefused, refusal
+from store.index.columns.documents import map_passages
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.load import load_index
@@ -130,8 +139,10 @@ class Store(StoreReader):
             discard(self.folder)
             self._checkpoint_commit: int | None = None
             """The commit of the checkpoint that a start would use."""
+            self._unchecked: Path | None = None
+            """The checkpoint that was opened, until `check_checkpoint` has read all of it."""
             return index, f"rebuilt from the tables; no snapshot was used: {reason}"
-        self._checkpoint_commit = commit
+        self._checkpoint_commit, self._unchecked = commit, newest(self.folder)
         return index, f"snapshot of commit {commit}, and the commits after it"
 
     def _settle_synonyms(self) -> None:
@@ -244,11 +255,36 @@ class Store(StoreReader):
         with self._write_lock.hold("checkpoint"):
             self._folding.adopt(index, folded, lengths)
         place = write(self.folder, captured, folded, self.rule, check_time)
+        if self._unchecked is not None:
+            self._unchecked = place  # what was linked bears the checksum that it had
+        map_passages(list(captured.documents.values()), map_texts(place, "documents"))
         with self._write_lock.hold("checkpoint"):
             adopt_files(index, captured, place)
             self._publish_folded(index)  # the snapshot there is holds what was there before
         self._checkpoint_commit = commit.seq
         return True
+
+    def check_checkpoint(self) -> bool:
+        """Reads what opening mapped from the checkpoint and did not read; False where it is damaged. Then the index is loaded
+        anew from the tables. O(vectors), once after a start; commits and queries go on meanwhile."""
+        place = self._unchecked
+        if place is None:
+            return True
+        try:
+            damaged = damaged_file(place)
+        except (OSError, ValueError) as error:
+            damaged = str(error)
+        with self._folding.lock:
+            if self._unchecked != place:  # written anew meanwhile, with the same blocks: it is read the next time
+                return True
+            self._unchecked = None
+            if damaged is None:
+                return True
+            discard(self.folder)
+            self._checkpoint_commit = None
+        log.error("snapshot_damaged", snapshot=place.name, file=damaged)
+        self.rebuild_index(force=True)
+        return False
 
     def compact(self, least: int = 2, min_age: timedelta = PRUNE_MIN_AGE) -> None:
         """Merges fragments, rewrites tables that have `least` or more even then, and drops versions older than `min_age`.
@@ -269,7 +305,23 @@ class Store(StoreReader):
             count = self._sweep(horizon)
             self._compactor.reclaim(count > 0)
             self._compactor.trim_log(horizon, 1 if count else TRIM_MIN_ROWS)
+        if count:
+            self._renew_checkpoint()
         return count
+
+    def _renew_checkpoint(self) -> None:
+        """What was purged is to leave the disk: the checkpoint may hold it, too."""
+        place = newest(self.folder)
+        if place is None:
+            return
+        try:
+            if self.write_checkpoint():
+                return
+        except OSError as error:
+            log.warning("snapshot_failed", error=str(error))
+        with self._folding.lock:
+            discard(self.folder)
+            self._checkpoint_commit = None
 
     def _sweep(self, horizon: int) -> int:
         with self._write_lock.hold("purge"):

@@ -4,7 +4,7 @@ A passage's identity is its content (`store.passage_id.passage_id`), a phrase's 
 normalised parts. Texts arrive here already normalised; the store never changes a text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -60,7 +60,7 @@ class Document:
     modified_at: float | None = None
     committed_at: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    passages: tuple[PassageRef, ...] = ()
+    passages: Sequence[PassageRef] = ()
     payload: str | None = None
     """What must be kept to index a pending or failed document that has no file behind it (JSON)."""
 

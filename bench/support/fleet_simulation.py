@@ -43,8 +43,8 @@ PROMPT_PRICE, COMPLETION_PRICE = 0.15, 0.60
 CORE_HOUR = 0.04
 GROWTH = 730 / 412
 """How much longer a commit takes at 100,000 passages than at 2,000 (README.md)."""
-MEMORY_BYTES_A_PASSAGE = 31_000
-"""3.1 GB for 100,000 passages with 831 thousand phrases (README.md)."""
+MEMORY_BYTES_A_PASSAGE = 13_000
+"""3 KB that cannot be dropped, and 10 that questions read (docs/explanation/scale.md)."""
 MACHINE_GIB = 256
 
 

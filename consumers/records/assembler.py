@@ -2,6 +2,9 @@
 
 Whoever writes parts acknowledges their source only once all are written: where some are missing, the record comes again as a
 whole. So parts may be given up after a while, and the parts that a compacted topic has of an earlier version must be.
+
+The first part has the document's own key, so compaction drops it when a newer message of the document comes. When that was a
+removal, which compaction drops in its turn, the other parts stay behind alone.
 """
 
 import time
@@ -15,6 +18,9 @@ from consumers.records.record import SourcePosition
 
 WAIT_S = 600.0
 """How long the parts of a record are waited for; a writer sends them within a minute."""
+ORPHAN_WAIT_S = 10.0
+"""How long parts without the first of their record hold up the position: writers send the first one first, but the copy of
+a worker that was given up may follow it, and then compaction leaves the first part last."""
 MAX_HELD_BYTES = 512 * 1024 * 1024
 """Most that is held of records that are not whole; beyond, the one that waits longest is given up."""
 
@@ -91,10 +97,17 @@ class PartAssembler(Generic[A]):
         return self._give_up(uri)
 
     def expired(self) -> tuple[A, ...]:
-        """Gives back the tokens of parts that were waited for long enough."""
-        before = self._clock() - WAIT_S
-        late = [uri for uri, group in self._groups.items() if group.since < before]
-        return tuple(token for uri in late for token in self._give_up(uri))
+        """Gives back the tokens of parts that were waited for long enough. Parts without their first are kept on, so that they
+        are whole should it come."""
+        now = self._clock()
+        released: list[A] = []
+        for uri, group in list(self._groups.items()):
+            if group.since < now - WAIT_S:
+                released += self._give_up(uri)
+            elif 0 not in group.chunks and group.since < now - ORPHAN_WAIT_S:
+                released += group.tokens
+                group.tokens = []
+        return tuple(released)
 
     def _over_the_limit(self, newest: str) -> list[A]:
         released: list[A] = []

@@ -83,7 +83,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             status = partial(status_line, memory.reported)
             notifier.ready(status())
             took_ms = round((time.monotonic() - began) * 1000)
-            log.info("ready", took_ms=took_ms, documents=len(memory.store.documents()))
+            log.info("ready", took_ms=took_ms, documents=sum(memory.store.states().values()))
             _run_beside(stack, serve_reloads(requests.reload, active, memory.scheduler, front.api, notifier, status))
             commits = ThreadCheck("commit", "commit", partial(_commit_step, memory.pipeline.committer, config))
             await watch(stop, memory.pipeline, memory.tasks_alive, [commits, *probes], notifier, status)

@@ -181,6 +181,7 @@ def add_maintenance_jobs(
         expire_sessions()
 
     def snapshot() -> None:
+        store.check_checkpoint()
         if store.write_checkpoint():
             store.measure_synonym_recall()
 

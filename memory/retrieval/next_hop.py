@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from memory.retrieval.linking.phrases import specificity
 from memory.retrieval.linking.query_titles import title_phrases
+from memory.retrieval.linking.triples import ComparedTriples
 from memory.retrieval.query_context import Floats, QueryContext
-from memory.retrieval.row_scores import RowScores
 from memory.retrieval.score_scaling import Scale, softmax
-from memory.retrieval.top_k import cosines, top_k
+from memory.retrieval.top_k import top_k
 from store.index.adjacency import Adjacency
 from store.snapshot import Snapshot
 
@@ -30,31 +30,30 @@ TITLED_PASSAGES = 20
 """How many of a phrase's passages, those that say most about it, are asked for their titles."""
 
 
-def next_passages(context: QueryContext, starts: Floats, graph: Adjacency, scores: RowScores, scale: Scale) -> Floats:
+def next_passages(
+    context: QueryContext, starts: Floats, graph: Adjacency, compared: ComparedTriples, scale: Scale
+) -> Floats:
     """What of the weight of `starts` arrives at other passages, shape (n_passages,); the rest leads to no passage.
 
-    `scores` are those of all triples, and `scale` makes them comparable.
+    `scale` makes the scores of `compared` comparable.
     """
-    ends = _ends(context, starts, scores, scale)
+    ends = _ends(context, starts, compared, scale)
     weights: Floats = np.zeros(len(starts))
     for phrase, passages in _passages_titled(context.snapshot, graph, list(ends)).items():
         weights[passages] += ends[phrase] / len(passages)
     return weights
 
 
-def _ends(context: QueryContext, starts: Floats, scores: RowScores, scale: Scale) -> Mapping[int, float]:
+def _ends(context: QueryContext, starts: Floats, compared: ComparedTriples, scale: Scale) -> Mapping[int, float]:
     """The phrases that the best triples of the heaviest starts lead to, with what arrives at each, summing to 1 at most."""
     snapshot = context.snapshot
     sources = top_k(np.round(starts, 12), HOP_PASSAGES, starts > 0, lambda row: snapshot.passage(row).id)
     if not sources:
         return {}
     passages, triples, _ = snapshot.incidence.entries(np.array(sources))
-    compared = context.triples_compared[triples]
-    passages, triples = passages[compared], triples[compared]
-    by_words = context.triples_by_words
-    scaled = scale(
-        scores.values[triples] if by_words else cosines(snapshot.triple_vectors, context.triple_vector, triples)
-    )
+    living = context.triples_compared[triples]
+    passages, triples = passages[living], triples[living]
+    scaled = scale(compared.of(triples))
     total = float(starts[sources].sum())
     ends: dict[int, float] = {}
     for source in sources:

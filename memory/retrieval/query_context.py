@@ -4,15 +4,17 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from heapq import nsmallest
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.row_scores import RowScores, row_scores
+from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.settings import RetrievalSettings
-from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines, top_k
-from memory.types import Encoder, triple_query_vector
+from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines
+from memory.types import Encoder, known_words, triple_query_vector
 from store.index.bm25 import ComparedWords
 from store.snapshot import Snapshot
 from store.types import Triple
@@ -22,6 +24,9 @@ Floats = NDArray[np.float64]
 WORD_CANDIDATES = 100
 """How many passages, the best by BM25, are looked at more closely: whether their titles stand in the query, and what parts of
 its words they have."""
+
+LEAST_KNOWN = 0.01
+"""Cosines count so much where the encoder has a word for nothing in the query: where no passage has its words, they decide."""
 
 ALL_PASSAGES = 1_000_000_000
 """A `k` that no memory reaches."""
@@ -80,6 +85,11 @@ class QueryContext:
             return triple_query_vector(self.encoder, self.query, vector)
 
     @cached_property
+    def known_share(self) -> float:
+        """How much of the query the encoder has words for, from `LEAST_KNOWN` to 1."""
+        return max(known_words(self.encoder, self.query), LEAST_KNOWN)
+
+    @cached_property
     def is_known(self) -> bool:
         """Whether the encoder knows any word of the query. If not, its vector and all cosines with it are zero."""
         return bool(self.vector.any())
@@ -124,6 +134,11 @@ class QueryContext:
             return row_scores(snapshot.passage_vectors, vector, snapshot.living_passages, self.settings.exact)
 
     @cached_property
+    def cosine_scale(self) -> StandardScore:
+        """Makes passages' cosines with the query comparable with others."""
+        return StandardScore.of(self.similarities, self.passages_compared)
+
+    @cached_property
     def exact_similarities(self) -> NDArray[np.float32]:
         """`similarities` from the vectors themselves, for who weighs every passage by them."""
         similarities, vector = self.similarities, self.vector
@@ -143,19 +158,22 @@ class QueryContext:
 
     @cached_property
     def words(self) -> ComparedWords:
-        """The query beside all passages, by word; how rare a word is comes from the passages that are compared."""
+        """The query beside the passages with most of its words; how rare a word is comes from those that are compared."""
         compared = self.passages_compared
         with self.stage("words"):
-            return self.snapshot.compare_words(self.query, compared)
+            return self.snapshot.compare_words(self.query, compared, WORD_CANDIDATES)
 
     @cached_property
     def word_candidates(self) -> list[int]:
         """The rows of the `WORD_CANDIDATES` best living passages by BM25, best first; each shares a word with the query."""
-        snapshot, scores = self.snapshot, self.words.scores
+        words, passage = self.words, self.snapshot.passage
         with self.stage("words"):
-            return top_k(
-                scores, WORD_CANDIDATES, snapshot.passage_alive & (scores > 0), lambda row: snapshot.passage(row).id
+            first = nsmallest(
+                WORD_CANDIDATES,
+                zip((-words.scores).tolist(), words.rows.tolist(), strict=True),
+                key=lambda each: (each[0], passage(each[1]).id),
             )
+            return [row for _, row in first]
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

@@ -6,6 +6,7 @@ whatever the vectors are. Products of whole numbers are exact: a row's score dep
 row stands.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,21 +48,26 @@ def min_max(vectors: VectorsView, query: NDArray[np.float32], scores: RowScores,
 
 
 def _coded_scores(vectors: VectorsView, query: NDArray[np.float32]) -> RowScores:
+    return coded_scores([block for _, block in vectors.coded_blocks()], query)
+
+
+def coded_scores(blocks: Sequence[CodedBlock], query: NDArray[np.float32]) -> RowScores:
+    """Cosine with `query` of all rows of `blocks`, one block behind the other."""
     import torch  # takes a second to load, which small memories need not spend
 
     unit = float(np.abs(query).max()) / QUERY_MAX or 1.0
     whole = np.rint(query / unit).astype(np.int8)
     column = torch.from_numpy(whole)[:, None]
-    out = np.empty(vectors.n, np.float32)
+    ends = np.cumsum([0, *(len(block.units) for block in blocks)])
+    out = np.empty(int(ends[-1]), np.float32)
 
-    def fill(coded: tuple[int, CodedBlock]) -> float:
-        start, block = coded
+    def fill(at: int) -> float:
+        block = blocks[at]
         products: Any = torch._int_mm(torch.from_numpy(block.codes), column)
-        scores = out[start : start + len(block.units)]
-        np.multiply(products.numpy()[:, 0], block.units, out=scores, casting="unsafe")
+        np.multiply(products.numpy()[:, 0], block.units, out=out[ends[at] : ends[at + 1]], casting="unsafe")
         return float(block.units.max(initial=0.0))
 
-    largest = max(threads().map(fill, vectors.coded_blocks()), default=0.0)
+    largest = max(threads().map(fill, range(len(blocks))), default=0.0)
     out *= np.float32(unit)
     rounded = whole.astype(np.float64) * unit
     error = 0.5 * largest * float(np.abs(rounded).sum()) + float(np.linalg.norm(query - rounded))

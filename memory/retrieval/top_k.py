@@ -77,7 +77,11 @@ def top_k_by_cosine(
     vectors get equal cosines here, wherever their rows are; ties are in order of `name`.
     """
     rows = candidates(scores, k, alive, error)
-    exact = cosines(vectors, query, rows)
+    return order_by_name(rows, cosines(vectors, query, rows), k, name)
+
+
+def order_by_name(rows: NDArray[Any], exact: Scores, k: int, name: Callable[[int], str]) -> tuple[list[int], Scores]:
+    """The `k` best of `rows` and their scores, best first; those with `exact`ly equal ones in order of `name`."""
     if len(rows) > k:
         # However many are equal, only those that can be among the best are ordered by name.
         least = -np.partition(-exact, k - 1)[k - 1] if k else np.inf

@@ -95,7 +95,7 @@ def fetch(url: str, folder: Path, report: Report = lambda _step, _done, _total: 
     repository = Repository(url)
     folder.mkdir(parents=True, exist_ok=True)
     StoreLock(folder).release()  # raises at once where hippod has it open, not after an hour of fetching
-    lists = repository.lists()
+    lists = repository.lists(expected=True)
     name = repository.chosen or (lists[-1] if lists else None)
     if name is None:
         raise BackupError(f"{repository.url} has no whole backup; is that where they were sent?")
@@ -237,6 +237,8 @@ def _prune(repository: Repository, lists: list[str], keep_s: float, report: Repo
     if not old:
         return 0
     report("removing what is old", 0, len(old))
+    if repository.lists() != sorted(lists):
+        return 0  # a listing was not whole, or another backup is on its way: contents could look unused that are not
     used = {each.digest for name in lists if name not in old for each in repository.read_list(name).files.values()}
     stale = repository.objects_older_than(now - ORPHAN_AGE_S)
     repository.remove(old, sorted(stale - used))

@@ -12,9 +12,12 @@ import gzip
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from pyarrow import fs
 
@@ -26,9 +29,15 @@ LISTS = "backups"
 OBJECTS = "objects"
 LIST_END = ".json.gz"
 
+Result = TypeVar("Result")
+
 
 class BackupError(StoreError):
     """A backup cannot be sent or taken back; the message says why and what to do."""
+
+
+class _NoneFound(OSError):
+    """A listing names nothing where something should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +81,27 @@ class Repository:
             self.files, self._root = file_system(url)
         except ValueError as error:
             raise BackupError(str(error)) from None
+        self._local = isinstance(self.files, fs.LocalFileSystem)
         self.url = url.rstrip("/")
 
-    def lists(self) -> list[str]:
-        """The names of all backups, the oldest first."""
-        return sorted(info.base_name for info in self._found(LISTS) if _is_list(info.base_name))
+    def lists(self, *, expected: bool = False) -> list[str]:
+        """The names of all backups, the oldest first. `expected`: one that finds none looks again.
+
+        An answer that is cut off within its headers reads as one that names nothing.
+        """
+
+        def once() -> list[str]:
+            found = sorted(info.base_name for info in self._listing(LISTS) if _is_list(info.base_name))
+            if not found and expected:
+                raise _NoneFound
+            return found
+
+        try:
+            return self._again(once)
+        except _NoneFound:
+            return []
+        except OSError as error:
+            raise self.failed(error) from error
 
     def objects(self) -> dict[str, int]:
         """The size of each content that is there, by digest."""
@@ -88,7 +113,7 @@ class Repository:
 
     def read_list(self, name: str) -> FileList:
         try:
-            read = json.loads(gzip.decompress(again(lambda: self._content(f"{self._root}/{LISTS}/{name}"))))
+            read = json.loads(self._again(lambda: self._content(f"{self._root}/{LISTS}/{name}")))
             if read["format"] != FORMAT:
                 raise BackupError(f"{self.url}: {name} has format {read['format']}, this hippod reads {FORMAT}")
             files = {path: FileEntry(**entry) for path, entry in read["files"].items()}
@@ -96,7 +121,7 @@ class Repository:
         except FileNotFoundError as error:
             there = ", ".join(self.lists()[-5:]) or "none"
             raise BackupError(f"{self.url} has no backup {name}; the last that are there: {there}") from error
-        except (EOFError, ValueError, KeyError, TypeError, gzip.BadGzipFile) as error:
+        except (ValueError, KeyError, TypeError, zlib.error, gzip.BadGzipFile) as error:
             raise BackupError(
                 f"{self.url}: the list of files {name} cannot be read ({error}); choose an older backup by its name"
             ) from error
@@ -104,8 +129,13 @@ class Repository:
             raise self.failed(error) from error
 
     def _content(self, path: str) -> bytes:
+        """Unpacked. Raises BadGzipFile, an OSError, where it is not whole."""
         with self.files.open_input_stream(path, compression=None) as file:
-            return bytes(file.read())
+            packed = bytes(file.read())
+        try:
+            return gzip.decompress(packed)
+        except EOFError as error:
+            raise gzip.BadGzipFile(str(error)) from error
 
     def write_list(self, listed: FileList) -> None:
         content = {
@@ -118,12 +148,12 @@ class Repository:
         packed = gzip.compress(json.dumps(content, sort_keys=True).encode(), 6, mtime=0)
         try:
             self._make_folder(f"{self._root}/{LISTS}")
-            if isinstance(self.files, fs.LocalFileSystem):
+            if self._local:
                 part = f"{self._root}/{LISTS}/.{listed.name}.part"
                 _write_whole(self.files, part, packed)
                 self.files.move(part, f"{self._root}/{LISTS}/{listed.name}")
             else:
-                again(lambda: _write_whole(self.files, f"{self._root}/{LISTS}/{listed.name}", packed))
+                self._again(lambda: _write_whole(self.files, f"{self._root}/{LISTS}/{listed.name}", packed))
         except OSError as error:
             raise self.failed(error) from error
 
@@ -137,9 +167,9 @@ class Repository:
         """Lists first: a backup without a content that it names must not be found."""
         try:
             for name in lists:
-                self.files.delete_file(f"{self._root}/{LISTS}/{name}")
+                self._again(partial(self.files.delete_file, f"{self._root}/{LISTS}/{name}"))
             for digest in digests:
-                self.files.delete_file(self.object_path(digest))
+                self._again(partial(self.files.delete_file, self.object_path(digest)))
         except OSError as error:
             raise self.failed(error) from error
 
@@ -148,18 +178,25 @@ class Repository:
         return BackupError(explained(error, self.url))
 
     def _found(self, folder: str) -> list[fs.FileInfo]:
-        selector = fs.FileSelector(f"{self._root}/{folder}", recursive=True, allow_not_found=True)
         try:
-            found = self.files.get_file_info(selector)
-            if not found and not isinstance(self.files, fs.LocalFileSystem):
-                # A bucket that is not there looks like an empty one to a listing that may find nothing.
-                self.files.get_file_info(fs.FileSelector(self._root.partition("/")[0]))
+            return self._again(lambda: self._listing(folder))
         except OSError as error:
             raise self.failed(error) from error
+
+    def _listing(self, folder: str) -> list[fs.FileInfo]:
+        selector = fs.FileSelector(f"{self._root}/{folder}", recursive=True, allow_not_found=True)
+        found: list[fs.FileInfo] = self.files.get_file_info(selector)
+        if not found and not self._local:
+            # A bucket that is not there looks like an empty one to a listing that may find nothing.
+            self.files.get_file_info(fs.FileSelector(self._root.partition("/")[0]))
         return [info for info in found if info.type is fs.FileType.File]
 
+    def _again(self, once: Callable[[], Result]) -> Result:
+        """Every request goes through here: the client itself gives up after five connections that break."""
+        return once() if self._local else again(once)
+
     def _make_folder(self, path: str) -> None:
-        if isinstance(self.files, fs.LocalFileSystem):
+        if self._local:
             Path(path).mkdir(parents=True, exist_ok=True)
 
 

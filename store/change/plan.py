@@ -13,9 +13,10 @@ from store.change.passage_documents import holders_after
 from store.change.row_numbers import RowNumbers
 from store.change.synonym_change import plan_synonyms
 from store.errors import IncompleteBatch
+from store.index.columns.row_lists import NO_ROWS
 from store.index.effective_triples import UpstreamTriples, effective_triples, overruled_triples
 from store.index.index_delta import IndexDelta
-from store.index.live_index import NO_ROWS, LiveIndex
+from store.index.live_index import LiveIndex
 from store.types import Batch, PassageText, State, SynonymRule
 
 

@@ -1,8 +1,10 @@
 """Which synonym edges a commit makes and takes away, and which phrases become crowded."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from store.change.row_numbers import RowNumbers
 from store.index.index_delta import IndexDelta
@@ -23,10 +25,10 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
     linkable_new = extra.any(axis=1) & np.array([linkable(text) for text in delta.phrases], np.bool_)
     came: list[int] = []
     went: list[int] = []
-    able = index.linkable.view() & index.phrase_vectors.view().known
+    linkable_known, with_vector = index.linkable.view(), index.phrase_vectors.view().known
     for row, change in sorted(delta.phrase_changes.items()):
         before = index.phrase_counts[row] if row < known else 0
-        if not change or not (able[row] if row < known else linkable_new[row - known]):
+        if not change or not (linkable_known[row] and with_vector[row] if row < known else linkable_new[row - known]):
             continue
         if before == 0:
             came.append(row)
@@ -36,9 +38,8 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
         return
     arriving, leaving = np.array(came, np.int64), np.array(went, np.int64)
     present = np.zeros(total, np.bool_)
-    present[:known] = index.synonym_candidates()
-    crowded = np.zeros(total, np.bool_)
-    crowded[:known] = index.crowding.rows.view().array() > 0
+    present[:known] = index.present_phrases()
+    crowded = index.crowding.flags(total)
     could = present & ~crowded
     present[leaving] = False
     present[arriving] = True
@@ -62,9 +63,22 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
             vectors, extra, can, rows, rule.threshold, sketches, wanted=wanted, through_bands=bands, wording=wording
         )
 
-    needs = np.concatenate([index.synonym_needs.view(), np.zeros(len(delta.phrases), np.float32)])
+    needs = _NeedsAfter(index.synonym_needs.view())
     planner = SynonymPlanner(rule.cap, total, text, lambda rows: synonym_edges(index, rows), search, needs)
     delta.synonyms = planner.plan(np.flatnonzero(could & ~can), np.flatnonzero(can & ~could))
+
+
+@dataclass(frozen=True, slots=True)
+class _NeedsAfter:
+    """`store.index.synonyms.edge_maintenance.SynonymPlanner.needs` of known phrases, and 0 for the new ones behind them."""
+
+    known: NDArray[np.float32]
+
+    def __getitem__(self, part: slice, /) -> NDArray[np.float32]:
+        out = np.zeros(part.stop - part.start, np.float32)
+        known = self.known[part]
+        out[: len(known)] = known
+        return out
 
 
 def synonym_edges(index: LiveIndex, rows: Rows) -> Scored:

@@ -2,16 +2,17 @@
 
 from pathlib import Path
 
-from store.checkpoint.capture import CheckpointCapture
-from store.checkpoint.reader import map_bands, map_codes
+from store.checkpoint.capture import CheckpointCapture, texts_of
+from store.checkpoint.reader import map_bands, map_codes, map_hashes, map_lists, map_texts
 from store.index.append_only_arrays import BLOCK_VECTORS
+from store.index.columns.holders import SavedHolders
 from store.index.file_arrays import map_file, mapped_inode
 from store.index.live_index import LiveIndex
 
 
 def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> None:
-    """Takes whole blocks of vectors, and the bands, from the files at `place`, where `captured` of `index` was written. So the
-    disk holds them once, and the next checkpoint links them. The caller holds the write lock. Raises OSError."""
+    """Takes whole blocks of vectors, bands, texts, hashes and lists from the files at `place`, where `captured` of `index` was
+    written: the disk holds them once, and the next checkpoint links them. The caller holds the write lock. Raises OSError."""
     vectors = {"passages": index.passage_vectors, "phrases": index.phrase_vectors, "triples": index.triple_vectors}
     for name, view in captured.vectors.items():
         for start, block in view.blocks():
@@ -23,3 +24,12 @@ def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> N
     bands = captured.bands
     if bands.n and index.sketches.bands is bands and mapped_inode(bands.arrays()["rows"]) is None:
         index.sketches.adopt(map_bands(place))
+    for name, texts in texts_of(index).items():
+        texts.adopt(map_texts(place, name))
+    for name, (rows, _) in captured.hashed_rows.items():
+        rows.adopt(map_hashes(place, name))
+    documents = list(captured.documents.values())
+    saved = SavedHolders(map_lists(place, "holders"), documents, index.passages.ids)
+    index.holders.adopt(saved, captured.holders)
+    for name, lists in captured.lists.items():
+        getattr(index, name).adopt(map_lists(place, name), lists)

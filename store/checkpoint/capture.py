@@ -1,21 +1,34 @@
 """Takes the parts of the live index that a checkpoint writes, between two commits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from store.checkpoint.files import KINDS
 from store.index.append_only_arrays import VectorsView
 from store.index.bm25 import Postings
+from store.index.columns.hashed_rows import HashedRows
+from store.index.columns.holders import Holders
+from store.index.columns.row_lists import RowLists
+from store.index.columns.texts import Texts
 from store.index.live_index import LiveIndex
 from store.index.synonyms.lsh import Sorted
-from store.types import ExtractionState
+from store.types import Document, ExtractionState
 
 MAX_PURGED_SHARE = 0.25
 """Share of purged rows from which a checkpoint is not worth their places: the index is rebuilt first."""
+
+
+KIND_OF_TEXTS = {
+    "passages-names": "passages",
+    "passages-titles": "passages",
+    "passages-texts": "passages",
+    "phrases": "phrases",
+    "predicates": "triples",
+}
+"""What the rows of each column of texts are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +44,30 @@ class CheckpointCapture:
     bands: Sorted
     vectors: Mapping[str, VectorsView]
     matrices: Mapping[str, Any]
-    lists: Mapping[str, Sequence[NDArray[np.int32] | None]]
+    texts: Mapping[str, Texts]
+    hashed_rows: Mapping[str, tuple[HashedRows[Any], Any]]
+    """By kind: the rows, and what `HashedRows.folded` makes arrays of."""
+    lists: Mapping[str, RowLists[Any]]
+    documents: Mapping[str, Document]
+    holders: Holders
     extraction_states: Mapping[int, ExtractionState]
     postings: Postings
     passages: int
 
 
 def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | None:
-    """The index as it is, or None where too much of it was purged. The caller holds the write lock, 50 ms a million phrases."""
+    """The index as it is, or None where too much of it was purged. The caller holds the write lock, 50 ms a million
+    phrases, and sees to it that nothing is folded until `adopt_files`."""
     rows = {"passages": len(index.passages), "phrases": len(index.phrases), "triples": len(index.predicates)}
     if index.purged_rows > MAX_PURGED_SHARE * sum(rows.values()):
         return None
     arrays: dict[str, NDArray[Any]] = {f"{name}-ids": index.ids[name].view() for name in KINDS}
-    maps: dict[str, Any] = {
-        "passages": index.passage_rows,
-        "phrases": index.phrase_rows,
-        "triples": index.triple_rows,
-    }
-    for name in KINDS if index.purged_rows else ():
-        known = np.zeros(rows[name], np.bool_)
-        known[list(maps[name].values())] = True
-        arrays[f"{name}-known"] = known
     arrays["phrases-sketches"] = index.sketches.view()
+    arrays["phrases-linkable"], arrays["phrases-wordings"] = index.linkable.view(), index.wordings.view()
+    arrays["phrases-needs"] = index.synonym_needs.view().copy()  # changes in place
+    arrays["phrases-crowded"] = index.crowding.rows.view().array()
+    arrays["crowding-counts"] = index.crowding.counts.copy()
+    arrays["triples-ends"] = index.triple_ends.view()
     for name in ("passage", "phrase", "triple"):
         arrays[f"{name}-counts"] = getattr(index, f"{name}_counts").view().array()
     return CheckpointCapture(
@@ -65,8 +80,19 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
         index.sketches.bands,
         {name: getattr(index, f"{name[:-1]}_vectors").view() for name in KINDS},
         {name: matrix.view(index.shape(name)) for name, matrix in index.matrices.items()},
-        {"effective": list(index.effective), "extracted": list(index.extracted)},
+        {name: texts.frozen() for name, texts in texts_of(index).items()},
+        {name: (index.hashed_rows[name], index.hashed_rows[name].begin_fold()) for name in KINDS},
+        {"effective": index.effective.copy(), "extracted": index.extracted.copy()},
+        index.documents.copy(),
+        index.holders.copy(),
         dict(index.extraction_states),
         index.postings,
         rows["passages"],
     )
+
+
+def texts_of(index: LiveIndex) -> dict[str, Texts]:
+    """The columns of texts, by the name that their files have."""
+    passages = index.passages
+    columns = passages.ids, passages.titles, passages.texts, index.phrases, index.predicates
+    return dict(zip(KIND_OF_TEXTS, columns, strict=True))

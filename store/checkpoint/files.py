@@ -1,18 +1,29 @@
 """The folders of checkpoints in a store, and what their files have in common: names, format, checksums."""
 
+import json
 import shutil
 import zlib
 from pathlib import Path
+from typing import Any
 
+from store.index.synonyms.crowding import CELL_PHRASES, FULL_CELLS
+from store.index.synonyms.search import linkable, wordings
 from store.text.terms import passage_terms
 
-FORMAT = 7
+FORMAT = 8
 PREFIX = "snapshot-"
 """Begins the name of a checkpoint's folder; the number of its commit follows."""
 
 UNFINISHED = "snapshot.new"
 MANIFEST = "manifest.json"
 KINDS = ("passages", "phrases", "triples")
+CHECKED_LATER = ("-vectors-", "-codes-", "-units-", "bands-", "-sketches")
+"""In the names of the files that hold most of the bytes: a start looks at their size alone, `damaged_file` reads them."""
+
+HASH_ARRAYS = ("hashes", "hashed")
+"""The two arrays of `store.index.columns.hashed_rows.SortedHashes`."""
+LIST_ARRAYS = ("starts", "rows", "none")
+"""Those of `store.index.columns.row_lists.ListArrays`."""
 
 TERMS_PROBE = (
     "Isn't it naïve, the cafe\u0301? 2,000 runners ran; 東京タワー",
@@ -23,8 +34,13 @@ TERMS_PROBE = (
 """Their index terms stand in the manifest: postings are of use only where texts are still cut into terms in the same way."""
 
 
-def terms_of_probe() -> list[list[str]]:
-    return [sorted(passage_terms(text)[0]) for text in TERMS_PROBE]
+PHRASES_PROBE = ("debian 12", "march 2015", "ab", "北京", "world war ii", "ext4")
+"""The same for which phrases can have synonyms, and which differ in numbers alone."""
+
+
+def terms_of_probe() -> list[Any]:
+    terms: list[Any] = [sorted(passage_terms(text)[0]) for text in TERMS_PROBE]
+    return [*terms, list(map(linkable, PHRASES_PROBE)), wordings(PHRASES_PROBE).tolist(), [CELL_PHRASES, FULL_CELLS]]
 
 
 class CheckpointUnusable(Exception):
@@ -45,6 +61,16 @@ def discard(folder: Path) -> None:
     """Removes every checkpoint."""
     for place in folder.glob(f"{PREFIX}*"):
         shutil.rmtree(place)
+
+
+def damaged_file(place: Path) -> str | None:
+    """The name of a file of the checkpoint at `place` of which only the size was looked at, and which is damaged; None where
+    there is none. Raises OSError or ValueError, where the folder is gone, say."""
+    files = json.loads((place / MANIFEST).read_text())["files"]
+    for name, (_, checksum) in files.items():
+        if any(part in name for part in CHECKED_LATER) and checksum_of(place / name) != checksum:
+            return str(name)
+    return None
 
 
 def checksum_of(file: Path) -> int:

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from store.checkpoint.capture import CheckpointCapture
+from store.checkpoint.capture import KIND_OF_TEXTS, CheckpointCapture
 from store.checkpoint.files import (
     FORMAT,
+    HASH_ARRAYS,
+    LIST_ARRAYS,
     MANIFEST,
     PREFIX,
     UNFINISHED,
@@ -24,8 +26,11 @@ from store.checkpoint.files import (
 )
 from store.durable_files import sync
 from store.index.append_only_arrays import BLOCK_VECTORS
+from store.index.columns.documents import passages_texts, shell_table
+from store.index.columns.hashed_rows import SortedHashes
+from store.index.columns.row_lists import ListArrays
+from store.index.columns.texts import BLOCK_TEXTS, TextArrays, blocks_of
 from store.index.file_arrays import mapped_inode
-from store.index.live_index import NO_ROWS
 from store.index.vector_codes import CODED_MIN_ROWS
 from store.types import SynonymRule
 
@@ -76,13 +81,29 @@ def _write_folder(
     for name, matrix in folded.items():
         for part in ("data", "indices", "indptr"):
             writer.array(f"{name}-{part}", getattr(matrix, part))
-    for name, rows in captured.lists.items():
-        _write_lists(writer, name, rows)
+    forgotten = {}
+    for name, (rows, began) in captured.hashed_rows.items():
+        check_time()
+        hashes = rows.folded(*began)
+        writer.hashes(name, hashes)
+        forgotten[name] = np.ones(len(captured.arrays[f"{name}-ids"]), np.bool_)
+        forgotten[name][hashes[1]] = False
+    for name, texts in captured.texts.items():
+        # What was purged is to leave the disk.
+        writer.texts(name, texts.blocks(forgotten[KIND_OF_TEXTS[name]]))
+    for name, lists in captured.lists.items():
+        writer.lists(name, lists.arrays())
+    check_time()
+    writer.table("documents", shell_table(captured.documents))
+    writer.texts("documents", blocks_of(passages_texts(captured.documents.values())))
+    numbers_by_uri = {uri: number for number, uri in enumerate(captured.documents)}
+    writer.lists("holders", captured.holders.arrays(numbers_by_uri))
     check_time()
     postings = captured.postings.to_arrays(captured.passages)
     for name in ("starts", "rows", "counts", "lengths"):
         writer.array(f"postings-{name}", getattr(postings, name))
-    writer.strings("postings-terms", postings.terms)
+    writer.texts("postings-terms", postings.terms.blocks())
+    writer.hashes("postings", postings.places)
     number = {state: n for n, state in enumerate(dict.fromkeys(captured.extraction_states.values()))}
     writer.strings("extraction-states", [json.dumps(astuple(state)) for state in number])
     writer.array("extraction-rows", np.array(list(captured.extraction_states), np.int32))
@@ -96,6 +117,7 @@ def _write_folder(
         "block": BLOCK_VECTORS,
         "rule": [rule.threshold, rule.cap],
         "terms": terms_of_probe(),
+        "languages": sorted(postings.languages),
         "next_id": captured.next_id,
         "total_length": captured.total_length,
         "shapes": {name: list(matrix.shape) for name, matrix in folded.items()},
@@ -155,10 +177,27 @@ class _Writer:
         self.files[file.name] = self._known[file.name]
         return True
 
+    def texts(self, name: str, blocks: Iterator[TextArrays]) -> None:
+        """Writes the texts in blocks; whole ones never change."""
+        for number, (starts, octets) in enumerate(blocks):
+            whole = len(starts) > BLOCK_TEXTS
+            self.array(f"{name}-text-{number:05d}", octets, linkable=whole)
+            self.array(f"{name}-text-starts-{number:05d}", starts, linkable=whole)
+
+    def hashes(self, name: str, hashes: SortedHashes) -> None:
+        self.array(f"{name}-{HASH_ARRAYS[0]}", hashes[0])
+        self.array(f"{name}-{HASH_ARRAYS[1]}", hashes[1])
+
+    def lists(self, name: str, lists: ListArrays) -> None:
+        for part in LIST_ARRAYS:
+            self.array(f"{name}-{part}", getattr(lists, part))
+
     def strings(self, name: str, texts: Sequence[str]) -> None:
+        self.table(name, pa.table({"text": pa.array(texts, pa.large_string())}))
+
+    def table(self, name: str, table: pa.Table) -> None:
         self._check_time()
         file = self._place / f"{name}.arrow"
-        table = pa.table({"text": pa.array(texts, pa.large_string())})
         with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
             out.write_table(table)
         self._note(file)
@@ -166,12 +205,3 @@ class _Writer:
     def _note(self, file: Path) -> None:
         sync(file)
         self.files[file.name] = [file.stat().st_size, checksum_of(file)]
-
-
-def _write_lists(writer: _Writer, name: str, rows: Sequence[NDArray[np.int32] | None]) -> None:
-    """Writes lists of rows as one array and where each begins. A third array says which lists are None."""
-    starts = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([0 if part is None else len(part) for part in rows], out=starts[1:])
-    writer.array(f"{name}-starts", starts)
-    writer.array(f"{name}-none", np.array([part is None for part in rows], np.bool_))
-    writer.array(f"{name}-rows", np.concatenate([NO_ROWS, *(part for part in rows if part is not None)]))

@@ -12,12 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.file_arrays import IN_MEMORY, Room
+from store.index.quantised.groups import QuantisedGroups
+from store.index.quantised.sample import RowSample, SampledRows
 from store.index.vector_codes import CodedBlock, VectorCodes
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 CHUNK_COUNTS = 4096
 """Entries a chunk of `Counts`: 16 kB copied for each chunk that a commit touches."""
+
+SPARE_SHARE = 8
+"""Of loaded values this part again is left free behind them."""
 
 BLOCK_VECTORS = 16384
 """Vectors a block of `Vectors`: 25 MB at 384 float32, small enough to allocate without a pause."""
@@ -50,7 +55,14 @@ class GrowableArray(Generic[Scalar]):
         self._data[self.n : end] = added
         self.n = end
 
-    def put(self, rows: NDArray[Any], values: NDArray[Any]) -> None:
+    def load(self, values: NDArray[Any]) -> None:
+        """Takes over saved values at opening, with room for more, so that the first that comes does not copy all."""
+        size = len(values) + len(values) // SPARE_SHARE + 64, *self._data.shape[1:]
+        self._data = self._room.empty(size, self._data.dtype)
+        self._data[: len(values)] = values
+        self.n = len(values)
+
+    def put(self, rows: NDArray[Any] | int, values: Any) -> None:
         """Changes what is there: for arrays of which nobody holds a view."""
         self._data[rows] = values
 
@@ -149,13 +161,21 @@ def _not_zero(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
 class VectorsView:
     """Vectors as of one commit, rows L2-normalised or zero."""
 
-    __slots__ = ("_blocks", "_codes", "dim", "known", "n")
+    __slots__ = ("_blocks", "_codes", "_groups", "_sample", "dim", "known", "n")
 
     def __init__(
-        self, blocks: tuple[NDArray[np.float32], ...], known: NDArray[np.bool_], dim: int, codes: VectorCodes
+        self,
+        blocks: tuple[NDArray[np.float32], ...],
+        known: NDArray[np.bool_],
+        dim: int,
+        codes: VectorCodes,
+        groups: QuantisedGroups,
+        sample: RowSample,
     ) -> None:
         self._blocks = blocks
         self._codes = codes
+        self._groups = groups
+        self._sample = sample
         self.n = len(known)
         self.dim = dim
         self.known = known
@@ -170,6 +190,23 @@ class VectorsView:
         """(first row, codes) for each block, in row order. O(rows that were never asked for), for all views together."""
         coded = self._codes.blocks(self._blocks, self.n, BLOCK_VECTORS)
         return list(zip(range(0, self.n, BLOCK_VECTORS), coded, strict=True))
+
+    def groups(self) -> list[Any]:
+        """The groups (`store.index.quantised.groups`) that are there, from the first row on."""
+
+        def coded(rows: int) -> list[CodedBlock]:
+            return self._codes.blocks(self._blocks, rows, BLOCK_VECTORS)
+
+        return self._groups.made(self.n, coded)
+
+    def wait_for_groups(self) -> None:
+        """Until all groups are there that can be."""
+        self.groups()
+        self._groups.wait()
+
+    def sample(self, living: int) -> list[SampledRows]:
+        """Some of the rows with their codes, where `living` of them live: `store.index.quantised.sample`."""
+        return self._sample.of([block for _, block in self.coded_blocks()], living, BLOCK_VECTORS)
 
     def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Cosine of every row with `query` (shape (dim,)), shape (n,)."""
@@ -208,6 +245,8 @@ class Vectors:
         self._blocks: list[NDArray[np.float32]] = []
         self._known = GrowableArray(np.bool_)
         self._codes = VectorCodes(dim, room)
+        self._groups = QuantisedGroups(dim)
+        self._sample = RowSample()
 
     @property
     def n(self) -> int:
@@ -280,8 +319,8 @@ class Vectors:
         """The vectors as they are now, which do not grow along; nothing is copied, and nothing may be appended."""
         frozen = Vectors(self.dim, self._room)
         frozen._blocks, frozen._known = list(self._blocks), self._known.frozen()
-        frozen._codes = self._codes
+        frozen._codes, frozen._groups, frozen._sample = self._codes, self._groups, self._sample
         return frozen
 
     def view(self) -> VectorsView:
-        return VectorsView(tuple(self._blocks), self._known.view(), self.dim, self._codes)
+        return VectorsView(tuple(self._blocks), self._known.view(), self.dim, self._codes, self._groups, self._sample)

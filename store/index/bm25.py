@@ -9,51 +9,87 @@ the idf that stays positive, ln(1 + (N - df + 0.5) / (df + 0.5)).
 
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
-from store.text.terms import language_of, passage_terms, query_terms
+from store.index.columns.hashed_rows import SortedHashes, TextRows
+from store.index.columns.row_lists import ListArrays, Rows
+from store.index.columns.texts import Texts
+from store.index.file_arrays import IN_MEMORY, Room
+from store.text.terms import passage_terms, query_terms
 
 K1 = 1.2
 B = 0.75
+ROUNDING = 1e-9
+"""By how much, as a share of itself, a sum of some scores may be off."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostingsArrays:
     """Postings as arrays: term `i` of `terms` has entries `starts[i]:starts[i + 1]` of `rows` and `counts`."""
 
-    terms: list[str]
+    terms: Texts
+    places: SortedHashes
+    """`i` by the hash of the term."""
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
     counts: NDArray[np.int32]
     lengths: NDArray[np.int32]
+    languages: frozenset[str]
+
+    def lists(self) -> ListArrays:
+        """The rows by term."""
+        return ListArrays(self.starts, self.rows, np.zeros(len(self.starts) - 1, np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedWords:
-    """A query beside all passages.
+    """A query beside all passages, of which the best are here.
 
-    `scores`: BM25, shape (n,), 0 where no word occurs. `coverage`: how much of the query a passage has, from 0 to 1:
-    the cosine between the query's words, weighted by inverse document frequency, and those of them that it has. `rarities`:
-    that frequency of each word, which is the terms that stand for it.
+    `rows`: theirs, in order, shape (k,). `scores`: BM25, shape (k,). `coverage`: how much of the query a passage has, from 0 to
+    1, shape (k,): the cosine between the query's words, weighted by inverse document frequency, and those of them that it has.
+    `rarities`: that frequency of each word, which is the terms that stand for it.
     """
 
+    rows: NDArray[np.int64]
     scores: NDArray[np.float32]
     coverage: NDArray[np.float64]
     rarities: dict[tuple[str, ...], float]
+
+    def scores_of(self, rows: Sequence[int]) -> NDArray[np.float32]:
+        """BM25 of some of `rows`."""
+        return self.scores[np.searchsorted(self.rows, rows)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of a query with its inverse document frequency, how often the query has it, and which passages do, how often."""
+
+    idf: float
+    repeats: int
+    rows: NDArray[Any]
+    counts: NDArray[Any]
+
+    @property
+    def most(self) -> float:
+        """More than it adds to any passage's score."""
+        return self.repeats * self.idf * (K1 + 1)
 
 
 class Postings:
     """Append-only postings of all passages, by row: those that were saved, as arrays, and those that came since."""
 
-    def __init__(self, saved: PostingsArrays | None = None) -> None:
+    def __init__(self, saved: PostingsArrays | None = None, room: Room = IN_MEMORY) -> None:
+        """`room`: where arrays are made."""
         self._saved = saved
-        self._places = {term: i for i, term in enumerate(saved.terms)} if saved else {}
-        self._languages = {language_of(term) for term in self._places}
+        self._places = TextRows(saved.terms if saved else [], room)
+        if saved:
+            self._places.load(saved.places, ())
+        self._languages = set(saved.languages) if saved else set()
         """Languages that terms bear. Of a dead passage's language no living passage has a term: it changes no score."""
         self._later: dict[str, array[int]] = {}
         """By term: a row and how often the term occurs in it, then the next row, and so on."""
@@ -76,20 +112,28 @@ class Postings:
 
     def to_arrays(self, n: int) -> PostingsArrays:
         """The postings of the first `n` passages as arrays. May run while the writer goes on. O(everything)."""
-        names = self._names()
-        found = [self._of(term) for term in names]
-        found = [(rows[rows < n], counts[rows < n]) for rows, counts in found]
-        present = [i for i, (rows, _) in enumerate(found) if len(rows)]
-        starts = np.zeros(len(present) + 1, np.int64)
-        np.cumsum([len(found[i][0]) for i in present], out=starts[1:])
-        nothing = [np.empty(0, np.int32)]
-        return PostingsArrays(
-            [names[i] for i in present],
-            starts,
-            np.concatenate([found[i][0] for i in present] or nothing),
-            np.concatenate([found[i][1] for i in present] or nothing),
-            self._lengths.view()[:n],
-        )
+        saved = self._saved
+        terms, known = (saved.terms, saved.lists()) if saved else (Texts(), ListArrays())
+        rows_by_place: dict[int, Rows] = {}
+        counts_by_place: dict[int, Rows] = {}
+        added: dict[str, int] = {}
+        for term in self._later.copy():
+            rows, counts = self._of(term)
+            end = int(np.searchsorted(rows, n))
+            place = self._places.get(term)
+            if place is None and end:
+                place = added[term] = known.n + len(added)
+            if place is not None:
+                rows_by_place[place], counts_by_place[place] = rows[:end], counts[:end]
+        total = known.n + len(added)
+        listed = known.replaced(rows_by_place, total)
+        counted = (replace(known, rows=saved.counts) if saved else known).replaced(counts_by_place, total)
+        terms = terms.frozen()
+        terms.extend(added)
+        arrays, gone, _ = self._places.begin_fold()
+        places = self._places.folded(arrays, gone, added)
+        lengths, languages = self._lengths.view()[:n], frozenset(self._languages)
+        return PostingsArrays(terms, places, listed.starts, listed.rows, counted.rows, lengths, languages)
 
     def fingerprints(self, n: int, of: Callable[[str], int]) -> NDArray[np.uint64]:
         """For each of the first `n` passages a number that stands for its terms and how often each occurs, shape (n,).
@@ -122,30 +166,42 @@ class Postings:
 
         `alive` and `total_length` (terms in all living passages) are those of the snapshot that asks.
         """
-        return self.compare(query, alive, alive, total_length).scores
+        found = self.compare(query, alive, alive, total_length)
+        scores = np.zeros(len(alive), np.float32)
+        scores[found.rows] = found.scores
+        return scores
 
     def compare(
-        self, query: str, alive: NDArray[np.bool_], counted: NDArray[np.bool_], total_length: int | None = None
+        self,
+        query: str,
+        alive: NDArray[np.bool_],
+        counted: NDArray[np.bool_],
+        total_length: int | None = None,
+        best: int | None = None,
     ) -> ComparedWords:
-        """Compares `query` with every living passage, by word.
+        """Compares `query` with every living passage that has a word of it; gives the `best` by score, all that equal the last
+        of them too, or every one where `best` is None.
 
         How rare a word is and how long a passage comes from the `counted` among the living alone, whatever else there is;
         `total_length` is their length in terms, if that is known.
         """
-        n = len(alive)
-        scores, squares, rarities = np.zeros(n), np.zeros(n), {}
+        lengths = self._lengths.view()[: len(alive)]
         if total_length is None:
-            total_length = int(self._lengths.view()[:n][counted].sum())
-        living = int(counted.sum())
-        norms = K1 * (1 - B + B * self._lengths.view()[:n] / max(total_length / max(living, 1), 1e-9))
+            total_length = int(lengths[counted].sum())
+        living = int(np.count_nonzero(counted))
+        mean = max(total_length / max(living, 1), 1e-9)
+        rarities, words = {}, []
         for terms, repeats in query_terms(query, self._languages).items() if living else ():
             rows, counts = self._living(terms, alive)
-            holding = len(rows) if counted is alive else int(counted[rows].sum())
-            idf = rarities[terms] = _idf(living, holding)
-            scores[rows] += repeats * idf * counts * (K1 + 1) / (counts + norms[rows])
-            squares[rows] += idf * idf
+            holding = len(rows) if counted is alive else int(np.count_nonzero(counted[rows]))
+            rarities[terms] = _idf(living, holding)
+            words.append((terms, _Word(rarities[terms], repeats, rows, counts)))
+        # The rarest first, as they say most and are in the fewest passages.
+        ordered = [word for _, word in sorted(words, key=lambda each: (-each[1].idf, each[0]))]
+        rows, scores = _best_by_words(ordered, lengths, mean, best)
+        squares = sum((_has(word, rows) * word.idf**2 for word in ordered), np.zeros(len(rows)))
         whole = sum(idf * idf for idf in rarities.values())
-        return ComparedWords(scores.astype(np.float32), np.sqrt(squares / (whole or 1.0)), rarities)
+        return ComparedWords(rows, scores, np.sqrt(squares / (whole or 1.0)), rarities)
 
     def words(self, text: str) -> set[tuple[str, ...]]:
         """The words of a text, each as the terms that stand for it."""
@@ -168,7 +224,8 @@ class Postings:
 
     def _names(self) -> list[str]:
         """Every term once."""
-        return list(dict.fromkeys([*self._places, *self._later.copy()]))
+        saved = self._saved.terms if self._saved else ()
+        return [*saved, *(term for term in self._later.copy() if term not in self._places)]
 
     def _living(self, terms: Sequence[str], alive: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The living passages that hold one of a word's terms, and how often: as often as the commonest of them."""
@@ -206,6 +263,69 @@ class Postings:
             return found, counts
         part = slice(self._saved.starts[place], self._saved.starts[place + 1])
         return np.concatenate([self._saved.rows[part], found]), np.concatenate([self._saved.counts[part], counts])
+
+
+def _best_by_words(
+    words: Sequence[_Word], lengths: NDArray[np.int32], mean: float, best: int | None
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The rows with the `best` scores and those that equal the last of them, in order, and their scores.
+
+    A passage that has none of the words so far has at most what all others can add. Once that is less than the `best`-th score,
+    only passages that are there already count, and the commonest words, which most passages have, are looked up in these alone
+    (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995: MaxScore).
+    """
+    sums = np.zeros(len(lengths))  # pages that nobody writes to cost nothing
+    reached: list[NDArray[Any]] = []
+    for at, word in enumerate(words):
+        others = sum(each.most for each in words[at:])
+        if best is not None and sum(map(len, reached)) > best:
+            seen = np.concatenate(reached)
+            least = _kth_best(sums[seen], best) * (1 - ROUNDING)
+            if others < least:
+                return _best_of(words[at:], np.sort(seen[sums[seen] + others >= least]), sums, lengths, mean, best)
+        reached.append(word.rows[sums[word.rows] == 0])
+        sums[word.rows] += _added(word, word.counts, lengths[word.rows], mean)
+    rows = np.sort(np.concatenate(reached)) if reached else np.empty(0, np.int64)
+    return _best_of((), rows, sums, lengths, mean, best)
+
+
+def _best_of(
+    words: Sequence[_Word],
+    rows: NDArray[Any],
+    sums: NDArray[np.float64],
+    lengths: NDArray[np.int32],
+    mean: float,
+    best: int | None,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The best of `rows`, to whose `sums` the last of the words are still to be added."""
+    found = sums[rows]
+    for word in words:
+        has = _has(word, rows)
+        held = rows[has]
+        found[has] += _added(word, word.counts[np.searchsorted(word.rows, held)], lengths[held], mean)
+    scores = found.astype(np.float32)
+    if best is not None and best < len(rows):
+        enough = scores >= _kth_best(scores, best)
+        rows, scores = rows[enough], scores[enough]
+    return rows.astype(np.int64), scores
+
+
+def _added(word: _Word, counts: NDArray[Any], lengths: NDArray[np.int32], mean: float) -> NDArray[np.float64]:
+    norms = K1 * (1 - B + B * lengths / mean)
+    added: NDArray[np.float64] = word.repeats * word.idf * counts * (K1 + 1) / (counts + norms)
+    return added
+
+
+def _has(word: _Word, rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which of `rows` hold the word."""
+    if not len(word.rows):
+        return np.zeros(len(rows), np.bool_)
+    found: NDArray[np.bool_] = word.rows[np.minimum(np.searchsorted(word.rows, rows), len(word.rows) - 1)] == rows
+    return found
+
+
+def _kth_best(scores: NDArray[Any], k: int) -> float:
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k])
 
 
 def _idf(living: int, holding: int) -> float:

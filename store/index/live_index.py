@@ -4,16 +4,20 @@ Rows number passages, phrases and triples in the order of their first appearance
 is counted: a passage by the documents that hold it, a triple and a phrase by the living passages that hold them.
 """
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import Counts, GrowableArray, Vectors
 from store.index.bm25 import Postings
+from store.index.columns.hashed_rows import HashedRows, TextRows
+from store.index.columns.holders import Holders
+from store.index.columns.passages import Passages
+from store.index.columns.row_lists import NO_ROWS, RowLists
+from store.index.columns.texts import Texts
 from store.index.delta_csr import LiveMatrix
-from store.index.effective_triples import UpstreamTriples
 from store.index.file_arrays import IN_MEMORY, Room
 from store.index.index_delta import IndexDelta, TripleKey
 from store.index.synonyms.crowding import Crowding
@@ -27,26 +31,17 @@ from store.types import Document, ExtractionState, PassageText, Triple
 SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
 """Facts about texts: the same at every commit, and readers take one entry of them at a time."""
 
-COPIED_ATTRIBUTES = ("passages", "phrases", "predicates")
+GROWING_ATTRIBUTES = ("passages", "phrases", "predicates")
 """Facts about texts that would grow under a reader."""
 
 PREPARED_PHRASES = 4_096
 """Phrases with many synonyms whose edges are read at a time."""
-
-Key = TypeVar("Key", bound=Hashable)
-NO_ROWS = np.empty(0, np.int32)
 
 
 class _InternedTexts(dict[str, str]):
     def __missing__(self, text: str) -> str:
         self[text] = text
         return text
-
-
-def _drop(rows: dict[Key, int], key: Key, row: int) -> None:
-    """Removes `key` if it still means `row`: the same content may have come again, with a row of its own."""
-    if rows.get(key) == row:
-        del rows[key]
 
 
 class LiveIndex:
@@ -58,24 +53,29 @@ class LiveIndex:
         self.room = room
         self.ids = {name: GrowableArray(np.int32, room=room) for name in ("passages", "phrases", "triples")}
         """The column `row` of the tables, by row here. Purging leaves gaps in it; rows here have none after a rebuild."""
-        self.passages: list[PassageText] = []
-        self.passage_rows: dict[str, int] = {}
+        self.passages = Passages()
+        self.phrases = Texts()
+        self.predicates = Texts()
+        self.triple_ends = GrowableArray(np.int32, 2, room)
+        self.hashed_rows: dict[str, HashedRows[Any]] = {
+            "passages": TextRows(self.passages.ids, room),
+            "phrases": TextRows(self.phrases, room),
+            "triples": TripleRows(self.triple_ends, self.predicates, room),
+        }
+        self.passage_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["passages"]
+        self.phrase_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["phrases"]
+        self.triple_rows: HashedRows[TripleKey] | dict[TripleKey, int] = self.hashed_rows["triples"]
+        """A scope asks those of the whole memory instead."""
         self.passage_vectors = Vectors(dim, room)
-        self.phrases: list[str] = []
-        self.phrase_rows: dict[str, int] = {}
         self.phrase_vectors = Vectors(dim, room)
         self.sketches = SketchIndex(room)
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
         self.linkable = GrowableArray(np.bool_, room=room)
         self.wordings = GrowableArray(np.int64, room=room)
         """By phrase: `store.index.synonyms.search.wordings`."""
-        self.predicates: list[str] = []
-        self.triple_ends = GrowableArray(np.int32, 2, room)
-        self.hashed_triples = TripleRows(self.triple_ends, self.predicates, room)
-        self.triple_rows: TripleRows | dict[TripleKey, int] = self.hashed_triples
-        """A scope asks those of the whole memory instead."""
         self.triple_vectors = Vectors(dim, room)
 
+        self._present: GrowableArray[np.bool_] | None = None
         self.passage_counts = Counts()
         self.phrase_counts = Counts()
         self.triple_counts = Counts()
@@ -91,10 +91,10 @@ class LiveIndex:
         self.total_length = 0
 
         self.documents: dict[str, Document] = {}
-        self.holders: list[dict[str, UpstreamTriples]] = []
-        self.extracted: list[NDArray[np.int32] | None] = []
+        self.holders = Holders()
+        self.extracted: RowLists[NDArray[np.int32] | None] = RowLists()
         self.extraction_states: dict[int, ExtractionState] = {}
-        self.effective: list[NDArray[np.int32]] = []
+        self.effective: RowLists[NDArray[np.int32]] = RowLists()
         self.next_id = {"passages": 0, "phrases": 0, "triples": 0}
         self.purged_rows = 0
         """How many rows here were purged from the tables."""
@@ -132,6 +132,17 @@ class LiveIndex:
         alive: NDArray[np.bool_] = self.phrase_counts.view().array() > 0
         return alive & self.linkable.view() & self.phrase_vectors.view().known
 
+    def present_phrases(self) -> NDArray[np.bool_]:
+        """`synonym_candidates`, kept up from one commit to the next. For the writer, who leaves it as it is."""
+        if self._present is None:
+            self._present = GrowableArray(np.bool_)
+            self._present.load(self.synonym_candidates())
+        return self._present.view()
+
+    def counts_loaded(self) -> None:
+        """All counts are others than before."""
+        self._present = None
+
     def triple(self, row: int) -> Triple:
         subject, object_ = self.triple_ends.view()[row]
         return self.phrases[subject], self.predicates[row], self.phrases[object_]
@@ -139,11 +150,11 @@ class LiveIndex:
     def interner(self) -> Callable[[str], str]:
         """A function from a text to the one copy of it in memory: documents name the same phrases over and over.
 
-        O(everything), so it pays only where many texts are interned.
+        O(texts that lie in no checkpoint), so it pays only where many are interned.
         """
-        interned = _InternedTexts(zip(self.phrases, self.phrases, strict=True))
-        interned.update((text, text) for text in set(self.predicates))
-        interned.update((passage.id, passage.id) for passage in self.passages)
+        interned = _InternedTexts()
+        for texts in (self.phrases.in_memory, self.passages.ids.in_memory, self.predicates.in_memory):
+            interned.update(zip(texts, texts, strict=True))
         return interned.__getitem__
 
     def _number(self, name: str, count: int, ids: NDArray[np.int32] | None) -> None:
@@ -176,6 +187,8 @@ class LiveIndex:
         self.synonym_needs.extend(np.zeros(len(phrases)))
         self.crowding.rows.grow(len(self.phrases))
         self.phrase_counts.grow(len(self.phrases))
+        if self._present is not None:
+            self._present.extend(np.zeros(len(phrases)))
 
     def add_triples(self, triples: list[TripleKey], ids: NDArray[np.int32] | None = None) -> None:
         self._number("triples", len(triples), ids)
@@ -224,9 +237,12 @@ class LiveIndex:
             step = (now > 0) - (now - change > 0)
             self.living_passages += step
             self.total_length += step * self.postings.length(row)
+        linkable_rows, known = self.linkable.view(), self.phrase_vectors.view().known
         for row, change in delta.phrase_changes.items():
             now = self.phrase_counts.add(row, change)
             self.living_phrases += (now > 0) - (now - change > 0)
+            if self._present is not None:
+                self._present.put(row, now > 0 and linkable_rows[row] and known[row])
         for row, change in delta.triple_changes.items():
             now = self.triple_counts.add(row, change)
             self.living_triples += (now > 0) - (now - change > 0)
@@ -270,15 +286,10 @@ class LiveIndex:
 
         Should the same text come back, it comes as new.
         """
-        for row in rows if contents != "triples" else ():
-            if contents == "passages":
-                _drop(self.passage_rows, self.passages[row].id, row)
-                self.extracted[row] = None
-                self.extraction_states.pop(row, None)
-            else:
-                _drop(self.phrase_rows, self.phrases[row], row)
-        if contents == "triples":
-            self.hashed_triples.discard(rows)
+        for row in rows if contents == "passages" else ():
+            self.extracted[row] = None
+            self.extraction_states.pop(row, None)
+        self.hashed_rows[contents].discard(rows)
         self.purged_rows += len(rows)
 
     def keep_numbering_of(self, old: "LiveIndex") -> None:
@@ -297,8 +308,8 @@ class LiveIndex:
         then = LiveIndex(self.dim, self.room)
         for name in SHARED_ATTRIBUTES:
             setattr(then, name, getattr(self, name))
-        for name in COPIED_ATTRIBUTES:
-            setattr(then, name, list(getattr(self, name)))
+        for name in GROWING_ATTRIBUTES:
+            setattr(then, name, getattr(self, name).frozen())
         for name, ids in self.ids.items():
             then.ids[name] = ids.frozen()
         then.triple_ends = self.triple_ends.frozen()
@@ -307,9 +318,9 @@ class LiveIndex:
         then.linkable, then.wordings = self.linkable.frozen(), self.wordings.frozen()
         then.sketches = self.sketches.frozen()
         n = len(then.passages)
-        then.holders = [{} for _ in range(n)]
-        then.extracted = [None] * n
-        then.effective = [NO_ROWS] * n
+        then.holders.extend({} for _ in range(n))
+        then.extracted.extend([None] * n)
+        then.effective.extend([NO_ROWS] * n)
         return then
 
     def stored(self) -> dict[str, Any]:

@@ -8,9 +8,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
+from store.index.columns.row_lists import NO_ROWS, RowLists
 from store.index.effective_triples import effective_triples, upstream_triples
 from store.index.file_arrays import Room
-from store.index.live_index import NO_ROWS, LiveIndex
+from store.index.live_index import LiveIndex
 from store.index.synonyms.lsh import sort
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples, vectors
 from store.lance.tables import Tables
@@ -54,6 +55,7 @@ def load_past_index(then: LiveIndex, tables: Tables, commit: int) -> LiveIndex:
 def _fill(index: LiveIndex, tables: Tables, commit: int | None) -> None:
     for batch in _last_extractions(rows_up_to(tables.read("extractions"), commit)).to_batches(CONVERTED_ROWS):
         _extractions(index, batch)
+    index.extracted = RowLists(index.extracted.arrays())
     known = index.interner()
     for batch in rows_up_to(tables.read("documents"), commit).to_batches(CONVERTED_ROWS):
         for row in batch.to_pylist():
@@ -86,8 +88,9 @@ def append_contents(
     ends, predicates = triples.from_table(table, index.ids["phrases"].view())
     keys = zip(ends[:, 0].tolist(), predicates, ends[:, 1].tolist(), strict=True)
     index.add_triples(list(keys), table["row"].to_numpy())
-    if index.hashed_triples.due:
-        index.hashed_triples.fold()
+    for rows_of_kind in index.hashed_rows.values():
+        if rows_of_kind.due:
+            rows_of_kind.fold()
     for name, table in tables_by_name.items():
         if table.num_rows:
             index.next_id[name] = int(table["row"][-1].as_py()) + 1
@@ -156,15 +159,15 @@ def derive_graph(index: LiveIndex) -> None:
 
 def connect(index: LiveIndex) -> None:
     """Derives counts and edges, those between synonyms left out, from who holds the passages and from what they state."""
-    sizes = np.array([len(rows) for rows in index.effective], np.int64)
-    stated = np.concatenate(index.effective) if len(sizes) else NO_ROWS
-    staters = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    lists = index.effective.arrays()
+    index.effective = RowLists(lists)
+    starts, stated = lists.starts, lists.rows
+    staters = np.repeat(np.arange(lists.n, dtype=np.int32), np.diff(starts))
     n_phrases, n_passages, n_triples = len(index.phrases), len(index.passages), len(index.predicates)
     ends = index.triple_ends.view()
 
-    passage_counts = np.array([len(holders) for holders in index.holders], np.int32)
+    passage_counts = index.holders.sizes()
     triple_counts = np.bincount(stated, minlength=n_triples).astype(np.int32)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
     # The rows of what a passage states are in order.
     incidence = sparse.csr_array((np.ones(len(stated)), stated, starts), shape=(n_passages, n_triples))
     index.incidence.adopt(incidence, 0)
@@ -182,6 +185,7 @@ def connect(index: LiveIndex) -> None:
     index.context.adopt(context, 0)
     phrase_counts = np.bincount(context.indices, minlength=n_phrases).astype(np.int32)
 
+    index.counts_loaded()
     index.passage_counts.load(passage_counts)
     index.phrase_counts.load(phrase_counts)
     index.triple_counts.load(triple_counts)

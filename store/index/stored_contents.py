@@ -23,7 +23,7 @@ class StoredContents:
     def __init__(self, index: LiveIndex) -> None:
         self._index = index
         self.next_id = dict(index.next_id)
-        self._extracted = list(index.extracted)
+        self._extracted = index.extracted.copy()
         self._states = index.extraction_states.copy()
 
     def rows(self, kind: str) -> dict[int, int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import structlog
 
+from store.index.columns.hashed_rows import HashedRows
 from store.index.delta_csr import LiveMatrix
 from store.index.live_index import LiveIndex
 from store.index.synonyms.lsh import sort
@@ -42,7 +43,8 @@ class Folding:
         """Has long logs folded in the background; commits and queries go on meanwhile."""
         index = self._current_index()
         due = [name for name, matrix in index.matrices.items() if _is_due(matrix)]
-        if (due or index.sketches.due or index.hashed_triples.due) and (self._job is None or self._job.done()):
+        due_rows = any(rows.due for rows in index.hashed_rows.values())
+        if (due or index.sketches.due or due_rows) and (self._job is None or self._job.done()):
             self._job = self._executor.submit(self._fold_in_background, due)
 
     def _fold_in_background(self, names: Sequence[str]) -> None:
@@ -63,16 +65,21 @@ class Folding:
                 folded = view.merged()
                 with self._write_lock.hold("fold"):
                     self.adopt(index, {name: folded}, {name: view.log_length})
-            if index.hashed_triples.due:
-                with self._write_lock.hold("fold"):
-                    rows, known = index.hashed_triples.begin_fold()
-                folded_rows = index.hashed_triples.folded(rows)
-                with self._write_lock.hold("fold"):
-                    index.hashed_triples.adopt(folded_rows, known)
+            for rows in index.hashed_rows.values():
+                if rows.due:
+                    self.fold_rows(rows)
             if index.sketches.due:
                 bands = sort(index.sketches.view(), index.room)
                 with self._write_lock.hold("fold"):
                     index.sketches.adopt(bands)
+
+    def fold_rows(self, rows: HashedRows[Any]) -> None:
+        """Folds what came to `rows` since. The caller holds `lock`."""
+        with self._write_lock.hold("fold"):
+            began = rows.begin_fold()
+        folded = rows.folded(*began)
+        with self._write_lock.hold("fold"):
+            rows.adopt(folded)
 
     def adopt(self, index: LiveIndex, folded: Mapping[str, Any], lengths: Mapping[str, int]) -> None:
         """Makes folded matrices the bases; each has the first `lengths` entries of its log. The caller holds the write lock."""

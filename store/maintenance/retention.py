@@ -95,7 +95,7 @@ class Purge:
         self._commit = commit
         self._ids = {name: numbers.view() for name, numbers in index.ids.items()}
         self._ends = index.triple_ends.view()
-        self._extracted = list(index.extracted)
+        self._extracted = index.extracted.copy()
         self._protected: dict[str, set[int]] = {name: set() for name in self._ids}
         self._protected_lock = threading.Lock()
 

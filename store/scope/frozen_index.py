@@ -1,12 +1,13 @@
 """The live index as of one commit, for whoever reads it while commits go on: texts where they are, the rest copied."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.effective_triples import UpstreamTriples
+from store.index.columns.holders import Holders
+from store.index.columns.row_lists import RowLists
 from store.index.live_index import LiveIndex
 from store.index.synonyms.lsh import Sketches
 from store.snapshot import Snapshot
@@ -20,9 +21,9 @@ class FrozenIndex:
     index: LiveIndex
     snapshot: Snapshot
     documents: Mapping[str, Document]
-    holders: Sequence[dict[str, UpstreamTriples]]
-    extracted: Sequence[NDArray[np.int32] | None]
-    effective: Sequence[NDArray[np.int32]]
+    holders: Holders
+    extracted: RowLists[NDArray[np.int32] | None]
+    effective: RowLists[NDArray[np.int32]]
     extraction_states: Mapping[int, ExtractionState]
     ids: Mapping[str, NDArray[np.int32]]
     linkable: NDArray[np.bool_]

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from store.change.synonym_change import synonym_edges
+from store.index.columns.hashed_rows import HashedRows
+from store.index.columns.row_lists import NO_ROWS
 from store.index.index_delta import TripleKey
-from store.index.live_index import NO_ROWS, LiveIndex
+from store.index.live_index import LiveIndex
 from store.index.load import connect
 from store.index.synonyms.edge_maintenance import SynonymPlanner
 from store.index.synonyms.lsh import WORDS, SketchIndex, Sorted
-from store.index.triple_rows import TripleRows
 from store.scope.frozen_index import FrozenIndex
 from store.scope.passage_statements import effective_rows
 from store.scope.scoped_rows import RowsBeside
@@ -26,7 +27,7 @@ from store.types import Document, SynonymRule
 class SharedRows(RowsBeside):
     """Rows of texts as the whole memory has them, of the first `n`; the dictionary itself stays empty."""
 
-    def __init__(self, whole: Mapping[Any, int] | TripleRows, n: int) -> None:
+    def __init__(self, whole: Mapping[Any, int] | HashedRows[Any], n: int) -> None:
         super().__init__()
         self._whole: Any = whole
         self.n = n
@@ -68,34 +69,31 @@ class NearlyWholeIndex(LiveIndex):
 
     def grow(self, whole: LiveIndex) -> None:
         """Takes in the rows that came to `whole` since, which do not live here. The caller keeps commits from being applied."""
-        new = len(whole.passages) - len(self.passages)
-        self.passages += whole.passages[len(self.passages) :]
-        self.phrases += whole.phrases[len(self.phrases) :]
-        self.predicates += whole.predicates[len(self.predicates) :]
-        for rows, texts in (
-            (self.passage_rows, self.passages),
-            (self.phrase_rows, self.phrases),
-            (self.triple_rows, self.predicates),
+        new = len(whole.passages) - len(self.holders)
+        self.passages = whole.passages.frozen()
+        self.phrases, self.predicates = whole.phrases.frozen(), whole.predicates.frozen()
+        for rows, n in (
+            (self.passage_rows, len(self.passages)),
+            (self.phrase_rows, len(self.phrases)),
+            (self.triple_rows, len(self.predicates)),
         ):
             if isinstance(rows, SharedRows):
-                rows.n = len(texts)
+                rows.n = n
         self.ids = {name: ids.frozen() for name, ids in whole.ids.items()}
         self.next_id = dict(whole.next_id)
         for name in ("passage_vectors", "phrase_vectors", "triple_vectors", "triple_ends", "linkable", "wordings"):
             setattr(self, name, getattr(whole, name).frozen())
         self.sketches = SharedSketches(whole.sketches)
         self.postings = whole.postings
-        self.holders += [{} for _ in range(new)]
-        self.extracted += [None] * new
-        self.effective += [NO_ROWS] * new
+        self.holders.extend({} for _ in range(new))
+        self.extracted.extend([None] * new)
+        self.effective.extend([NO_ROWS] * new)
         self.synonym_needs.extend(np.zeros(len(self.phrases) - self.synonym_needs.n))
         self.crowding.rows.grow(len(self.phrases))
-        for counts, texts in (
-            (self.passage_counts, self.passages),
-            (self.phrase_counts, self.phrases),
-            (self.triple_counts, self.predicates),
-        ):
-            counts.grow(len(texts))
+        self.passage_counts.grow(len(self.passages))
+        self.phrase_counts.grow(len(self.phrases))
+        self.counts_loaded()
+        self.triple_counts.grow(len(self.predicates))
 
     @property
     def own_bytes(self) -> int:
@@ -110,10 +108,10 @@ def fill(index: NearlyWholeIndex, whole: FrozenIndex, documents: dict[str, Docum
     Raises KeyError where a purge beside this took a text away: `whole` is too old then.
     """
     index.documents = documents
-    index.holders, index.effective = list(whole.holders), list(whole.effective)
-    index.extracted, index.extraction_states = list(whole.extracted), dict(whole.extraction_states)
-    outside = [document for uri, document in whole.documents.items() if uri not in documents]
-    for row in {whole.index.passage_rows[ref.passage] for document in outside for ref in document.passages}:
+    index.holders, index.effective = whole.holders.copy(), whole.effective.copy()
+    index.extracted, index.extraction_states = whole.extracted.copy(), dict(whole.extraction_states)
+    outside = {uri: document for uri, document in whole.documents.items() if uri not in documents}
+    for row in whole.holders.held_by(outside)[0].tolist():
         kept = {uri: triples for uri, triples in whole.holders[row].items() if uri in documents}
         index.holders[row] = kept
         index.effective[row] = effective_rows(whole, kept, whole.extracted[row]) if kept else NO_ROWS

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.columns.row_lists import NO_ROWS
 from store.index.effective_triples import UpstreamTriples, effective_triples
-from store.index.live_index import NO_ROWS
 from store.index.load import rows_of
 from store.scope.frozen_index import FrozenIndex
 

@@ -7,14 +7,16 @@ that another document brought along took the place of those that were extracted)
 which none of this applies, and the others are searched for as if they had just come.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from store.change.synonym_change import synonym_edges
-from store.index.effective_triples import UpstreamTriples
+from store.index.columns.passages import Passages
+from store.index.columns.row_lists import RowLists
+from store.index.columns.texts import TakenTexts
 from store.index.live_index import LiveIndex
 from store.index.load import connect
 from store.index.synonyms.edge_maintenance import SynonymPlanner
@@ -40,20 +42,24 @@ def scoped_index(whole: FrozenIndex, documents: dict[str, Document], rule: Synon
     Raises KeyError where a purge beside this took a text away: `whole` is too old then.
     """
     index = LiveIndex(whole.snapshot.dim)
-    passages = _passage_rows(whole, documents)
+    passages, shared = whole.holders.held_by(documents)
     index.documents = documents
-    index.holders, apart = _holders(whole, passages, documents)
-    index.effective = [whole.effective[row] for row in passages.tolist()]
-    index.extracted = [whole.extracted[row] for row in passages.tolist()]
+    index.holders = whole.holders.taken(passages, TakenTexts(whole.index.passages.ids, passages))
+    apart = np.searchsorted(passages, shared).tolist()
     for place in apart:
-        index.effective[place] = effective_rows(whole, index.holders[place], index.extracted[place])
-    triples, places = _marked([*index.effective, *(rows for rows in index.extracted if rows is not None)], whole)
+        held = index.holders[place]
+        index.holders[place] = {uri: triples for uri, triples in held.items() if uri in documents}
+    extracted: RowLists[NDArray[np.int32] | None] = RowLists(whole.extracted.arrays().taken(passages))
+    stated = {place: effective_rows(whole, index.holders[place], extracted[place]) for place in apart}
+    effective = whole.effective.arrays().taken(passages).replaced(stated, len(passages))
+    triples, places = _marked([effective.rows, extracted.arrays().rows], whole)
     ends = whole.snapshot.triple_ends[triples]
     phrases, phrase_places = _marked([ends[:, 0], ends[:, 1]], whole, whole.snapshot.n_phrases)
     _take_passages(index, whole, passages)
     _take_phrases(index, whole, phrases, phrase_places)
     _take_triples(index, whole, triples, places, phrases, phrase_places[ends])
-    _renumber(index, places)
+    index.effective = RowLists(effective.renumbered(places))
+    index.extracted = RowLists(extracted.arrays().renumbered(places))
     connect(index)
     # Who lives there too has at least as many others about it there as here.
     index.count_crowds(whole.snapshot.phrase_crowded[phrases] | ~whole.snapshot.phrase_alive[phrases])
@@ -62,26 +68,6 @@ def scoped_index(whole: FrozenIndex, documents: dict[str, Document], rule: Synon
     index.find_needs(rule.cap)
     _add_synonyms(index, can, searched, rule)
     return index
-
-
-def _passage_rows(whole: FrozenIndex, documents: Mapping[str, Document]) -> NDArray[np.int64]:
-    rows = whole.index.passage_rows
-    found = {rows[ref.passage] for document in documents.values() for ref in document.passages}
-    return np.array(sorted(found), np.int64)
-
-
-def _holders(
-    whole: FrozenIndex, rows: NDArray[np.int64], documents: Mapping[str, Document]
-) -> tuple[list[dict[str, UpstreamTriples]], list[int]]:
-    """Who of `documents` holds each passage, and the places of those passages that others hold as well."""
-    found, apart = [whole.holders[row] for row in rows.tolist()], []
-    for place, holders in enumerate(found):
-        if len(holders) > 1:
-            kept = {uri: triples for uri, triples in holders.items() if uri in documents}
-            if len(kept) < len(holders):
-                found[place] = kept
-                apart.append(place)
-    return found, apart
 
 
 def _marked(parts: Sequence[NDArray[np.int32]], whole: FrozenIndex, n: int | None = None) -> tuple[Rows, Rows32]:
@@ -95,27 +81,11 @@ def _marked(parts: Sequence[NDArray[np.int32]], whole: FrozenIndex, n: int | Non
     return rows, places
 
 
-def _renumber(index: LiveIndex, places: Rows32) -> None:
-    """Gives the passages' triples the numbers that they have here."""
-    index.effective = _mapped(index.effective, places)
-    read = [place for place, rows in enumerate(index.extracted) if rows is not None]
-    found = _mapped([rows for rows in index.extracted if rows is not None], places)
-    for place, rows in zip(read, found, strict=True):
-        index.extracted[place] = rows
-
-
-def _mapped(lists: Sequence[NDArray[np.int32]], places: Rows32) -> list[NDArray[np.int32]]:
-    if not lists:
-        return []
-    flat = places[np.concatenate(lists)]
-    ends = np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists))).tolist()
-    return [flat[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
-
-
 def _take_passages(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64]) -> None:
     index.ids["passages"].extend(whole.ids["passages"][rows])
-    index.passages = [whole.index.passages[row] for row in rows.tolist()]
-    index.passage_rows = {passage.id: place for place, passage in enumerate(index.passages)}
+    there = whole.index.passages
+    index.passages = Passages(*(TakenTexts(texts, rows) for texts in (there.ids, there.titles, there.texts)))
+    index.passage_rows = {id: place for place, id in enumerate(index.passages.ids)}
     states = whole.extraction_states
     index.extraction_states = {place: states[row] for place, row in enumerate(rows.tolist()) if row in states}
     index.postings = ScopedPostings(whole.index.postings, rows, whole.snapshot.n_passages)
@@ -124,7 +94,7 @@ def _take_passages(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64]
 
 def _take_phrases(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64], places: Rows32) -> None:
     index.ids["phrases"].extend(whole.ids["phrases"][rows])
-    index.phrases = [whole.index.phrases[row] for row in rows.tolist()]
+    index.phrases = TakenTexts(whole.index.phrases, rows)
     index.phrase_rows = ScopedRows(whole.index.phrase_rows, places)
     index.linkable.extend(whole.linkable[rows])
     index.wordings.extend(whole.wordings[rows])
@@ -144,7 +114,7 @@ def _take_triples(
 ) -> None:
     index.ids["triples"].extend(whole.ids["triples"][rows])
     index.triple_ends.extend(ends)
-    index.predicates = [whole.index.predicates[row] for row in rows.tolist()]
+    index.predicates = TakenTexts(whole.index.predicates, rows)
     index.triple_rows = ScopedTripleRows(whole.index.triple_rows, places, phrases)
     index.triple_vectors.extend_from(whole.snapshot.triple_vectors, rows)
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.columns.hashed_rows import HashedRows
 from store.index.index_delta import TripleKey
-from store.index.triple_rows import TripleRows
 
 
 class RowsBeside(dict[Any, int]):
@@ -25,7 +25,7 @@ class RowsBeside(dict[Any, int]):
 class ScopedRows(RowsBeside):
     """Rows of phrases by text. The dictionary itself holds those that came after the scope was made."""
 
-    def __init__(self, whole: dict[str, int], places: NDArray[np.int32]) -> None:
+    def __init__(self, whole: HashedRows[str] | dict[str, int], places: NDArray[np.int32]) -> None:
         """`places`: by row of the whole memory, the row here, or -1."""
         super().__init__()
         self._whole, self._places = whole, places
@@ -41,7 +41,7 @@ class ScopedTripleRows(RowsBeside):
     """Rows of triples by predicate and phrase rows of the scope. The dictionary itself holds those that came later."""
 
     def __init__(
-        self, whole: TripleRows | dict[TripleKey, int], places: NDArray[np.int32], phrases: NDArray[np.int64]
+        self, whole: HashedRows[TripleKey] | dict[TripleKey, int], places: NDArray[np.int32], phrases: NDArray[np.int64]
     ) -> None:
         """`phrases`: by phrase row here, that of the whole memory."""
         super().__init__()

@@ -197,7 +197,7 @@ def _chosen(whole: FrozenIndex, wanted: Wanted) -> dict[str, Document]:
 
 def _is_nearly_whole(whole: FrozenIndex, documents: Mapping[str, Document]) -> bool:
     """Whether so many of all rows live in the scope that a question costs hardly more than among those alone."""
-    passages = len({ref.passage for document in documents.values() for ref in document.passages})
+    passages = len(whole.holders.held_by(documents)[0])
     return passages >= NEARLY_WHOLE_SHARE * max(whole.snapshot.n_passages, 1)
 
 

@@ -2,8 +2,9 @@
 
 Synthetic documents with vectors that lie as real ones do (`bench.support.million.vectors`), 8.3 phrases and 24 edges a passage.
 `HIPPOD_BENCH_SIZES` (passages, 100000 by default) says how large; `HIPPOD_BENCH_FOLDER` keeps the stores, so that steps can be
-made alone; `HIPPOD_BENCH_STEPS` (vectors,load,query,agree,memory,mutate) says which; `HIPPOD_BENCH_QUERIES` (1000) how many
-questions. Every step runs in a process of its own and is printed as soon as it is measured.
+made alone; `HIPPOD_BENCH_STEPS` says which of `STEPS`; `HIPPOD_BENCH_QUERIES` (1000) how many questions, and
+`HIPPOD_BENCH_MODES` in which modes. "scan" compares ten triples a passage without a store; "beside" asks beside 20 added
+passages a second. Every step runs in a process of its own and is printed as soon as it is measured.
 """
 
 import json
@@ -15,7 +16,21 @@ import time
 from pathlib import Path
 from typing import Any
 
-STEPS = ("vectors", "load", "query", "agree", "memory", "mutate")
+STEPS = (
+    "vectors",
+    "scan",
+    "load",
+    "query",
+    "agree",
+    "memory",
+    "mutate",
+    "beside",
+    "as-of",
+    "explain",
+    "verify",
+    "backup",
+)
+SCANNED_A_PASSAGE = 10
 LEAST_AGREEMENT = 0.99
 """Share of questions whose first five passages are those of the exact computation."""
 CHANGES = 100
@@ -31,7 +46,7 @@ def run(results: dict[str, Any]) -> str:
         for size in os.environ.get("HIPPOD_BENCH_SIZES", "100000").split(","):
             folder = root / size
             folder.mkdir(parents=True, exist_ok=True)
-            counts = {"load": size, "mutate": str(CHANGES)}
+            counts = {"scan": str(int(size) * SCANNED_A_PASSAGE), "load": size, "mutate": str(CHANGES)}
             found = {step: _step(step, str(folder), counts.get(step, questions)) for step in steps}
             results[size] = found
             violations += [f"{size} passages: the step {step} failed" for step in steps if "failed" in found[step]]

@@ -5,8 +5,11 @@
 """
 
 import json
+import os
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,8 @@ import numpy as np
 from bench.support.growth.loading import load_passages
 from bench.support.growth.maintenance import Adding
 from bench.support.growth.store import commit, megabytes, resident_mb, spread, timed
+from bench.support.million.aside import STEPS, warm
+from bench.support.million.scanner import scan
 from bench.support.million.vectors import BANK, CACHE, make_word_sum_encoder
 from bench.support.synthetic_documents import World, document
 from daemon.observe.memory_use import anonymous_bytes
@@ -26,6 +31,7 @@ from memory.retrieval.settings import RetrievalSettings
 
 QUESTION_PASSAGES = 2_000
 """The first passages of every memory, which the questions are about."""
+SCANNED_QUESTIONS = 60
 
 
 def open_million(folder: str) -> Any:
@@ -81,11 +87,17 @@ def questions(count: int) -> list[str]:
     return found
 
 
+def asked_modes() -> list[str]:
+    """All, or those in `HIPPOD_BENCH_MODES`."""
+    return os.environ.get("HIPPOD_BENCH_MODES", ",".join(MODES)).split(",")
+
+
 def query(folder: str, count: str) -> dict[str, Any]:
     """`count` questions in each mode, encoding apart: milliseconds of the clock and of the processor, and of each stage."""
     store, encoder = open_million(folder)
     snapshot, asked, found = store.snapshot(), questions(int(count)), {}
-    for mode in MODES:
+    warm(store, encoder, asked)
+    for mode in asked_modes():
         walls, works, stages = [], [], []
         for question in [*asked[:3], *asked]:
             wall, work = time.perf_counter(), time.process_time()
@@ -104,11 +116,18 @@ def query(folder: str, count: str) -> dict[str, Any]:
     return found
 
 
+def scan_triples(folder: str, rows: str) -> dict[str, Any]:
+    """Compares questions with `rows` triples, without a store."""
+    encoder = make_word_sum_encoder()
+    return scan(Path(folder), encoder, int(rows), encoder.encode(questions(SCANNED_QUESTIONS)))
+
+
 def agree(folder: str, count: str) -> dict[str, Any]:
     """`count` questions in each mode, beside the exact computation: how often the first five passages are the same."""
     store, encoder = open_million(folder)
     snapshot, asked, found = store.snapshot(), questions(int(count)), {}
-    for mode in MODES:
+    warm(store, encoder, asked)
+    for mode in asked_modes():
         if "exact" not in MODES[mode].settings:
             continue
         same, ordered, furthest = 0, 0, 0.0
@@ -173,9 +192,28 @@ def mutate(folder: str, count: str) -> dict[str, Any]:
     return found
 
 
+def aside(name: str, folder: str, count: str) -> dict[str, Any]:
+    """One of `STEPS`, with `count` questions."""
+    store, encoder = open_million(folder)
+    asked = questions(int(count))
+    if name not in ("verify", "backup"):
+        warm(store, encoder, asked)
+    found = STEPS[name](store, encoder, asked)
+    store.close()
+    return found
+
+
 if __name__ == "__main__":
     # As the daemon does.
     configure_malloc()
     shorten_switch_interval()
-    steps = {"vectors": vectors, "load": load, "query": query, "agree": agree, "memory": memory, "mutate": mutate}
+    steps: dict[str, Callable[[str, str], dict[str, Any]]] = {
+        "vectors": vectors,
+        "scan": scan_triples,
+        "load": load,
+        "query": query,
+        "agree": agree,
+        "memory": memory,
+        "mutate": mutate,
+    } | {name: partial(aside, name) for name in STEPS}
     print(json.dumps(steps[sys.argv[1]](*sys.argv[2:])))

@@ -74,11 +74,20 @@ class WordSumEncoder:
             columns = np.array([self._word(word) for words in part for word in words], np.int64)
             starts = np.concatenate([[0], np.cumsum([len(words) for words in part])])
             weights = np.array([_weight(word) for words in part for word in words], np.float32)
-            shape = (len(part), len(self._rows))
-            sums = sparse.csr_array((weights, columns, starts), shape=shape) @ self._vectors[: len(self._rows)]
-            sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
-            sums += COMMON * self._common
-            out[start : start + len(part)] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+            out[start : start + len(part)] = self.sums(columns, weights, starts)
+        return out
+
+    def word_rows(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """What `sums` knows words by."""
+        return np.array([self._word(word) for word in words], np.int64)
+
+    def sums(self, columns: NDArray[np.int64], weights: NDArray[np.float32], starts: NDArray[np.int64]) -> Matrix:
+        """The vectors of texts: the words of text i are `columns[starts[i]:starts[i + 1]]`, and so are their weights."""
+        shape = (len(starts) - 1, len(self._rows))
+        sums = sparse.csr_array((weights, columns, starts), shape=shape) @ self._vectors[: len(self._rows)]
+        sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
+        sums += COMMON * self._common
+        out: Matrix = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         return out
 
     def encode_roughly(self, texts: Sequence[str]) -> Matrix:

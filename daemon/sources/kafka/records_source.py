@@ -1,5 +1,6 @@
 """Followed topics of records, a replica's source: nothing is extracted or encoded, and an older record replaces no newer."""
 
+import asyncio
 from collections.abc import Iterable
 
 from consumers.failure_codes import FailureCode
@@ -19,6 +20,9 @@ from daemon.workers.pool import WorkerPool
 from store.store import Store
 from store.types import Document
 
+EXPIRY_INTERVAL_S = 2.0
+"""How often parts are looked for that were waited for long enough."""
+
 
 class RecordsSource(BaseKafkaSource[ReadMessage]):
     """One `[[kafka]]` with `format = "records"`."""
@@ -28,12 +32,21 @@ class RecordsSource(BaseKafkaSource[ReadMessage]):
         self._reader = RecordReader(pool)
         self._parts: PartAssembler[MessageAcknowledgement] = PartAssembler()
 
+    def start(self) -> None:
+        super().start()
+        self._feed.spawn(self._expire_parts())
+
+    async def _expire_parts(self) -> None:
+        """Beside the messages: none may come any more."""
+        while True:
+            await asyncio.sleep(EXPIRY_INTERVAL_S)
+            await self._release(self._parts.expired())
+
     async def _read(self, messages: list[KafkaMessage]) -> list[ReadMessage]:
         return await self._reader.read(messages)
 
     async def _deliver(self, message: KafkaMessage, acknowledgement: MessageAcknowledgement, read: ReadMessage) -> None:
         acknowledgement.parts_left = 1
-        await self._release(self._parts.expired())
         if isinstance(read, RecordPart):
             await self._deliver_part(message, acknowledgement, read)
         elif isinstance(read, PartRemoved):

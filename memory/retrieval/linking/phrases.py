@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memory.phrase_normalisation import normalise_phrase
+from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.linking.query_entities import known_names, query_entities
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.row_scores import min_max, row_scores
-from memory.retrieval.top_k import top_k_by_cosine
 from memory.types import Seed
 
 
@@ -18,17 +20,9 @@ def link_phrases(context: QueryContext) -> list[Seed]:
     if not context.is_known or not alive.any():
         return link_known_entities(context, known_names(context.query, snapshot))
     with context.stage("phrases"):
-        scores = row_scores(snapshot.phrase_vectors, vector, snapshot.living_phrases, context.settings.exact)
-        rows, cosines = top_k_by_cosine(
-            snapshot.phrase_vectors,
-            vector,
-            scores.values,
-            context.settings.seed_phrases,
-            alive,
-            snapshot.phrase,
-            scores.error,
-        )
-        scaled = min_max(snapshot.phrase_vectors, vector, scores, alive)(cosines)
+        compared = _compared(context, vector, alive)
+        rows, cosines = compared.nearest(context.settings.seed_phrases, snapshot.phrase)
+        scaled = compared.min_max()(cosines)
     return heaviest_first(
         [
             Seed(row, snapshot.phrase(row), float(score) * specificity(context, row))
@@ -85,13 +79,16 @@ def _nearest_phrase(context: QueryContext, name: str) -> int | None:
     with context.stage("encode"):
         vector = context.encoder.encode_query(phrase)
     with context.stage("phrases"):
-        vectors = snapshot.phrase_vectors
         if not vector.any():
             return None
-        candidates = snapshot.phrase_alive & vectors.known
-        scores = row_scores(vectors, vector, snapshot.living_phrases, context.settings.exact)
-        rows, _ = top_k_by_cosine(vectors, vector, scores.values, 1, candidates, snapshot.phrase, scores.error)
+        alive = snapshot.phrase_alive & snapshot.phrase_vectors.known
+        rows, _ = _compared(context, vector, alive).nearest(1, snapshot.phrase)
         return rows[0] if rows else None
+
+
+def _compared(context: QueryContext, vector: NDArray[np.float32], alive: NDArray[np.bool_]) -> ComparedRows:
+    snapshot = context.snapshot
+    return ComparedRows(snapshot.phrase_vectors, vector, alive, snapshot.living_phrases, context.settings.exact)
 
 
 def heaviest_first(seeds: Sequence[Seed]) -> list[Seed]:

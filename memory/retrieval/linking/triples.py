@@ -1,28 +1,73 @@
 """Linking to triples: those nearest to the query, and what recognition memory keeps of them."""
 
 from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.row_scores import RowScores, min_max, row_scores
-from memory.retrieval.score_scaling import MinMax, Scale
-from memory.retrieval.top_k import top_k, top_k_by_cosine
+from memory.retrieval.score_scaling import MinMax, Scale, StandardScore
+from memory.retrieval.top_k import cosines, top_k
 from memory.types import LinkedTriple
 
 BM25_PASSAGES = 50
 """Compared by words, only the triples of this many passages (the best by BM25) count: a triple's words are its passage's."""
 
 
-def triple_scores(context: QueryContext) -> RowScores:
-    """Cosine of every triple with the query, shape (n_triples,); BM25 where they are compared by words."""
-    if context.triples_by_words:
-        with context.stage("triples"):
-            return RowScores(_triple_bm25(context))
-    vector, snapshot = context.triple_vector, context.snapshot
-    with context.stage("triples"):
-        return row_scores(snapshot.triple_vectors, vector, snapshot.living_triples, context.settings.exact)
+class ComparedTriples:
+    """All triples beside the query: by cosine, or by BM25 where the encoder knows nothing of the query or of any triple."""
+
+    def __init__(self, context: QueryContext) -> None:
+        self._context = context
+
+    @cached_property
+    def _rows(self) -> ComparedRows:
+        context, snapshot = self._context, self._context.snapshot
+        exact = context.settings.exact
+        return ComparedRows(
+            snapshot.triple_vectors, context.triple_vector, context.triples_compared, snapshot.living_triples, exact
+        )
+
+    @cached_property
+    def _by_words(self) -> NDArray[np.float32]:
+        return _triple_bm25(self._context)
+
+    def nearest(self) -> tuple[list[int], NDArray[np.floating]]:
+        """The `top_triples` living triples nearest to the query, best first, and their scores. Ties are ordered by text."""
+        snapshot, k = self._context.snapshot, self._context.settings.top_triples
+
+        def name(row: int) -> str:
+            return "\0".join(snapshot.triple(row))
+
+        with self._context.stage("triples"):
+            if not self._context.triples_by_words:
+                return self._rows.nearest(k, name)
+            scores = self._by_words
+            rows = top_k(scores, k, self._context.triples_compared & (scores > 0), name)
+            return rows, scores[rows]
+
+    def of(self, triples: NDArray[np.integer[Any]]) -> NDArray[np.floating]:
+        """The scores of some triples, by row."""
+        if self._context.triples_by_words:
+            by_words: NDArray[np.floating] = self._by_words[triples]
+            return by_words
+        return cosines(self._context.snapshot.triple_vectors, self._context.triple_vector, triples)
+
+    def min_max(self) -> MinMax:
+        with self._context.stage("triples"):
+            if self._context.triples_by_words:
+                return MinMax.of(self._by_words, self._context.triples_compared)
+            return self._rows.min_max()
+
+    def standard_score(self) -> StandardScore:
+        """Of the triples that share a word with the query, where they are compared by words."""
+        with self._context.stage("triples"):
+            if self._context.triples_by_words:
+                return StandardScore.of(self._by_words, self._context.triples_compared & (self._by_words > 0))
+            return self._rows.standard_score()
 
 
 def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
@@ -39,41 +84,16 @@ def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
 
 def link_triples(context: QueryContext) -> list[LinkedTriple]:
     """The `top_triples` triples nearest to the query, filtered. Scores are min-max scaled over all living triples."""
-    scores = triple_scores(context)
-    if context.triples_by_words:
-        scale = MinMax.of(scores.values, context.triples_compared)
-    else:
-        with context.stage("triples"):
-            vectors = context.snapshot.triple_vectors
-            scale = min_max(vectors, context.triple_vector, scores, context.triples_compared)
-    return filter_triples(context, nearest_triples(context, scores, scale))
+    compared = ComparedTriples(context)
+    return filter_triples(context, nearest_triples(context, compared, compared.min_max()))
 
 
-def nearest_triples(context: QueryContext, scores: RowScores, scale: Scale) -> list[LinkedTriple]:
-    """The `top_triples` living triples nearest to the query, with scaled scores. Ties are ordered by text."""
-    snapshot, k = context.snapshot, context.settings.top_triples
-
-    def name(row: int) -> str:
-        return "\0".join(snapshot.triple(row))
-
-    exact: NDArray[np.floating]
-    if context.triples_by_words:
-        rows = top_k(scores.values, k, context.triples_compared & (scores.values > 0), name)
-        exact = scores.values[rows]
-    else:
-        with context.stage("triples"):
-            rows, exact = top_k_by_cosine(
-                snapshot.triple_vectors,
-                context.triple_vector,
-                scores.values,
-                k,
-                context.triples_compared,
-                name,
-                scores.error,
-            )
+def nearest_triples(context: QueryContext, compared: ComparedTriples, scale: Scale) -> list[LinkedTriple]:
+    """The `top_triples` living triples nearest to the query, with scaled scores."""
+    rows, scores = compared.nearest()
     return [
-        LinkedTriple(row, *snapshot.triple(row), score=float(score), kept=True)
-        for row, score in zip(rows, scale(exact), strict=True)
+        LinkedTriple(row, *context.snapshot.triple(row), score=float(score), kept=True)
+        for row, score in zip(rows, scale(scores), strict=True)
     ]
 
 

@@ -16,13 +16,13 @@ import numpy as np
 from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.linking.phrases import heaviest_first, link_known_entities, named_entities, specificity
 from memory.retrieval.linking.query_titles import NamedTitle, named_titles, title_phrases
-from memory.retrieval.linking.triples import filter_triples, nearest_triples, triple_scores
+from memory.retrieval.linking.triples import ComparedTriples, filter_triples, nearest_triples
 from memory.retrieval.mode_result import Ranking, dense_ranking
 from memory.retrieval.next_hop import next_passages
 from memory.retrieval.passage_starts import passage_starts
 from memory.retrieval.ppr_scoring import rank_by_pagerank, walked_edges
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.score_scaling import StandardScore, softmax
+from memory.retrieval.score_scaling import softmax
 from memory.types import LinkedTriple, Seed
 from store.index.adjacency import EdgeWeights
 
@@ -34,12 +34,9 @@ def rank(context: QueryContext) -> Ranking:
     snapshot, settings = context.snapshot, context.settings
     if not snapshot.living_passages:
         return dense_ranking(context)
-    scores = triple_scores(context)
-    compared = context.triples_compared
-    if context.triples_by_words:
-        compared = compared & (scores.values > 0)
-    scale = StandardScore.of(scores.values, compared)
-    triples = filter_triples(context, nearest_triples(context, scores, scale))
+    compared = ComparedTriples(context)
+    scale = compared.standard_score()
+    triples = filter_triples(context, nearest_triples(context, compared, scale))
     with context.stage("names"):
         titles = named_titles(context)
     entities = named_entities(context, by_model=False)
@@ -53,8 +50,9 @@ def rank(context: QueryContext) -> Ranking:
     with context.stage("graph"):
         graph = snapshot.adjacency(walked_edges(context, OCCURRENCE_WEIGHTS))
     with context.stage("hop"):
-        hop = settings.hop_share * next_passages(context, starts, graph, scores, scale)
-    share = settings.passage_share if seeds else 1.0
+        hop = settings.hop_share * next_passages(context, starts, graph, compared, scale)
+    # Triples are linked by cosines, which say as much as the encoder knows of the query.
+    share = 1.0 - (1.0 - settings.passage_share) * context.known_share if seeds else 1.0
     passage_reset = share * (hop + (1.0 - hop.sum()) * starts)
     ranking = rank_by_pagerank(context, _scale_seeds(seeds, 1 - share), passage_reset, OCCURRENCE_WEIGHTS, triples)
     if seeds or ranking.note:

@@ -86,6 +86,8 @@ class Crowding:
         self._counts = np.zeros(CELLS << SLOT_BITS, np.int32)
         self.rows = Counts()
         """1 for each phrase that is crowded."""
+        self._flags = np.zeros(0, np.bool_)
+        """The same, for who changes it."""
         self.n = 0
         """How many are."""
 
@@ -94,8 +96,27 @@ class Crowding:
         other = Crowding()
         other._counts = self._counts.copy()
         other.rows.load(self.rows.view().array())
+        other._flags = self._flags.copy()
         other.n = self.n
         return other
+
+    def flags(self, n: int) -> NDArray[np.bool_]:
+        """Which of the first `n` phrases are crowded, as a copy."""
+        out = np.zeros(n, np.bool_)
+        out[: len(self._flags)] = self._flags[:n]
+        return out
+
+    @property
+    def counts(self) -> NDArray[np.int32]:
+        """How many phrases each slot has, which changes."""
+        return self._counts
+
+    def restore(self, counts: NDArray[np.int32], crowded: NDArray[np.int32]) -> None:
+        """Takes over saved `counts` and which rows are crowded (1), at opening."""
+        self._counts = np.array(counts)
+        self.rows.load(crowded)
+        self._flags = crowded > 0
+        self.n = int(crowded.sum())
 
     def load(self, sketches: Sketches, present: NDArray[np.bool_], maybe: NDArray[np.bool_] | None = None) -> None:
         """Counts anew, at opening. `present`: which rows can have synonyms, shape (len(sketches),); `maybe`, of the same shape:
@@ -112,6 +133,7 @@ class Crowding:
             part = looked_at[start : start + SCANNED_ROWS]
             crowded[part] = self._crowded(slots_of(sketches[part]), CrowdingChange())
         self.rows.load(crowded)
+        self._flags = crowded > 0
         self.n = int(crowded.sum())
 
     def _count(self, slots: Slots) -> None:
@@ -194,6 +216,10 @@ class Crowding:
     def apply(self, change: CrowdingChange) -> None:
         """Takes over a planned change."""
         self._counts[change.slots] += change.changes.astype(np.int32)
+        last = max(change.rows, default=-1)
+        if last >= len(self._flags):
+            self._flags = self.flags(self.rows.n)
         for row, crowded in change.rows.items():
+            self._flags[row] = bool(crowded)
             self.n += crowded - self.rows[row]
             self.rows.add(row, crowded - self.rows[row])

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.synonyms.nearest_pairs import NO_PAIRS, Nearest, Rows, Scored, needed
-from store.index.synonyms.search import Wanted
+from store.index.synonyms.search import Needs, Wanted
 
 
 @dataclass(slots=True)
@@ -40,6 +40,17 @@ class SynonymChange:
 
 
 @dataclass(frozen=True, slots=True)
+class _OthersHear:
+    """What each row needs; those that are `asked` for themselves do not want to know. Worked out where it is looked at."""
+
+    asked: NDArray[np.bool_]
+    needs: Needs
+
+    def __getitem__(self, part: slice, /) -> NDArray[np.float32]:
+        return np.where(self.asked[part], np.float32(np.inf), self.needs[part])
+
+
+@dataclass(frozen=True, slots=True)
 class SynonymPlanner:
     """Works out a `SynonymChange` without touching the live state, which it reads through the given functions.
 
@@ -53,7 +64,7 @@ class SynonymPlanner:
     text: Callable[[int], str]
     edges: Callable[[Rows], Scored]
     search: Callable[[Rows, Wanted], Iterable[Scored]]
-    needs: NDArray[np.float32]
+    needs: Needs
 
     def plan(self, died: Rows, born: Rows) -> SynonymChange:
         """`died` and `born`: rows that can no longer have synonyms, and that can from now on."""
@@ -65,12 +76,12 @@ class SynonymPlanner:
         asked = np.zeros(self.n, np.bool_)
         asked[searched] = True
         nearest = Nearest(self.cap, self.text)
-        hears = np.full(self.n, np.inf, np.float32)
-        for a, b, scores in self.search(bereft, Wanted(self.cap, hears)) if len(bereft) else ():
+        nobody = np.broadcast_to(np.float32(np.inf), (self.n,))
+        for a, b, scores in self.search(bereft, Wanted(self.cap, nobody)) if len(bereft) else ():
             nearest.add(a, b, scores)
         # Those that are not searched for themselves hear of the newborn from them.
-        hears = np.where(asked, np.float32(np.inf), self.needs)
-        for a, b, scores in self.search(born, Wanted(self.cap, hears)) if len(born) else ():
+        others = _OthersHear(asked, self.needs)
+        for a, b, scores in self.search(born, Wanted(self.cap, others)) if len(born) else ():
             nearest.add(a, b, scores)
             back = ~asked[b]
             nearest.add(b[back], a[back], scores[back])

@@ -190,9 +190,9 @@ class SketchIndex:
 
     def load(self, sketches: Sketches, bands: Sorted) -> None:
         """Takes over saved sketches, and the bands of the first of them."""
-        self._sketches = GrowableArray(np.uint64, WORDS, self._room)
-        self._heads = GrowableArray(np.uint64, room=self._room), GrowableArray(np.uint64, room=self._room)
-        self.append(sketches)
+        self._sketches.load(sketches)
+        for word, head in enumerate(self._heads):
+            head.load(sketches[:, word])
         self.adopt(bands)
 
     @property

@@ -10,6 +10,9 @@ CUT_PAIRS = 1 << 19
 """Pairs that `Nearest` holds, 12 MB, before it leaves out those that are not among the nearest; and how many it orders at a
 time, but for a row that has more."""
 
+COUNTED_BITS = 6
+"""Where there are fewer rows than the largest number over two to this, they are sorted to be counted."""
+
 Rows = NDArray[np.int64]
 Scored = tuple[Rows, Rows, NDArray[np.float64]]
 """(row, other row, cosine) of pairs, three arrays of one length."""
@@ -46,7 +49,7 @@ class Nearest:
         if not self._count:
             return NO_PAIRS
         rows, others, scores = (_joined(column) for column in self._found)
-        many = np.bincount(rows)[rows] > self._cap
+        many = _counts(rows) > self._cap
         kept = np.flatnonzero(~many)
         if many.any():
             kept = np.concatenate([kept, *self._nearest(np.flatnonzero(many), rows, others, scores)])
@@ -79,6 +82,16 @@ class Nearest:
         begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
         place = np.arange(len(ordered)) - np.repeat(begins, np.diff(np.append(begins, len(ordered))))
         return inside[order[place < self._cap]]
+
+
+def _counts(rows: Rows) -> Rows:
+    """How often each of `rows` stands in them. O(theirs), however large the numbers are."""
+    if len(rows) > int(rows.max()) >> COUNTED_BITS:
+        found: Rows = np.bincount(rows)[rows]
+        return found
+    _, places, counts = np.unique(rows, return_inverse=True, return_counts=True)
+    every: Rows = counts[places]
+    return every
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -6,12 +6,13 @@ candidates may differ in its last bits with the shape of the block, the value th
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import VectorsView
+from store.index.columns.hashed_rows import text_hash
 from store.index.synonyms.lsh import WORDS, Sketches, SketchIndex, flips, meet, sketch
 from store.index.synonyms.nearest_pairs import Rows, Scored
 from store.index.synonyms.numbers import is_number, without_numbers
@@ -53,8 +54,15 @@ def linkable(phrase: str) -> bool:
 
 
 def wordings(phrases: Iterable[str]) -> Rows:
-    """For each phrase a number that phrases share which differ in numbers alone: those are no pairs. Holds in one process."""
-    return np.fromiter((hash(without_numbers(phrase)) for phrase in phrases), np.int64)
+    """For each phrase a number that phrases share which differ in numbers alone: those are no pairs."""
+    hashes = np.fromiter((text_hash(without_numbers(phrase)) for phrase in phrases), np.uint64)
+    return hashes.view(np.int64)
+
+
+class Needs(Protocol):
+    """By row, the cosine that a pair needs to be among the row's nearest: an array, or what gives a part of one."""
+
+    def __getitem__(self, part: slice, /) -> NDArray[np.float32]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,7 @@ class Wanted:
     """
 
     cap: int
-    hears: NDArray[np.float32]
+    hears: Needs
 
 
 def similar(

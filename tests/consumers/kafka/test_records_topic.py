@@ -9,10 +9,12 @@ pytest.importorskip("confluent_kafka")
 
 from consumers.kafka.record_publisher import RecordPublisher
 from consumers.kafka.settings import KafkaSettings
+from consumers.records import assembler
 from consumers.records.messages import to_messages
 from daemon.fleet.record_maker import PositionedDocument, RecordMaker
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import DeliveredDocument
+from daemon.sources.kafka import records_source
 from daemon.sources.kafka.declaration import KafkaSection
 from daemon.sources.kafka.records_source import RecordsSource
 from daemon.workers.pool import WorkerPool
@@ -20,7 +22,7 @@ from store.backup.local import backup, restore
 from store.export.json_lines import export_lines
 from store.store import Store
 from tests.consumers.kafka.cluster import Cluster, dead
-from tests.daemon.pipeline.test_records import ENCODER, Reader, Refusing, Rules, article, at, removal, running
+from tests.daemon.pipeline.test_records import ENCODER, Reader, Refusing, Rules, article, at, parsed, removal, running
 
 pytestmark = [pytest.mark.broker, pytest.mark.process]
 
@@ -109,6 +111,43 @@ def test_replicas_hold_what_the_documents_say_and_go_on_after_a_restart(cluster,
 
         expected, _, _ = await running(tmp_path / "fresh", fresh, Rules(), ENCODER)
         assert exports == [expected, expected]
+
+    asyncio.run(scenario())
+
+
+def compacted(messages, aged):
+    """Of each key the last message, in the order of the topic, as compaction leaves them; of keys in `aged` not even that
+    where it is a null: these go after `delete.retention.ms`."""
+    last = {message.key(): message for message in messages}
+    kept = [message for message in messages if last[message.key()] is message]
+    return [message for message in kept if message.value() is not None or message.key().decode() not in aged]
+
+
+def test_a_compacted_topic_gives_a_new_replica_the_same_memory(cluster, tmp_path, monkeypatch):
+    """Of records that came in parts, compaction leaves parts that belong to nothing any more: they hold up nothing."""
+    monkeypatch.setattr(assembler, "ORPHAN_WAIT_S", 0.1)
+    monkeypatch.setattr(records_source, "EXPIRY_INTERVAL_S", 0.1)
+    topic, short = cluster.topic(1), cluster.topic(1)
+    # 1 is replaced by a longer one, 2 by one in fewer parts, 3 and 4 are removed, 5 comes back; 6 and 7 stay as they are.
+    small = parsed("kafka://articles/2", "Small", "Ada Lovelace met Charles Babbage in London.")
+    history = [*((n, article(n)) for n in range(8)), (8, article(1, 1)), (9, small)]
+    history += [(10, removal(3)), (11, removal(4)), (12, removal(5)), (13, article(5, 1)), (14, removal(7))]
+
+    async def scenario():
+        publish(cluster, topic, await records_of(history), max_bytes=6000)
+        messages = cluster.read(topic)
+        left = compacted(messages, {"kafka://articles/3", "kafka://articles/7"})
+        assert any(b"kafka://articles/7\x1f" in message.key() for message in left), "parts without their first"
+        assert len(left) < len(messages) - 4
+        for message in left:
+            cluster.send(short, message.value(), key=message.key(), headers=message.headers())
+        cluster.flush()
+        async with Replica(tmp_path / "whole", cluster, topic) as replica:
+            expected = await replica.caught_up()
+        async with Replica(tmp_path / "new", cluster, short) as replica:
+            assert await replica.caught_up() == expected
+            assert len(replica.store.documents()) == 5
+            assert replica.source.status(0).lag == 0
 
     asyncio.run(scenario())
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from consumers.records.assembler import MAX_HELD_BYTES, WAIT_S, PartAssembler
+from consumers.records.assembler import MAX_HELD_BYTES, ORPHAN_WAIT_S, WAIT_S, PartAssembler
 from consumers.records.messages import Part, part_of, position_of, to_messages, uri_of
 from consumers.records.reader import from_message
 from consumers.records.record import Record, RecordError, RecordVectors, SourcePosition
@@ -76,6 +76,21 @@ def test_parts_that_no_others_follow_are_given_up():
     assert parts.expired() == ()
     now[0] = WAIT_S + 1
     assert parts.expired() == ("part",) and parts.held_bytes == 0
+
+
+def test_parts_whose_first_is_gone_hold_up_nothing_and_are_whole_should_it_come():
+    now = [0.0]
+    parts = PartAssembler(lambda: now[0])
+    first, *others = to_messages(record(), 4500)
+    for number, message in enumerate(others):
+        assert add(parts, message, number).value is None
+    now[0] = ORPHAN_WAIT_S - 1
+    assert parts.expired() == ()
+    now[0] = ORPHAN_WAIT_S + 1
+    assert parts.expired() == tuple(range(len(others)))
+    assert parts.expired() == ()
+    found = add(parts, first, "first")
+    assert from_message(found.value).document == record().document and found.tokens == ("first",)
 
 
 def test_no_more_is_held_than_may_be():

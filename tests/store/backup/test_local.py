@@ -81,7 +81,7 @@ SPOILS = {
     "the document d9 is not what the tables say": lambda index: index.documents.update(
         d9=replace(index.documents["d9"], title="Another")
     ),
-    "is held by": lambda index: index.holders[a_passage(index)].update(d9=None, other=None),
+    "is held by": lambda index: index.holders.__setitem__(a_passage(index), {"d9": None, "other": None}),
     "was read by": lambda index: index.extraction_states.clear(),
 }
 

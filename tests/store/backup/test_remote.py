@@ -193,18 +193,19 @@ def test_s3_with_connections_that_break(store, proxy, tmp_path, monkeypatch):
     url = "s3://memories/of/one"
     store.commit(complete(store, {"long": [("Long", "text 1 " * 40_000, None)]}, []))
     expected = exported(store)
-    proxy.breaks, proxy.after = 4, 3000
+    proxy.breaks, proxy.after = 2, 3000
     first = send(store, url)
-    assert (proxy.breaks, proxy.broken) == (0, 4)
+    assert (proxy.breaks, proxy.broken) == (0, 2)
     assert first.sent_files > 5
     assert send(store, url).sent_files == 0
-    proxy.direction, proxy.breaks = "down", 3
+    proxy.direction, proxy.breaks = "down", 1
     assert restored(url, tmp_path / "new") == expected
-    assert proxy.broken == 7
+    assert proxy.broken == 3
     # A line that is down for good: an error that says so, the store as it was, and the next backup sends the rest.
     store.commit(complete(store, numbered_documents(20, 30), []))
     proxy.direction, proxy.breaks, proxy.after = "up", 10**9, 0
     monkeypatch.setattr(object_store, "TRIES", 1)
+    monkeypatch.setattr(object_store, "CLIENT_TRIES", 1)
     with pytest.raises(BackupError, match="does not answer, or the connection broke"):
         send(store, url)
     proxy.breaks = 0
@@ -215,7 +216,44 @@ def test_s3_with_connections_that_break(store, proxy, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_s3_says_what_is_missing(store, proxy, tmp_path):
+@pytest.mark.parametrize("after", [0, 3000])
+def test_each_request_survives_twelve_broken_connections_in_a_row(store, proxy, tmp_path, monkeypatch, after):
+    """The client's own tries, with pauses of seconds, are left out: what breaks is hippod's to try again.
+
+    After 0 bytes it is the listings that break, some within their headers: such an answer reads as an empty one.
+    """
+    monkeypatch.setattr(object_store, "RETRY_PAUSE_S", 0.0)
+    monkeypatch.setattr(object_store, "CLIENT_TRIES", 1)
+    monkeypatch.setattr(object_store, "TRIES", 13)
+    monkeypatch.setattr(remote, "TRANSFERS", 1)
+    url = f"s3://memories/cut/after-{after}"
+    proxy.breaks, proxy.after = 12, after
+    send(store, url)
+    assert (proxy.breaks, proxy.broken) == (0, 12)
+    proxy.direction, proxy.breaks = "down", 12
+    assert restored(url, tmp_path / "new") == exported(store)
+    assert (proxy.breaks, proxy.broken) == (0, 24)
+
+
+def test_nothing_is_pruned_by_a_listing_that_is_not_whole(store, url, monkeypatch):
+    """A listing that misses newer backups would make their contents look unused."""
+    monkeypatch.setattr(remote, "ORPHAN_AGE_S", -60.0)
+    for number in range(3):
+        store.commit(complete(store, numbered_documents(50 + number, 51 + number), []))
+        monkeypatch.setattr(time, "time", lambda at=1_800_000_000.0 + 86400 * number: at)
+        send(store, url)
+    really = Repository.lists
+    short = iter([1])
+    monkeypatch.setattr(Repository, "lists", lambda self: really(self)[: next(short, None)])
+    monkeypatch.setattr(time, "time", lambda: 1_900_000_000.0)
+    before = contents(url)
+    assert send(store, url, keep_s=0).pruned == 0
+    assert contents(url) == before
+
+
+@pytest.mark.slow
+def test_s3_says_what_is_missing(store, proxy, tmp_path, monkeypatch):
+    monkeypatch.setattr(object_store, "RETRY_PAUSE_S", 0.0)
     with pytest.raises(BackupError, match='there is no bucket "nowhere"; make it first'):
         send(store, "s3://nowhere/x")
     with pytest.raises(BackupError, match='there is no bucket "nowhere"'):

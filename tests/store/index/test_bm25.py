@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from random import Random
 
 import numpy as np
 import pytest
@@ -63,3 +64,24 @@ def test_passages_are_taken_in_while_others_are_being_scored():
     assert saved.starts[-1] == len(saved.rows) == 2 * PASSAGES - 1
     place = saved.terms.index("harbour")
     assert saved.rows[saved.starts[place] : saved.starts[place + 1]].tolist() == list(range(PASSAGES))
+
+
+def test_the_best_alone_are_those_of_all_with_the_same_scores() -> None:
+    random = Random(5)
+    words = [f"w{at}" for at in range(40)]
+    postings, count = Postings(), 300
+    for row in range(count):
+        # Words as common as 1 / their place: some in nearly every passage, some in one.
+        postings.extend(
+            row, " ".join(random.choices(words, [1 / (at + 1) for at in range(40)], k=random.randint(5, 30)))
+        )
+    alive = np.array([random.random() < 0.9 for _ in range(count)])
+    for best in (1, 5, 60):
+        for query in ("w0 w1 w39", "w30 w0 w2", "w0", "w38 w37 w36 w1", "w5 w5 w17", "nothing"):
+            whole, found = (postings.compare(query, alive, alive, best=each) for each in (None, best))
+            assert found.rarities == whole.rarities
+            least = np.sort(whole.scores)[-min(best, len(whole.rows)) :].min(initial=np.inf)
+            chosen = whole.scores >= least
+            assert found.rows.tolist() == whole.rows[chosen].tolist()
+            assert found.scores.tolist() == whole.scores[chosen].tolist()
+            assert found.coverage.tolist() == whole.coverage[chosen].tolist()

@@ -56,10 +56,9 @@ def test_it_says_what_a_dict_says_also_where_a_fold_runs_beside_changes(steps: l
             beside.rows.fold()
             begun = None
         elif step == "begin":
-            rows, known = beside.rows.begin_fold()
-            begun = beside.rows.folded(rows), known
+            begun = beside.rows.folded(*beside.rows.begin_fold())
         elif begun is not None:
-            beside.rows.adopt(*begun)
+            beside.rows.adopt(begun)
             begun = None
     beside.check()
 
@@ -70,7 +69,7 @@ def test_keys_of_one_hash_are_told_apart(monkeypatch) -> None:
     for subject in range(3):
         beside.add((subject, "met", 1))
     rows = np.arange(3)
-    beside.rows.adopt((np.full(3, 7, np.uint64), rows.astype(np.int32)), 3)
+    beside.rows.adopt((np.full(3, 7, np.uint64), rows.astype(np.int32)))
     beside.check()
     beside.discard(1)
     beside.check()

@@ -1,0 +1,125 @@
+"""What is done beside asking and adding, on a large memory: looking back, explaining, drawing, checking, saving."""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.support.growth.maintenance import Adding
+from bench.support.growth.store import commit, megabytes, resident_mb, spread, timed
+from bench.support.synthetic_documents import World, document
+from memory.explain.neighbourhood import query_neighbourhood
+from memory.retrieval.modes import DEFAULT_MODE
+from memory.retrieval.query_context import QueryContext
+from memory.retrieval.retrieve import retrieve
+from memory.retrieval.settings import RetrievalSettings
+from store.backup.local import backup
+from store.verify.verify import verify
+
+DRAWN_NODES = 60
+SETTINGS = RetrievalSettings()
+BESIDE_S = 20.0
+"""How long questions are asked beside additions."""
+
+
+def ask(store: Any, encoder: Any, asked: list[str], **more: Any) -> Callable[[int], object]:
+    return lambda at: retrieve(store.snapshot(), encoder, asked[at % len(asked)], DEFAULT_MODE, 5, SETTINGS, **more)
+
+
+def warm(store: Any, encoder: Any, asked: list[str]) -> None:
+    """Until a question costs what it will."""
+    for question in asked[:3]:
+        retrieve(store.snapshot(), encoder, question, DEFAULT_MODE, 5, SETTINGS)
+    store.snapshot().triple_vectors.wait_for_groups()
+
+
+def beside(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
+    """Questions one after the other, by themselves and beside `Adding`, encoding included."""
+    fresh, first = World(seed=int(time.time())).passages(10**9), 10**9 + 1000 * int(time.time() % 10**5)
+    found: dict[str, Any] = {"alone_ms_p50_p95": timed(ask(store, encoder, asked), min(len(asked), 100))}
+    step, took, until = ask(store, encoder, asked), [], time.monotonic() + BESIDE_S
+
+    def add(at: int, several: int) -> None:
+        commit(store, encoder, [document(first + at + i, *next(fresh)) for i in range(several)])
+
+    with Adding(add) as adding:
+        while time.monotonic() < until:
+            began = time.perf_counter()
+            step(len(took))
+            took.append((time.perf_counter() - began) * 1000)
+    found |= {"beside_adds_ms_p50_p95": spread(took, 50, 95), "asked": len(took), "added_a_second": adding.a_second}
+    return found
+
+
+def as_of(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
+    """A look at the commit before the last: until it is built, and questions to it."""
+    now = store.snapshot()
+    began, work = time.perf_counter(), time.process_time()
+    past = store.snapshot_at(now.commit - 1)
+    found: dict[str, Any] = {
+        "built_s_cpu_s": [round(time.perf_counter() - began, 2), round(time.process_time() - work, 2)],
+        "passages_fewer": now.living_passages - past.living_passages,
+    }
+
+    def look(at: int) -> None:
+        retrieve(past, encoder, asked[at], DEFAULT_MODE, 5, SETTINGS)
+
+    look(0)
+    past.triple_vectors.wait_for_groups()
+    return found | {"query_ms_p50_p95": timed(look, min(len(asked), 50)), "resident_mb": resident_mb()}
+
+
+def explain(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
+    """Explained questions and neighbourhoods of questions, in milliseconds."""
+
+    def draw(at: int) -> None:
+        context = QueryContext(store.snapshot(), encoder, asked[at], SETTINGS, k=5)
+        query_neighbourhood(context, DEFAULT_MODE, DRAWN_NODES)
+
+    count = min(len(asked), 30)
+    return {
+        "explained_ms_p50_p95": timed(ask(store, encoder, asked, explained=True), count),
+        "neighbourhood_ms_p50_p95": timed(draw, count),
+    }
+
+
+def check(store: Any, _encoder: Any, _asked: list[str]) -> dict[str, Any]:
+    """`verify`."""
+    began, work = time.perf_counter(), time.process_time()
+    report = verify(store)
+    return {
+        "s_cpu_s": [round(time.perf_counter() - began, 1), round(time.process_time() - work, 1)],
+        "lines": report.lines,
+        "problems": len(report.problems),
+        "synonym_recall": round(report.synonym_recall, 4),
+        "resident_mb": resident_mb(),
+    }
+
+
+def save(store: Any, _encoder: Any, _asked: list[str]) -> dict[str, Any]:
+    """A backup to a folder beside the store, which is deleted again."""
+    os.sync()
+    with tempfile.TemporaryDirectory(dir=store.folder.parent, prefix="backup-") as place:
+        target = Path(place, "made")
+        began, work = time.perf_counter(), time.process_time()
+        made = backup(store, target)
+        found = {
+            "s_cpu_s": [round(time.perf_counter() - began, 1), round(time.process_time() - work, 1)],
+            "files": made.files,
+            "mb": megabytes(target),
+        }
+        shutil.rmtree(target)
+    return found
+
+
+STEPS: dict[str, Callable[[Any, Any, list[str]], dict[str, Any]]] = {
+    "beside": beside,
+    "as-of": as_of,
+    "explain": explain,
+    "verify": check,
+    "backup": save,
+}
+"""Those of `bench million` that are here. Each is given an open store and questions."""

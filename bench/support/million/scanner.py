@@ -1,0 +1,135 @@
+"""The comparison of a query with very many triples, by itself: `bench million`, step "scan".
+
+The triples are put together as those of `bench.support.synthetic_documents` are, but by array operations: nine to a passage,
+most of them about its title, phrases of two to four words, some of them respelled. What counts as a row's vector is what its
+code of one byte stands for, so that ten million rows take 3.9 GB of disk instead of 19.
+"""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.support.growth.store import spread
+from bench.support.million.vectors import PREDICATE_WEIGHT, WordSumEncoder
+from bench.support.synthetic_documents import ABOUT_TITLE, PREDICATES, RESPELLED, TRIPLES, VOCABULARY
+from daemon.observe.memory_use import anonymous_bytes
+from memory.retrieval.linking.compared_rows import ComparedRows
+from memory.retrieval.row_scores import row_scores
+from memory.retrieval.score_scaling import StandardScore
+from memory.retrieval.top_k import top_k_by_cosine
+from store.index.append_only_arrays import BLOCK_VECTORS, Vectors, VectorsView
+from store.index.file_arrays import Room
+from store.index.vector_codes import CodedBlock, VectorCodes
+
+DEAD = 50
+"""One row in so many is dead."""
+TOP = 5
+
+
+class _DecodedBlock:
+    """A block of vectors that are made of their codes when they are read."""
+
+    def __init__(self, coded: CodedBlock) -> None:
+        self.coded = coded
+
+    def __getitem__(self, rows: Any) -> NDArray[np.float32]:
+        decoded: NDArray[np.float32] = self.coded.codes[rows] * self.coded.units[rows, None]
+        return decoded
+
+    def take(self, rows: Any, out: NDArray[np.float32], **_: Any) -> NDArray[np.float32]:
+        out[:] = self[rows]
+        return out
+
+
+def scan(folder: Path, encoder: WordSumEncoder, rows: int, queries: NDArray[np.float32]) -> dict[str, Any]:
+    """Compares `queries` with `rows` triples, as the first step of `fused` does, and by codes of one byte alone."""
+    view, found = _filled(folder, encoder, rows), {}
+    alive = np.arange(view.n) % DEAD != 0
+    living = int(alive.sum())
+    began, work, memory = time.perf_counter(), time.process_time(), anonymous_bytes()
+    view.wait_for_groups()
+    found["groups_made_s_cpu_s"] = [round(time.perf_counter() - began, 1), round(time.process_time() - work, 1)]
+    found["groups_mb"] = (anonymous_bytes() - memory) >> 20
+    found["groups"] = len(view.groups())
+    same, by_groups, figures = 0, 0, {"now": ([], []), "one_byte": ([], [])}  # type: ignore[var-annotated]
+    deviations = []
+    for query in [queries[0], *queries]:
+        wall, work = time.perf_counter(), time.process_time()
+        compared = ComparedRows(view, query, alive, living, exact=False)
+        scale = compared.standard_score()
+        nearest, _ = compared.nearest(TOP, str)
+        _note(figures["now"], wall, work)
+        by_groups += "scores" not in vars(compared)
+        wall, work = time.perf_counter(), time.process_time()
+        scores = row_scores(view, query, living)
+        whole = StandardScore.of(scores.values, alive)
+        expected, _ = top_k_by_cosine(view, query, scores.values, TOP, alive, str, scores.error)
+        _note(figures["one_byte"], wall, work)
+        same += nearest == expected
+        deviations.append(abs(scale.deviation / whole.deviation - 1.0))
+    for name, (walls, works) in figures.items():
+        found[f"{name}_ms_p50_p95"] = spread(walls[1:], 50, 95)
+        found[f"{name}_cpu_ms_p50_p95"] = spread(works[1:], 50, 95)
+    found |= {
+        "rows": view.n,
+        "same_nearest": same,
+        "found_by_groups": by_groups,
+        "of": 1 + len(queries),
+        "deviation_off_by_p50_p95": [float(f"{value:.2g}") for value in np.percentile(deviations, (50, 95))],
+    }
+    return found
+
+
+def _note(figures: tuple[list[float], list[float]], wall: float, work: float) -> None:
+    figures[0].append((time.perf_counter() - wall) * 1000)
+    figures[1].append((time.process_time() - work) * 1000)
+
+
+def _filled(folder: Path, encoder: WordSumEncoder, rows: int) -> VectorsView:
+    """A view of `rows` coded vectors."""
+    whole, room = Vectors(encoder.identity.dim), Room(folder)
+    blocks = []
+    for vectors in _triples(encoder, rows):
+        made = VectorCodes(encoder.identity.dim, room).blocks([vectors], len(vectors), BLOCK_VECTORS)
+        blocks += made
+    known = np.ones(sum(len(block.units) for block in blocks), np.bool_)
+    # The last block is whole too, so nothing is copied.
+    whole.load([_DecodedBlock(block) for block in blocks], known, blocks)  # type: ignore[misc]
+    return whole.view()
+
+
+def _triples(encoder: WordSumEncoder, rows: int) -> Iterator[NDArray[np.float32]]:
+    """The vectors of triples, in whole blocks."""
+    random = np.random.default_rng(11)
+    weights = np.cumsum(1.0 / (np.arange(VOCABULARY) + 30.0))
+    weights /= weights[-1]
+    names = [f"w{index * 7919 % 1_000_003:05x}" for index in range(VOCABULARY)]
+    words = encoder.word_rows([*names, *(f"{name}s" for name in names)])
+    predicates = encoder.word_rows([word for each in PREDICATES for word in each.split()]).reshape(-1, 2)
+
+    def phrases(count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Words and weights of shape (count, 4); a word that a phrase does not have weighs nothing."""
+        drawn = np.searchsorted(weights, random.random((count, 4)))
+        respelled = (random.random((count, 1)) < RESPELLED) & (np.arange(4) == random.integers(0, 2, (count, 1)))
+        lengths = random.integers(2, 5, (count, 1))
+        return words[drawn + VOCABULARY * respelled], (np.arange(4) < lengths).astype(np.float32)
+
+    for _ in range(-(-rows // BLOCK_VECTORS)):
+        titles, objects, others = phrases(BLOCK_VECTORS // TRIPLES + 1), phrases(BLOCK_VECTORS), phrases(BLOCK_VECTORS)
+        about = random.random((BLOCK_VECTORS, 1)) < ABOUT_TITLE
+        passage = np.arange(BLOCK_VECTORS) // TRIPLES
+        predicate = predicates[random.integers(0, len(predicates), BLOCK_VECTORS)]
+        columns = np.hstack([np.where(about, titles[0][passage], others[0]), predicate, objects[0]])
+        each = np.hstack(
+            [
+                np.where(about, titles[1][passage], others[1]),
+                np.full(predicate.shape, PREDICATE_WEIGHT, np.float32),
+                objects[1],
+            ]
+        )
+        starts = np.arange(0, columns.size + 1, columns.shape[1])
+        yield encoder.sums(columns.ravel(), each.ravel().astype(np.float32), starts)

@@ -1,0 +1,137 @@
+"""All rows of one kind beside a query: the nearest of them, and the scale of all cosines.
+
+Small kinds are compared row by row. In a very large one (`GROUPED_MIN_ROWS`) rows are looked for in three steps, each over
+what the one before leaves: codes of four bits of all rows (`store.index.quantised`), codes of one byte of those that may be
+among the nearest, and the vectors themselves. The codes of four bits have no bound as those of one byte do: their error is
+random, by a rotation that has nothing to do with the rows. What counts is whether a row that is among the nearest falls short
+by more than `SHORTFALL` deviations; 5.8 is the most that was seen among 800,000.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.retrieval.row_scores import RowScores, coded_scores, min_max, row_scores
+from memory.retrieval.score_scaling import MinMax, StandardScore
+from memory.retrieval.top_k import Scores, candidates, cosines, order_by_name, top_k_by_cosine
+from store.index.append_only_arrays import BLOCK_VECTORS, VectorsView
+from store.index.parallel import threads
+from store.index.quantised.groups import GROUP_ROWS, SCORE_DEVIATION, FoundRows, search_group
+from store.index.vector_codes import CodedBlock
+
+GROUPED_MIN_ROWS = 524_288
+"""Living rows from which on they are looked for by groups, and their deviation is that of a sample."""
+SHORTFALL = 8.0
+FIRST_FOUND = 64
+"""Rows that are taken from a group at first; `MORE_FOUND` where those may not be all."""
+MORE_FOUND = 512
+MOST_UNSURE = 0.5
+"""Share of the groups that may need `MORE_FOUND`. Where more do, all rows are compared by codes of one byte: the query is near
+to nothing, and too many rows are as far from it as the nearest."""
+
+
+class ComparedRows:
+    """The `compared` rows of `vectors` (mask, shape (rows,)) beside `query`, shape (dim,)."""
+
+    def __init__(
+        self, vectors: VectorsView, query: NDArray[np.float32], compared: NDArray[np.bool_], living: int, exact: bool
+    ) -> None:
+        """`living`: how many rows of the kind live; `exact`: compare by the vectors alone."""
+        self._vectors = vectors
+        self._query = query
+        self._compared = compared
+        self._living = living
+        self._exact = exact
+        self._is_grouped = living >= GROUPED_MIN_ROWS and not exact
+
+    @cached_property
+    def scores(self) -> RowScores:
+        """The cosine of every row."""
+        return row_scores(self._vectors, self._query, self._living, self._exact)
+
+    def nearest(self, k: int, name: Callable[[int], str]) -> tuple[list[int], Scores]:
+        """The `k` nearest rows, best first, equal ones in order of `name`, and their cosines in float64."""
+        if self._is_grouped and k and (rows := self._found_by_groups(k)) is not None:
+            return order_by_name(rows, cosines(self._vectors, self._query, rows), k, name)
+        scores = self.scores
+        return top_k_by_cosine(self._vectors, self._query, scores.values, k, self._compared, name, scores.error)
+
+    def min_max(self) -> MinMax:
+        """The scale from the least to the greatest cosine."""
+        if self._is_grouped and self._compared.any():
+            opposite = ComparedRows(self._vectors, -self._query, self._compared, self._living, self._exact)
+            least, most = opposite.nearest(1, _nameless)[1], self.nearest(1, _nameless)[1]
+            return MinMax(-float(least[0]), float(most[0]))
+        return min_max(self._vectors, self._query, self.scores, self._compared)
+
+    def standard_score(self) -> StandardScore:
+        """The scale by mean and deviation of all cosines, or of those of a sample."""
+        sample = self._vectors.sample(self._living) if self._is_grouped else []
+        if not sample:
+            return StandardScore.of(self.scores.values, self._compared)
+        rows = np.concatenate([part.rows for part in sample])
+        scores = coded_scores([part.coded for part in sample], self._query)
+        return StandardScore.of(scores.values, self._compared[rows])
+
+    def _found_by_groups(self, k: int) -> NDArray[Any] | None:
+        """The rows that may be among the `k` nearest; None where groups are missing or of no use."""
+        groups = self._vectors.groups()
+        if not groups or len(groups) < self._vectors.n // GROUP_ROWS:
+            return None
+        behind = len(groups) * GROUP_ROWS
+        parts = [self._compared[start : start + GROUP_ROWS] for start in range(0, behind, GROUP_ROWS)]
+        takes = max(FIRST_FOUND, 2 * k)
+
+        def search(at: int) -> FoundRows:
+            return search_group(groups[at], self._query, parts[at], takes)
+
+        found = list(threads().map(search, range(len(groups))))
+        estimates = np.concatenate([each.scores for each in found])
+        rows = np.concatenate([at * GROUP_ROWS + each.rows for at, each in enumerate(found)])
+        first = rows[np.argpartition(-estimates, takes - 1)[:takes]] if len(rows) > takes else rows
+        rest = self._rest(behind, k)
+        # The k-th nearest of some rows is no nearer than the k-th nearest of all.
+        least = _kth(cosines(self._vectors, self._query, np.concatenate([first, rest])), k)
+        enough = least - SHORTFALL * SCORE_DEVIATION / np.sqrt(self._vectors.dim)
+        unsure = [at for at, each in enumerate(found) if each.others >= enough]
+        if len(unsure) > MOST_UNSURE * len(groups):
+            return None
+        for at in unsure:
+            found[at] = search_group(groups[at], self._query, parts[at], MORE_FOUND)
+            if found[at].others >= enough:
+                return None
+        may_be = [at * GROUP_ROWS + each.rows[each.scores >= enough] for at, each in enumerate(found)]
+        return np.concatenate([self._near_by_codes(np.sort(np.concatenate(may_be)), least), rest])
+
+    def _rest(self, behind: int, k: int) -> NDArray[Any]:
+        """The rows from `behind` on that may be among the `k` nearest of these."""
+        blocks = [block for _, block in self._vectors.coded_blocks()[behind // BLOCK_VECTORS :]]
+        if not blocks:
+            return np.empty(0, np.int64)
+        scores = coded_scores(blocks, self._query)
+        return behind + candidates(scores.values, k, self._compared[behind:], scores.error)
+
+    def _near_by_codes(self, rows: NDArray[Any], least: float) -> NDArray[Any]:
+        """Those of `rows`, which are in order, whose cosine may be `least` by their codes of one byte."""
+        blocks = self._vectors.coded_blocks()
+        ends = np.searchsorted(rows, range(0, len(blocks) * BLOCK_VECTORS + 1, BLOCK_VECTORS)).tolist()
+        codes, units = np.empty((len(rows), self._vectors.dim), np.int8), np.empty(len(rows), np.float32)
+        for (start, block), begin, end in zip(blocks, ends, ends[1:], strict=False):
+            codes[begin:end] = block.codes[rows[begin:end] - start]
+            units[begin:end] = block.units[rows[begin:end] - start]
+        scores = coded_scores([CodedBlock(codes, units)], self._query)
+        near: NDArray[Any] = rows[scores.values >= least - scores.error]
+        return near
+
+
+def _kth(values: Scores, k: int) -> float:
+    """The `k`-th greatest; below all where there are fewer."""
+    return -float(np.partition(-values, k - 1)[k - 1]) if k <= len(values) else -np.inf
+
+
+def _nameless(_row: int) -> str:
+    """For who asks how near the nearest is, whichever it is."""
+    return ""

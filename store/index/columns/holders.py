@@ -1,0 +1,153 @@
+"""By passage, the documents that hold it and the triples that they brought."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.columns.row_lists import ListArrays, Rows
+from store.index.columns.texts import Texts
+from store.index.effective_triples import UpstreamTriples, upstream_triples
+from store.types import Document
+
+READ_DOCUMENTS = 64
+"""Documents whose passages are kept when they have been read: many passages of one document are asked for in a row."""
+
+Held = dict[str, UpstreamTriples]
+"""By URI, the triples that a document brought; None where it brought none."""
+
+
+class SavedHolders:
+    """Those of a checkpoint. An entry of `lists` is twice the number of a document in `documents`, and one more where the
+    document brought triples for the passage. Nothing in it changes."""
+
+    def __init__(
+        self, lists: ListArrays | None = None, documents: Sequence[Document] = (), ids: Texts | None = None
+    ) -> None:
+        """`ids`: by row, the passage's."""
+        self.lists, self.documents, self.ids = lists or ListArrays(), documents, ids or Texts()
+        self._read = lru_cache(READ_DOCUMENTS)(lambda number: upstream_triples(documents[number]))
+
+    def __getitem__(self, row: int) -> Held:
+        begin, end = self.lists.starts[row : row + 2].tolist()
+        found: Held = {}
+        for entry in self.lists.rows[begin:end].tolist():
+            number, brought = divmod(entry, 2)
+            found[self.documents[number].uri] = self._read(number)[self.ids[row]] if brought else None
+        return found
+
+    def taken(self, rows: NDArray[np.int64], ids: Texts) -> "SavedHolders":
+        """Those of some passages, whose `ids` these are."""
+        return SavedHolders(self.lists.taken(rows), self.documents, ids)
+
+
+class Holders(Sequence[Held]):
+    """One writer changes and appends, whole dictionaries alone. A reader in another thread sees each change whole."""
+
+    def __init__(self, saved: SavedHolders | None = None) -> None:
+        self._saved = saved or SavedHolders()
+        self._changed: dict[int, Held] = {}
+        self._n = self._saved.lists.n
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, row: int) -> Held: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> list[Held]: ...
+
+    def __getitem__(self, row: int | slice) -> Held | list[Held]:
+        if isinstance(row, slice):
+            return [self[at] for at in range(*row.indices(len(self)))]
+        # In this order: `adopt` changes what is saved before it empties the dict.
+        changed, saved = self._changed, self._saved
+        found = changed.get(row)
+        if found is not None:
+            return found
+        if not 0 <= row < saved.lists.n:
+            raise IndexError(row)
+        return saved[row]
+
+    def __setitem__(self, row: int, holders: Held) -> None:
+        self._changed[row] = holders
+
+    def __iter__(self) -> Iterator[Held]:
+        return map(self.__getitem__, range(self._n))
+
+    def append(self, holders: Held) -> None:
+        self._changed[self._n] = holders
+        self._n += 1
+
+    def extend(self, holders: Iterable[Held]) -> None:
+        for each in holders:
+            self.append(each)
+
+    def copy(self) -> "Holders":
+        """As they are now. O(what changed since the checkpoint)."""
+        other = Holders(self._saved)
+        other._changed, other._n = self._changed.copy(), self._n
+        return other
+
+    def sizes(self) -> NDArray[np.int32]:
+        """How many documents hold each passage, shape (n,)."""
+        out = np.zeros(self._n, np.int32)
+        out[: self._saved.lists.n] = np.diff(self._saved.lists.starts)
+        for row, holders in self._changed.items():
+            out[row] = len(holders)
+        return out
+
+    def without_triples(self) -> NDArray[np.int64]:
+        """Rows of the passages that documents hold and none brought triples for, in order."""
+        lists, out = self._saved.lists, np.zeros(self._n, np.bool_)
+        brought = np.concatenate([[0], np.cumsum(lists.rows & 1)])
+        out[: lists.n] = (np.diff(lists.starts) > 0) & (brought[lists.starts[1:]] == brought[lists.starts[:-1]])
+        for row, holders in self._changed.copy().items():
+            if row < len(out):
+                out[row] = bool(holders) and all(triples is None for triples in holders.values())
+        return np.flatnonzero(out)
+
+    def held_by(self, documents: Mapping[str, Document]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of the passages that some of `documents` hold, in order, and of those among them that others hold as well."""
+        lists = self._saved.lists
+        chosen = np.fromiter((document.uri in documents for document in self._saved.documents), np.bool_)
+        inside = np.concatenate([[0], np.cumsum(chosen[lists.rows >> 1])])
+        some, many = np.zeros(self._n, np.int64), self.sizes()
+        some[: lists.n] = inside[lists.starts[1:]] - inside[lists.starts[:-1]]
+        for row, holders in self._changed.items():
+            some[row] = sum(uri in documents for uri in holders)
+        held = np.flatnonzero(some)
+        return held, held[some[held] < many[held]]
+
+    def taken(self, rows: NDArray[np.int64], ids: Texts) -> "Holders":
+        """Those of some passages, in order, whose `ids` these are."""
+        known = rows[rows < self._saved.lists.n]
+        other = Holders(self._saved.taken(known, ids))
+        other._n = len(rows)
+        places = np.full(self._n, -1, np.int64)
+        places[rows] = np.arange(len(rows))
+        changed = {int(places[row]): holders for row, holders in self._changed.items()}
+        changed.pop(-1, None)
+        other._changed = changed
+        return other
+
+    def arrays(self, numbers: Mapping[str, int]) -> ListArrays:
+        """All of them as `SavedHolders.lists`, with these numbers of documents, by URI."""
+        saved = self._saved
+        renumbered = np.fromiter((numbers.get(each.uri, -1) for each in saved.documents), np.int64)
+        # A document that is gone is in no list that did not change.
+        coded = (2 * renumbered[saved.lists.rows >> 1] + (saved.lists.rows & 1)).astype(np.int32)
+        changed: dict[int, Rows | None] = {
+            row: np.array([2 * numbers[uri] + (triples is not None) for uri, triples in holders.items()], np.int32)
+            for row, holders in self._changed.items()
+        }
+        return ListArrays(saved.lists.starts, coded, saved.lists.none).replaced(changed, self._n)
+
+    def adopt(self, saved: SavedHolders, captured: "Holders") -> None:
+        """Takes what `captured`, an earlier `copy`, had from where it was written down."""
+        later = {row: held for row, held in self._changed.items() if captured._changed.get(row) is not held}
+        self._saved = saved
+        self._changed = later

@@ -1,0 +1,46 @@
+"""The passages' texts by row."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
+
+from store.index.columns.texts import Texts
+from store.types import PassageText
+
+PARTS = ("ids", "titles", "texts")
+
+
+class Passages(Sequence[PassageText]):
+    """A sequence of `PassageText`, whose parts lie side by side."""
+
+    def __init__(self, ids: Texts | None = None, titles: Texts | None = None, texts: Texts | None = None) -> None:
+        self.ids, self.titles, self.texts = ids or Texts(), titles or Texts(), texts or Texts()
+
+    def __len__(self) -> int:
+        return len(self.texts)  # appended to last
+
+    @overload
+    def __getitem__(self, row: int) -> PassageText: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> list[PassageText]: ...
+
+    def __getitem__(self, row: int | slice) -> PassageText | list[PassageText]:
+        if isinstance(row, slice):
+            return [self[at] for at in range(*row.indices(len(self)))]
+        return PassageText(self.ids[row], self.titles[row], self.texts[row])
+
+    def __iter__(self) -> Iterator[PassageText]:
+        return map(PassageText, self.ids, self.titles, self.texts)
+
+    def append(self, passage: PassageText) -> None:
+        self.ids.append(passage.id)
+        self.titles.append(passage.title)
+        self.texts.append(passage.text)
+
+    def extend(self, passages: Iterable[PassageText]) -> None:
+        for passage in passages:
+            self.append(passage)
+
+    def frozen(self) -> "Passages":
+        """The passages as they are now, which do not grow along."""
+        return Passages(self.ids.frozen(), self.titles.frozen(), self.texts.frozen())

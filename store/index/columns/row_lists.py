@@ -1,0 +1,133 @@
+"""A list of rows for each of many rows: those of a checkpoint mapped from its files, those that changed since beside them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int32]
+Item = TypeVar("Item", bound=Rows | None)
+"""`Rows`, or None too where a row may have no list."""
+
+NO_ROWS = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class ListArrays:
+    """List `i` is `rows[starts[i]:starts[i + 1]]`, or None where `none[i]`."""
+
+    starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    rows: Rows = field(default_factory=lambda: NO_ROWS)
+    none: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+
+    @property
+    def n(self) -> int:
+        return len(self.starts) - 1
+
+    def taken(self, rows: NDArray[np.int64]) -> "ListArrays":
+        """The lists of some rows, in this order."""
+        sizes = self.starts[rows + 1] - self.starts[rows]
+        starts = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(sizes, out=starts[1:])
+        places = np.arange(int(starts[-1])) + np.repeat(self.starts[rows] - starts[:-1], sizes)
+        return ListArrays(starts, self.rows[places], self.none[rows])
+
+    def renumbered(self, numbers: Rows) -> "ListArrays":
+        """The same with `numbers[row]` for each row in the lists."""
+        return ListArrays(self.starts, numbers[self.rows], self.none)
+
+    def replaced(self, changed: Mapping[int, Rows | None], n: int) -> "ListArrays":
+        """The same with other lists in some rows, cut or lengthened (with empty lists) to `n` of them."""
+        if not self.n and len(changed) == n:
+            return list_arrays([changed[row] for row in range(n)])
+        known = min(n, self.n)
+        sizes, none = np.zeros(n, np.int64), np.zeros(n, np.bool_)
+        sizes[:known], none[:known] = np.diff(self.starts[: known + 1]), self.none[:known]
+        moved = sorted(row for row in changed if row < n)
+        for row in moved:
+            rows = changed[row]
+            sizes[row], none[row] = 0 if rows is None else len(rows), rows is None
+        starts = np.zeros(n + 1, np.int64)
+        np.cumsum(sizes, out=starts[1:])
+        out = np.empty(int(starts[-1]), np.int32)
+        # What lies between two changed lists is copied in one piece.
+        for first, end in zip([0, *(row + 1 for row in moved)], [*moved, known], strict=True):
+            end = min(end, known)
+            if first < end:
+                out[starts[first] : starts[end]] = self.rows[self.starts[first] : self.starts[end]]
+        for row in moved:
+            rows = changed[row]
+            if rows is not None:
+                out[starts[row] : starts[row + 1]] = rows
+        return ListArrays(starts, out, none)
+
+
+def list_arrays(lists: Sequence[Rows | None]) -> ListArrays:
+    starts = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum([0 if rows is None else len(rows) for rows in lists], out=starts[1:])
+    none = np.array([rows is None for rows in lists], np.bool_)
+    return ListArrays(starts, np.concatenate([NO_ROWS, *(rows for rows in lists if rows is not None)]), none)
+
+
+class RowLists(Sequence[Item], Generic[Item]):
+    """One writer changes and appends lists, whole ones alone. A reader in another thread sees each change whole."""
+
+    def __init__(self, saved: ListArrays | None = None) -> None:
+        self._saved = saved or ListArrays()
+        self._changed: dict[int, Any] = {}
+        self._n = self._saved.n
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, row: int) -> Item: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> list[Item]: ...
+
+    def __getitem__(self, row: int | slice) -> Any:
+        if isinstance(row, slice):
+            return [self[at] for at in range(*row.indices(len(self)))]
+        # In this order: `adopt` changes the arrays before it empties the dict.
+        changed, saved = self._changed, self._saved
+        if row in changed:
+            return changed[row]
+        if not 0 <= row < saved.n:
+            raise IndexError(row)
+        return None if saved.none[row] else saved.rows[saved.starts[row] : saved.starts[row + 1]]
+
+    def __setitem__(self, row: int, rows: Item) -> None:
+        self._changed[row] = rows
+
+    def __iter__(self) -> Iterator[Item]:
+        return map(self.__getitem__, range(self._n))
+
+    def append(self, rows: Item) -> None:
+        self._changed[self._n] = rows
+        self._n += 1
+
+    def extend(self, lists: Iterable[Item]) -> None:
+        for rows in lists:
+            self.append(rows)
+
+    def copy(self) -> "RowLists[Item]":
+        """The lists as they are now. O(what changed since the checkpoint)."""
+        other: RowLists[Item] = RowLists(self._saved)
+        other._changed, other._n = self._changed.copy(), self._n
+        return other
+
+    def arrays(self) -> ListArrays:
+        """All lists, as arrays."""
+        if not self._changed and self._n == self._saved.n:
+            return self._saved
+        return self._saved.replaced(self._changed, self._n)
+
+    def adopt(self, saved: ListArrays, captured: "RowLists[Item]") -> None:
+        """Takes what `captured`, an earlier `copy`, had from where it was written down."""
+        then, missing = captured._changed, object()
+        later = {row: rows for row, rows in self._changed.items() if then.get(row, missing) is not rows}
+        self._saved = saved
+        self._changed = later

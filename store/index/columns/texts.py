@@ -1,0 +1,133 @@
+"""Texts by row: those of a checkpoint mapped from its files, those that came since as strings."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLOCK_TEXTS = 1 << 15
+"""Texts a block: whole blocks never change, so that a checkpoint links those of the one before."""
+
+TextArrays = tuple[NDArray[np.int64], NDArray[np.uint8]]
+"""Some texts as UTF-8: text `i` is `octets[starts[i]:starts[i + 1]]`; `starts` has one more."""
+
+
+def text_arrays(texts: Iterable[str]) -> TextArrays:
+    encoded = [text.encode() for text in texts]
+    starts = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
+    return starts, np.frombuffer(b"".join(encoded), np.uint8)
+
+
+def blocks_of(texts: Iterator[str]) -> Iterator[TextArrays]:
+    """Texts as arrays, `BLOCK_TEXTS` at a time."""
+    while part := list(islice(texts, BLOCK_TEXTS)):
+        yield text_arrays(part)
+
+
+class SavedTexts:
+    """Texts in blocks of `BLOCK_TEXTS`, the last of which may be shorter. Nothing in it changes."""
+
+    __slots__ = ("_blocks", "arrays", "n")
+
+    def __init__(self, arrays: Sequence[TextArrays] = ()) -> None:
+        self.arrays = tuple(arrays)
+        # A memory view gives a number or a text several times as fast as an array does.
+        self._blocks = [(starts.data, octets.data) for starts, octets in arrays]
+        self.n = sum(len(starts) - 1 for starts, _ in arrays)
+
+    def __getitem__(self, row: int) -> str:
+        starts, octets = self._blocks[row // BLOCK_TEXTS]
+        at = row % BLOCK_TEXTS
+        return str(octets[starts[at] : starts[at + 1]], "utf-8")
+
+
+class Texts(Sequence[str]):
+    """One writer appends. A reader in another thread sees each text that was there when it began."""
+
+    def __init__(self, saved: SavedTexts | None = None) -> None:
+        self._parts: tuple[SavedTexts, list[str]] = saved or SavedTexts(), []
+
+    def __len__(self) -> int:
+        saved, later = self._parts
+        return saved.n + len(later)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        if isinstance(row, slice):
+            return [self[at] for at in range(*row.indices(len(self)))]
+        saved, later = self._parts
+        if row < 0:
+            row += saved.n + len(later)
+        return saved[row] if row < saved.n else later[row - saved.n]
+
+    def __iter__(self) -> Iterator[str]:
+        saved, later = self._parts
+        yield from map(saved.__getitem__, range(saved.n))
+        yield from later
+
+    def append(self, text: str) -> None:
+        self._parts[1].append(text)
+
+    def extend(self, texts: Iterable[str]) -> None:
+        self._parts[1].extend(texts)
+
+    def adopt(self, saved: SavedTexts) -> None:
+        """Takes the first texts from where they were written down; equal to those that are there."""
+        self._parts = saved, self[saved.n :]
+
+    def frozen(self) -> "Texts":
+        """The texts as they are now, which do not grow along. O(what came since the checkpoint)."""
+        saved, later = self._parts
+        frozen = Texts(saved)
+        frozen._parts[1].extend(later)
+        return frozen
+
+    @property
+    def in_memory(self) -> list[str]:
+        """Those that are strings."""
+        return self._parts[1]
+
+    def blocks(self, forgotten: NDArray[np.bool_] | None = None) -> Iterator[TextArrays]:
+        """All texts as arrays, `BLOCK_TEXTS` at a time: those of whole saved blocks as they are. `forgotten`, by row: which
+        texts are left out; they come as empty ones."""
+        saved, later = self._parts
+        whole = saved.n // BLOCK_TEXTS
+        for number in range(-(-(saved.n + len(later)) // BLOCK_TEXTS)):
+            part = slice(number * BLOCK_TEXTS, (number + 1) * BLOCK_TEXTS)
+            gone = np.flatnonzero(forgotten[part]) if forgotten is not None else np.empty(0, np.int64)
+            if number < whole:
+                starts, _ = saved.arrays[number]
+                if not (starts[gone + 1] > starts[gone]).any():
+                    yield saved.arrays[number]
+                    continue
+            texts = self[part]
+            for at in gone.tolist():
+                texts[at] = ""
+            yield text_arrays(texts)
+
+
+class TakenTexts(Texts):
+    """Some of the texts of another column, and those that were appended here."""
+
+    def __init__(self, whole: Sequence[str], rows: NDArray[np.integer[Any]]) -> None:
+        """`rows`: which of `whole` there are here, in this order."""
+        super().__init__(_TakenSaved(whole, rows))
+
+
+class _TakenSaved(SavedTexts):
+    __slots__ = ("_rows", "_whole")
+
+    def __init__(self, whole: Sequence[str], rows: NDArray[np.integer[Any]]) -> None:
+        super().__init__()
+        self._whole, self._rows, self.n = whole, rows, len(rows)
+
+    def __getitem__(self, row: int) -> str:
+        return self._whole[int(self._rows[row])]

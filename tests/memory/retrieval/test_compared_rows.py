@@ -1,0 +1,94 @@
+"""The nearest of very many rows, found by groups: those of the exact comparison, whichever rows are dead."""
+
+import numpy as np
+import pytest
+
+import memory.retrieval.linking.compared_rows
+from memory.retrieval.linking.compared_rows import ComparedRows
+from memory.retrieval.score_scaling import MinMax, StandardScore
+from store.index.append_only_arrays import Vectors
+from store.index.quantised.groups import GROUP_ROWS
+
+pytest.importorskip("turbovec")
+
+DIM, BEHIND, K = 48, 1_000, 5
+
+
+@pytest.fixture(scope="module")
+def rows():
+    random = np.random.default_rng(1)
+    made = random.standard_normal((GROUP_ROWS + BEHIND, DIM), np.float32)
+    # Twenty neighbours of each of four queries, two of them equal, one behind the groups.
+    for query in range(4):
+        places = random.choice(GROUP_ROWS, 20, replace=False)
+        made[places] = 2.0 * made[-1 - query] + 0.8 * random.standard_normal((20, DIM), np.float32)
+        made[places[1]] = made[places[0]]
+    return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def view(rows):
+    vectors = Vectors(DIM)
+    vectors.extend(rows)
+    found = vectors.view()
+    found.wait_for_groups()
+    return found
+
+
+@pytest.fixture(autouse=True)
+def large(monkeypatch):
+    monkeypatch.setattr(memory.retrieval.linking.compared_rows, "GROUPED_MIN_ROWS", 0)
+
+
+def exact(view, rows, query, alive):
+    return ComparedRows(view, query, alive, len(rows), exact=True)
+
+
+@pytest.mark.parametrize("dead", (0, 3, 2))
+def test_the_nearest_rows_are_those_of_the_exact_comparison(view, rows, dead) -> None:
+    alive = np.ones(len(rows), np.bool_)
+    if dead:
+        alive[::dead] = False
+    assert len(view.groups()) == 1
+    for query in rows[-4:]:
+        compared = ComparedRows(view, query, alive, len(rows), exact=False)
+        found, cosines = compared.nearest(K, str)
+        assert "scores" not in vars(compared)  # no row was compared but by the groups
+        expected, expected_cosines = exact(view, rows, query, alive).nearest(K, str)
+        assert (found, cosines.tolist()) == (expected, expected_cosines.tolist())
+
+
+def test_a_query_that_is_near_to_nothing_is_compared_with_all_rows(view, rows) -> None:
+    alive = np.ones(len(rows), np.bool_)
+    query = np.random.default_rng(2).standard_normal(DIM).astype(np.float32)
+    query /= np.linalg.norm(query)
+    found, _ = ComparedRows(view, query, alive, len(rows), exact=False).nearest(400, str)
+    assert found == exact(view, rows, query, alive).nearest(400, str)[0]
+
+
+def test_the_scales_are_those_of_all_rows(view, rows) -> None:
+    alive = np.arange(len(rows)) % 3 != 0
+    query = rows[-1]
+    compared, scores = ComparedRows(view, query, alive, len(rows), exact=False), rows @ query
+    least_and_most = compared.min_max()
+    assert (least_and_most.low, least_and_most.high) == pytest.approx(
+        (MinMax.of(scores, alive).low, MinMax.of(scores, alive).high), abs=1e-6
+    )
+    sampled, whole = compared.standard_score(), StandardScore.of(scores, alive)
+    assert sampled.deviation == pytest.approx(whole.deviation, rel=0.02)
+    assert sampled.mean == pytest.approx(whole.mean, abs=0.003)
+
+
+def test_a_sample_and_its_scale_do_not_depend_on_the_order_of_arrival(view, rows) -> None:
+    order = np.random.default_rng(3).permutation(len(rows))
+    vectors = Vectors(DIM)
+    for part in np.array_split(order, 3):
+        vectors.extend(rows[part])
+        other = vectors.view()
+        other.sample(len(rows))
+    alive = np.ones(len(rows), np.bool_)
+    here, there = (ComparedRows(each, rows[5], alive, len(rows), exact=False) for each in (view, other))
+    assert here.standard_score().deviation == pytest.approx(there.standard_score().deviation, rel=1e-9)
+    sampled = [np.sort(np.concatenate([part.rows for part in each.sample(len(rows))])) for each in (view, other)]
+    assert len(sampled[0]) < 0.3 * len(rows)
+    assert sampled[0].tolist() == np.sort(order[sampled[1]]).tolist()

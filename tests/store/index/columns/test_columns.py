@@ -1,0 +1,146 @@
+"""Columns of a checkpoint and what came since: what a list would say, however it is changed, written down and taken over."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.index.columns import texts as texts_module
+from store.index.columns.documents import MappedRefs, map_passages, passages_texts, shell_table, shells
+from store.index.columns.holders import Holders, SavedHolders
+from store.index.columns.row_lists import ListArrays, RowLists
+from store.index.columns.texts import SavedTexts, TakenTexts, Texts, blocks_of
+from store.index.effective_triples import upstream_triples
+from store.types import Document, PassageRef, State
+
+
+@pytest.fixture(autouse=True)
+def short_blocks(monkeypatch):
+    monkeypatch.setattr(texts_module, "BLOCK_TEXTS", 3)
+
+
+WORDS = st.sampled_from(["", "a", "Straße", "東京", "🜚 two words"])
+
+
+@given(st.lists(st.one_of(WORDS, st.sampled_from([None]))))
+def test_texts_are_those_that_were_appended_wherever_they_lie(steps: list[str | None]) -> None:
+    column, expected = Texts(), []
+    for step in steps:
+        if step is None:  # written down, and taken over after one more came
+            blocks = list(column.blocks())
+            column.append("meanwhile")
+            column.adopt(SavedTexts(blocks))
+            expected.append("meanwhile")
+        else:
+            column.append(step)
+            expected.append(step)
+    assert list(column) == expected == column[:] == column.frozen()[:] and len(column) == len(expected)
+    if expected:
+        assert column[-1] == expected[-1]
+        assert list(TakenTexts(column, np.array([len(expected) - 1, 0]))) == [expected[-1], expected[0]]
+
+
+def test_whole_blocks_are_handed_on_as_they_are() -> None:
+    column = Texts(SavedTexts(list(blocks_of(iter("abcde")))))
+    column.append("f")
+    first, last = column.blocks()
+    assert first[0] is next(column.blocks())[0] is column._parts[0].arrays[0][0]
+    assert SavedTexts([first, last])[5] == "f"
+
+
+def test_a_forgotten_text_is_written_no_more_and_the_others_keep_their_rows() -> None:
+    column = Texts(SavedTexts(list(blocks_of(iter("abcdef")))))
+    column.append("g")
+    forgotten = np.array([False, True, False, False, False, False, True])
+    blocks = list(column.blocks(forgotten))
+    assert list(Texts(SavedTexts(blocks))) == ["a", "", "c", "d", "e", "f", ""]
+    assert blocks[1][1] is column._parts[0].arrays[1][1]
+    column.adopt(SavedTexts(blocks))
+    assert next(column.blocks(forgotten))[1] is blocks[0][1]
+
+
+ROWS = st.one_of(st.none(), st.lists(st.integers(0, 9), max_size=3))
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), ROWS, st.booleans()), max_size=12))
+def test_lists_of_rows_are_those_that_were_set_last(steps: list[tuple[int, list[int] | None, bool]]) -> None:
+    lists: RowLists[np.ndarray | None] = RowLists()
+    expected: list[list[int] | None] = []
+    for row, found, written in steps:
+        rows = None if found is None else np.array(found, np.int32)
+        captured = lists.copy() if written else None
+        if row < len(expected):
+            lists[row], expected[row] = rows, found
+        else:
+            lists.append(rows)
+            expected.append(found)
+        if captured is not None:
+            lists.adopt(captured.arrays(), captured)
+    assert [None if rows is None else rows.tolist() for rows in lists] == expected
+    arrays = lists.arrays()
+    assert [
+        None if none else rows.tolist()
+        for none, rows in zip(arrays.none, np.split(arrays.rows, arrays.starts[1:-1]), strict=False)
+    ] == expected
+    chosen = np.arange(0, len(expected), 2)
+    taken = RowLists(arrays.taken(chosen))
+    assert [None if rows is None else rows.tolist() for rows in taken] == expected[::2]
+
+
+TRIPLE = ("amy", "met", "bob")
+
+
+def three_documents() -> list[Document]:
+    return [
+        Document("a", "folder", "A", metadata={"k": 1}, passages=(PassageRef("p0"), PassageRef("p1", {"page": 2}))),
+        Document("b", "folder", passages=(PassageRef("p1", {}, (TRIPLE,)),)),
+        Document("c", "kafka", state=State.FAILED, error="why", attempts=2, payload="{}"),
+    ]
+
+
+def test_documents_come_back_as_they_were_and_their_passages_when_they_are_asked_for() -> None:
+    documents = three_documents()
+    texts = SavedTexts(list(blocks_of(passages_texts(documents))))
+    again = shells(shell_table({document.uri: document for document in documents}), texts)
+    assert again == documents and isinstance(again[0].passages, MappedRefs)
+    assert [len(document.passages) for document in again] == [2, 1, 0]
+    assert again[0].passages[1].location == {"page": 2} and list(passages_texts(again)) == list(
+        passages_texts(documents)
+    )
+    map_passages(documents, texts)
+    assert documents == three_documents() and isinstance(documents[1].passages, MappedRefs)
+
+
+def test_who_holds_a_passage_is_known_from_the_file_and_from_what_changed() -> None:
+    documents = {document.uri: document for document in three_documents()}
+    holders = Holders()
+    holders.extend([{}, {}])
+    for document in documents.values():
+        for row, id in enumerate(("p0", "p1")):
+            if id in (found := upstream_triples(document)):
+                holders[row] = holders[row] | {document.uri: found[id]}
+    numbers = {uri: number for number, uri in enumerate(documents)}
+    ids = Texts()
+    ids.extend(["p0", "p1"])
+    mapped = Holders(SavedHolders(holders.arrays(numbers), list(documents.values()), ids))
+    for each in (holders, mapped):
+        assert list(each) == [{"a": None}, {"a": None, "b": (TRIPLE,)}]
+        assert each.sizes().tolist() == [1, 2]
+        assert each.without_triples().tolist() == [0]
+        assert [rows.tolist() for rows in each.held_by({"b": documents["b"]})] == [[1], [1]]
+    captured = mapped.copy()
+    mapped[0] = {"a": None, "d": None}
+    mapped.append({"d": None})
+    mapped.adopt(SavedHolders(ListArrays(*_arrays(captured, numbers)), list(documents.values()), ids), captured)
+    assert mapped[0] == {"a": None, "d": None} and mapped[1] == {"a": None, "b": (TRIPLE,)}
+    assert list(mapped.taken(np.array([1, 2]), TakenTexts(["p0", "p1", "p2"], np.array([1, 2])))) == [
+        {"a": None, "b": (TRIPLE,)},
+        {"d": None},
+    ]
+    with pytest.raises(IndexError):
+        mapped[3]
+
+
+def _arrays(holders: Holders, numbers: dict[str, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    lists = holders.arrays(numbers)
+    return lists.starts, lists.rows, lists.none
