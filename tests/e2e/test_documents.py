@@ -304,6 +304,3 @@ def test_import_takes_a_folder_of_records_in_which_an_older_one_replaces_no_newe
         "Ottilie Brand wrote to Perpetua Gray.",
         "Perpetua Gray lives in Turin.",
     ]
-    before = live.export()
-    assert live.ctl_json("import", tmp_path / "b.parquet")["records"] == 2, "alone, later, it changes nothing either"
-    assert live.export() == before
