@@ -267,20 +267,21 @@ class Store(StoreReader):
     def check_checkpoint(self) -> bool:
         """Reads what opening mapped from the checkpoint and did not read; False where it is damaged. Then the index is loaded
         anew from the tables. O(vectors), once after a start; commits and queries go on meanwhile."""
-        if self._unchecked is None:
+        place = self._unchecked
+        if place is None:
             return True
+        try:
+            damaged = damaged_file(place)
+        except (OSError, ValueError) as error:
+            damaged = str(error)
         with self._folding.lock:
-            place = self._unchecked
-            try:
-                damaged = damaged_file(place)
-            except (OSError, ValueError) as error:
-                damaged = str(error)
-            if damaged is not None:
-                discard(self.folder)
-                self._checkpoint_commit = None
+            if self._unchecked != place:  # written anew meanwhile, with the same blocks: it is read the next time
+                return True
             self._unchecked = None
-        if damaged is None:
-            return True
+            if damaged is None:
+                return True
+            discard(self.folder)
+            self._checkpoint_commit = None
         log.error("snapshot_damaged", snapshot=place.name, file=damaged)
         self.rebuild_index(force=True)
         return False

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import platform
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
@@ -45,7 +46,8 @@ class ShardReader:
     """Reads one shard after the other, on an event loop of its own. Holds the models, so it is made once a process."""
 
     def __init__(self, config: Config, out: str) -> None:
-        """Raises EncoderUnavailable, or what a bulk backend does where its model cannot be loaded."""
+        """Raises EncoderUnavailable, BackfillError where the extractor's package is missing, or what a bulk backend does
+        where its model cannot be loaded."""
         self._config = config
         self._out = out
         self._reading = reading_of(config)
@@ -63,7 +65,11 @@ class ShardReader:
         if isinstance(self._models.backend, BulkBackend):
             load = self._models.load_bulk_extractor()
             assert load is not None
-            extractor = _BulkReading(self._models.extractor_name, load())
+            try:
+                extractor = _BulkReading(self._models.extractor_name, load())
+            except ImportError as error:  # here it was found; the nodes have environments of their own
+                await self._close()
+                raise BackfillError(f"on {platform.node()}: {self._models.backend.install_text} ({error})") from error
         else:
             extractor = self._models.reading_extractor(self._pool)
             if isinstance(extractor, ServerExtractor):

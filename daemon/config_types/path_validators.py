@@ -16,6 +16,11 @@ ABSENT = "absent: "
 
 def existing_directory(path: Path) -> Path:
     """`path`, when it is a directory that can be listed; else `ValueError`."""
+    if "s3:" in path.parts:
+        raise ValueError(
+            "a directory; hippod follows no object store: mount it and set `polling`, or read it by hippod-backfill "
+            "(docs/how-to/backfill.md)"
+        )
     try:
         is_directory = stat.S_ISDIR(path.stat().st_mode)
         if is_directory:

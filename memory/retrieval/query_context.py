@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.row_scores import RowScores, row_scores
+from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines
-from memory.types import Encoder, triple_query_vector
+from memory.types import Encoder, known_words, triple_query_vector
 from store.index.bm25 import ComparedWords
 from store.snapshot import Snapshot
 from store.types import Triple
@@ -23,6 +24,9 @@ Floats = NDArray[np.float64]
 WORD_CANDIDATES = 100
 """How many passages, the best by BM25, are looked at more closely: whether their titles stand in the query, and what parts of
 its words they have."""
+
+LEAST_KNOWN = 0.01
+"""Cosines count so much where the encoder has a word for nothing in the query: where no passage has its words, they decide."""
 
 ALL_PASSAGES = 1_000_000_000
 """A `k` that no memory reaches."""
@@ -81,6 +85,11 @@ class QueryContext:
             return triple_query_vector(self.encoder, self.query, vector)
 
     @cached_property
+    def known_share(self) -> float:
+        """How much of the query the encoder has words for, from `LEAST_KNOWN` to 1."""
+        return max(known_words(self.encoder, self.query), LEAST_KNOWN)
+
+    @cached_property
     def is_known(self) -> bool:
         """Whether the encoder knows any word of the query. If not, its vector and all cosines with it are zero."""
         return bool(self.vector.any())
@@ -123,6 +132,11 @@ class QueryContext:
                 return RowScores(self.snapshot.bm25(self.query))
             snapshot = self.snapshot
             return row_scores(snapshot.passage_vectors, vector, snapshot.living_passages, self.settings.exact)
+
+    @cached_property
+    def cosine_scale(self) -> StandardScore:
+        """Makes passages' cosines with the query comparable with others."""
+        return StandardScore.of(self.similarities, self.passages_compared)
 
     @cached_property
     def exact_similarities(self) -> NDArray[np.float32]:

@@ -85,7 +85,10 @@ class RetrievalSettings:
         "Whether passages are nodes of the graph that is walked; false ranks them by their phrases alone, for comparison.",
     )
     passage_share: float = _setting(
-        0.5, "Share of the walk's starts that falls on passages; the rest falls on phrases.", ge=0, le=1
+        0.5,
+        "Share of the starts that falls on passages; the rest on phrases, as far as the encoder knows the query.",
+        ge=0,
+        le=1,
     )
     name_share: float = _setting(0.25, "Of what falls on phrases, the share of those that the query names.", ge=0, le=1)
     hop_share: float = _setting(

@@ -7,7 +7,6 @@ would be several times as large as that of words, so they are counted in the pas
 the best by BM25, and BM25 of the parts is taken among these.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.bm25 import K1, B
-from store.text.scripts import UNSPACED
-from store.text.terms import folded, split_words
+from store.text.query_words import content_words
+from store.text.scripts import is_unspaced
+from store.text.terms import folded
+from store.text.word_split import split_words
 
 PART_LENGTH = 4
 """Characters of a part. A shorter word has none: it would be found within others."""
@@ -25,14 +26,16 @@ PARTS_WEIGHT = 0.6
 """What BM25 of the parts counts beside BM25 of the words. A word has several parts, so less than one."""
 
 _END = "\0"
-_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def word_parts(query: str) -> Counter[str]:
-    """The parts of a query's words, and how often it has each. A pair of characters of a script without spaces is one."""
+    """The parts of a query's words, and how often it has each. A pair of characters of a script without spaces is one.
+
+    Function words have none, as they are not looked for (`store.text.query_words`).
+    """
     parts: Counter[str] = Counter()
-    for word in split_words(folded(query)):
-        if _UNSPACED.match(word):
+    for word in split_words(folded(" ".join(content_words(query)))):
+        if is_unspaced(word):
             parts[word] += 1
         else:
             parts.update(word[at : at + PART_LENGTH] for at in range(len(word) - PART_LENGTH + 1))

@@ -10,8 +10,14 @@ UNSPACED = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 """The same with Thai, Lao, Burmese and Khmer, which have an alphabet but no spaces."""
 
 _CJK_CHARACTER = re.compile(f"[{CJK}]")
+_UNSPACED_START = re.compile(f"[{UNSPACED}]")
 
 
 def has_cjk(text: str) -> bool:
     """Whether one of the text's characters is a Chinese character, a kana or a Hangul syllable."""
     return not text.isascii() and _CJK_CHARACTER.search(text) is not None
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether a word begins in a script that is written without spaces between words."""
+    return not word.isascii() and _UNSPACED_START.match(word) is not None

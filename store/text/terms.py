@@ -11,17 +11,16 @@ passage has that term besides: so "oublie" finds "oublié", and "Mueller" finds 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from unicodedata import combining, is_normalized, normalize
 
 import snowballstemmer
 
-from store.text.language import FUNCTION_WORDS, detect_language
-from store.text.scripts import UNSPACED
-
-LONGEST_TERM = 64
-"""Longer runs of letters are cut: they are base64 or noise, and must not become a million terms of a kilobyte each."""
+from store.text.language import detect_language
+from store.text.query_words import content_words
+from store.text.scripts import is_unspaced
+from store.text.word_split import split_words
 
 ENGLISH = "en"
 """Terms of English, and of texts whose language is unknown or has no stemmer, bear no mark."""
@@ -53,8 +52,6 @@ STEMMERS = {
 _MARK = "\x1f"
 """Separates a stem from its language. No word holds it."""
 
-_WORD = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
-_UNSPACED = re.compile(f"[{UNSPACED}]")
 _STROKES = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 _ACCENTS = "".join(map(chr, range(0x300, 0x370)))
 _PLAIN = _STROKES | dict.fromkeys(map(ord, _ACCENTS), "")
@@ -79,15 +76,11 @@ def passage_terms(text: str) -> tuple[Counter[str], str, int]:
 def query_terms(query: str, languages: Iterable[str]) -> dict[tuple[str, ...], int]:
     """For each word of a query the terms that it stands for in `languages`, and how often the query has such a word.
 
-    Function words of a query in another language than English are left out, where others remain: among passages of many
-    languages "der" is rare enough to count, and says nothing.
+    Function words of a query in another language than English are left out, where others remain (`store.text.query_words`).
     """
     codes = sorted({ENGLISH, *languages})
     found: Counter[tuple[str, ...]] = Counter()
-    words = list(split_words(query))
-    code = detect_language(query)
-    idle = FUNCTION_WORDS.get(code, frozenset()) if code != ENGLISH else frozenset()
-    for word in [word for word in words if word not in idle] or words:
+    for word in content_words(query):
         found[tuple(dict.fromkeys(term for code in codes for term in _terms(word, code)))] += 1
     return found
 
@@ -97,22 +90,10 @@ def language_of(term: str) -> str:
     return term.rpartition(_MARK)[2] if _MARK in term else ENGLISH
 
 
-def split_words(text: str) -> Iterator[str]:
-    """Case-folded words and numbers in order, accents composed; pairs of characters where a script has no spaces.
-
-    Full-width letters, ligatures and the like are their plain ones (NFKC). A lone character is a pair by itself.
-    """
-    for word in _WORD.findall(normalize("NFKC", normalize("NFKC", text).casefold())):
-        if _UNSPACED.match(word):
-            yield from (word[i : i + 2] for i in range(max(len(word) - 1, 1)))
-        else:
-            yield word[:LONGEST_TERM]
-
-
 @lru_cache(1 << 16)
 def _terms(word: str, code: str) -> tuple[str, ...]:
     """The terms of a word in a language: the first is its stem, the others those of its other spellings."""
-    if _UNSPACED.match(word):
+    if is_unspaced(word):
         return (word,)
     stem_of, mark = _stem_of[code], "" if code == ENGLISH else _MARK + code
     if word.isascii():

@@ -74,6 +74,7 @@ ELSEWHERE = (
     "usr/lib/tmpfiles.d",
     "usr/share/man",
     "usr/share/doc/hippod",
+    "usr/share/lintian/overrides",
 )
 SHELLS = {
     "bash": "usr/share/bash-completion/completions/{name}",
@@ -177,6 +178,8 @@ def environment(python: Path, minor: str, staged: Path, work: Path, final: Path)
     for note in packages.glob("hippod-*.dist-info/direct_url.json"):
         note.unlink()
     unread(packages)
+    for folder in (staged / "include", staged / "share/man"):
+        shutil.rmtree(folder, ignore_errors=True)
     scripts(staged, minor, final)
     (staged / "pyvenv.cfg").write_text(
         f"home = /usr/bin\ninclude-system-site-packages = false\nexecutable = /usr/bin/python{minor}\n"
@@ -268,6 +271,7 @@ def files(root: Path, work: Path) -> None:
         section.mkdir(exist_ok=True)
         compress(page, section / f"{page.name}.gz")
     documents(root / "usr/share/doc/hippod")
+    shutil.copy(HERE / "lintian-overrides", root / "usr/share/lintian/overrides/hippod")
     completions(root, staged)
 
 
@@ -281,7 +285,7 @@ def documents(folder: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
     for name in UNITS:
-        (folder / "systemd" / name).symlink_to(Path("/usr/lib/systemd/system") / name)
+        (folder / "systemd" / name).symlink_to(Path("../../../../lib/systemd/system") / name)
     shutil.copy(HERE / "copyright", folder)
 
 

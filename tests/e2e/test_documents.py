@@ -1,13 +1,22 @@
 """Documents that are added, and JSON lines in the folder: each line a document of its own."""
 
+import asyncio
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from consumers.json_documents import read_json_document
+from consumers.records.record import SourcePosition
+from consumers.records.writer import write_file
+from consumers.splitting import SplitSettings
 from daemon.contract.http.routes import document_path
+from daemon.fleet.record_maker import PositionedDocument, RecordMaker
+from memory.encoder import make_encoder
 from tests.consumers.parsing.samples import flowed, pdf
+from tests.daemon.pipeline.test_records import Rules as InProcessRules
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import Daemon, Json, texts, until
 
@@ -274,3 +283,24 @@ def test_an_answer_says_how_many_documents_are_still_being_read(live: Daemon) ->
     live.wait()
     assert "note" not in live.ask("POST", "/v1/query", json=body)
     assert "progress" not in live.status()
+
+
+def test_import_takes_a_folder_of_records_in_which_an_older_one_replaces_no_newer(live: Daemon, tmp_path: Path) -> None:
+    def read(number: int, text: str, offset: int) -> PositionedDocument:
+        value = {"id": f"a{number}", "title": f"Letter {number}", "text": text}
+        document = read_json_document(value, "kafka://letters/", None, SplitSettings(256, 32))
+        return PositionedDocument(document, SourcePosition("kafka:letters/0", offset, offset))
+
+    newer = [read(1, "Ottilie Brand wrote to Perpetua Gray.", 9), read(2, "Perpetua Gray lives in Turin.", 8)]
+    older = [read(1, "Ottilie Brand wrote to nobody.", 3), read(3, "Ada Lovelace lives in London.", 4)]
+    maker = RecordMaker(InProcessRules(), make_encoder("hash", "64", 64, "cpu"))
+    for name, documents in (("a.parquet", newer), ("b.parquet", older)):
+        write_file(tmp_path / name, asyncio.run(maker.make(documents)))
+    answer = live.ctl_json("import", tmp_path)
+    assert (answer["records"], answer["skipped"]) == (4, 0)
+    found = [text for text in passage_texts(live) if "Ottilie Brand wrote" in text or "lives in" in text]
+    assert sorted(text.partition("\n")[2] or text for text in found) == [
+        "Ada Lovelace lives in London.",
+        "Ottilie Brand wrote to Perpetua Gray.",
+        "Perpetua Gray lives in Turin.",
+    ]

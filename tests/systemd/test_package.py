@@ -214,17 +214,8 @@ def test_maintainer_changelog_and_copyright_are_as_debian_wants_them(
     assert re.search(r"(?m)^Copyright: \d{4}, ", (shipped / "copyright").read_text())
     if shutil.which("lintian") is not None:
         done = subprocess.run(["lintian", "--allow-root", made], capture_output=True, text=True)
-        found = {line.split()[2] for line in done.stdout.splitlines()}
-        # /opt is where a program outside of Debian belongs, zstd is quick, and there is no debhelper to call systemctl.
-        assert found <= {
-            "dir-or-file-in-opt",
-            "malformed-deb-archive",
-            "absolute-symlink-in-top-level-folder",
-            "maintainer-script-calls-systemctl",
-            "unusual-interpreter",
-            "possible-bashism-in-maintainer-script",  # the [[folder]] of what it prints
-            "bad-whatis-entry",  # the pages are stand-ins here
-        }
+        found = {line.split()[2] for line in done.stdout.splitlines() if line[:2] in ("E:", "W:")}
+        assert found <= {"bad-whatis-entry"}, done.stdout  # the pages are stand-ins here
 
 
 @pytest.mark.process

@@ -9,6 +9,7 @@ As root, on Linux. A file system or a program that this machine does not have is
 
 import os
 import shutil
+import socket
 import statistics
 import subprocess
 import tempfile
@@ -133,17 +134,81 @@ def sshfs(folder: Path) -> Iterator[tuple[Path, Path | None]]:
         ["sshfs", f"x:{folder / 'beneath'}", folder / "mount", *options], stdin=server.stdout, stdout=server.stdin
     )
     try:
-        end = time.monotonic() + 10
-        while not os.path.ismount(folder / "mount"):
-            if client.poll() is not None or time.monotonic() > end:
-                raise OSError("sshfs does not mount")
-            time.sleep(0.05)
+        _until(lambda: os.path.ismount(folder / "mount"), client, "sshfs does not mount")
         yield folder / "mount", folder / "beneath"
     finally:
         subprocess.run(["umount", folder / "mount"], capture_output=True)
         for each in (client, server):
             each.terminate()
             each.wait()
+
+
+SAMBA = """[global]
+server role = standalone server
+map to guest = bad user
+guest account = root
+interfaces = 127.0.0.1
+bind interfaces only = yes
+smb ports = {port}
+disable netbios = yes
+lock directory = {state}
+state directory = {state}
+cache directory = {state}
+pid directory = {state}
+private dir = {state}
+ncalrpc dir = {state}/ncalrpc
+load printers = no
+[share]
+path = {share}
+guest ok = yes
+read only = no
+"""
+
+
+@contextmanager
+def smb(folder: Path) -> Iterator[tuple[Path, Path | None]]:
+    """Samba's own server; rclone mounts its share, as the kernel may have no client. It keeps lists of files for 5 s."""
+    for program in ("smbd", "rclone"):
+        if shutil.which(program) is None:
+            raise OSError(f"{program} is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    state, settings = folder / "state", folder / "smb.conf"
+    state.mkdir(mode=0o700)
+    settings.write_text(SAMBA.format(port=port, state=state, share=folder / "beneath"))
+    quiet: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    words = ["smbd", "--foreground", "--no-process-group", "--debug-stdout", "-s", str(settings)]
+    server = subprocess.Popen(words, **quiet)
+    try:
+        _until(lambda: _listens(port), server, "smbd does not listen")
+        password = subprocess.run(["rclone", "obscure", "x"], capture_output=True, text=True, check=True).stdout.strip()
+        share = f":smb,host=127.0.0.1,port={port},user=nobody-there,pass='{password}':share"
+        options = ["--vfs-cache-mode", "writes", "--cache-dir", str(folder / "cache"), "--dir-cache-time", "5s"]
+        client = subprocess.Popen(["rclone", "mount", share, str(folder / "mount"), *options], **quiet)
+        try:
+            _until(lambda: os.path.ismount(folder / "mount"), client, "rclone does not mount")
+            yield folder / "mount", folder / "beneath"
+        finally:
+            subprocess.run(["umount", folder / "mount"], capture_output=True)
+            client.terminate()
+            client.wait()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _until(reached: Callable[[], bool], process: subprocess.Popen[bytes], failed: str) -> None:
+    end = time.monotonic() + 30
+    while not reached():
+        if process.poll() is not None or time.monotonic() > end:
+            raise OSError(failed)
+        time.sleep(0.05)
 
 
 @contextmanager
@@ -166,7 +231,7 @@ def overlayfs(folder: Path) -> Iterator[tuple[Path, Path | None]]:
         command("umount", folder / "beneath")
 
 
-DRIVES = {"local disk": local, "overlayfs": overlayfs, "bindfs": bindfs, "sshfs": sshfs}
+DRIVES = {"local disk": local, "overlayfs": overlayfs, "bindfs": bindfs, "sshfs": sshfs, "SMB (samba, rclone)": smb}
 
 
 def drives(results: dict[str, Any]) -> list[str]:

@@ -144,12 +144,12 @@ def _manuals(home: Path, languages: Sequence[str], results: dict[str, Any]) -> s
         parts.append(
             f"Manuals in {', '.join(languages)}, {daemon.status()['passages']:,} passages, triples of the rules:"
         )
-        for kind, paths in (("manuals", MANUAL_QUESTIONS), ("manuals, held out,", HELD_OUT_QUESTIONS)):
+        for kind, paths in (("manuals", MANUAL_QUESTIONS), ("manuals, held out", HELD_OUT_QUESTIONS)):
             for language in languages:
                 questions = [each for path in paths for each in manual_questions(path, language)]
                 if questions:
-                    table = compare_modes(daemon, questions, results.setdefault(f"{kind} {language}", {}))
-                    parts += [f"{kind} {language}".capitalize(), table]
+                    table = compare_modes(daemon, questions, results.setdefault(f"{kind}, {language}", {}))
+                    parts += [f"{kind}, {language}:", table]
     return "\n\n".join(parts)
 
 

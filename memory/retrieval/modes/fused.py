@@ -51,7 +51,8 @@ def rank(context: QueryContext) -> Ranking:
         graph = snapshot.adjacency(walked_edges(context, OCCURRENCE_WEIGHTS))
     with context.stage("hop"):
         hop = settings.hop_share * next_passages(context, starts, graph, compared, scale)
-    share = settings.passage_share if seeds else 1.0
+    # Triples are linked by cosines, which say as much as the encoder knows of the query.
+    share = 1.0 - (1.0 - settings.passage_share) * context.known_share if seeds else 1.0
     passage_reset = share * (hop + (1.0 - hop.sum()) * starts)
     ranking = rank_by_pagerank(context, _scale_seeds(seeds, 1 - share), passage_reset, OCCURRENCE_WEIGHTS, triples)
     if seeds or ranking.note:

@@ -3,7 +3,10 @@
 import asyncio
 import json
 import os
+import platform
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -122,6 +125,42 @@ def test_an_input_that_changes_meanwhile_is_not_written_under_its_old_name(pile,
         file.write("\n")
     with pytest.raises(BackfillError, match="was changed while it was read"):
         read_all(config, [work], tmp_path / "out")
+
+
+class ScriptedLLM:
+    """vLLM's `LLM`, as far as it is used: every passage names the same two people."""
+
+    def __init__(self, **_options):
+        pass
+
+    def chat(self, conversations, _options, use_tqdm):
+        return [self._answer(messages[0]["content"]) for messages in conversations]
+
+    def _answer(self, asked):
+        names = {"named_entities": ["Ada Lovelace", "London"]}
+        said = names if '"named_entities"' in asked else {"triples": [["Ada Lovelace", "lived in", "London"]]}
+        output = SimpleNamespace(text=json.dumps(said), finish_reason="stop", token_ids=[0])
+        return SimpleNamespace(outputs=[output], prompt_token_ids=[0])
+
+
+@pytest.mark.process
+def test_vllm_reads_in_the_actor_and_where_it_is_missing_the_node_is_named(pile, tmp_path, monkeypatch):
+    file = tmp_path / "vllm.toml"
+    file.write_text('[encoder]\nbackend = "hash"\nmodel = "64"\n[openie]\nbackend = "vllm"\n[llm]\nmodel = "m"\n')
+    config = load_config(file)
+    monkeypatch.setitem(sys.modules, "vllm", None)
+    with pytest.raises(
+        BackfillError, match=f"on {platform.node()}: vLLM is not installed; install hippod with the extra"
+    ):
+        ShardReader(config, f"file://{tmp_path}/out")
+    decoding = SimpleNamespace(StructuredOutputsParams=dict)
+    fake = SimpleNamespace(LLM=ScriptedLLM, SamplingParams=lambda **options: options, sampling_params=decoding)
+    monkeypatch.setitem(sys.modules, "vllm", fake)
+    assert read_all(config, list(shards([str(pile / "more.parquet")])), tmp_path / "out") == 7
+    records = [record for path in (tmp_path / "out").iterdir() for record in read_file(path)]
+    assert {triple for record in records for each in record.extractions for triple in each.triples} == {
+        ("ada lovelace", "lived in", "london")
+    }
 
 
 def test_what_is_wrong_is_said(pile, tmp_path, monkeypatch):

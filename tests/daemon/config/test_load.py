@@ -130,6 +130,7 @@ MISTAKES = [
     ('[api]\ngroup = "no-such-group"', 'api.group = "no-such-group"', "groupadd"),
     ('[api]\ntcp = "localhost"', 'api.tcp = "localhost"', '"127.0.0.1:7411"'),
     ('[api]\ntcp = "h:99999"', 'api.tcp = "h:99999"', '"127.0.0.1:7411"'),
+    ('[[folder]]\npath = "s3://bucket/notes"', "folder[0].path", "hippod follows no object store: mount it"),
     ('[api]\ntoken_file = "gone"', 'api.token_file = "gone"', "there is no"),
     ('[api]\ntoken_file = "gone"', 'api.token_file = "gone"', "openssl rand -hex 32 > "),
     ('[api]\ntoken_file = "drive"', 'api.token_file = "drive"', "not a regular file"),

@@ -284,7 +284,8 @@ class Reference:
         phrases = {phrase: weight for phrase, weight in phrases.items() if weight > 0}
         if not settings.passage_nodes:
             return Answer(self._walk(query, phrases, None, settings, None), triples, phrases)
-        share = settings.passage_share if phrases else 1.0
+        known = max(self.known_words(query), settings.least_known)
+        share = 1.0 - known * (1.0 - settings.passage_share) if phrases else 1.0
         seeds = {phrase: (1.0 - share) * weight for phrase, weight in phrases.items()}
         starts = self._passage_starts(query, titles, settings)
         hop = {id: settings.hop_share * weight for id, weight in self._next_passages(query, starts, settings).items()}
@@ -294,20 +295,26 @@ class Reference:
 
     def _passage_starts(self, query, titles, settings):
         """{id: weight}: the passages named, by what the titles are of the query; the rest by cosines and by words, each with as
-        much as the squares of its weights sum to, and words with as much as their passages have of the query."""
-        nearest = self._softmax_of_best(
-            dict(zip(self.ids, standardised(np.array(list(self._dense(query).values()))), strict=True)),
-            settings.temperature,
-            settings.seed_passages,
-        )
+        much as the squares of its weights sum to, and words with as much as their passages have of the query; and, as far
+        as the encoder does not know the query, by the geometric mean of the two."""
+        cosines = dict(zip(self.ids, standardised(np.array(list(self._dense(query).values()))), strict=True))
+        nearest = self._softmax_of_best(cosines, settings.temperature, settings.seed_passages)
         words = self._with_parts(query, self.bm25(query), settings)
         best = max(words.values(), default=1.0)
         worded = self._softmax_of_best(
             {id: score / best for id, score in words.items()}, settings.word_temperature, settings.seed_passages
         )
-        sure = [sum(weight**2 for weight in weights.values()) for weights in (nearest, worded)]
-        sure[0] *= max(self.known_words(query), settings.least_known)
+        known = max(self.known_words(query), settings.least_known)
+        either = sorted(nearest.keys() | worded.keys())
+        means = [
+            known * cosines[id] / settings.temperature / 2 + words.get(id, 0.0) / best / settings.word_temperature / 2
+            for id in either
+        ]
+        both = dict(zip(either, softmax(means, 1.0), strict=True))
+        sure = [sum(weight**2 for weight in weights.values()) for weights in (nearest, worded, both)]
+        sure[0] *= known
         sure[1] *= sum(weight * self._coverage(query, id) for id, weight in worded.items())
+        sure[2] *= 1.0 - known
         named = Counter()
         for ids in titles.values():
             for id in ids:
@@ -321,6 +328,7 @@ class Reference:
             (share, named),
             ((1.0 - share) * sure[0] / sum(sure), nearest),
             ((1.0 - share) * sure[1] / sum(sure), worded),
+            ((1.0 - share) * sure[2] / sum(sure), both),
         ):
             for id, weight in weights.items():
                 starts[id] += part * weight

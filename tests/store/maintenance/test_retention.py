@@ -7,6 +7,7 @@ import pytest
 
 import store.maintenance.retention as retention
 from store import as_of
+from store.checkpoint import capture
 from store.errors import StoreError
 from store.export.json_lines import export_lines
 from store.index.live_index import LiveIndex
@@ -247,6 +248,7 @@ def test_a_purge_gives_way_to_a_memory_loaded_anew(folder, monkeypatch, number):
 @pytest.mark.slow
 def test_numbers_of_purged_rows_are_not_given_again_while_a_snapshot_knows_them(tmp_path, monkeypatch):
     """Not by a memory that a fault had loaded anew either."""
+    monkeypatch.setattr(capture, "MAX_PURGED_SHARE", 1.0)  # else a purge of most of so little leaves no snapshot
     with open_store(tmp_path) as store:
         add(store, {uri: OLD[uri] for uri in ("d1", "d4")})
         add(store, {}, ["d4"])

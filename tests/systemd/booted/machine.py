@@ -14,6 +14,9 @@ from pathlib import Path
 PACKAGES = "systemd,systemd-sysv,dbus,python3,curl,procps"
 HIERARCHIES = ("systemd", "unified", "memory", "cpu", "cpuacct", "pids", "devices", "blkio")
 """Of control groups, version 1: units inside can be limited only where these are writable."""
+CPU_SHARES = 4096
+"""Of a processor, where 1024 is a process's. The group as a whole would have no more than one process outside of it, although
+four or five want to run inside."""
 UNWANTED_TIMERS = ("apt-daily", "apt-daily-upgrade", "fstrim", "e2scrub_all", "dpkg-db-backup")
 INIT = """#!/bin/sh
 for c in memory cpu cpuacct pids devices blkio; do
@@ -68,6 +71,8 @@ class Machine:
             for group in self._groups:
                 try:
                     group.mkdir(exist_ok=True)
+                    if (shares := group / "cpu.shares").exists():
+                        shares.write_text(str(CPU_SHARES))
                     (group / "cgroup.procs").write_text(str(os.getpid()))
                 except OSError:  # a hierarchy of this machine's that takes none: its limits have no effect inside
                     continue

@@ -57,6 +57,15 @@ def test_an_upgrade_under_load_is_a_restart(service: Service, newer: str) -> Non
     assert "Analytical Engine" in service.found("Who wrote notes about the Analytical Engine?")
 
 
+def test_after_a_reboot_it_runs_by_itself_and_knows_what_it_knew(service: Service) -> None:
+    service.sh("systemctl enable hippod.socket hippod.service")
+    service.machine.power_off()
+    service.machine.boot()
+    service.sh("hippoctl wait")
+    assert service.state == "active"
+    assert "Analytical Engine" in service.found("Who wrote notes about the Analytical Engine?")
+
+
 def test_a_purge_ends_all_of_it_and_leaves_the_memory(service: Service) -> None:
     said = service.sh("dpkg --purge hippod")
     assert "/var/lib/hippod" in said
