@@ -179,7 +179,7 @@ def smb(folder: Path) -> Iterator[tuple[Path, Path | None]]:
     settings.write_text(SAMBA.format(port=port, state=state, share=folder / "beneath"))
     quiet: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     words = ["smbd", "--foreground", "--no-process-group", "--debug-stdout", "-s", str(settings)]
-    server = subprocess.Popen(words, **quiet)
+    server = subprocess.Popen(words, start_new_session=True, **quiet)  # as it ends, it ends its whole process group
     try:
         _until(lambda: _listens(port), server, "smbd does not listen")
         password = subprocess.run(["rclone", "obscure", "x"], capture_output=True, text=True, check=True).stdout.strip()
