@@ -265,6 +265,10 @@ class Postings:
         return np.concatenate([self._saved.rows[part], found]), np.concatenate([self._saved.counts[part], counts])
 
 
+LOOK_AGAIN = 0.9
+"""How much of what could be added when it was last looked whether passages can be left out may remain at the next look."""
+
+
 def _best_by_words(
     words: Sequence[_Word], lengths: NDArray[np.int32], mean: float, best: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -274,11 +278,15 @@ def _best_by_words(
     only passages that are there already count, and the commonest words, which most passages have, are looked up in these alone
     (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995: MaxScore).
     """
+    words = [word for word in words if len(word.rows)]
+    to_come = np.cumsum([word.most for word in reversed(words)])[::-1]
+    looked_at = to_come[0] / 2 if len(words) else 0.0
     sums = np.zeros(len(lengths))  # pages that nobody writes to cost nothing
     reached: list[NDArray[Any]] = []
-    for at, word in enumerate(words):
-        others = sum(each.most for each in words[at:])
-        if best is not None and sum(map(len, reached)) > best:
+    for at, (word, others) in enumerate(zip(words, to_come.tolist(), strict=True)):
+        # No score is above what the words so far add, and each look costs as much as a word: a long query looks now and then.
+        if best is not None and others <= looked_at and sum(map(len, reached)) > best:
+            looked_at = LOOK_AGAIN * others
             seen = np.concatenate(reached)
             least = _kth_best(sums[seen], best) * (1 - ROUNDING)
             if others < least:
