@@ -21,6 +21,8 @@ from store.snapshot import Snapshot
 
 HOP_PASSAGES = 5
 """From how many start passages, the heaviest, the next ones are looked for."""
+START_DECIMALS = 12
+"""Decimals of a start's weight that order the starts."""
 HOP_TRIPLES = 10
 """How many triples of each, those nearest to the query, lead on."""
 HOP_TEMPERATURE = 1.0
@@ -47,7 +49,7 @@ def next_passages(
 def _ends(context: QueryContext, starts: Floats, compared: ComparedTriples, scale: Scale) -> Mapping[int, float]:
     """The phrases that the best triples of the heaviest starts lead to, with what arrives at each, summing to 1 at most."""
     snapshot = context.snapshot
-    sources = top_k(np.round(starts, 12), HOP_PASSAGES, starts > 0, lambda row: snapshot.passage(row).id)
+    sources = top_k(starts, HOP_PASSAGES, starts > 0, lambda row: snapshot.passage(row).id, START_DECIMALS)
     if not sources:
         return {}
     passages, triples, _ = snapshot.incidence.entries(np.array(sources))

@@ -87,7 +87,7 @@ def top_hits(context: QueryContext, ranking: Ranking, k: int) -> tuple[Hit, ...]
         vectors, error = snapshot.passage_vectors, context.passage_scores.error
         rows, scores = top_k_by_cosine(vectors, context.vector, ranking.scores, k, candidates, id_of, error)
     else:
-        rows = top_k(np.round(ranking.scores, RANKING_DECIMALS), k, candidates, id_of)
+        rows = top_k(ranking.scores, k, candidates, id_of, RANKING_DECIMALS)
         scores = ranking.scores[rows].astype(np.float64)
     found = [(row, snapshot.passage(row), float(score)) for row, score in zip(rows, scores, strict=True)]
     return tuple(Hit(row, p.id, p.title, p.text, score) for row, p, score in found)

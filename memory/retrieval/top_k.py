@@ -21,17 +21,29 @@ EQUAL_SCORES = 1e-6
 """Scores closer than this count as equal: a float32 cosine depends so much on the place of its row in the matrix."""
 
 
-def top_k(scores: NDArray[Any], k: int, alive: NDArray[np.bool_], name: Callable[[int], str]) -> list[int]:
-    """The `k` best rows among the living, best first; equal scores in order of `name`.
+def top_k(
+    scores: NDArray[Any], k: int, alive: NDArray[np.bool_], name: Callable[[int], str], decimals: int | None = None
+) -> list[int]:
+    """The `k` best rows among the living, best first; equal scores, to so many `decimals`, in order of `name`.
 
     Rows are numbered as they arrive, so a tie decided by row would make the answer depend on the order of arrival.
     """
-    rows = np.flatnonzero(alive)
+
+    def rounded(rows: NDArray[Any]) -> NDArray[Any]:
+        return scores[rows] if decimals is None else np.round(scores[rows], decimals)
+
+    # Most rows of a large memory have no score at all.
+    rows = np.flatnonzero(scores > 0)
+    rows = rows[alive[rows]]
+    values = rounded(rows)
+    if len(rows) < k or np.count_nonzero(values > 0) < k:
+        rows = np.flatnonzero(alive)
+        values = rounded(rows)
     if k < len(rows):
-        values = scores[rows]
-        least = np.partition(values, len(rows) - k)[len(rows) - k]
-        rows = rows[values >= least]
-    return nsmallest(k, rows.tolist(), key=lambda row: (-scores[row], name(row)))
+        enough = values >= np.partition(values, len(rows) - k)[len(rows) - k]
+        rows, values = rows[enough], values[enough]
+    best = nsmallest(k, zip((-values).tolist(), rows.tolist(), strict=True), key=lambda each: (each[0], name(each[1])))
+    return [row for _, row in best]
 
 
 def is_top_k_certain(scores: NDArray[Any], k: int, error: float) -> bool:
