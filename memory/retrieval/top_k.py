@@ -30,7 +30,8 @@ def top_k(
     """
 
     def rounded(rows: NDArray[Any]) -> NDArray[Any]:
-        return scores[rows] if decimals is None else np.round(scores[rows], decimals)
+        values: NDArray[Any] = scores[rows]
+        return values if decimals is None else np.round(values, decimals)
 
     # Most rows of a large memory have no score at all.
     rows = np.flatnonzero(scores > 0)

@@ -36,19 +36,23 @@ SORTED_FOR_SHARE = 0.05
 Rows32 = NDArray[np.int32]
 
 
-def scoped_index(whole: FrozenIndex, documents: dict[str, Document], rule: SynonymRule) -> LiveIndex:
+def scoped_index(
+    whole: FrozenIndex, documents: dict[str, Document], held: tuple[Rows, Rows], rule: SynonymRule
+) -> LiveIndex:
     """The index of `documents`, by URI, which are among those of `whole`. O(the scope), but for arrays as long as `whole`.
+
+    `held`: what `Holders.held_by` says of them: rows of their passages, and of those that others hold as well.
 
     Raises KeyError where a purge beside this took a text away: `whole` is too old then.
     """
     index = LiveIndex(whole.snapshot.dim)
-    passages, shared = whole.holders.held_by(documents)
+    passages, shared = held
     index.documents = documents
     index.holders = whole.holders.taken(passages, TakenTexts(whole.index.passages.ids, passages))
     apart = np.searchsorted(passages, shared).tolist()
     for place in apart:
-        held = index.holders[place]
-        index.holders[place] = {uri: triples for uri, triples in held.items() if uri in documents}
+        holders = index.holders[place]
+        index.holders[place] = {uri: triples for uri, triples in holders.items() if uri in documents}
     extracted: RowLists[NDArray[np.int32] | None] = RowLists(whole.extracted.arrays().taken(passages))
     stated = {place: effective_rows(whole, index.holders[place], extracted[place]) for place in apart}
     effective = whole.effective.arrays().taken(passages).replaced(stated, len(passages))

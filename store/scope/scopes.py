@@ -5,8 +5,11 @@ A commit does nothing but note what it touched. So scopes cost it nothing, and o
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from store.change.plan import plan
 from store.document_snapshot import DocumentSnapshot
@@ -162,21 +165,22 @@ class Scopes:
             with self._applying:
                 whole = freeze(*self._current())
             documents = _chosen(whole, wanted)
-            nearly_whole = None
-            if len(documents) < len(whole.documents) and _is_nearly_whole(whole, documents):
-                with self._applying:
-                    whole = freeze(*self._current())
-                    nearly_whole = NearlyWholeIndex(whole.index)
-                documents = _chosen(whole, wanted)
             if len(documents) == len(whole.documents):
                 scope.index, scope.bytes = None, 0
                 scope.memory = DocumentSnapshot(whole.snapshot, whole.documents, whole.holders)
                 return scope.memory
+            held = whole.holders.held_by(documents)
+            nearly_whole = None
+            if _is_nearly_whole(whole, held[0]):
+                with self._applying:
+                    whole = freeze(*self._current())
+                    nearly_whole = NearlyWholeIndex(whole.index)
+                documents = _chosen(whole, wanted)
             try:
                 if nearly_whole is not None:
                     fill(nearly_whole, whole, documents, self._rule)
                     return self._publish(scope, nearly_whole, whole.snapshot)
-                return self._publish(scope, scoped_index(whole, documents, self._rule), whole.snapshot)
+                return self._publish(scope, scoped_index(whole, documents, held, self._rule), whole.snapshot)
             except KeyError:
                 # A purge beside this took a text away that nothing needs any more, but that this commit still has.
                 continue
@@ -195,13 +199,13 @@ def _chosen(whole: FrozenIndex, wanted: Wanted) -> dict[str, Document]:
     return {uri: document for uri, document in whole.documents.items() if wanted(document)}
 
 
-def _is_nearly_whole(whole: FrozenIndex, documents: Mapping[str, Document]) -> bool:
-    """Whether so many of all rows live in the scope that a question costs hardly more than among those alone."""
-    passages = len(whole.holders.held_by(documents)[0])
-    return passages >= NEARLY_WHOLE_SHARE * max(whole.snapshot.n_passages, 1)
+def _is_nearly_whole(whole: FrozenIndex, passages: NDArray[np.int64]) -> bool:
+    """Whether so many of all passages live in the scope that a question costs hardly more than among those alone."""
+    return len(passages) >= NEARLY_WHOLE_SHARE * max(whole.snapshot.n_passages, 1)
 
 
 def past_memory(whole: FrozenIndex, wanted: Wanted, rule: SynonymRule) -> DocumentSnapshot:
     """The same of an earlier commit: built for this question."""
-    index = scoped_index(whole, _chosen(whole, wanted), rule)
+    documents = _chosen(whole, wanted)
+    index = scoped_index(whole, documents, whole.holders.held_by(documents), rule)
     return DocumentSnapshot(Snapshot(index, whole.snapshot.commit, whole.snapshot.time), index.documents, index.holders)
