@@ -131,8 +131,8 @@ def _take_synonyms(
     `can`: which of `phrases` can have synonyms here.
     """
     a, b, weights = whole.snapshot.synonym.entries(phrases)
-    place = np.full(whole.snapshot.n_phrases, -1, np.int64)
-    place[phrases] = np.arange(len(phrases))
+    place = np.full(whole.snapshot.n_phrases, -1, np.int32)
+    place[phrases] = np.arange(len(phrases), dtype=np.int32)
     known = can & whole.snapshot.phrase_alive[phrases] & ~whole.snapshot.phrase_crowded[phrases]
     known &= np.bincount(place[a], minlength=len(phrases)) < rule.cap
     inside = np.flatnonzero(place[b] >= 0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import overload
 
 import numpy as np
@@ -113,7 +114,8 @@ class Holders(Sequence[Held]):
     def held_by(self, documents: Mapping[str, Document]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows of the passages that some of `documents` hold, in order, and of those among them that others hold as well."""
         lists = self._saved.lists
-        chosen = np.fromiter((document.uri in documents for document in self._saved.documents), np.bool_)
+        uris = map(attrgetter("uri"), self._saved.documents)
+        chosen = np.fromiter(map(documents.__contains__, uris), np.bool_, len(self._saved.documents))
         inside = np.concatenate([[0], np.cumsum(chosen[lists.rows >> 1])])
         some, many = np.zeros(self._n, np.int64), self.sizes()
         some[: lists.n] = inside[lists.starts[1:]] - inside[lists.starts[:-1]]

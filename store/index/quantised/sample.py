@@ -2,7 +2,7 @@
 
 Whether a row is in it follows from its code, not from when it came: it is if a checksum of its unit ends in so many zeros. The
 larger the memory, the more zeros are asked for, so a sample has as many rows whatever the size. Of 65,536 rows, the least,
-a deviation is within 0.3 % of that of all.
+a deviation is within half a percent of that of all (0.17 % at the median, of ten million).
 """
 
 import threading
