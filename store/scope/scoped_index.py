@@ -48,14 +48,14 @@ def scoped_index(
     index = LiveIndex(whole.snapshot.dim)
     passages, shared = held
     index.documents = documents
-    index.holders = whole.holders.taken(passages, TakenTexts(whole.index.passages.ids, passages))
+    index.holders = whole.holders.take(passages, TakenTexts(whole.index.passages.ids, passages))
     apart = np.searchsorted(passages, shared).tolist()
     for place in apart:
         holders = index.holders[place]
         index.holders[place] = {uri: triples for uri, triples in holders.items() if uri in documents}
-    extracted: RowLists[NDArray[np.int32] | None] = RowLists(whole.extracted.arrays().taken(passages))
+    extracted: RowLists[NDArray[np.int32] | None] = RowLists(whole.extracted.arrays().take(passages))
     stated = {place: effective_rows(whole, index.holders[place], extracted[place]) for place in apart}
-    effective = whole.effective.arrays().taken(passages).replaced(stated, len(passages))
+    effective = whole.effective.arrays().take(passages).replaced(stated, len(passages))
     triples, places = _marked([effective.rows, extracted.arrays().rows], whole)
     ends = whole.snapshot.triple_ends[triples]
     phrases, phrase_places = _marked([ends[:, 0], ends[:, 1]], whole, whole.snapshot.n_phrases)

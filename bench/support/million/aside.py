@@ -64,12 +64,12 @@ def as_of(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
         "passages_fewer": now.living_passages - past.living_passages,
     }
 
-    def look(at: int) -> None:
+    def ask(at: int) -> None:
         retrieve(past, encoder, asked[at], DEFAULT_MODE, 5, SETTINGS)
 
-    look(0)
+    ask(0)
     past.triple_vectors.wait_for_groups()
-    return found | {"query_ms_p50_p95": timed(look, min(len(asked), 50)), "resident_mb": resident_mb()}
+    return found | {"query_ms_p50_p95": timed(ask, min(len(asked), 50)), "resident_mb": resident_mb()}
 
 
 def explain(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:

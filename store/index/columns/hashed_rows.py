@@ -3,6 +3,7 @@
 Hashes are the same in every process and on every machine, so that a checkpoint keeps them sorted and a start maps them.
 """
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from hashlib import blake2b
@@ -28,7 +29,7 @@ def text_hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-class HashedRows(Generic[Key]):
+class HashedRows(ABC, Generic[Key]):
     """Most rows are found by the hash of their key, and told by the key that stands in the row; those that came lately are in a
     dict. 12 bytes a key, where a dict alone takes some 190.
 
@@ -47,13 +48,13 @@ class HashedRows(Generic[Key]):
         # A memory view is searched several times as fast as an array is.
         self._sorted = hashes[0].data, hashes[1].data, gone, hashes
 
+    @abstractmethod
     def key(self, row: int) -> Key:
         """The key that stands in a row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def hash(self, key: Key) -> int:
         """64 bits, without a sign."""
-        raise NotImplementedError
 
     @overload
     def get(self, key: Key) -> int | None: ...

@@ -39,9 +39,9 @@ class SavedHolders:
             found[self.documents[number].uri] = self._read(number)[self.ids[row]] if brought else None
         return found
 
-    def taken(self, rows: NDArray[np.int64], ids: Texts) -> "SavedHolders":
+    def take(self, rows: NDArray[np.int64], ids: Texts) -> "SavedHolders":
         """Those of some passages, whose `ids` these are."""
-        return SavedHolders(self.lists.taken(rows), self.documents, ids)
+        return SavedHolders(self.lists.take(rows), self.documents, ids)
 
 
 class Holders(Sequence[Held]):
@@ -124,10 +124,10 @@ class Holders(Sequence[Held]):
         held = np.flatnonzero(some)
         return held, held[some[held] < many[held]]
 
-    def taken(self, rows: NDArray[np.int64], ids: Texts) -> "Holders":
+    def take(self, rows: NDArray[np.int64], ids: Texts) -> "Holders":
         """Those of some passages, in order, whose `ids` these are."""
         known = rows[rows < self._saved.lists.n]
-        other = Holders(self._saved.taken(known, ids))
+        other = Holders(self._saved.take(known, ids))
         other._n = len(rows)
         places = np.full(self._n, -1, np.int64)
         places[rows] = np.arange(len(rows))

@@ -26,7 +26,7 @@ class ListArrays:
     def n(self) -> int:
         return len(self.starts) - 1
 
-    def taken(self, rows: NDArray[np.int64]) -> "ListArrays":
+    def take(self, rows: NDArray[np.int64]) -> "ListArrays":
         """The lists of some rows, in this order."""
         sizes = self.starts[rows + 1] - self.starts[rows]
         starts = np.zeros(len(rows) + 1, np.int64)

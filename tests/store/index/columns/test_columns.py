@@ -83,7 +83,7 @@ def test_lists_of_rows_are_those_that_were_set_last(steps: list[tuple[int, list[
         for none, rows in zip(arrays.none, np.split(arrays.rows, arrays.starts[1:-1]), strict=False)
     ] == expected
     chosen = np.arange(0, len(expected), 2)
-    taken = RowLists(arrays.taken(chosen))
+    taken = RowLists(arrays.take(chosen))
     assert [None if rows is None else rows.tolist() for rows in taken] == expected[::2]
 
 
@@ -133,7 +133,7 @@ def test_who_holds_a_passage_is_known_from_the_file_and_from_what_changed() -> N
     mapped.append({"d": None})
     mapped.adopt(SavedHolders(ListArrays(*_arrays(captured, numbers)), list(documents.values()), ids), captured)
     assert mapped[0] == {"a": None, "d": None} and mapped[1] == {"a": None, "b": (TRIPLE,)}
-    assert list(mapped.taken(np.array([1, 2]), TakenTexts(["p0", "p1", "p2"], np.array([1, 2])))) == [
+    assert list(mapped.take(np.array([1, 2]), TakenTexts(["p0", "p1", "p2"], np.array([1, 2])))) == [
         {"a": None, "b": (TRIPLE,)},
         {"d": None},
     ]
