@@ -40,6 +40,8 @@ def test_nothing_fails_every_descriptor_comes_back_and_nothing_piles_up(tmp_path
                 halves.append(look(daemon))
             until(lambda: look(daemon).descriptors <= before.descriptors, "no descriptor is left open")
             after = look(daemon)
+            snapshot = max(daemon.store.glob("snapshot-*"), key=lambda each: each.stat().st_mtime)
+            assert after.mapped <= 2 * len(list(snapshot.iterdir()))
         assert found.errors == []
         assert found.queries == QUERIES + 4 * CLIENTS
         assert after.threads <= before.threads + THREADS_MORE

@@ -15,7 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,9 @@ class Held:
     rss: int
     all_rss: int
     descriptors: int
+    """Without those of `mapped`."""
+    mapped: int
+    """Files of snapshots, each of which holds a descriptor while it is mapped."""
     threads: int
     children: int
     documents: int
@@ -262,6 +265,14 @@ def clients(daemon: Daemon, drive: Drive, found: Soak) -> Iterator[Any]:
         yield ask
 
 
+def _mapped_files(pid: int) -> int:
+    targets = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):  # closed meanwhile
+            targets.append(str(descriptor.readlink()))
+    return sum("/snapshot" in target for target in targets)
+
+
 def look(daemon: Daemon) -> Held:
     """What the daemon holds now; of its own memory the least of a few looks."""
     assert daemon.process is not None
@@ -275,7 +286,8 @@ def look(daemon: Daemon) -> Held:
             Held(
                 rss=rss,
                 all_rss=rss + sum(child.memory_info().rss for child in children),
-                descriptors=process.num_fds(),
+                descriptors=process.num_fds() - (mapped := _mapped_files(process.pid)),
+                mapped=mapped,
                 threads=process.num_threads(),
                 children=len(children),
                 documents=status["documents"],
@@ -307,13 +319,13 @@ def run(results: dict[str, Any]) -> str:
         "held": [asdict(each) for each in found.held],
     }
     results["violations"] = violations(found)
-    head = "| part | documents | passages | resident, MiB | with children | descriptors | threads | children |"
+    head = "| part | documents | passages | resident, MiB | with children | descriptors | mapped | threads | children |"
     rows = [
         f"| {part} | {held.documents} | {held.passages} | {held.rss / MIB:.0f} | {held.all_rss / MIB:.0f} | "
-        f"{held.descriptors} | {held.threads} | {held.children} |"
+        f"{held.descriptors} | {held.mapped} | {held.threads} | {held.children} |"
         for part, held in enumerate(found.held)
     ]
-    table = "\n".join([head, "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |", *rows])
+    table = "\n".join([head, "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |", *rows])
     shown = "".join(f"\n- {error}" for error in found.errors[:20])
     return (
         f"{found.queries:,} queries of {CLIENTS} clients, {found.changes.total():,} changes ({encoder}): "
