@@ -58,7 +58,9 @@ def test_a_violation_is_listed_under_its_section_stored_and_makes_the_exit_code_
 
 
 def soak(rss_mib: list[int], descriptors: list[int], changes: int = SETTLED_AT, errors: int = 0) -> Soak:
-    held = [Held(rss * MIB, rss * MIB, open_, 40, 20, 3, 300, 900) for rss, open_ in zip(rss_mib, descriptors, strict=True)]
+    held = [
+        Held(rss * MIB, rss * MIB, open_, 40, 20, 3, 300, 900) for rss, open_ in zip(rss_mib, descriptors, strict=True)
+    ]
     return Soak(changes=Counter(edit=changes), errors=["query: 500"] * errors, held=held)
 
 
