@@ -13,7 +13,7 @@ CHANGES, QUERIES, FILES = 200, 400, 40
 THREADS_MORE = CHANGES // 2
 """Pools still fill up, by as many threads as the machine has use for: what leaks one a change or a query comes to more."""
 MAPPED_MOST = 80
-"""Of a snapshot of so small a memory some 30 files are mapped, of two for a moment: who lets none go has more after the third."""
+"""Of a snapshot of so small a memory some 30 files are mapped, of two for a moment: who lets none go soon has more."""
 MEMORY_MORE = 0.25
 """Of the resident memory at the beginning, which the second half may add: 0.04 is usual, a leak of 300 kB a query is more."""
 
