@@ -3,7 +3,7 @@
 Synthetic documents with vectors that lie as real ones do (`bench.support.million.vectors`), 8.3 phrases and 24 edges a passage.
 `HIPPOD_BENCH_SIZES` (passages, 100000 by default) says how large; `HIPPOD_BENCH_FOLDER` keeps the stores, so that steps can be
 made alone; `HIPPOD_BENCH_STEPS` says which of `STEPS`; `HIPPOD_BENCH_QUERIES` (1000) how many questions, and
-`HIPPOD_BENCH_MODES` in which modes. "scan" compares ten triples a passage without a store; "beside" asks beside 20 added
+`HIPPOD_BENCH_MODES` in which modes. "scan" compares ten triples a passage without a store; "while_adding" asks beside 20 added
 passages a second. Every step runs in a process of its own and is printed as soon as it is measured.
 """
 
@@ -24,7 +24,7 @@ STEPS = (
     "agree",
     "memory",
     "mutate",
-    "beside",
+    "while_adding",
     "as-of",
     "explain",
     "verify",

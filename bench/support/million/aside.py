@@ -36,8 +36,8 @@ def warm(store: Any, encoder: Any, asked: list[str]) -> None:
     store.snapshot().triple_vectors.wait_for_groups()
 
 
-def beside(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
-    """Questions one after the other, by themselves and beside `Adding`, encoding included."""
+def while_adding(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
+    """Questions one after the other, by themselves and while passages are added, encoding included."""
     fresh, first = World(seed=int(time.time())).passages(10**9), 10**9 + 1000 * int(time.time() % 10**5)
     found: dict[str, Any] = {"alone_ms_p50_p95": timed(ask(store, encoder, asked), min(len(asked), 100))}
     step, took, until = ask(store, encoder, asked), [], time.monotonic() + BESIDE_S
@@ -116,7 +116,7 @@ def save(store: Any, _encoder: Any, _asked: list[str]) -> dict[str, Any]:
 
 
 STEPS: dict[str, Callable[[Any, Any, list[str]], dict[str, Any]]] = {
-    "beside": beside,
+    "while_adding": while_adding,
     "as-of": as_of,
     "explain": explain,
     "verify": check,

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from bench.support.growth.loading import load_passages
-from bench.support.growth.maintenance import Adding
 from bench.support.growth.store import commit, megabytes, resident_mb, spread, timed
 from bench.support.million.aside import STEPS, warm
 from bench.support.million.scanner import scan
@@ -162,7 +161,7 @@ def memory(folder: str, count: str) -> dict[str, Any]:
 
 
 def mutate(folder: str, count: str) -> dict[str, Any]:
-    """`count` single adds, edits and removals by themselves, then `count` questions beside `RATE` added passages a second.
+    """`count` single adds, edits and removals by themselves.
 
     Encoding apart: the vectors are made before a commit is timed.
     """
@@ -171,23 +170,16 @@ def mutate(folder: str, count: str) -> dict[str, Any]:
     first = 10**8 + 1000 * int(time.time() % 10**5)
     found: dict[str, Any] = {}
 
-    def add(at: int, several: int = 1) -> None:
-        commit(store, encoder, [document(first + at + i, *next(fresh)) for i in range(several)])
+    def add(at: int) -> None:
+        commit(store, encoder, [document(first + at, *next(fresh))])
 
-    asked = questions(int(count))
-    settings = RetrievalSettings()
-    retrieve(store.snapshot(), encoder, asked[0], DEFAULT_MODE, 5, settings)
+    retrieve(store.snapshot(), encoder, questions(1)[0], DEFAULT_MODE, 5, RetrievalSettings())
     found["add_ms_p50_p95"] = timed(add, int(count))
     found["edit_ms_p50_p95"] = timed(
         lambda at: commit(store, encoder, [document(first + at, *next(fresh))]), int(count)
     )
     removed = [f"added:{first + at}" for at in range(int(count))]
     found["remove_ms_p50_p95"] = timed(lambda at: commit(store, encoder, [], (removed[at],)), int(count))
-    with Adding(lambda at, several: add(10**6 + at, several)) as adding:
-        found["query_beside_adds_ms_p50_p95"] = timed(
-            lambda at: retrieve(store.snapshot(), encoder, asked[at], DEFAULT_MODE, 5, settings), int(count)
-        )
-    found["added_a_second"] = adding.a_second
     store.close()
     return found
 
