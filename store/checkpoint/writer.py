@@ -25,13 +25,13 @@ from store.checkpoint.files import (
     terms_of_probe,
 )
 from store.durable_files import sync
-from store.index.append_only_arrays import BLOCK_VECTORS
 from store.index.columns.documents import passages_texts, shell_table
 from store.index.columns.hashed_rows import SortedHashes
 from store.index.columns.row_lists import ListArrays
 from store.index.columns.texts import BLOCK_TEXTS, TextArrays, blocks_of
 from store.index.file_arrays import mapped_inode
-from store.index.vector_codes import CODED_MIN_ROWS
+from store.index.vectors.codes import CODED_MIN_ROWS
+from store.index.vectors.matrix import BLOCK_VECTORS
 from store.types import SynonymRule
 
 
@@ -99,10 +99,10 @@ def _write_folder(
     numbers_by_uri = {uri: number for number, uri in enumerate(captured.documents)}
     writer.lists("holders", captured.holders.arrays(numbers_by_uri))
     check_time()
-    postings = captured.postings.to_arrays(captured.passages)
+    postings = captured.postings.to_arrays(captured.passages, forgotten["passages"])
     for name in ("starts", "rows", "counts", "lengths"):
         writer.array(f"postings-{name}", getattr(postings, name))
-    writer.texts("postings-terms", postings.terms.blocks())
+    writer.texts("postings-terms", postings.terms.blocks(postings.unused))
     writer.hashes("postings", postings.places)
     number = {state: n for n, state in enumerate(dict.fromkeys(captured.extraction_states.values()))}
     writer.strings("extraction-states", [json.dumps(astuple(state)) for state in number])

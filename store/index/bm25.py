@@ -9,7 +9,7 @@ the idf that stays positive, ln(1 + (N - df + 0.5) / (df + 0.5)).
 
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,14 @@ class PostingsArrays:
 
     terms: Texts
     places: SortedHashes
-    """`i` by the hash of the term."""
+    """`i` by the hash of the term, for those that are used."""
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
     counts: NDArray[np.int32]
     lengths: NDArray[np.int32]
     languages: frozenset[str]
+    unused: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    """Which terms have no passage left, shape (terms,), where they are to be written."""
 
     def lists(self) -> ListArrays:
         """The rows by term."""
@@ -110,8 +112,11 @@ class Postings:
             entries.extend((row, count))
         return length
 
-    def to_arrays(self, n: int) -> PostingsArrays:
-        """The postings of the first `n` passages as arrays. May run while the writer goes on. O(everything)."""
+    def to_arrays(self, n: int, purged: NDArray[np.bool_] | None = None) -> PostingsArrays:
+        """The postings of the first `n` passages as arrays. May run while the writer goes on. O(everything).
+
+        `purged`: which passages were, shape (n,). A term that no other has is unused.
+        """
         saved = self._saved
         terms, known = (saved.terms, saved.lists()) if saved else (Texts(), ListArrays())
         rows_by_place: dict[int, Rows] = {}
@@ -130,10 +135,12 @@ class Postings:
         counted = (replace(known, rows=saved.counts) if saved else known).replaced(counts_by_place, total)
         terms = terms.frozen()
         terms.extend(added)
+        unused = _only_in(purged, listed) if purged is not None else np.zeros(total, np.bool_)
         arrays, gone, _ = self._places.begin_fold()
-        places = self._places.folded(arrays, gone, added)
+        used = {term: place for term, place in added.items() if not unused[place]}
+        places = self._places.folded(arrays, gone | set(np.flatnonzero(unused).tolist()), used)
         lengths, languages = self._lengths.view()[:n], frozenset(self._languages)
-        return PostingsArrays(terms, places, listed.starts, listed.rows, counted.rows, lengths, languages)
+        return PostingsArrays(terms, places, listed.starts, listed.rows, counted.rows, lengths, languages, unused)
 
     def fingerprints(self, n: int, of: Callable[[str], int]) -> NDArray[np.uint64]:
         """For each of the first `n` passages a number that stands for its terms and how often each occurs, shape (n,).
@@ -166,10 +173,11 @@ class Postings:
 
         `alive` and `total_length` (terms in all living passages) are those of the snapshot that asks.
         """
-        found = self.compare(query, alive, alive, total_length)
-        scores = np.zeros(len(alive), np.float32)
-        scores[found.rows] = found.scores
-        return scores
+        _, words, mean = self._weighed(query, alive, alive, total_length)
+        lengths, sums = self._lengths.view(), np.zeros(len(alive))
+        for word in words:
+            sums[word.rows] += _added(word, word.counts, lengths[word.rows], mean)
+        return sums.astype(np.float32)
 
     def compare(
         self,
@@ -185,9 +193,18 @@ class Postings:
         How rare a word is and how long a passage comes from the `counted` among the living alone, whatever else there is;
         `total_length` is their length in terms, if that is known.
         """
-        lengths = self._lengths.view()[: len(alive)]
+        rarities, words, mean = self._weighed(query, alive, counted, total_length)
+        rows, scores = _best_by_words(words, self._lengths.view()[: len(alive)], mean, best)
+        squares = sum((_has(word, rows) * word.idf**2 for word in words), np.zeros(len(rows)))
+        whole = sum(idf * idf for idf in rarities.values())
+        return ComparedWords(rows, scores, np.sqrt(squares / (whole or 1.0)), rarities)
+
+    def _weighed(
+        self, query: str, alive: NDArray[np.bool_], counted: NDArray[np.bool_], total_length: int | None
+    ) -> tuple[dict[tuple[str, ...], float], list[_Word], float]:
+        """The query's words with their inverse document frequencies, the rarest first, and the mean length of a passage."""
         if total_length is None:
-            total_length = int(lengths[counted].sum())
+            total_length = int(self._lengths.view()[: len(alive)][counted].sum())
         living = int(np.count_nonzero(counted))
         mean = max(total_length / max(living, 1), 1e-9)
         rarities, words = {}, []
@@ -196,12 +213,8 @@ class Postings:
             holding = len(rows) if counted is alive else int(np.count_nonzero(counted[rows]))
             rarities[terms] = _idf(living, holding)
             words.append((terms, _Word(rarities[terms], repeats, rows, counts)))
-        # The rarest first, as they say most and are in the fewest passages.
-        ordered = [word for _, word in sorted(words, key=lambda each: (-each[1].idf, each[0]))]
-        rows, scores = _best_by_words(ordered, lengths, mean, best)
-        squares = sum((_has(word, rows) * word.idf**2 for word in ordered), np.zeros(len(rows)))
-        whole = sum(idf * idf for idf in rarities.values())
-        return ComparedWords(rows, scores, np.sqrt(squares / (whole or 1.0)), rarities)
+        # The rarest say most and are in the fewest passages.
+        return rarities, [word for _, word in sorted(words, key=lambda each: (-each[1].idf, each[0]))], mean
 
     def words(self, text: str) -> set[tuple[str, ...]]:
         """The words of a text, each as the terms that stand for it."""
@@ -267,6 +280,14 @@ class Postings:
 
 LOOK_AGAIN = 0.9
 """How much of what could be added when it was last looked whether passages can be left out may remain at the next look."""
+
+
+def _only_in(passages: NDArray[np.bool_], terms: ListArrays) -> NDArray[np.bool_]:
+    """Which `terms` no passage has but `passages` (mask), shape (terms.n,)."""
+    entries = np.flatnonzero(passages[terms.rows]) if len(terms.rows) else np.empty(0, np.int64)
+    of_each = np.searchsorted(terms.starts, entries, "right") - 1
+    found: NDArray[np.bool_] = np.bincount(of_each, minlength=terms.n) == np.diff(terms.starts)
+    return found
 
 
 def _best_by_words(

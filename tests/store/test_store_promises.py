@@ -8,6 +8,7 @@ import sys
 import time
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 import store.store as store_store
@@ -52,6 +53,30 @@ def test_what_was_deleted_and_purged_is_on_no_disk(store):
     store.purge(timedelta(0))
     assert SECRET.encode() not in bytes_on_disk(store.folder)
     assert oracle.same(export_lines(store.snapshot()), oracle.export({"b": [("T", "text 2", None)]}, extract)) is None
+
+
+def test_a_word_that_only_purged_passages_had_leaves_the_snapshot(store):
+    word = b"zanzibar"
+    held = {f"d{i}": [("T", f"text {i} plain", None)] for i in range(60)}
+    add(store, held | {"a": [("T", SECRET, None)]})
+    assert store.write_checkpoint()
+    assert word in bytes_on_disk(store.folder)
+    add(store, {}, ["a"])
+    assert store.purge(timedelta(0)) > 0
+    store.write_checkpoint()
+    assert list(store.folder.rglob("postings-terms*")), "there is no snapshot"
+    assert word not in bytes_on_disk(store.folder)
+    store.close()
+    with open_store(store.folder) as again:
+        assert again.opened_from.startswith("snapshot")
+        assert not again.snapshot().bm25("zanzibar").any()
+        assert again.snapshot().bm25("plain").any()
+        add(again, {"a": [("T", SECRET, None)]})
+        assert np.flatnonzero(again.snapshot().bm25("zanzibar")).tolist() == [61]
+        assert again.write_checkpoint()
+    with open_store(store.folder) as again:
+        assert np.flatnonzero(again.snapshot().bm25("zanzibar")).tolist() == [61]
+        assert verify(again).problems == []
 
 
 @pytest.mark.slow
