@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from memory.retrieval.score_scaling import MinMax
 from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines
-from store.index.append_only_arrays import VectorsView
 from store.index.parallel import threads
-from store.index.vector_codes import CODED_MIN_ROWS, CodedBlock
+from store.index.vectors.codes import CODED_MIN_ROWS, CodedBlock
+from store.index.vectors.matrix import VectorsView
 
 QUERY_MAX = 63
 """Of a query's whole numbers. Processors without products of single bytes add up pairs of them in 16 bits, which may hold

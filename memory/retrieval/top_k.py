@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.append_only_arrays import VectorsView
+from store.index.vectors.matrix import VectorsView
 
 Scores = NDArray[np.float64]
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from store.checkpoint.capture import CheckpointCapture, texts_of
 from store.checkpoint.reader import map_bands, map_codes, map_hashes, map_lists, map_texts
-from store.index.append_only_arrays import BLOCK_VECTORS
 from store.index.columns.holders import SavedHolders
 from store.index.file_arrays import map_file, mapped_inode
 from store.index.live_index import LiveIndex
+from store.index.vectors.matrix import BLOCK_VECTORS
 
 
 def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> None:

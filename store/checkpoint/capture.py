@@ -7,7 +7,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from store.checkpoint.files import KINDS
-from store.index.append_only_arrays import VectorsView
 from store.index.bm25 import Postings
 from store.index.columns.hashed_rows import HashedRows
 from store.index.columns.holders import Holders
@@ -15,6 +14,7 @@ from store.index.columns.row_lists import RowLists
 from store.index.columns.texts import Texts
 from store.index.live_index import LiveIndex
 from store.index.synonyms.lsh import Sorted
+from store.index.vectors.matrix import VectorsView
 from store.types import Document, ExtractionState
 
 MAX_PURGED_SHARE = 0.25

@@ -20,7 +20,6 @@ from store.checkpoint.files import (
     checksum_of,
     terms_of_probe,
 )
-from store.index.append_only_arrays import BLOCK_VECTORS
 from store.index.bm25 import Postings, PostingsArrays
 from store.index.columns.documents import shells
 from store.index.columns.hashed_rows import SortedHashes
@@ -28,7 +27,8 @@ from store.index.columns.row_lists import ListArrays
 from store.index.columns.texts import SavedTexts, Texts
 from store.index.file_arrays import Room, map_file
 from store.index.synonyms.lsh import BAND_ARRAYS, Sorted, sorted_bands
-from store.index.vector_codes import CodedBlock
+from store.index.vectors.codes import CodedBlock
+from store.index.vectors.matrix import BLOCK_VECTORS
 from store.types import Document, ExtractionState, SynonymRule, extraction_state
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.append_only_arrays import Counts, GrowableArray, Vectors
+from store.index.append_only_arrays import Counts, GrowableArray
 from store.index.bm25 import Postings
 from store.index.columns.hashed_rows import HashedRows, TextRows
 from store.index.columns.holders import Holders
@@ -26,6 +26,7 @@ from store.index.synonyms.lsh import SketchIndex
 from store.index.synonyms.nearest_pairs import Nearest, needed
 from store.index.synonyms.search import EXACT_BELOW, linkable, wordings
 from store.index.triple_rows import TripleRows
+from store.index.vectors.matrix import Vectors
 from store.types import Document, ExtractionState, PassageText, Triple
 
 SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from store.index.live_index import LiveIndex
 from store.scope.nearly_whole_index import NearlyWholeIndex
 from store.types import Batch, Document, Extraction, PassageText, State, Triple, Vector
@@ -132,13 +130,9 @@ def share_of_dead(index: LiveIndex) -> float:
 
 def held_bytes(index: LiveIndex) -> int:
     """About how much memory the index takes beside the whole: vectors, sketches, edges, counts, and what is Python's."""
-    entries = sum(matrix.base_entries + matrix.log_length for matrix in index.matrices.values())
+    edges = 16 * sum(matrix.base_entries + matrix.log_length for matrix in index.matrices.values())
     if isinstance(index, NearlyWholeIndex):
-        return index.own_bytes + 16 * entries
+        return index.own_bytes + edges
     rows = len(index.passages) + len(index.phrases) + len(index.predicates)
-    return (
-        index.crowding.bytes
-        + rows * (index.dim * np.dtype(np.float32).itemsize + 300)
-        + 16 * entries
-        + 100 * len(index.phrases)
-    )
+    vectors = index.passage_vectors.own_bytes + index.phrase_vectors.own_bytes + index.triple_vectors.own_bytes
+    return index.crowding.bytes + 300 * rows + vectors + edges + 100 * len(index.phrases)

@@ -93,7 +93,7 @@ def _take_passages(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64]
     states = whole.extraction_states
     index.extraction_states = {place: states[row] for place, row in enumerate(rows.tolist()) if row in states}
     index.postings = ScopedPostings(whole.index.postings, rows, whole.snapshot.n_passages)
-    index.passage_vectors.extend_from(whole.snapshot.passage_vectors, rows)
+    index.passage_vectors.take(whole.snapshot.passage_vectors, rows)
 
 
 def _take_phrases(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64], places: Rows32) -> None:
@@ -105,7 +105,7 @@ def _take_phrases(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64],
     index.synonym_needs.extend(np.zeros(len(rows)))
     index.crowding.rows.grow(len(rows))
     index.sketches = ScopedSketches(whole.index.sketches, whole.sketches[rows], rows, places)
-    index.phrase_vectors.extend_from(whole.snapshot.phrase_vectors, rows)
+    index.phrase_vectors.take(whole.snapshot.phrase_vectors, rows)
 
 
 def _take_triples(
@@ -120,7 +120,7 @@ def _take_triples(
     index.triple_ends.extend(ends)
     index.predicates = TakenTexts(whole.index.predicates, rows)
     index.triple_rows = ScopedTripleRows(whole.index.triple_rows, places, phrases)
-    index.triple_vectors.extend_from(whole.snapshot.triple_vectors, rows)
+    index.triple_vectors.take(whole.snapshot.triple_vectors, rows)
 
 
 def _take_synonyms(

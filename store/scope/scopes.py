@@ -56,7 +56,6 @@ class _Scope:
     index: LiveIndex | None = None
     """None before it is built, and where every document is in the scope."""
     memory: DocumentSnapshot | None = None
-    bytes: int = 0
     asked: float = 0.0
 
 
@@ -86,7 +85,8 @@ class Scopes:
     @property
     def bytes(self) -> int:
         """About how much memory the scopes take."""
-        return sum(scope.bytes for scope in list(self._scopes.values()))
+        indexes = [scope.index for scope in list(self._scopes.values())]
+        return sum(held_bytes(index) for index in indexes if index is not None)
 
     def note(self, commit: int, changes: Changes) -> None:
         """A commit was applied. The caller holds `applying`."""
@@ -166,7 +166,7 @@ class Scopes:
                 whole = freeze(*self._current())
             documents = _chosen(whole, wanted)
             if len(documents) == len(whole.documents):
-                scope.index, scope.bytes = None, 0
+                scope.index = None
                 scope.memory = DocumentSnapshot(whole.snapshot, whole.documents, whole.holders)
                 return scope.memory
             held = whole.holders.held_by(documents)
@@ -188,7 +188,7 @@ class Scopes:
 
     @staticmethod
     def _publish(scope: _Scope, index: LiveIndex, of: Snapshot) -> DocumentSnapshot:
-        scope.index, scope.bytes = index, held_bytes(index)
+        scope.index = index
         scope.memory = DocumentSnapshot(
             Snapshot(index, of.commit, of.time), index.documents.copy(), index.holders.copy()
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from store.document_snapshot import DocumentSnapshot
 from store.export.canonical_order import CanonicalOrder, Rows, places
-from store.index.append_only_arrays import VectorsView
+from store.index.vectors.matrix import VectorsView
 from store.snapshot import Snapshot
 
 COMPARED_VECTORS = 8_192

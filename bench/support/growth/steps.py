@@ -124,9 +124,9 @@ def crossover(largest: str) -> dict[str, Any]:
     """Processor time for finding one new phrase's synonyms among so many: by comparing with all, and by sketches."""
     from bench.support.synthetic_documents import World
     from memory.encoder import make_encoder
-    from store.index.append_only_arrays import Vectors
     from store.index.synonyms.lsh import SketchIndex, sort
     from store.index.synonyms.search import EXACT_BELOW, similar
+    from store.index.vectors.matrix import Vectors
 
     encoder = make_encoder("hash", "", 64, "cpu")
     world = World(seed=3)

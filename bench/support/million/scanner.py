@@ -21,9 +21,9 @@ from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.row_scores import row_scores
 from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.top_k import top_k_by_cosine
-from store.index.append_only_arrays import BLOCK_VECTORS, Vectors, VectorsView
 from store.index.file_arrays import Room
-from store.index.vector_codes import CodedBlock, VectorCodes
+from store.index.vectors.codes import CodedBlock, VectorCodes
+from store.index.vectors.matrix import BLOCK_VECTORS, Vectors, VectorsView
 
 DEAD = 50
 """One row in so many is dead."""

@@ -23,7 +23,7 @@ from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, cosines, top_k, top_k_by_cosine
 from memory.types import Encoder, triple_query_vector
 from store.index.adjacency import MIN_WEIGHT
-from store.index.append_only_arrays import VectorsView
+from store.index.vectors.matrix import VectorsView
 from store.snapshot import Snapshot
 
 CANDIDATE_SHARE = 8

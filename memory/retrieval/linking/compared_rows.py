@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from memory.retrieval.row_scores import RowScores, coded_scores, min_max, row_scores
 from memory.retrieval.score_scaling import MinMax, StandardScore
 from memory.retrieval.top_k import Scores, candidates, cosines, order_by_name, top_k_by_cosine
-from store.index.append_only_arrays import BLOCK_VECTORS, VectorsView
 from store.index.parallel import threads
 from store.index.quantised.groups import GROUP_ROWS, SCORE_DEVIATION, FoundRows, search_group
-from store.index.vector_codes import CodedBlock
+from store.index.vectors.codes import CodedBlock
+from store.index.vectors.matrix import BLOCK_VECTORS, VectorsView
 
 GROUPED_MIN_ROWS = 524_288
 """Living rows from which on they are looked for by groups, and their deviation is that of a sample."""
@@ -116,12 +116,8 @@ class ComparedRows:
 
     def _near_by_codes(self, rows: NDArray[Any], least: float) -> NDArray[Any]:
         """Those of `rows`, which are in order, whose cosine may be `least` by their codes of one byte."""
-        blocks = self._vectors.coded_blocks()
-        ends = np.searchsorted(rows, range(0, len(blocks) * BLOCK_VECTORS + 1, BLOCK_VECTORS)).tolist()
         codes, units = np.empty((len(rows), self._vectors.dim), np.int8), np.empty(len(rows), np.float32)
-        for (start, block), begin, end in zip(blocks, ends, ends[1:], strict=False):
-            codes[begin:end] = block.codes[rows[begin:end] - start]
-            units[begin:end] = block.units[rows[begin:end] - start]
+        self._vectors.codes_of(rows, codes, units)
         scores = coded_scores([CodedBlock(codes, units)], self._query)
         near: NDArray[Any] = rows[scores.values >= least - scores.error]
         return near

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.vector_codes import CODED_ROWS, CodedBlock
+from store.index.vectors.codes import CODED_ROWS, CodedBlock
 
 GROUP_ROWS = 262_144
 """Rows of a group: at 384 dimensions 51 MB of codes, looked through in a millisecond."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.vector_codes import CodedBlock
+from store.index.vectors.codes import CodedBlock
 
 SAMPLE_MIN_ROWS = 65_536
 _MIX = np.uint32(2_654_435_769)

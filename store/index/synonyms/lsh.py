@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from store.index.append_only_arrays import GrowableArray, Vectors
+from store.index.append_only_arrays import GrowableArray
 from store.index.file_arrays import IN_MEMORY, Room
 from store.index.parallel import processors, threads
+from store.index.vectors.matrix import Vectors
 
 WORDS = 12
 BITS = 64 * WORDS

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.append_only_arrays import VectorsView
 from store.index.columns.hashed_rows import text_hash
 from store.index.synonyms.lsh import WORDS, Sketches, SketchIndex, flips, meet, sketch
 from store.index.synonyms.nearest_pairs import Rows, Scored
 from store.index.synonyms.numbers import is_number, without_numbers
+from store.index.vectors.matrix import VectorsView
 from store.text.scripts import has_cjk
 
 SLACK = 1e-4
@@ -150,17 +150,16 @@ def _candidates(
     sketches: SketchIndex | None,
 ) -> Iterator[tuple[Rows, Rows]]:
     """Pairs that may reach the threshold, by the sketches where those help."""
-    every = vectors.blocks()
     added = [(vectors.n, extra)]
     if sketches is None:
-        yield from comparison.blockwise([*every, *added], queries)
+        yield from comparison.blockwise([*vectors.blocks(), *added], queries)
         return
     yield from comparison.blockwise(added, queries)
     candidates = comparison.candidates[: vectors.n]
     for first, end, found in sketches.candidates(comparison.take, queries, candidates, comparison.threshold):
         if found is None:
             # So many share a band that comparing with all costs less.
-            yield from comparison.blockwise(every, queries[first:end])
+            yield from comparison.blockwise(vectors.blocks(), queries[first:end])
         else:
             which, rows = found
             yield queries[first:end][which], rows

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from store.index.file_arrays import IN_MEMORY, Room
 from store.index.parallel import threads
+from store.index.vectors.taken_block import TakenBlock
 
 CODE_MAX = 127
 CODED_MIN_ROWS = 65_536
@@ -52,7 +53,11 @@ class VectorCodes:
         with self._lock:
             self._blocks[number] = saved
 
-    def blocks(self, vectors: Sequence[NDArray[np.float32]], n: int, block_rows: int) -> list[CodedBlock]:
+    @property
+    def bytes(self) -> int:
+        return sum(block.codes.nbytes + block.units.nbytes for block in self._blocks)
+
+    def blocks(self, vectors: Sequence[NDArray[np.float32] | TakenBlock], n: int, block_rows: int) -> list[CodedBlock]:
         """Those of the first `n` rows of `vectors`, which come in blocks of `block_rows`. O(rows that have none yet)."""
         with self._lock:
             self._extend(vectors, n, block_rows)
@@ -62,7 +67,7 @@ class VectorCodes:
                 for start, block in zip(starts, self._blocks, strict=False)
             ]
 
-    def _extend(self, vectors: Sequence[NDArray[np.float32]], n: int, block_rows: int) -> None:
+    def _extend(self, vectors: Sequence[NDArray[np.float32] | TakenBlock], n: int, block_rows: int) -> None:
         pieces, at = [], self._n
         while at < n:
             number, offset = divmod(at, block_rows)
@@ -70,7 +75,11 @@ class VectorCodes:
                 codes = self.room.empty((block_rows, self.dim), np.int8)
                 self._blocks.append(CodedBlock(codes, np.empty(block_rows, np.float32)))
             end = min(block_rows, n - number * block_rows, offset + CODED_ROWS)
-            pieces.append((vectors[number], self._blocks[number], slice(offset, end)))
+            block = vectors[number]
+            if isinstance(block, TakenBlock):
+                block.take_codes(offset, end, self._blocks[number])
+            else:
+                pieces.append((block, self._blocks[number], slice(offset, end)))
             at += end - offset
         if len(pieces) > 1:
             list(threads().map(_encode, pieces))

@@ -6,8 +6,8 @@ import pytest
 import memory.retrieval.linking.compared_rows
 from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.score_scaling import MinMax, StandardScore
-from store.index.append_only_arrays import Vectors
 from store.index.quantised.groups import GROUP_ROWS
+from store.index.vectors.matrix import Vectors
 
 pytest.importorskip("turbovec")
 

@@ -6,7 +6,7 @@ import pytest
 import memory.retrieval.row_scores
 from memory.retrieval.row_scores import row_scores
 from memory.retrieval.top_k import top_k_by_cosine
-from store.index.append_only_arrays import Vectors
+from store.index.vectors.matrix import Vectors
 
 DIM = 48
 SHAPES = ("anywhere", "one component", "zero", "equal", "cone")

@@ -185,7 +185,7 @@ def test_a_purge_leaves_a_snapshot_that_can_be_used(saved):
 
 @pytest.mark.slow
 def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypatch):
-    for module in ("index.append_only_arrays", "checkpoint.reader", "checkpoint.writer", "checkpoint.adopt"):
+    for module in ("index.vectors.matrix", "checkpoint.reader", "checkpoint.writer", "checkpoint.adopt"):
         monkeypatch.setattr(f"store.{module}.BLOCK_VECTORS", 8)
     with open_store(tmp_path) as store:
         add(store, documents(0, 30))

@@ -179,7 +179,7 @@ def test_what_is_retrieved_is_the_nearest_of_the_candidates_and_belongs_to_them(
 
 
 def test_a_few_candidates_among_many_rows_are_ranked_as_all_of_them_would_be() -> None:
-    from store.index.append_only_arrays import Vectors
+    from store.index.vectors.matrix import Vectors
 
     chance = np.random.default_rng(0)
     vectors = Vectors(oracle.DIM)

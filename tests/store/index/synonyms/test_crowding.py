@@ -196,7 +196,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from bench.support.hostile_vectors import _status, vectors
-from store.index.append_only_arrays import Vectors
+from store.index.vectors.matrix import Vectors
 from store.index.synonyms.lsh import SketchIndex, sort
 from store.index.synonyms.nearest_pairs import Nearest
 from store.index.synonyms.search import Wanted, similar

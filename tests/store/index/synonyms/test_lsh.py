@@ -9,9 +9,9 @@ import store.index.live_index as live_index
 import store.index.synonyms.lsh
 from bench.support.hostile_vectors import in_letters
 from store.export.json_lines import export_lines
-from store.index.append_only_arrays import Vectors
 from store.index.synonyms.lsh import SketchIndex, sketch, sort
 from store.index.synonyms.search import similar
+from store.index.vectors.matrix import Vectors
 from store.maintenance.synonym_recall import measure_recall
 from store.passage_id import passage_id
 from store.store import Store

@@ -1,0 +1,248 @@
+"""Vectors by row: an append-only matrix in blocks, of which readers hold views of the beginning.
+
+A block that is full never changes, and what is appended lies behind the rows that a view has.
+"""
+
+from collections.abc import Sequence
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.append_only_arrays import GrowableArray
+from store.index.file_arrays import IN_MEMORY, Room
+from store.index.quantised.groups import QuantisedGroups
+from store.index.quantised.sample import RowSample, SampledRows
+from store.index.vectors.codes import CodedBlock, VectorCodes
+from store.index.vectors.taken_block import TakenBlock
+
+BLOCK_VECTORS = 16384
+"""Vectors a block of `Vectors`: 25 MB at 384 float32, small enough to allocate without a pause."""
+
+ORDERED_ROWS = 1024
+"""Rows from which on it pays to ask whether they are in order: then each block's are taken at once."""
+
+Block = NDArray[np.float32] | TakenBlock
+
+
+def _block(dim: int, room: Room) -> NDArray[np.float32]:
+    """Place for `BLOCK_VECTORS` vectors in `room`, or in memory pages of its own.
+
+    They take no memory before they are written to, and none once the last view of them is gone. The C library would give only
+    the first such blocks so, and later ones from a heap, which does not give memory back.
+    """
+    if room is not IN_MEMORY:
+        return room.empty((BLOCK_VECTORS, dim), np.float32)
+    pages = mmap(-1, BLOCK_VECTORS * dim * np.dtype(np.float32).itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+    return np.frombuffer(pages, np.float32).reshape(BLOCK_VECTORS, dim)
+
+
+def _not_zero(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which rows have a component that is not zero, shape (len(vectors),)."""
+    found: NDArray[np.bool_] = (vectors != 0).any(axis=1)
+    return found
+
+
+def _whole(block: Block) -> NDArray[np.float32]:
+    return block.copied() if isinstance(block, TakenBlock) else block
+
+
+def _rows(block: Block, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    return block.take(rows) if isinstance(block, TakenBlock) else block[rows]
+
+
+def _take(block: Block, rows: NDArray[np.int64], out: NDArray[np.float32]) -> None:
+    if isinstance(block, TakenBlock):
+        block.take(rows, out)
+    else:
+        # None is outside; numpy would copy once more to be able to say so.
+        np.take(block, rows, axis=0, out=out, mode="clip")
+
+
+class VectorsView:
+    """Vectors as of one commit, rows L2-normalised or zero."""
+
+    __slots__ = ("_blocks", "_codes", "_groups", "_sample", "dim", "known", "n")
+
+    def __init__(
+        self,
+        blocks: tuple[Block, ...],
+        known: NDArray[np.bool_],
+        dim: int,
+        codes: VectorCodes,
+        groups: QuantisedGroups,
+        sample: RowSample,
+    ) -> None:
+        self._blocks = blocks
+        self._codes = codes
+        self._groups = groups
+        self._sample = sample
+        self.n = len(known)
+        self.dim = dim
+        self.known = known
+        """Which rows are not zero, shape (n,): the encoder knows something of their text."""
+
+    def blocks(self) -> list[tuple[int, NDArray[np.float32]]]:
+        """(first row, vectors) for each block, in row order."""
+        starts = range(0, self.n, BLOCK_VECTORS)
+        return [(start, _whole(block)[: self.n - start]) for start, block in zip(starts, self._blocks, strict=False)]
+
+    def coded_blocks(self) -> list[tuple[int, CodedBlock]]:
+        """(first row, codes) for each block, in row order. O(rows that were never asked for), for all views together."""
+        coded = self._codes.blocks(self._blocks, self.n, BLOCK_VECTORS)
+        return list(zip(range(0, self.n, BLOCK_VECTORS), coded, strict=True))
+
+    def codes_of(self, rows: NDArray[np.int64], codes: NDArray[np.int8], units: NDArray[np.float32]) -> None:
+        """Copies the codes of `rows`, which are in order, to `codes` of shape (rows, dim) and `units` of shape (rows,)."""
+        blocks = self.coded_blocks()
+        ends = np.searchsorted(rows, range(0, len(blocks) * BLOCK_VECTORS + 1, BLOCK_VECTORS)).tolist()
+        for (start, block), begin, end in zip(blocks, ends, ends[1:], strict=False):
+            if begin < end:
+                here = rows[begin:end] - start
+                # None is outside; numpy would copy once more to be able to say so.
+                np.take(block.codes, here, axis=0, out=codes[begin:end], mode="clip")
+                np.take(block.units, here, out=units[begin:end], mode="clip")
+
+    def groups(self) -> list[Any]:
+        """The groups (`store.index.quantised.groups`) that are there, from the first row on."""
+
+        def coded(rows: int) -> list[CodedBlock]:
+            return self._codes.blocks(self._blocks, rows, BLOCK_VECTORS)
+
+        return self._groups.made(self.n, coded)
+
+    def wait_for_groups(self) -> None:
+        """Until all groups are there that can be."""
+        self.groups()
+        self._groups.wait()
+
+    def sample(self, living: int) -> list[SampledRows]:
+        """Some of the rows with their codes, where `living` of them live: `store.index.quantised.sample`."""
+        return self._sample.of([block for _, block in self.coded_blocks()], living, BLOCK_VECTORS)
+
+    def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Cosine of every row with `query` (shape (dim,)), shape (n,)."""
+        out = np.empty(self.n, np.float32)
+        for start, block in self.blocks():
+            np.dot(block, query, out=out[start : start + len(block)])
+        return out
+
+    def rows(
+        self, rows: NDArray[np.integer[Any]] | Sequence[int], out: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """The vectors of `rows`, shape (len(rows), dim), copied; to `out` where it is given."""
+        wanted = np.asarray(rows, dtype=np.int64)
+        if out is None:
+            out = np.empty((len(wanted), self.dim), np.float32)
+        if len(wanted) >= ORDERED_ROWS and wanted[0] >= 0 and wanted[-1] < self.n and (wanted[1:] >= wanted[:-1]).all():
+            first = range(0, self.n + BLOCK_VECTORS, BLOCK_VECTORS)
+            ends = np.searchsorted(wanted, first).tolist()
+            for start, block, begin, end in zip(first, self._blocks, ends, ends[1:], strict=False):
+                _take(block, wanted[begin:end] - start, out[begin:end])
+            return out
+        block_of = wanted // BLOCK_VECTORS
+        for block in np.unique(block_of):
+            here = block_of == block
+            out[here] = _rows(self._blocks[block], wanted[here] % BLOCK_VECTORS)
+        return out
+
+
+class Vectors:
+    """An append-only matrix of vectors in blocks: growing never copies what is there."""
+
+    def __init__(self, dim: int, room: Room = IN_MEMORY) -> None:
+        self.dim = dim
+        self._room = room
+        self._blocks: list[Block] = []
+        self._known = GrowableArray(np.bool_)
+        self._codes = VectorCodes(dim, room)
+        self._groups = QuantisedGroups(dim)
+        self._sample = RowSample()
+
+    @property
+    def n(self) -> int:
+        return self._known.n
+
+    def extend(self, vectors: NDArray[np.float32]) -> None:
+        done = 0
+        while done < len(vectors):
+            offset = self.n % BLOCK_VECTORS
+            if offset == 0:
+                self._blocks.append(_block(self.dim, self._room))
+            part = vectors[done : done + BLOCK_VECTORS - offset]
+            self._last()[offset : offset + len(part)] = part
+            self._known.extend(_not_zero(part))
+            done += len(part)
+
+    def take(self, other: VectorsView, rows: NDArray[np.int64]) -> None:
+        """Takes `rows` of `other`, which are in order, where there are none yet. They are copied once they are needed."""
+        self._blocks = [TakenBlock(other, rows[at : at + BLOCK_VECTORS]) for at in range(0, len(rows), BLOCK_VECTORS)]
+        self._known.load(other.known[rows])
+
+    def _last(self) -> NDArray[np.float32]:
+        """The last block, to be written to behind the rows that there are."""
+        last = self._blocks[-1]
+        if isinstance(last, TakenBlock):
+            own = _block(self.dim, self._room)
+            last.take(np.arange(len(last)), own[: len(last)])
+            self._blocks[-1] = last = own
+        return last
+
+    def put(self, rows: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> None:
+        """Writes `vectors` at `rows`, which may lie behind the end: for filling at opening, in whatever order they come.
+
+        What lies between and is never written is undefined.
+        """
+        if not len(rows):
+            return
+        self._known.extend(np.zeros(max(int(rows.max()) + 1 - self.n, 0)))
+        self._known.put(rows, _not_zero(vectors))
+        while len(self._blocks) * BLOCK_VECTORS < self.n:
+            self._blocks.append(_block(self.dim, self._room))
+        block_of = rows // BLOCK_VECTORS
+        for block in np.unique(block_of):
+            here = block_of == block
+            _whole(self._blocks[block])[rows[here] % BLOCK_VECTORS] = vectors[here]
+
+    def load(
+        self,
+        blocks: Sequence[NDArray[np.float32]],
+        known: NDArray[np.bool_],
+        codes: Sequence[CodedBlock] = (),
+    ) -> None:
+        """Takes over saved rows in blocks of `BLOCK_VECTORS` rows (the last may be shorter); they are never written to.
+
+        `known`: `VectorsView.known` of each, shape (n,); so the vectors need not be read. `codes`: those of the first blocks.
+        """
+        self._codes.load(codes)
+        self._blocks, self._known, n = list(blocks), GrowableArray(np.bool_), len(known)
+        self._known.extend(known)
+        if n % BLOCK_VECTORS:
+            last = _block(self.dim, self._room)
+            last[: n % BLOCK_VECTORS] = blocks[-1][: n % BLOCK_VECTORS]
+            self._blocks[-1] = last
+
+    def adopt(self, block: int, saved: NDArray[np.float32], codes: CodedBlock | None = None) -> None:
+        """Takes a whole block, and its codes where there are some, from where they were written."""
+        self._blocks[block] = saved
+        if codes is not None:
+            self._codes.adopt(block, codes)
+
+    @property
+    def own_bytes(self) -> int:
+        """What is copied of taken rows, the rows that came since, and codes."""
+        return (
+            sum(block.bytes if isinstance(block, TakenBlock) else block.nbytes for block in self._blocks)
+            + self._codes.bytes
+        )
+
+    def frozen(self) -> "Vectors":
+        """The vectors as they are now, which do not grow along; nothing is copied, and nothing may be appended."""
+        frozen = Vectors(self.dim, self._room)
+        frozen._blocks, frozen._known = list(self._blocks), self._known.frozen()
+        frozen._codes, frozen._groups, frozen._sample = self._codes, self._groups, self._sample
+        return frozen
+
+    def view(self) -> VectorsView:
+        return VectorsView(tuple(self._blocks), self._known.view(), self.dim, self._codes, self._groups, self._sample)
