@@ -98,6 +98,13 @@ class Snapshot:
     def passage(self, row: int) -> PassageText:
         return self._passages[row]
 
+    def passage_id(self, row: int) -> str:
+        """Alone, as the text of a passage may lie on the disk."""
+        return self._passages.ids[row]
+
+    def passage_title(self, row: int) -> str:
+        return self._passages.titles[row]
+
     def phrase(self, row: int) -> str:
         return self._phrases[row]
 

@@ -40,7 +40,7 @@ class _Names:
         snapshot = self._snapshot
         return PassageExplanation(
             rank=rank,
-            id=snapshot.passage(found.row).id,
+            id=snapshot.passage_id(found.row),
             similarity=found.similarity,
             own_share=found.own_share,
             seeds=[PhraseShare(phrase=snapshot.phrase(each.row), share=each.share) for each in found.phrase_shares],

@@ -121,4 +121,4 @@ def _centre(snapshot: Snapshot, request: GraphRequest) -> int | None:
 def _id(snapshot: Snapshot, node: int) -> str:
     if node < snapshot.n_phrases:
         return f"phrase:{snapshot.phrase(node)}"
-    return f"passage:{snapshot.passage(node - snapshot.n_phrases).id}"
+    return f"passage:{snapshot.passage_id(node - snapshot.n_phrases)}"

@@ -49,7 +49,7 @@ def next_passages(
 def _ends(context: QueryContext, starts: Floats, compared: ComparedTriples, scale: Scale) -> Mapping[int, float]:
     """The phrases that the best triples of the heaviest starts lead to, with what arrives at each, summing to 1 at most."""
     snapshot = context.snapshot
-    sources = top_k(starts, HOP_PASSAGES, starts > 0, lambda row: snapshot.passage(row).id, START_DECIMALS)
+    sources = top_k(starts, HOP_PASSAGES, starts > 0, snapshot.passage_id, START_DECIMALS)
     if not sources:
         return {}
     passages, triples, _ = snapshot.incidence.entries(np.array(sources))
@@ -60,7 +60,7 @@ def _ends(context: QueryContext, starts: Floats, compared: ComparedTriples, scal
     ends: dict[int, float] = {}
     for source in sources:
         stated = passages == source
-        own = title_phrases(snapshot.passage(source).title)
+        own = title_phrases(snapshot.passage_title(source))
         for triple, chance in _best_triples(snapshot, triples[stated], scaled[stated]).items():
             for phrase, share in _other_ends(context, triple, own).items():
                 ends[phrase] = ends.get(phrase, 0.0) + float(starts[source]) / total * chance * share
@@ -104,7 +104,7 @@ def _passages_titled(snapshot: Snapshot, graph: Adjacency, phrases: list[int]) -
             enough = said >= least
             passages = passages[enough if enough.sum() <= 2 * TITLED_PASSAGES else said > least]
         name = snapshot.phrase(phrase)
-        found = [int(row) for row in passages if name in title_phrases(snapshot.passage(int(row)).title)]
+        found = [int(row) for row in passages if name in title_phrases(snapshot.passage_title(int(row)))]
         if found:
             titled[phrase] = found
     return titled

@@ -166,12 +166,12 @@ class QueryContext:
     @cached_property
     def word_candidates(self) -> list[int]:
         """The rows of the `WORD_CANDIDATES` best living passages by BM25, best first; each shares a word with the query."""
-        words, passage = self.words, self.snapshot.passage
+        words, name = self.words, self.snapshot.passage_id
         with self.stage("words"):
             first = nsmallest(
                 WORD_CANDIDATES,
                 zip((-words.scores).tolist(), words.rows.tolist(), strict=True),
-                key=lambda each: (each[0], passage(each[1]).id),
+                key=lambda each: (each[0], name(each[1])),
             )
             return [row for _, row in first]
 

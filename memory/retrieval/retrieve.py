@@ -80,14 +80,13 @@ def top_hits(context: QueryContext, ranking: Ranking, k: int) -> tuple[Hit, ...]
     if ranking.candidates is not None:
         candidates = candidates & ranking.candidates
 
-    def id_of(row: int) -> str:
-        return snapshot.passage(row).id
-
     if ranking.is_dense:
         vectors, error = snapshot.passage_vectors, context.passage_scores.error
-        rows, scores = top_k_by_cosine(vectors, context.vector, ranking.scores, k, candidates, id_of, error)
+        rows, scores = top_k_by_cosine(
+            vectors, context.vector, ranking.scores, k, candidates, snapshot.passage_id, error
+        )
     else:
-        rows = top_k(ranking.scores, k, candidates, id_of, RANKING_DECIMALS)
+        rows = top_k(ranking.scores, k, candidates, snapshot.passage_id, RANKING_DECIMALS)
         scores = ranking.scores[rows].astype(np.float64)
     found = [(row, snapshot.passage(row), float(score)) for row, score in zip(rows, scores, strict=True)]
     return tuple(Hit(row, p.id, p.title, p.text, score) for row, p, score in found)

@@ -39,7 +39,7 @@ class CanonicalOrder:
     def passages(self) -> Rows:
         """Rows of the living passages, by id."""
         rows = np.flatnonzero(self.snapshot.passage_alive)
-        return _sorted(rows, [self.snapshot.passage(row).id for row in rows.tolist()])
+        return _sorted(rows, [self.snapshot.passage_id(row) for row in rows.tolist()])
 
     @cached_property
     def phrases(self) -> Rows:

@@ -23,7 +23,7 @@ def export_lines(snapshot: Snapshot) -> Iterator[str]:
     for kind in EDGE_TYPES:
         for source, target, weight in zip(*ordered.edges(kind), strict=True):
             end = (
-                snapshot.passage(int(ordered.passages[source])).id
+                snapshot.passage_id(int(ordered.passages[source]))
                 if kind == "context"
                 else snapshot.phrase(int(ordered.phrases[source]))
             )

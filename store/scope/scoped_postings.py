@@ -1,11 +1,18 @@
 """BM25's postings of a scope: rows taken from those of the whole memory, and those of passages that came later."""
 
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.index.bm25 import Postings
+
+KEPT_TERMS = 4_096
+"""Terms whose postings are kept once they were taken: questions share words, and the commonest take longest."""
+
+Entries = tuple[NDArray[Any], NDArray[Any]]
+"""Rows that hold a term, and how often."""
 
 
 class ScopedPostings(Postings):
@@ -16,17 +23,25 @@ class ScopedPostings(Postings):
         super().__init__()
         self._whole = whole
         self._languages = whole.languages  # More than the scope's change no score.
-        self._here = np.full(n, -1, np.int32)
-        self._here[rows] = np.arange(len(rows), dtype=np.int32)
+        here = np.full(n, -1, np.int32)
+        here[rows] = np.arange(len(rows), dtype=np.int32)
+        self._taken = lru_cache(KEPT_TERMS)(partial(_taken, whole, here))
         self._lengths.extend(whole.lengths(n)[rows])
 
     def _names(self) -> list[str]:
         return list(dict.fromkeys([*self._whole._names(), *super()._names()]))
 
-    def _of(self, term: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        rows, counts = self._whole._of(term)
-        known = rows < len(self._here)
-        rows, counts = self._here[rows[known]], counts[known]
-        inside = rows >= 0
-        later, later_counts = super()._of(term)
-        return np.concatenate([rows[inside], later]), np.concatenate([counts[inside], later_counts])
+    def _of(self, term: str) -> Entries:
+        taken, later = self._taken(term), super()._of(term)
+        return (
+            taken if not len(later[0]) else (np.concatenate([taken[0], later[0]]), np.concatenate([taken[1], later[1]]))
+        )
+
+
+def _taken(whole: Postings, here: NDArray[np.int32], term: str) -> Entries:
+    """Those of the rows that `here` gives a number, by row of `whole`; the others have -1."""
+    rows, counts = whole._of(term)
+    known = rows < len(here)
+    rows, counts = here[rows[known]], counts[known]
+    inside = rows >= 0
+    return rows[inside], counts[inside]

@@ -38,16 +38,16 @@ def compare_snapshots(live: DocumentSnapshot, anew: DocumentSnapshot) -> Iterato
         _statements(anew.snapshot, theirs.passages, triples_anew),
     )
     for passage, _ in sorted(statements[0] ^ statements[1]):
-        yield f"the passage {live.snapshot.passage(int(mine.passages[passage])).id} states other triples than by the tables"
+        yield f"the passage {live.snapshot.passage_id(int(mine.passages[passage]))} states other triples than by the tables"
     fingerprints = (
         live.snapshot.term_fingerprints(_term_hash)[mine.passages],
         anew.snapshot.term_fingerprints(_term_hash)[theirs.passages],
     )
     for place in np.flatnonzero(fingerprints[0] != fingerprints[1]).tolist():
-        yield f"the words of the passage {live.snapshot.passage(int(mine.passages[place])).id} are not those of its text"
+        yield f"the words of the passage {live.snapshot.passage_id(int(mine.passages[place]))} are not those of its text"
     yield from _documents(live, anew)
     for row in mine.passages.tolist():
-        id = live.snapshot.passage(row).id
+        id = live.snapshot.passage_id(row)
         holders, holders_anew = live.documents_with_passage(id), anew.documents_with_passage(id)
         if holders != holders_anew:
             yield f"the passage {id} is held by {holders}, by the tables by {holders_anew}"
@@ -83,7 +83,7 @@ def _documents(live: DocumentSnapshot, anew: DocumentSnapshot) -> Iterator[str]:
 
 def _label(snapshot: Snapshot, kind: str, row: int) -> str:
     if kind == "passage":
-        return snapshot.passage(row).id
+        return snapshot.passage_id(row)
     return snapshot.phrase(row) if kind == "phrase" else str(snapshot.triple(row))
 
 

@@ -100,7 +100,7 @@ def _inquire_by_words(
     chosen = set(entities)
     scores = snapshot.bm25(concern.subquery)
     inside = passages_with(snapshot, entities) & (scores > 0)
-    passages = top_k(scores, max(settings.passages, DESCRIBING_PASSAGES), inside, lambda row: snapshot.passage(row).id)
+    passages = top_k(scores, max(settings.passages, DESCRIBING_PASSAGES), inside, snapshot.passage_id)
     most = float(scores.max(initial=0.0)) or 1.0
     near = found_passages(snapshot, passages, [float(scores[row]) / most for row in passages])
     inquiry = Inquiry(
@@ -161,7 +161,7 @@ def passages_of(snapshot: Snapshot, vector: QueryVector, entities: Sequence[int]
 
 def best_passages(snapshot: Snapshot, vector: QueryVector, among: Mask, k: int) -> tuple[list[int], list[float]]:
     """The `k` passages of `among` nearest to `vector`; equal ones by id."""
-    return best_rows(snapshot.passage_vectors, vector, among, k, lambda row: snapshot.passage(row).id)
+    return best_rows(snapshot.passage_vectors, vector, among, k, snapshot.passage_id)
 
 
 def found_passages(snapshot: Snapshot, rows: Sequence[int], scores: Iterable[float]) -> tuple[FoundPassage, ...]:

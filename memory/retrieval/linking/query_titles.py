@@ -48,7 +48,7 @@ def named_titles(context: QueryContext) -> list[NamedTitle]:
     bearers: dict[str, set[int]] = {}
     # A passage that is named has its title's words.
     for row in context.word_candidates:
-        for phrase in title_phrases(snapshot.passage(row).title):
+        for phrase in title_phrases(snapshot.passage_title(row)):
             bearers.setdefault(phrase, set()).add(row)
     words = _QueryWords(context.query[:MAX_QUERY_CHARS])
     found = [(phrase, start) for phrase in bearers if (start := words.find(phrase)) is not None]
