@@ -19,6 +19,7 @@ from typing import Any
 SECTIONS = {
     "startup": "cost",
     "folder": "cost",
+    "beside_bulk": "cost",
     "retrieval": "quality",
     "continual": "quality",
     "extractor_eval": "quality",

@@ -16,56 +16,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
 
+from bench.support.followed_folder import CORPUS, percentiles, person, table, text_about, write_corpus
 from tests.e2e.real_hippod import ROOT, Daemon
 
-CORPUS = ROOT.parent / "shared" / "data" / "2wiki" / "corpus.json"
 DRIVE = ROOT / "examples" / "drive"
 SAVES = 200
 BETWEEN_S = 0.1
 """The daemon rests this long between two changes."""
 PATIENCE_S = 30.0
 BULK_PATIENCE_S = 3_600.0
-BESIDE_SAVES = 40
-"""Saves, and as many documents handed in, beside a first index."""
-BESIDE_PATIENCE_S = 45.0
-BESIDE_LOST = 2
-"""After so many that took longer than that, no more are tried."""
 SAMPLE_S = 0.25
 QUERY_EVERY_S = 0.5
 MIB = 1 << 20
-
-GIVEN = [
-    "Alma",
-    "Bertil",
-    "Cora",
-    "Doran",
-    "Elin",
-    "Folke",
-    "Greta",
-    "Harald",
-    "Ilse",
-    "Jon",
-    "Katla",
-    "Leif",
-    "Maren",
-    "Nils",
-    "Oda",
-    "Per",
-    "Ragna",
-    "Sixten",
-    "Tove",
-    "Ulrik",
-]
-SURNAMES = {
-    "first": ["Holm", "Quist", "Aasen", "Brandt", "Castor", "Dorn", "Ekdahl", "Frost", "Grane", "Hjort"],
-    "second": ["Falk", "Ibsen", "Jarl", "Kvist", "Lund", "Mark", "Norrby", "Oxen", "Palm", "Rask"],
-}
-"""Two hundred different names for the first text of each file, as many others for the second."""
-CRAFTS = ("clock", "violin", "kite", "loom", "kiln", "sledge", "lantern", "compass", "harp", "globe")
-TOWNS = ("Varnhem", "Tollmin", "Skara", "Pellan", "Ostrel", "Marnby", "Lindau", "Karrow", "Hjo", "Grenna")
 
 
 def run(results: dict[str, Any]) -> str:
@@ -74,7 +38,6 @@ def run(results: dict[str, Any]) -> str:
     try:
         parts = [_starts(folder / "start", results), _changes(folder / "changes", results)]
         if CORPUS.exists():
-            parts.append(_beside_first_index(folder / "beside", results))
             parts.append(_bulk(folder, results))
         else:
             parts.append(
@@ -109,7 +72,7 @@ def _starts(home: Path, results: dict[str, Any]) -> str:
         "drive_documents": documents,
         "ready_again_s": again_s,
     }
-    return _table(
+    return table(
         ("start", "seconds"),
         [
             ("process started → ready, new store", f"{ready_s:.2f}"),
@@ -122,19 +85,6 @@ def _starts(home: Path, results: dict[str, Any]) -> str:
 # One change at a time.
 
 
-def _name(number: int, version: str) -> str:
-    return f"{GIVEN[number % 20]} {SURNAMES[version][number // 20 % 10]}"
-
-
-def _text(number: int, version: str) -> str:
-    """Some sentences about somebody of whom nothing else speaks."""
-    name, craft, town = _name(number, version), CRAFTS[number % 10], TOWNS[number // 10 % 10]
-    return (
-        f"# {name}\n\n{name} built the {craft} of {town} in {1700 + number}. The {craft} hangs in the hall of {town}, "
-        f"where {name} was born. It was mended twice, and {name} wrote a book about it before leaving {town} for good.\n"
-    )
-
-
 def _changes(home: Path, results: dict[str, Any]) -> str:
     daemon = _daemon(home)
     shutil.copytree(DRIVE, daemon.drive, dirs_exist_ok=True)
@@ -144,11 +94,11 @@ def _changes(home: Path, results: dict[str, Any]) -> str:
     try:
         daemon.start().wait(BULK_PATIENCE_S)
         for number in range(SAVES):
-            uri = daemon.write(f"bench/{number}.md", _text(number, "first"))
+            uri = daemon.write(f"bench/{number}.md", text_about(number, "first"))
             saved.append(_until(daemon, number, uri, "first"))
             time.sleep(BETWEEN_S)
         for number in range(SAVES):
-            uri = daemon.write(f"bench/{number}.md", _text(number, "second"))
+            uri = daemon.write(f"bench/{number}.md", text_about(number, "second"))
             edited.append(_until(daemon, number, uri, "second"))
             time.sleep(BETWEEN_S)
         for number in range(SAVES):
@@ -160,81 +110,33 @@ def _changes(home: Path, results: dict[str, Any]) -> str:
     finally:
         daemon.close()
     results["changes"] = {
-        "saved_s": _percentiles(saved),
-        "edited_s": _percentiles(edited),
-        "deleted_s": _percentiles(deleted),
+        "saved_s": percentiles(saved),
+        "edited_s": percentiles(edited),
+        "deleted_s": percentiles(deleted),
         "stage_mean_ms": stages,
     }
     rows = [
-        (name, *(f"{_percentiles(values)[key] * 1000:.0f}" for key in ("p50", "p95", "max")))
+        (name, *(f"{percentiles(values)[key] * 1000:.0f}" for key in ("p50", "p95", "max")))
         for name, values in (
             ("saved → found", saved),
             ("edited → found with the new text only", edited),
             ("deleted → not found", deleted),
         )
     ]
-    return _table((f"{SAVES} changes, one after the other", "p50 ms", "p95 ms", "max ms"), rows)
+    return table((f"{SAVES} changes, one after the other", "p50 ms", "p95 ms", "max ms"), rows)
 
 
 def _until(daemon: Daemon, number: int, uri: str, version: str | None) -> float:
     """Seconds until the document is found with the text of `version` alone, or with `None` not found at all."""
     began = time.perf_counter()
-    query = _text(number, version or "second").split("\n\n")[1].split(".")[0]
+    query = text_about(number, version or "second").split("\n\n")[1].split(".")[0]
     while True:
         found = [passage["text"] for passage in daemon.query(query, mode=None, k=10) if passage["document"] == uri]
         took = time.perf_counter() - began
-        if bool(found) == bool(version) and all(version and _name(number, version) in text for text in found):
+        if bool(found) == bool(version) and all(version and person(number, version) in text for text in found):
             return took
         if took > PATIENCE_S:
             raise AssertionError(f"after {took:.0f} s a query does not answer with {uri} as it is now")
-
-
-# Beside a first index.
-
-
-def _beside_first_index(home: Path, results: dict[str, Any]) -> str:
-    """Saves and handed-in documents while a corpus waits to be indexed; what is not found in time counts as that time."""
-    daemon = _daemon(home)
-    _as_files(daemon, json.loads(CORPUS.read_text("utf-8")))
-    took: dict[str, list[float]] = {"saved": [], "added": []}
-    pending: list[int] = []
-    try:
-        daemon.start()
-        while daemon.status()["passages"] < SAVES:  # the bulk is under way
-            time.sleep(BETWEEN_S)
-        for number in range(2 * BESIDE_SAVES):
-            kind = ("saved", "added")[number % 2]
-            if sum(value >= BESIDE_PATIENCE_S for value in took[kind]) < BESIDE_LOST:
-                took[kind].append(_found_beside(daemon, number, kind))
-                pending.append(daemon.status()["pending"])
-            time.sleep(BETWEEN_S)
-    finally:
-        daemon.close()
-        shutil.rmtree(daemon.home, ignore_errors=True)
-    results["beside_first_index"] = {kind: _percentiles(values) for kind, values in took.items()} | {"pending": pending}
-    rows = [
-        (f"{kind} → found", *(f"{_percentiles(values)[key]:.2f}" for key in ("p50", "p95", "max")), str(len(values)))
-        for kind, values in took.items()
-    ]
-    return _table(
-        (f"beside a first index, {min(pending)}–{max(pending)} pending", "p50 s", "p95 s", "max s", "n"), rows
-    )
-
-
-def _found_beside(daemon: Daemon, number: int, kind: str) -> float:
-    text = _text(number, "first")
-    began = time.perf_counter()
-    if kind == "saved":
-        uri = daemon.write(f"bench/{number}.md", text)
-    else:
-        uri = f"added:beside-{number}"
-        daemon.add({"id": uri.removeprefix("added:"), "text": text})
-    query = text.split("\n\n")[1].split(".")[0]
-    while (seconds := time.perf_counter() - began) < BESIDE_PATIENCE_S:
-        if any(passage["document"] == uri for passage in daemon.query(query, mode=None, k=10)):
-            return time.perf_counter() - began
-        time.sleep(SAMPLE_S / 10)
-    return seconds
 
 
 # Many at once.
@@ -293,7 +195,7 @@ def _watched(daemon: Daemon, queries: list[str]) -> Iterator[_Load]:
 def _bulk(folder: Path, results: dict[str, Any]) -> str:
     corpus = json.loads(CORPUS.read_text("utf-8"))
     rows = []
-    for name, write in (("one file each", _as_files), ("one .jsonl", _as_lines)):
+    for name, write in (("one file each", write_corpus), ("one .jsonl", _as_lines)):
         daemon = _daemon(folder / name.replace(" ", "-").replace(".", ""))
         write(daemon, corpus)
         try:
@@ -329,12 +231,7 @@ def _bulk(folder: Path, results: dict[str, Any]) -> str:
         "p95 ms",
         "ready again, s",
     )
-    return _table(head, rows)
-
-
-def _as_files(daemon: Daemon, corpus: list[dict[str, Any]]) -> None:
-    for entry in corpus:
-        daemon.write(f"{entry['idx'] % 64:02}/{entry['idx']}.md", f"# {entry['title']}\n\n{entry['text']}\n")
+    return table(head, rows)
 
 
 def _as_lines(daemon: Daemon, corpus: list[dict[str, Any]]) -> None:
@@ -364,7 +261,7 @@ def _load_once(daemon: Daemon, queries: list[str]) -> dict[str, Any]:
         "rss_end_mib": load.rss[-1] / MIB,
         "queries": len(load.query_s),
         "query_failures": load.query_failures,
-        "query_s": _percentiles(load.query_s),
+        "query_s": percentiles(load.query_s),
         "stage_total_s": _stages(daemon, total=True),
     }
     stop_s = _timed(daemon.stop)
@@ -388,13 +285,3 @@ def _timed(action: Callable[[], object]) -> float:
     began = time.perf_counter()
     action()
     return time.perf_counter() - began
-
-
-def _percentiles(values: list[float]) -> dict[str, float]:
-    p50, p95, p99 = (float(value) for value in np.percentile(values, (50, 95, 99)))
-    return {"p50": p50, "p95": p95, "p99": p99, "max": max(values), "n": len(values)}
-
-
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
