@@ -70,12 +70,12 @@ def _beside_first_index(home: Path, results: dict[str, Any]) -> str:
 
 
 def _beside_checkouts(home: Path, results: dict[str, Any]) -> str:
-    """Two branches, each with its own `CHECKED_OUT` texts in the same files, change places. The first file of four is saved as
-    soon as the checkout is done, the others at any time while its files are read."""
+    """Branches that have other texts in the same `CHECKED_OUT` files are checked out one after the other, each once. The first
+    file of four is saved as soon as a checkout is done, the others at any time while its files are read."""
     daemon = _daemon(home)
     git = _Repository(daemon.drive)
     corpus = json.loads(CORPUS.read_text("utf-8"))
-    for branch in range(2):
+    for branch in range(SAVES // SAVES_A_CHECKOUT, -1, -1):
         git.branch(f"b{branch}", corpus[branch * CHECKED_OUT : (branch + 1) * CHECKED_OUT])
     at_once: list[float] = []
     meanwhile: list[float] = []
@@ -87,7 +87,7 @@ def _beside_checkouts(home: Path, results: dict[str, Any]) -> str:
             of_checkout = number % SAVES_A_CHECKOUT
             if of_checkout == 0:
                 daemon.wait(CHECKOUT_PATIENCE_S)
-                git.run("checkout", "--quiet", f"b{number // SAVES_A_CHECKOUT % 2}")
+                git.run("checkout", "--quiet", f"b{number // SAVES_A_CHECKOUT + 1}")
             else:
                 time.sleep(chance.uniform(0.0, 2.0))
             (meanwhile if of_checkout else at_once).append(_found_after(daemon, number, "saved"))
