@@ -6,7 +6,7 @@ most waits, in either lane. So a file that is saved beside a burst, or after it,
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from daemon.pipeline.work_items import Urgency, Work
@@ -79,10 +79,7 @@ class Lanes:
     def put(self, work: Work) -> None:
         waiting = self._place(work, (work.source, False))
         if work.urgency is Urgency.FRESH and len(waiting) > FRESH_PER_SOURCE:
-            most = max(
-                waiting.values(), key=lambda each: self._groups[self._places[each.key].group]
-            )  # of equals, the oldest
-            self._demote(most)
+            self._demote(of_burst(waiting.values(), self._groups))
 
     def remove(self, work: Work) -> None:
         place = self._places.pop(work.key)
@@ -110,11 +107,17 @@ class Lanes:
         self._place(work, (work.source, True))
 
     def _place(self, work: Work, turn: Turn) -> OrderedDict[str, Work]:
-        place = self._places[work.key] = _Place(work.urgency, turn, _group(work))
+        place = self._places[work.key] = _Place(work.urgency, turn, group_of(work))
         if place.came_fresh:
             self._groups[place.group] += 1
         return self._lanes[work.urgency].put(turn, work)
 
 
-def _group(work: Work) -> Group:
+def group_of(work: Work) -> Group:
     return work.source, work.tickets[-1] if work.tickets else work.key.rpartition("/")[0]
+
+
+def of_burst(waiting: Iterable[Work], groups: Mapping[Group, int]) -> Work:
+    """The piece that falls to bulk where too much of one source waits: the oldest of the group of which most came in, by
+    `groups`."""
+    return max(waiting, key=lambda work: groups[group_of(work)])  # of equals, the first

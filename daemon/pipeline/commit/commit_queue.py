@@ -1,4 +1,8 @@
-"""Changes that are read and wait to be committed: what is fresh first, steps of one key in their order."""
+"""Changes that are read and wait to be committed: what is fresh first, steps of one key in their order.
+
+A burst is read faster than it is encoded, so the rule of `daemon.pipeline.lanes` holds here as well: where more than
+`FRESH_PER_SOURCE` fresh changes of one source wait, one falls to bulk.
+"""
 
 import asyncio
 from collections import Counter
@@ -7,7 +11,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from daemon.pipeline.backpressure import Capacity, QueueLimits
-from daemon.pipeline.work_items import Change, ExtractionsFound, Urgency
+from daemon.pipeline.lanes import FRESH_PER_SOURCE, Group, group_of, of_burst
+from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound, Urgency, Work
 
 BATCH_MAX_CHANGES = 512
 
@@ -29,6 +34,8 @@ class _Entry:
     change: Change
     room: Urgency
     """The lane that it takes room of."""
+    group: Group | None
+    """What it came in with, where it came as fresh."""
 
 
 class CommitQueue:
@@ -39,6 +46,10 @@ class CommitQueue:
         """In the order in which they came."""
         self.room = {urgency: Capacity(limits.queue_passages, limits.queue_bytes) for urgency in Urgency}
         """What waits: passages, and bytes of their text. Beyond it, reading waits."""
+        self._fresh: dict[str, dict[Work, None]] = {}
+        """By source, the work whose changes wait as fresh, the oldest first."""
+        self._groups: Counter[Group] = Counter()
+        """How many changes of a group wait that came as fresh."""
         self._batches = 0
         self._filled = asyncio.Event()
         self._has_room = asyncio.Event()
@@ -56,9 +67,23 @@ class CommitQueue:
     def put_now(self, change: Change) -> None:
         """Without waiting for room: for what must keep its place before anything that comes later."""
         room = _urgency(change)
-        self._entries.append(_Entry(change, room))
         self.room[room].take(change.size, change.bytes)
+        group = None
+        if isinstance(change, DocumentChange) and room is Urgency.FRESH:
+            group = group_of(change.work)
+            self._groups[group] += 1
+            if _rank(change) is Rank.FRESH:
+                self._put_fresh(change.work)
+        self._entries.append(_Entry(change, room, group))
         self._filled.set()
+
+    def _put_fresh(self, work: Work) -> None:
+        waiting = self._fresh.setdefault(work.source, {})
+        waiting[work] = None
+        if len(waiting) > FRESH_PER_SOURCE:
+            demoted = of_burst(waiting, self._groups)
+            demoted.urgency = Urgency.BULK
+            del waiting[demoted]
 
     async def wait_until_filled(self) -> None:
         """Returns when something has come since the last call."""
@@ -127,9 +152,22 @@ class CommitQueue:
         gone = set(map(id, taken))
         self._entries = [entry for entry in self._entries if id(entry) not in gone]
         for entry in taken:
-            self.room[entry.room].release(entry.change.size, entry.change.bytes)
+            self._release(entry)
         self._has_room.set()
         return [entry.change for entry in taken]
+
+    def _release(self, entry: _Entry) -> None:
+        change = entry.change
+        self.room[entry.room].release(change.size, change.bytes)
+        if entry.group is None or isinstance(change, ExtractionsFound):
+            return
+        self._groups[entry.group] -= 1
+        if not self._groups[entry.group]:
+            del self._groups[entry.group]
+        if (waiting := self._fresh.get(change.work.source)) is not None:
+            waiting.pop(change.work, None)
+            if not waiting:
+                del self._fresh[change.work.source]
 
 
 def _urgency(change: Change) -> Urgency:

@@ -166,6 +166,8 @@ class Committer:
         """
         loop = asyncio.get_running_loop()
         rough, exact = await loop.run_in_executor(self.writer, missing_texts, self._store, self._make_batch(changes))
+        # What else the processors do has changed since: a slice that was right then may take a second now.
+        self._slice_chars = ENCODE_SLICE_CHARS[0]
         left = [
             [text for text in rough if text not in ahead.rough],
             [text for text in exact if text not in ahead.exact],
@@ -180,15 +182,17 @@ class Committer:
             with timed("encode"), self._step("encode"):
                 parts = (part, []) if kind == 0 else ([], part)
                 await loop.run_in_executor(self.writer, ahead.encode_slice, self._encoder, *parts)
-            self._adapt_slice(time.monotonic() - began)
+            self._adapt_slice(time.monotonic() - began, full=bool(left[kind]))
             if interrupting := self.queue.next_fresh_batch(BATCH_MAX_PASSAGES, changes):
                 self._interrupted = True
                 await self._commit(interrupting, fresh=True)
 
-    def _adapt_slice(self, took_s: float) -> None:
-        factor = min(max(ENCODE_SLICE_S / max(took_s, 1e-3), 0.5), 2.0)
+    def _adapt_slice(self, took_s: float, full: bool) -> None:
+        """`full`: there were more texts than went into the slice. What a short one took says nothing of a longer one's time."""
+        factor = ENCODE_SLICE_S / max(took_s, 1e-3)
         least, most = ENCODE_SLICE_CHARS
-        self._slice_chars = min(max(int(self._slice_chars * factor), least), most)
+        if factor < 1 or full:
+            self._slice_chars = min(max(int(self._slice_chars * min(factor, 2.0)), least), most)
 
     async def _complete_and_commit(self, changes: list[Change], ahead: EncodedAhead) -> tuple[Batch, CommitResult]:
         loop = asyncio.get_running_loop()

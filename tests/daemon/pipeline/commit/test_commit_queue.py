@@ -60,6 +60,29 @@ def test_sources_take_turns_in_a_batch() -> None:
     assert keys(queue.next_batch(3)) == ["a 0", "b", "a 1"]
 
 
+def test_a_burst_that_is_read_already_holds_up_no_single_save() -> None:
+    burst = [change(f"tree/{n}", source="drive") for n in range(90)]
+    queue = queue_of(*burst, change("notes/saved", source="drive"))
+    first = keys(queue.next_batch(MOST))
+    assert first == [*(f"tree/{n}" for n in range(83, 90)), "notes/saved"], "eight of a source are fresh"
+    assert queue.room[Urgency.FRESH].items == 83, "what fell to bulk keeps the room that it took"
+    assert keys(queue.next_batch(MOST)) == [f"tree/{n}" for n in range(83)]
+    for n in range(3):
+        queue.put_now(change(f"tree/{n}", source="drive"))
+    queue.put_now(change("bulk", Urgency.BULK))
+    assert keys(queue.next_fresh_batch(MOST, [])) == ["tree/0", "tree/1", "tree/2"], "the burst is over"
+
+
+def test_of_several_requests_the_one_that_brought_most_falls_to_bulk() -> None:
+    def added(request: str, number: int) -> DocumentChange:
+        made = change(f"added:{request}-{number}", source="added")
+        made.work.tickets = [request]
+        return made
+
+    queue = queue_of(*[added("large", n) for n in range(20)], added("small", 0), added("small", 1))
+    assert keys(queue.next_batch(MOST))[-2:] == ["added:small-0", "added:small-1"]
+
+
 def test_an_earlier_change_of_the_same_key_goes_ahead_with_the_fresh_one() -> None:
     moved = FileMoved("old", "new", b"/new", "/drive", Fingerprint(1, 1, 1, "d"))
     bulk = [change(f"bulk {n}", Urgency.BULK) for n in range(3)]

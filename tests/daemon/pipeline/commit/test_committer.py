@@ -346,3 +346,26 @@ def test_what_is_fresh_is_committed_in_the_midst_of_a_long_batch_of_bulk(tmp_pat
 
     committed, key = asyncio.run(scenario())
     assert committed == [["added:1"], [key]]
+
+
+def test_the_first_slice_of_a_batch_is_short_however_quick_the_last_batch_was(tmp_path):
+    """What else the processors do may have changed since."""
+    slices = {"first": [], "second": []}
+
+    class Watched(Poisoned):
+        def encode(self, texts):
+            slices["second" if "second" in texts[0] else "first"].append(sum(map(len, texts)))
+            return self.encoder.encode(texts)
+
+    def long_change(name):
+        texts = [f"{name} {n} " + "word " * 100 for n in range(committing.BATCH_MAX_PASSAGES)]
+        passages = {(id := passage_id("", text)): PassageText(id, "", text) for text in texts}
+        work = Work(f"added:{name}", AddedDocument(f"added:{name}", "{}"), 1, "added", urgency=Urgency.BULK)
+        document = Document(work.key, "added", passages=tuple(map(PassageRef, passages)))
+        return DocumentChange(work, [document], passages)
+
+    encoder = make_encoder("hash", "", 64, "cpu")
+    with Store(tmp_path, encoder.identity) as store:
+        committed_all(store, Watched(encoder, "nothing"), [long_change("first"), long_change("second")])
+    assert max(slices["first"]) > 3 * slices["first"][0], "slices grow where they are quick"
+    assert slices["second"][0] == pytest.approx(slices["first"][0], abs=600)
