@@ -25,7 +25,7 @@ LONGEST = (
     "crash/test_crash_store.py",
     "memory/encoder/test_minilm.py",
     "e2e/test_commands.py",
-    "e2e/test_followed_folder.py",
+    "e2e/drives/test_followed_folder.py",
     "systemd/test_watchdog.py",
     "fuzz/test_fuzz.py",
     "daemon/api/conformance/test_conformance.py",

@@ -153,6 +153,10 @@ class Coreference:
             return self.title
         return self.title if self.title_was_subject or not self.last_subject else self.last_subject
 
+    def begin_paragraph(self) -> None:
+        """A paragraph goes on about the title, not about whatever the one before came to in the end."""
+        self.last_subject = self.title
+
     def note_subject(self, subject: str, name: bool) -> None:
         """Note the subject of a sentence, and whether it is a name."""
         self.last_subject = subject

@@ -48,6 +48,7 @@ class RulesExtractor:
             if block.kind in ("record", "row"):
                 read_record(block.fields, found, of_first=block.kind == "row")
             else:
+                found.coref.begin_paragraph()
                 _read_prose(block.text, language, found)
         found.link_names_to_title()
         return Extraction(

@@ -308,3 +308,16 @@ def test_an_extraction_names_its_passage_and_extractor() -> None:
 
 def test_no_passages_give_no_extractions() -> None:
     assert RulesExtractor().extract([]) == []
+
+
+def test_a_paragraph_goes_on_about_the_title_and_not_about_what_the_last_one_ended_with() -> None:
+    text = "Version 4.1 ran on Debian 11.\n\nThe installer copies tarnd to Varnhem. It needs the library libserial."
+    found = set(RulesExtractor().extract([PassageText("p", "Tarn", text)])[0].triples)
+    assert ("tarn", "installer copies tarnd to", "varnhem") in found
+    assert all(subject != "version 4 1" for subject, predicate, _ in found if predicate != "ran on")
+
+
+def test_what_there_is_none_of_is_not_what_the_text_goes_on_about() -> None:
+    text = "Tarn runs on Debian. No new gauge is supported by Tarn. The installer was written by Signe Falk."
+    found = RulesExtractor().extract([PassageText("p", "Notes", text)])[0].triples
+    assert not [triple for triple in found if triple[0] == "new gauge" and "not" not in triple[1].split()]

@@ -121,7 +121,8 @@ def _begin(clause: ClauseState, c: Chunk) -> None:
         clause.subjects = [clause.coref.resolve_pronoun()]
     if not clause.main[0]:
         clause.main = (clause.subjects, clause.lead)
-        if clause.subjects[0]:
+        # "No new gauge is supported. The installer ...": what there is none of is not what the text goes on about.
+        if clause.subjects[0] and not (clause.left and clause.left.det in ("no", "neither")):
             clause.coref.note_subject(clause.subjects[0], clause.subjects[0] in clause.found.names)
     clause.copula = c.tag == "be"
     clause.objects = 0

@@ -4,7 +4,7 @@ import pytest
 
 from consumers.folder import file_uri
 from tests.e2e.conftest import Hippo
-from tests.e2e.hostile_files import Hostile, write_hostile
+from tests.e2e.drives.hostile_files import Hostile, write_hostile
 from tests.e2e.real_hippod import Json, until
 
 pytestmark = pytest.mark.daemon

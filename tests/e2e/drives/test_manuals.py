@@ -1,0 +1,115 @@
+"""A folder of manuals as people have them: navigation on every page, other formats and languages, files for programs alone.
+
+The texts are ours; their form is that of Sphinx, man pages, LaTeX, Org, reStructuredText and notebooks.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from tests.e2e.real_hippod import Daemon
+
+pytestmark = pytest.mark.daemon
+
+DRIVE = Path(__file__).parent / "manual_drive"
+NOT_READ = {"searchindex.js", "tarn.css", "logo.svg", "package-lock.json"}
+QUESTIONS = {
+    "Who designed the brass staff?": "calibrate.html",
+    "On what does version 4.2 run?": "install.html",
+    "exit status 4 tarnctl": "tarnctl.1",
+    "Who reviews patches?": "CONTRIBUTING.rst",
+    "How often does the gauge send a telegram?": "protocol.tex",
+    "Where does Maren Dorn keep the spare radio?": "notes.org",
+    "Which gauge drifts fastest?": "drift.ipynb",
+    "Who chose the checksum?": "telegram.py",
+    "Wie lange hält eine Batterie bei Frost?": "handbuch.html",
+    "Wer hat die Batterien eingebaut?": "handbuch.html",
+    "Quand reprend-on une sauvegarde manquée ?": "guide.html",
+    "Qui a installé le serveur ?": "guide.html",
+    "发电机由谁维护？": "手册.html",
+    "太阳能电池板安装在哪里？": "手册.html",
+}
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    daemon = Daemon(tmp_path_factory.mktemp("shelf"), encoder={"backend": "sentence-transformers"})
+    shutil.copytree(DRIVE, daemon.drive, dirs_exist_ok=True)
+    with daemon:
+        daemon.wait()
+        yield daemon
+    print(daemon.log_text()[-6000:])
+
+
+def name_of(uri: str) -> str:
+    return unquote(uri).rpartition("/")[2]
+
+
+def entries(daemon: Daemon, kind: str) -> list[dict[str, object]]:
+    return [each for line in daemon.export() if (each := json.loads(line)).get("kind") == kind]
+
+
+def test_what_people_wrote_is_read_and_the_rest_is_skipped_with_its_reason(shelf: Daemon) -> None:
+    states = {name_of(uri): document for uri, document in shelf.documents().items()}
+    files = {path.name for path in DRIVE.rglob("*") if path.is_file()}
+    assert {name for name, each in states.items() if each["state"] == "indexed"} == files - NOT_READ
+    skipped = {name: each["error"] for name, each in states.items() if each["state"] == "skipped"}
+    assert set(skipped) == NOT_READ
+    assert all("nobody wrote to be read" in reason for reason in skipped.values())
+    assert (shelf.status()["failed"], shelf.status()["pending"]) == (0, 0)
+
+
+def test_no_passage_holds_navigation_or_marks_of_a_page(shelf: Daemon) -> None:
+    texts = [str(each["text"]) for each in entries(shelf, "passage")]
+    assert len(texts) > 15
+    for left_out in (
+        "¶",
+        "previous",
+        "Table of Contents",
+        "Quick search",
+        "Created using",
+        "setIndex",
+        "0xFF",
+        "\\section",
+    ):
+        assert not [text for text in texts if left_out in text], left_out
+
+
+@pytest.mark.parametrize(("question", "document"), QUESTIONS.items())
+def test_a_question_finds_its_manual_first(shelf: Daemon, question: str, document: str) -> None:
+    assert name_of(shelf.query(question, mode=None)[0]["document"]) == document
+
+
+def test_sentences_of_each_language_give_triples_and_none_says_the_opposite(shelf: Daemon) -> None:
+    stated = {(str(each["subject"]), str(each["predicate"]), str(each["object"])) for each in entries(shelf, "triple")}
+    assert {
+        ("calibration", "brass staff was designed by", "halvar brink"),
+        ("ilse grane", "hat eingebaut", "batterien des funkgeräts"),
+        ("serveur", "a été installé par", "greta ibsen"),
+        ("太阳能电池板", "安装 在", "灯塔的屋顶"),
+    } <= stated
+    for subject, predicate, object_ in stated:
+        if "design" in predicate:
+            assert {subject, object_}.isdisjoint({"signe falk", "oda lund"})
+        if "support" in predicate or "wasserdicht" in object_:
+            assert {"not", "no", "nicht"} & set(predicate.split()), (subject, predicate, object_)
+        assert subject != "new gauge", "there is none"
+
+
+def test_versions_are_no_synonyms_of_each_other(shelf: Daemon) -> None:
+    synonyms = [each for each in entries(shelf, "edge") if each["type"] == "synonym"]
+    assert synonyms, "there are some"
+    for edge in synonyms:
+        assert not any(sign.isdigit() for sign in f"{edge['source']}{edge['target']}"), edge
+
+
+def test_what_no_manual_says_is_weak(shelf: Daemon) -> None:
+    answers = [
+        shelf.ask("POST", "/v1/query", json={"query": text})
+        for text in ("What is the capital of Mongolia?", "When is a tide gauge calibrated?")
+    ]
+    assert [answer["weak"] for answer in answers] == [True, False]
