@@ -7,7 +7,7 @@ from typing import Any
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
 from daemon.pipeline.commit.batching import DocumentsByFile, file_ending
 from daemon.pipeline.commit.commit_queue import CommitQueue
-from daemon.pipeline.intake import Intake
+from daemon.pipeline.incoming.intake import Intake
 from daemon.pipeline.work_items import Change, DocumentChange, Urgency
 from store.store import Store
 from store.types import Batch, State

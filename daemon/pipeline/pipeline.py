@@ -21,8 +21,8 @@ from daemon.pipeline.commit.commit_events import Publish, report_commit, report_
 from daemon.pipeline.commit.committer import Committer
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.folder_events import FileEvents, PositionCommitted
-from daemon.pipeline.inbox import QUEUE_SLICE_DOCUMENTS, Inbox
-from daemon.pipeline.intake import STOPPING, Intake
+from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS, Inbox
+from daemon.pipeline.incoming.intake import STOPPING, Intake
 from daemon.pipeline.parse_task import DocumentReader, FolderAccess, delivered_change
 from daemon.pipeline.read_loop import ReadingLoop
 from daemon.pipeline.records import RemovedRecords, is_overtaken, record_of

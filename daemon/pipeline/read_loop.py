@@ -9,7 +9,7 @@ from consumers.failure_codes import FailureCode
 from daemon.observe.metrics import timed
 from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.extraction.extractors import PassageExtractor
-from daemon.pipeline.intake import Intake
+from daemon.pipeline.incoming.intake import Intake
 from daemon.pipeline.parse_task import DocumentReader, failed_change
 from daemon.pipeline.work_items import DocumentChange, Work
 from daemon.workers.pool import WorkerFailed

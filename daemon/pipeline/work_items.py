@@ -73,7 +73,7 @@ class Urgency(IntEnum):
     FRESH = 0
     """A file that was saved just now, a document that was handed in, a message, a removal that somebody asked for."""
     BULK = 1
-    """Found by a scan, imported, or of a burst (`daemon.pipeline.lanes`)."""
+    """Found by a scan, imported, or of a burst (`daemon.pipeline.incoming.lanes`)."""
 
 
 def container_uri(uri: str) -> str:

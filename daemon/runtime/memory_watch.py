@@ -10,7 +10,7 @@ import psutil
 import structlog
 
 from daemon.observe.memory_use import MemoryForecast, MemoryUse, anonymous_bytes, shown
-from daemon.pipeline.intake import Intake
+from daemon.pipeline.incoming.intake import Intake
 from daemon.runtime.allocator import trim_heap
 
 AUTO_SHARE = 0.8

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from daemon.contract.status import Progress
 from daemon.pipeline.extraction.queue import ExtractionQueue
-from daemon.pipeline.intake import Intake
+from daemon.pipeline.incoming.intake import Intake
 
 RATE_WINDOW_S = 60.0
 """The rate is that of the last minute, or since the work or its present step began."""

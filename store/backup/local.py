@@ -25,7 +25,7 @@ from store.store import Store
 
 NOTE = "backup.json"
 INBOX = "inbox"
-"""A folder in the store's that the store itself never reads (`daemon.pipeline.inbox`)."""
+"""A folder in the store's that the store itself never reads (`daemon.pipeline.incoming.inbox`)."""
 
 WAITING = "inbox.backup"
 """Links to the files of the inbox between the two commits: a document leaves the inbox as soon as it is committed."""

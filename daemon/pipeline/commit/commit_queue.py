@@ -1,6 +1,6 @@
 """Changes that are read and wait to be committed: what is fresh first, steps of one key in their order.
 
-A burst is read faster than it is encoded, so the rule of `daemon.pipeline.lanes` holds here as well: where more than
+A burst is read faster than it is encoded, so the rule of `daemon.pipeline.incoming.lanes` holds here as well: where more than
 `FRESH_PER_SOURCE` fresh changes of one source wait, one falls to bulk.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from daemon.pipeline.backpressure import Capacity, QueueLimits
-from daemon.pipeline.lanes import FRESH_PER_SOURCE, Group, group_of, of_burst
+from daemon.pipeline.incoming.lanes import FRESH_PER_SOURCE, Group, group_of, of_burst
 from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound, Urgency, Work
 
 BATCH_MAX_CHANGES = 512

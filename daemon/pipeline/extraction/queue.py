@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 import structlog
 
 from daemon.observe.metrics import WAITING, timed
-from daemon.pipeline.burst import Burst
 from daemon.pipeline.extraction.failed_passages import (
     FailedPassages,
     PassageFailure,
@@ -22,6 +21,7 @@ from daemon.pipeline.extraction.failed_passages import (
 )
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.model_outage import ModelOutage, Outage
+from daemon.pipeline.incoming.burst import Burst
 from daemon.workers.pool import WorkerFailed
 from memory.llm.errors import ModelDown, ModelError
 from store.store import Store

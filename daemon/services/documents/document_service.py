@@ -22,7 +22,7 @@ from daemon.contract.scope import ClientScope, Scope, ScopeList
 from daemon.contract.show import ShowResponse
 from daemon.errors import Conflict, Invalid, NotFound
 from daemon.pipeline.extraction.queue import ExtractionQueue
-from daemon.pipeline.inbox_files import ticket_number
+from daemon.pipeline.incoming.inbox_files import ticket_number
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import ADDED, AddedDocument, container_uri
 from daemon.services.document_labels import labelled_uri

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from consumers.types import FileChanged, FileRemoved, Fingerprint
-from daemon.pipeline.intake import Intake
+from daemon.pipeline.incoming.intake import Intake
 from daemon.runtime.memory_watch import AUTO_SHARE, MemoryWatch, limit_bytes, machine_bytes
 
 MIB = 1 << 20

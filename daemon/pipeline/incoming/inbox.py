@@ -8,8 +8,8 @@ from pathlib import Path
 from daemon.errors import Busy, NotReady, TooLarge
 from daemon.observe.redaction import system_error
 from daemon.pipeline.backpressure import Capacity, QueueLimits
-from daemon.pipeline.inbox_files import InboxFiles, ticket_number
-from daemon.pipeline.intake import STOPPING, Intake
+from daemon.pipeline.incoming.inbox_files import InboxFiles, ticket_number
+from daemon.pipeline.incoming.intake import STOPPING, Intake
 from daemon.pipeline.work_items import ADDED, AddedDocument, Urgency, Work
 
 IMPORT_SHARE = 0.5

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.types import FileRemoved
-from daemon.pipeline.intake import Intake
-from daemon.pipeline.lanes import FRESH_IN_A_ROW, FRESH_PER_SOURCE
+from daemon.pipeline.incoming.intake import Intake
+from daemon.pipeline.incoming.lanes import FRESH_IN_A_ROW, FRESH_PER_SOURCE
 from daemon.pipeline.work_items import Urgency, Work
 
 DRIVE, OTHER = "/drive", "/other"

@@ -15,9 +15,9 @@ import pytest
 from daemon.contract.status import Progress
 from daemon.errors import NotReady, TooLarge
 from daemon.pipeline.backpressure import Capacity, QueueLimits
-from daemon.pipeline.burst import Burst
 from daemon.pipeline.extraction.extractors import Extraction
-from daemon.pipeline.inbox import QUEUE_SLICE_DOCUMENTS
+from daemon.pipeline.incoming.burst import Burst
+from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS
 from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
@@ -83,7 +83,8 @@ def test_requests_at_the_same_time_are_queued_one_after_the_other(tmp_path: Path
     async def scenario(pipeline: Pipeline) -> None:
         many = added(20 * QUEUE_SLICE_DOCUMENTS, '{"text": "earlier"}')
         await asyncio.gather(
-            pipeline.inbox.add(many), pipeline.inbox.add([AddedDocument(many[-1].uri, '{"text": "later"}')])
+            pipeline.inbox.add(many),
+            pipeline.inbox.add([AddedDocument(many[-1].uri, '{"text": "later"}')]),
         )
         last.extend(
             work.task.text
@@ -142,7 +143,11 @@ def test_what_is_handed_in_while_the_pipeline_stops_is_refused_at_once(tmp_path:
         await pipeline.stop(1)
         with pytest.raises(NotReady):
             await adding
-        for call in (pipeline.inbox.add(added(2)), pipeline.remove(["added:0"]), pipeline.remove(["added:line#1"])):
+        for call in (
+            pipeline.inbox.add(added(2)),
+            pipeline.remove(["added:0"]),
+            pipeline.remove(["added:line#1"]),
+        ):
             with pytest.raises(NotReady):
                 await asyncio.wait_for(call, 30)
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable
 
 from daemon.errors import NotReady
 from daemon.pipeline.acknowledgement import Acknowledgement
-from daemon.pipeline.burst import Burst
-from daemon.pipeline.lanes import Lanes
+from daemon.pipeline.incoming.burst import Burst
+from daemon.pipeline.incoming.lanes import Lanes
 from daemon.pipeline.work_items import Task, Urgency, Work, container_uri, may_grow
 
 STOPPING = "hippod is stopping; ask again when it is back"
 
 
 class Intake:
-    """A queue on the event loop. Nothing is started for a key while earlier work for it is under way. `daemon.pipeline.lanes`
-    says in which order work for different keys is taken.
+    """A queue on the event loop. Nothing is started for a key while earlier work for it is under way.
+    `daemon.pipeline.incoming.lanes` says in which order work for different keys is taken.
 
     A line of a file has a key of its own, so that work for it replaces no other work. Lines are worked on beside each other,
     and before what waits for their file; never beside the file itself, whose reading gives its lines anew.
