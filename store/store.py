@@ -15,22 +15,10 @@ from store.as_of import PastCommits
 from store.change.plan import plan
 from store.change.settle_synonyms import settle_synonyms
 from store.change.write_rows import write_rows
-from store.checkpoint.adopt import adopt_files
-from store.checkpoint.capture import capture
-from store.checkpoint.files import (
-    PREFIX,
-    CheckpointTimeout,
-    CheckpointUnusable,
-    damaged_file,
-    discard,
-    newest,
-)
-from store.checkpoint.reader import map_texts
+from store.checkpoint.files import CheckpointUnusable, discard
 from store.checkpoint.restore_index import recover_index
-from store.checkpoint.writer import write
 from store.document_snapshot import DocumentSnapshot
 from store.errors import StoreDamaged, StoreRefused, refusal
-from store.index.columns.documents import map_passages
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.load import load_index
@@ -39,6 +27,7 @@ from store.log.commits import Commit, CommitLog
 from store.log.extraction_costs import add_costs
 from store.log.store_lock import StoreLock
 from store.log.write_lock import WriteLock
+from store.maintenance.checkpointing import Checkpointing
 from store.maintenance.compaction import PRUNE_MIN_AGE, Compactor
 from store.maintenance.merge_deltas import Folding
 from store.maintenance.rebuild import catch_up, load_fresh, needs_rebuild
@@ -54,9 +43,6 @@ log = structlog.get_logger(__name__)
 
 TRIM_MIN_ROWS = 1_000
 """Rows of the log from which on they are trimmed though a purge deleted nothing: nobody can look back at their commits then."""
-
-CHECKPOINT_POLL_S = 0.1
-"""How often a checkpoint that waits for its turn asks whether there is time left for it."""
 
 
 def _short(error: Exception) -> str:
@@ -99,7 +85,7 @@ class Store(StoreReader):
             """Tables of which opening took away what no commit had finished."""
             self.found_format = self._log.format
             """The store's format before it was opened, which made it `store.lance.schema.FORMAT`."""
-            self._index, self.opened_from = self._load(encoder.dim)
+            self._index, self.opened_from, opened = self._load(encoder.dim)
         except (OSError, RuntimeError, ValueError, KeyError, IndexError) as error:
             # What Lance raises for files that are missing or cut, and what reading them wrongly would lead to.
             self._lock.release()
@@ -125,11 +111,20 @@ class Store(StoreReader):
         self._compactor = Compactor(self._tables, self._log, self._write_lock)
         self._folding = Folding(self._write_lock, lambda: self._index, self._publish_folded)
         self._past = PastCommits(self._tables, self._log, self._write_lock, lambda: self._index)
-        if self._checkpoint_commit is None:
+        self._checkpointing = Checkpointing(
+            folder,
+            self.rule,
+            opened,
+            self._write_lock,
+            self._folding,
+            lambda: (self._index, self._log.last),
+            self._publish_folded,
+        )
+        if opened is None:
             self._settle_synonyms()
 
-    def _load(self, dim: int) -> tuple[LiveIndex, str]:
-        """The index, and where it came from: for the log."""
+    def _load(self, dim: int) -> tuple[LiveIndex, str, int | None]:
+        """The index, where it came from (for the log), and the commit of the checkpoint that this was."""
         times, horizon = self._log.times, self._log.horizon
         try:
             index, commit = recover_index(self.folder, self._tables, dim, self.rule, times, horizon)
@@ -137,13 +132,8 @@ class Store(StoreReader):
             index = load_index(self._tables, dim, self.rule.cap)
             # No later start may use it either: numbers of purged rows are used again from here on.
             discard(self.folder)
-            self._checkpoint_commit: int | None = None
-            """The commit of the checkpoint that a start would use."""
-            self._unchecked: Path | None = None
-            """The checkpoint that was opened, until `check_checkpoint` has read all of it."""
-            return index, f"rebuilt from the tables; no snapshot was used: {reason}"
-        self._checkpoint_commit, self._unchecked = commit, newest(self.folder)
-        return index, f"snapshot of commit {commit}, and the commits after it"
+            return index, f"rebuilt from the tables; no snapshot was used: {reason}", None
+        return index, f"snapshot of commit {commit}, and the commits after it", commit
 
     def _settle_synonyms(self) -> None:
         """Brings synonym edges that an earlier release's rules made to those of this one, in commits of their own."""
@@ -221,68 +211,15 @@ class Store(StoreReader):
             self._snapshot = Snapshot(index, self._snapshot.commit, self._snapshot.time)
 
     def write_checkpoint(self, timed_out: Callable[[], bool] = lambda: False) -> bool:
-        """Folds, and writes the memory down for a fast start; False where the last commit has a checkpoint. Raises OSError.
-
-        Commits wait only while the index is captured: some 50 ms a million phrases. Once `timed_out()` is true it raises
-        CheckpointTimeout, and the checkpoint before stays the last.
-        """
-
-        def check_time() -> None:
-            if timed_out():
-                raise CheckpointTimeout
-
-        while not self._folding.lock.acquire(timeout=CHECKPOINT_POLL_S):
-            check_time()
-        try:
-            return self._write_checkpoint(check_time)
-        finally:
-            self._folding.lock.release()
-
-    def _write_checkpoint(self, check_time: Callable[[], None]) -> bool:
-        """The caller holds the lock of `_folding`."""
-        with self._write_lock.hold("checkpoint"):
-            index, commit = self._index, self._log.last
-            if self._checkpoint_commit == commit.seq and (self.folder / f"{PREFIX}{commit.seq}").exists():
-                return False
-            captured = capture(index, commit.seq, commit.time)
-        if captured is None:
-            return False
-        folded = {}
-        for name, view in captured.matrices.items():
-            check_time()
-            folded[name] = view.merged()
-        lengths = {name: view.log_length for name, view in captured.matrices.items()}
-        with self._write_lock.hold("checkpoint"):
-            self._folding.adopt(index, folded, lengths)
-        place = write(self.folder, captured, folded, self.rule, check_time)
-        if self._unchecked is not None:
-            self._unchecked = place  # what was linked bears the checksum that it had
-        map_passages(list(captured.documents.values()), map_texts(place, "documents"))
-        with self._write_lock.hold("checkpoint"):
-            adopt_files(index, captured, place)
-            self._publish_folded(index)  # the snapshot there is holds what was there before
-        self._checkpoint_commit = commit.seq
-        return True
+        """Folds, and writes the memory down for a fast start; False where the last commit has a checkpoint. Raises OSError, and
+        CheckpointTimeout once `timed_out()` is true. Commits and queries go on meanwhile."""
+        return self._checkpointing.write(timed_out)
 
     def check_checkpoint(self) -> bool:
         """Reads what opening mapped from the checkpoint and did not read; False where it is damaged. Then the index is loaded
         anew from the tables. O(vectors), once after a start; commits and queries go on meanwhile."""
-        place = self._unchecked
-        if place is None:
+        if self._checkpointing.check():
             return True
-        try:
-            damaged = damaged_file(place)
-        except (OSError, ValueError) as error:
-            damaged = str(error)
-        with self._folding.lock:
-            if self._unchecked != place:  # written anew meanwhile, with the same blocks: it is read the next time
-                return True
-            self._unchecked = None
-            if damaged is None:
-                return True
-            discard(self.folder)
-            self._checkpoint_commit = None
-        log.error("snapshot_damaged", snapshot=place.name, file=damaged)
         self.rebuild_index(force=True)
         return False
 
@@ -306,22 +243,8 @@ class Store(StoreReader):
             self._compactor.reclaim(count > 0)
             self._compactor.trim_log(horizon, 1 if count else TRIM_MIN_ROWS)
         if count:
-            self._renew_checkpoint()
+            self._checkpointing.renew()
         return count
-
-    def _renew_checkpoint(self) -> None:
-        """What was purged is to leave the disk: the checkpoint may hold it, too."""
-        place = newest(self.folder)
-        if place is None:
-            return
-        try:
-            if self.write_checkpoint():
-                return
-        except OSError as error:
-            log.warning("snapshot_failed", error=str(error))
-        with self._folding.lock:
-            discard(self.folder)
-            self._checkpoint_commit = None
 
     def _sweep(self, horizon: int) -> int:
         with self._write_lock.hold("purge"):
