@@ -57,6 +57,17 @@ def test_an_upgrade_under_load_is_a_restart(service: Service, newer: str) -> Non
     assert "Analytical Engine" in service.found("Who wrote notes about the Analytical Engine?")
 
 
+def test_a_downgrade_is_a_restart_into_the_older_version_with_the_same_memory(service: Service, newer: str) -> None:
+    del newer  # it is installed
+    pid = service.pid
+    service.sh("dpkg --force-unsafe-io -i /root/hippod.deb")
+    assert service.pid != pid
+    assert service.state == "active"
+    assert NEWER not in service.sh("readlink /opt/hippod/current")
+    assert NEWER not in service.sh("ls /opt/hippod/versions").split()
+    assert "Analytical Engine" in service.found("Who wrote notes about the Analytical Engine?")
+
+
 def test_after_a_reboot_it_runs_by_itself_and_knows_what_it_knew(service: Service) -> None:
     service.sh("systemctl enable hippod.socket hippod.service")
     service.machine.power_off()
