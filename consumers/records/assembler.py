@@ -19,8 +19,9 @@ from consumers.records.record import SourcePosition
 WAIT_S = 600.0
 """How long the parts of a record are waited for; a writer sends them within a minute."""
 ORPHAN_WAIT_S = 10.0
-"""How long parts without the first of their record hold up the position: writers send the first one first, but the copy of
-a worker that was given up may follow it, and then compaction leaves the first part last."""
+"""How long parts without the first of their record hold up the position, at least. Writers send the first one first, but the
+copy of a worker that was given up may follow it, and then compaction leaves the first part last: so all else that the topic
+had has to be read, too."""
 MAX_HELD_BYTES = 512 * 1024 * 1024
 """Most that is held of records that are not whole; beyond, the one that waits longest is given up."""
 
@@ -96,15 +97,15 @@ class PartAssembler(Generic[A]):
             return ()
         return self._give_up(uri)
 
-    def expired(self) -> tuple[A, ...]:
+    def expired(self, all_read: Callable[[A], bool]) -> tuple[A, ...]:
         """Gives back the tokens of parts that were waited for long enough. Parts without their first are kept on, so that they
-        are whole should it come."""
+        are whole should it come. `all_read`: whether all that the topic has beside a token's part was read."""
         now = self._clock()
         released: list[A] = []
         for uri, group in list(self._groups.items()):
             if group.since < now - WAIT_S:
                 released += self._give_up(uri)
-            elif 0 not in group.chunks and group.since < now - ORPHAN_WAIT_S:
+            elif 0 not in group.chunks and group.since < now - ORPHAN_WAIT_S and all(map(all_read, group.tokens)):
                 released += group.tokens
                 group.tokens = []
         return tuple(released)

@@ -67,6 +67,11 @@ class OffsetTracker:
         """How many messages have arrived and are not passed by `offset`."""
         return len(self._pending)
 
+    @property
+    def all_counted(self) -> bool:
+        """Whether the documents of every message that has arrived are counted."""
+        return all(message.parts_left is not None for message in self._pending)
+
     def positions(self, parts: Collection[object]) -> dict[str, dict[str, int]]:
         """What to store with a commit that completes `parts`: acknowledgements of this partition, one per document."""
         counts = Counter(parts)

@@ -40,7 +40,7 @@ class RecordsSource(BaseKafkaSource[ReadMessage]):
         """Beside the messages: none may come any more."""
         while True:
             await asyncio.sleep(EXPIRY_INTERVAL_S)
-            await self._release(self._parts.expired())
+            await self._release(self._parts.expired(self._feed.has_read_all))
 
     async def _read(self, messages: list[KafkaMessage]) -> list[ReadMessage]:
         return await self._reader.read(messages)

@@ -183,6 +183,15 @@ class TopicFeed(Generic[T]):
 
     # Reports.
 
+    def has_read_all(self, acknowledgement: MessageAcknowledgement) -> bool:
+        """Whether the message's partition was read up to the end that is known, and all of it handed on."""
+        tracker = acknowledgement.tracker
+        partition = next((each for each, owner in self._trackers.items() if owner is tracker), None)
+        if partition is None:
+            return True  # it began anew: this message comes again
+        fetched, end = self.offsets.fetched.get(partition), self.offsets.ends.get(partition)
+        return fetched is not None and end is not None and fetched >= end and tracker.all_counted
+
     def lag(self, partition: Partition, end: int, position: int | None) -> int:
         """Offsets up to the end that are not done; what is no message (a transaction's marks) counts once fetched.
 
