@@ -8,8 +8,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from bench.support.mode_comparison import KS
-from bench.support.question_sets import Question
+from bench.support.questions.mode_comparison import KS
+from bench.support.questions.sets import Question
 from memory.encoder import make_encoder
 from memory.retrieval.modes import MODES
 from memory.retrieval.retrieve import retrieve

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.support.question_draw import draw
+from bench.support.questions.draw import draw
 
 GOLD = {question: frozenset({question, question + 10, 30}) for question in range(10)}
 

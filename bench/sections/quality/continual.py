@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.support.bulk_daemon import BULK_S, bulk_daemon, ctl
-from bench.support.mode_comparison import markdown_table
-from bench.support.question_draw import draw
+from bench.support.questions.draw import draw
+from bench.support.questions.mode_comparison import markdown_table
 from cli.evaluation.questions import same_text
 from tests.e2e.real_hippod import ROOT, Daemon
 

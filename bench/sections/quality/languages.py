@@ -1,7 +1,7 @@
 """Questions and triples in other languages than English, over Debian's reference, handbook and installation guide.
 
 `HIPPOD_BENCH_MANUALS` (by default ../shared/data/manuals/drive) has one folder a language. For each language there are twenty
-questions in `bench/support/manual_questions.json`; what answers one is a passage that its regular expression finds: a command,
+questions in `bench/support/questions/manual_questions.json`; what answers one is a passage that its regular expression finds: a command,
 a path or a name that the question does not have. Here are BM25 by itself, in the language's own drive and among all, and what
 the rules read. `python -m bench manuals` measures whole daemons.
 """
@@ -24,7 +24,7 @@ from memory.openie.rules.extractor import RulesExtractor
 from store.index.bm25 import Postings
 from store.types import PassageText
 
-QUESTIONS = Path(__file__).resolve().parents[2] / "support" / "manual_questions.json"
+QUESTIONS = Path(__file__).resolve().parents[2] / "support" / "questions" / "manual_questions.json"
 EXTRACTED_PASSAGES = 300
 """Passages a language that the rules read."""
 STRUCTURE = ("part of", "also known as")

@@ -22,7 +22,7 @@ from bench.support.process_memory import MemoryOverTime, peak_mib
 from tests.e2e.real_hippod import ROOT, Daemon
 
 DATA = ROOT.parent / "shared" / "data" / "manuals"
-QUESTIONS = (DATA / "questions.json", ROOT / "bench" / "support" / "manual_questions_en.json")
+QUESTIONS = (DATA / "questions.json", ROOT / "bench" / "support" / "questions" / "manual_questions_en.json")
 TOGETHER = "all"
 DRIVES = ("zh", "de", "fr", "en", TOGETHER)
 PATIENCE_S = 3 * 3600.0

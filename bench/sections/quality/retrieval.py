@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from bench.support.bulk_daemon import BULK_S, bulk_daemon, ctl
 from bench.support.large_comparison import compare_as_large
 from bench.support.large_graph import large_snapshot
-from bench.support.mode_comparison import KS, ask, compare_modes, markdown_table, recalls
-from bench.support.question_sets import corpus_questions, manual_questions
+from bench.support.questions.mode_comparison import KS, ask, compare_modes, markdown_table, recalls
+from bench.support.questions.sets import corpus_questions, manual_questions
 from cli.evaluation.questions import EvalQuestion, read_questions
 from memory.encoder import make_encoder
 from memory.retrieval.modes import MODES
@@ -40,13 +40,13 @@ MANUAL_QUESTIONS = [
     path
     for path in (
         DATA / "manuals" / "questions.json",
-        ROOT / "bench/support/manual_questions.json",
-        ROOT / "bench/support/manual_questions_en.json",
-        ROOT / "bench/support/manual_tasks.json",
+        ROOT / "bench/support/questions/manual_questions.json",
+        ROOT / "bench/support/questions/manual_questions_en.json",
+        ROOT / "bench/support/questions/manual_tasks.json",
     )
     if path.exists()
 ]
-HELD_OUT_QUESTIONS = [ROOT / "bench/support/manual_tasks_held_out.json"]
+HELD_OUT_QUESTIONS = [ROOT / "bench/support/questions/manual_tasks_held_out.json"]
 """Of the same kind as `manual_tasks.json`. No variant was chosen by them."""
 WEIGHTS = (0.01, 0.05, 0.1, 0.3, 0.5)
 """Of passages in the reset, as in the HippoRAG 2 paper's Table 5."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.support.question_sets import Question
+from bench.support.questions.sets import Question
 from daemon.contract.query import QueryResponse
 from memory.retrieval.modes import DEFAULT_MODE, MODES
 from tests.e2e.real_hippod import Daemon

@@ -1,0 +1,1 @@
+"""Questions with the passages that answer them, and how modes compare on them."""
