@@ -1,9 +1,9 @@
 """Questions and triples in other languages than English, over Debian's reference, handbook and installation guide.
 
 `HIPPOD_BENCH_MANUALS` (by default ../shared/data/manuals/drive) has one folder a language. For each language there are twenty
-questions in `bench/support/questions/manual_questions.json`; what answers one is a passage that its regular expression finds: a command,
-a path or a name that the question does not have. Here are BM25 by itself, in the language's own drive and among all, and what
-the rules read. `python -m bench manuals` measures whole daemons.
+questions in `bench/support/questions/manual_questions.json`; what answers one is a passage that its regular expression
+finds: a command, a path or a name that the question does not have. Here are BM25 by itself, in the language's own drive and
+among all, and what the rules read. `python -m bench manuals` measures whole daemons.
 """
 
 import json
