@@ -41,7 +41,8 @@ class ScopedPostings(Postings):
 def _taken(whole: Postings, here: NDArray[np.int32], term: str) -> Entries:
     """Those of the rows that `here` gives a number, by row of `whole`; the others have -1."""
     rows, counts = whole._of(term)
-    known = rows < len(here)
-    rows, counts = here[rows[known]], counts[known]
-    inside = rows >= 0
-    return rows[inside], counts[inside]
+    # They are in order, those that came later behind all others.
+    end = len(rows) if not len(rows) or rows[-1] < len(here) else int(np.searchsorted(rows, len(here)))
+    places = here[rows[:end]]
+    inside = np.flatnonzero(places >= 0)
+    return places[inside], counts[:end][inside]
