@@ -32,10 +32,11 @@ class ScopedPostings(Postings):
         return list(dict.fromkeys([*self._whole._names(), *super()._names()]))
 
     def _of(self, term: str) -> Entries:
-        taken, later = self._taken(term), super()._of(term)
-        return (
-            taken if not len(later[0]) else (np.concatenate([taken[0], later[0]]), np.concatenate([taken[1], later[1]]))
-        )
+        taken = self._taken(term)
+        if term not in self._later:
+            return taken
+        later = super()._of(term)
+        return np.concatenate([taken[0], later[0]]), np.concatenate([taken[1], later[1]])
 
 
 def _taken(whole: Postings, here: NDArray[np.int32], term: str) -> Entries:
