@@ -30,7 +30,8 @@ POLL_MS = 200
 REPORT_INTERVAL_S = 1.0
 """How often the consumer commits the group's offsets and asks where the partitions end."""
 ENDS_TIMEOUT_S = 5.0
-"""How long `ends` waits for a partition whose end is unknown. After that, the last known end counts."""
+"""How long `ends` waits for a partition whose end is unknown, from when it is this member's. After that, the last known end
+counts."""
 RETRY_DELAYS_S = (0.5, 1.0, 2.0)
 """Pauses after the first, the second and every further failure in a row."""
 DENIED_RETRY_DELAY_S = 5.0
@@ -69,6 +70,8 @@ class TopicConsumer:
         )
         self._group_offsets = GroupOffsets(settings.name, stored)
         self._ends: dict[Partition, int] = {}
+        self._asked: tuple[frozenset[TopicPartition], float] = frozenset(), 0.0
+        """The partitions of the last report, and since when they are these."""
         self._unanswered: frozenset[TopicPartition] = frozenset()
         self._end_requests: deque[tuple[float, Future[dict[Partition, int]]]] = deque()
         self._report_requested = threading.Event()
@@ -187,6 +190,8 @@ class TopicConsumer:
             else:
                 self._unreachable()
             return
+        if assigned != self._asked[0]:
+            self._asked = frozenset(assigned), asked
         found = offsets.ends(assigned)
         led = any(offsets.leader(tp) is not None for tp in assigned)
         if not assigned and not reachable(self._settings):
@@ -210,7 +215,8 @@ class TopicConsumer:
         self._emit(PartitionOffsets(fetched, self._ends))
         self._report_state(consumer, offsets, frozenset((assigned - found.keys()) | (assigned & listener.unplaced)))
         while self._end_requests and self._end_requests[0][0] < asked:
-            if found.keys() != assigned and asked < self._end_requests[0][0] + ENDS_TIMEOUT_S:
+            # Joining the group may have taken longer than that.
+            if found.keys() != assigned and asked < max(self._end_requests[0][0], self._asked[1]) + ENDS_TIMEOUT_S:
                 break
             _, request = self._end_requests.popleft()
             if request.set_running_or_notify_cancel():  # false where the caller has given up
