@@ -68,10 +68,13 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             memory = await unless_stopped(open_memory(stack, active, lock, front.events, opening), opening, stop)
             if memory is None:
                 return
+            # First: what comes in while the inbox is taken up would be taken up twice.
+            memory.pipeline.start()
+            memory.extraction_queue.start(memory.pipeline.commit_extractions)
             front.gate.open(memory.ports)
             notifier.status("starting: the first query")
             await first_query(front.send, config, stop)
-            _start(memory)
+            _begin_following(memory)
             front.progress.ready(memory.reported, lambda: memory.pool.pids)
             metrics.at_scrape(
                 Gauges(memory.store, memory.pipeline, memory.extraction_queue, memory.scheduler, memory.sources)
@@ -86,7 +89,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             log.info("ready", took_ms=took_ms, documents=sum(memory.store.states().values()))
             _run_beside(stack, serve_reloads(requests.reload, active, memory.scheduler, front.api, notifier, status))
             commits = ThreadCheck("commit", "commit", partial(_commit_step, memory.pipeline.committer, config))
-            await watch(stop, memory.pipeline, memory.tasks_alive, [commits, *probes], notifier, status)
+            await watch(stop, memory.pipeline, memory.ended_tasks, [commits, *probes], notifier, status)
 
 
 # What listens before the memory is open.
@@ -168,10 +171,7 @@ async def _announced_stop(front: _Front, active: ActiveConfig, notifier: Notifie
 # What runs.
 
 
-def _start(memory: Memory) -> None:
-    """Sets everything going, the sources last but for the scheduler."""
-    memory.pipeline.start()
-    memory.extraction_queue.start(memory.pipeline.commit_extractions)
+def _begin_following(memory: Memory) -> None:
     for source in memory.sources:
         source.start()
     memory.scheduler.start()

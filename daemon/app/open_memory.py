@@ -77,8 +77,9 @@ class Memory:
     reported: OpenMemory
     memory_watch: MemoryWatch
 
-    def tasks_alive(self) -> bool:
-        return self.pipeline.alive() and self.extraction_queue.alive()
+    def ended_tasks(self) -> list["asyncio.Task[None]"]:
+        """Those of the pipeline and of the extraction queue that run no more; none of them ends by itself."""
+        return [*self.pipeline.ended_tasks(), *self.extraction_queue.ended_tasks()]
 
 
 class OpeningStep:

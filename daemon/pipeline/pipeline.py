@@ -101,9 +101,9 @@ class Pipeline:
         self.committer.writer.shutdown(wait=False, cancel_futures=True)
         self.inbox.close()
 
-    def alive(self) -> bool:
-        """Whether every part runs: what the watchdog asks."""
-        return bool(self._tasks) and not any(task.done() for task in self._tasks)
+    def ended_tasks(self) -> list[asyncio.Task[None]]:
+        """The parts that run no more: what the watchdog asks."""
+        return [task for task in self._tasks if task.done()]
 
     # What comes in.
 

@@ -160,12 +160,12 @@ def check_interval_s(notifier: Notifier) -> float:
 async def watch(
     stop: asyncio.Task[bool],
     pipeline: Pipeline,
-    tasks_alive: Callable[[], bool],
+    ended_tasks: Callable[[], Sequence[asyncio.Task[None]]],
     checks: Sequence[ProgressCheck],
     notifier: Notifier,
     status_line: Callable[[], str],
 ) -> None:
-    """Returns when `stop` is done. PipelineEnded when `tasks_alive` says that a task of the pipeline has ended.
+    """Returns when `stop` is done. PipelineEnded, from what ended it, when there are `ended_tasks`.
 
     Keeps the service manager's status line up to date, and logs parts that stall and go on.
     """
@@ -175,9 +175,15 @@ async def watch(
     limit_s = stall_limit_s(notifier)
     while not stop.done():
         found = stalls(checks, limit_s)
-        if not tasks_alive():
-            log.critical("pipeline_ended", hint="this is a bug; hippod stops so that its supervisor starts it anew")
-            raise PipelineEnded("the pipeline ended by itself")
+        for task in ended_tasks():
+            reason = None if task.cancelled() else task.exception()
+            log.critical(
+                "pipeline_ended",
+                task=task.get_name(),
+                hint="this is a bug; hippod stops so that its supervisor starts it anew",
+                exc_info=reason,
+            )
+            raise PipelineEnded(f"a part of the pipeline ended by itself: {task.get_name()}") from reason
         if not found:
             notifier.watchdog()
         for stall in found:

@@ -117,6 +117,19 @@ def test_documents_that_were_added_survive_a_kill(hippo: Hippo) -> None:
     assert daemon.wait()["commit"] == commit
 
 
+def test_what_is_added_while_it_starts_is_taken_up_once(hippo: Hippo) -> None:
+    """Of a socket that listens already and a memory that opens: the request waits, and goes on at the first moment it may."""
+    daemon = hippo().launch()
+    until(lambda: daemon.socket.exists(), "it listens", pause_s=0.002)
+    daemon.add(*({"id": f"n{n}", "text": f"Note {n} is about the glacier of Yngvild {n}."} for n in range(500)))
+    status = daemon.wait()
+    assert status["documents"] == 500
+    assert daemon.events("inbox_recovered") == []
+    assert not list((daemon.store / "inbox").iterdir())
+    daemon.add({"id": "later", "text": "Zacharias Holm came later."})
+    assert daemon.wait()["documents"] == 501
+
+
 def test_of_two_adds_of_one_document_the_later_survives_a_kill(hippo: Hippo) -> None:
     daemon = hippo().start()
     for version in range(5):

@@ -96,12 +96,10 @@ class ExtractionQueue:
         self._tasks = [asyncio.create_task(self._read_on(), name=f"extract {n}") for n in range(self._at_once)]
         self._tasks.append(asyncio.create_task(self._commit_on(commit_extractions), name="extractions"))
         self._tasks.append(asyncio.create_task(self._model.run(), name="model"))
-        for task in self._tasks:
-            task.add_done_callback(_log_end)
 
-    def alive(self) -> bool:
-        """Whether every part that was started runs: nothing would be read, or committed, without one of them."""
-        return not any(task.done() for task in self._tasks)
+    def ended_tasks(self) -> list[asyncio.Task[None]]:
+        """The parts that run no more: nothing would be read, or committed, without one of them."""
+        return [task for task in self._tasks if task.done()]
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -310,9 +308,3 @@ class ExtractionQueue:
         """The next passages in the queue, which stay in it until `add_found` or `add_failure`."""
         texts = (self._store.passage(id) for id in list(self._waiting)[:count])
         return [text for text in texts if text is not None]
-
-
-def _log_end(task: asyncio.Task[None]) -> None:
-    """Logs a part that ended by itself: they run until they are cancelled."""
-    if not task.cancelled():
-        log.critical("extraction_ended", task=task.get_name(), exc_info=task.exception())

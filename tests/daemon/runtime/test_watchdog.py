@@ -4,12 +4,15 @@ import asyncio
 import os
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from daemon.contract.query import QueryRequest
-from daemon.runtime.watchdog import BUSY_STEP_LIMIT_S, ProbeCheck, ThreadCheck, stalls
+from daemon.pipeline.pipeline import Pipeline
+from daemon.runtime.sd_notify import Notifier
+from daemon.runtime.watchdog import BUSY_STEP_LIMIT_S, PipelineEnded, ProbeCheck, ThreadCheck, stalls, watch
 from daemon.services.query import QueryService
 from memory.encoder.hashing import HashEncoder
 from memory.retrieval.settings import RetrievalSettings
@@ -99,3 +102,21 @@ def test_query_threads_that_all_hang_are_found(tmp_path: Path) -> None:
             service.close()
 
     asyncio.run(run())
+
+
+def test_what_ended_a_part_of_the_pipeline_is_told() -> None:
+    async def faulty() -> None:
+        raise KeyError("000000000001.jsonl")
+
+    async def run() -> None:
+        ended, stop = asyncio.create_task(faulty(), name="commit"), asyncio.create_task(asyncio.sleep(3600, True))
+        await asyncio.wait([ended])
+        try:
+            await watch(stop, cast("Pipeline", None), lambda: [ended], [], Notifier(), lambda: "")
+        finally:
+            stop.cancel()
+
+    with capture_logs() as logged, pytest.raises(PipelineEnded, match="commit") as raised:
+        asyncio.run(run())
+    assert isinstance(raised.value.__cause__, KeyError)
+    assert [(line["event"], line["task"]) for line in logged] == [("pipeline_ended", "commit")]

@@ -161,7 +161,7 @@ def test_what_is_found_is_committed_while_the_journal_cannot_be_written(tmp_path
             extraction_queue.enqueue(ids)
             await extraction_queue.drained()
         assert extraction_queue.failures() == {}
-        assert extraction_queue.alive()
+        assert not extraction_queue.ended_tasks()
         await extraction_queue.stop()
         return {id: store.extraction_state(id).extractor for id in ids}
 
@@ -169,8 +169,8 @@ def test_what_is_found_is_committed_while_the_journal_cannot_be_written(tmp_path
         assert set(asyncio.run(run(store)).values()) == {NAME}
 
 
-def test_a_part_that_ends_by_itself_is_reported(tmp_path):
-    async def run(store: Store) -> list[tuple[str, str, str]]:
+def test_a_part_that_ends_by_itself_is_told_with_what_ended_it(tmp_path):
+    async def run(store: Store) -> list[tuple[str, str]]:
         async def commit_extractions(_found):
             raise RuntimeError("a fault of ours")
 
@@ -178,16 +178,14 @@ def test_a_part_that_ends_by_itself_is_reported(tmp_path):
             return extraction(passage.id)
 
         extraction_queue = ExtractionQueue(store, NAME, read, ExtractionJournal(tmp_path / "openie.jsonl", NAME), 2)
-        assert extraction_queue.alive()
         extraction_queue.start(commit_extractions)
-        assert extraction_queue.alive()
-        with capture_logs() as logged:
-            async with asyncio.timeout(60):
-                while extraction_queue.alive():
-                    await asyncio.sleep(0.01)
-            await asyncio.sleep(0)
+        assert not extraction_queue.ended_tasks()
+        async with asyncio.timeout(60):
+            while not extraction_queue.ended_tasks():
+                await asyncio.sleep(0.01)
+        ended = [(task.get_name(), str(task.exception())) for task in extraction_queue.ended_tasks()]
         await extraction_queue.stop()
-        return [(line["event"], line["task"], str(line["exc_info"])) for line in logged]
+        return ended
 
     with a_store(tmp_path / "store", ["Ada Kerr built it."]) as store:
-        assert asyncio.run(run(store)) == [("extraction_ended", "extractions", "a fault of ours")]
+        assert asyncio.run(run(store)) == [("extractions", "a fault of ours")]
