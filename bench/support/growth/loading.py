@@ -1,6 +1,7 @@
 """Loads passages of a world in bulk, and says what each tenth of them cost."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from bench.support.growth.store import commit, stream_part
@@ -9,16 +10,23 @@ from bench.support.synthetic_documents import World, document
 BATCH = 500
 
 
-def load_passages(store: Any, encoder: Any, count: int) -> dict[str, Any]:
-    """Commits `count` passages in batches of `BATCH`; the figures are of the commits, encoding apart."""
-    stream = World().passages(count)
+def load_passages(
+    store: Any, encoder: Any, count: int, after_batch: Callable[[int], None] = lambda _loaded: None
+) -> dict[str, Any]:
+    """Commits passages in batches of `BATCH` until there are `count`; the figures are of the commits, encoding apart.
+
+    A load that was ended goes on where it was. `after_batch` is called with the number of passages by then, and not timed.
+    """
+    stream, there = World().passages(count), store.snapshot().living_passages
+    stream_part(stream, there)
     walls, works = [0.0], [0.0]
-    for start in range(0, count, BATCH):
+    for start in range(there, count, BATCH):
         batch = [document(start + i, *passage) for i, passage in enumerate(stream_part(stream, BATCH))]
         wall, work = time.perf_counter(), time.process_time()
         commit(store, encoder, batch)
         walls.append(walls[-1] + time.perf_counter() - wall)
         works.append(works[-1] + time.process_time() - work)
+        after_batch(start + len(batch))
     tenth = max(len(works) // 10, 1)
     first, last = works[tenth], works[-1] - works[-1 - tenth]
     first_wall, last_wall = walls[tenth], walls[-1] - walls[-1 - tenth]

@@ -31,6 +31,8 @@ from memory.retrieval.settings import RetrievalSettings
 QUESTION_PASSAGES = 2_000
 """The first passages of every memory, which the questions are about."""
 SCANNED_QUESTIONS = 60
+SNAPSHOT_EACH = 50_000
+"""Passages between two snapshots of a load. A daemon writes one every quarter of an hour."""
 
 
 def open_million(folder: str) -> Any:
@@ -60,14 +62,27 @@ def vectors(_folder: str, _count: str) -> dict[str, Any]:
 
 
 def load(folder: str, size: str) -> dict[str, Any]:
-    """Loads `size` passages in bulk, encoding apart, and writes them down."""
+    """Loads `size` passages in bulk, encoding apart, and writes them down, also on the way, as the daemon does."""
     store, encoder = open_million(folder)
-    found = load_passages(store, encoder, int(size))
-    store.fold()
-    began = time.perf_counter()
-    store.write_checkpoint()
+    began, snapshots = time.perf_counter(), []
+
+    def write_down(loaded: int) -> None:
+        if loaded % SNAPSHOT_EACH and loaded != int(size):
+            return
+        store.fold()
+        writing = time.perf_counter()
+        store.write_checkpoint()
+        snapshots.append(round(time.perf_counter() - writing, 1))
+        print(
+            f"{loaded} passages after {time.perf_counter() - began:.0f} s, {megabytes(Path(folder)):.0f} MB on the disk, "
+            f"{anonymous_bytes() >> 20} MB that cannot be dropped, snapshot {snapshots[-1]} s",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    found = load_passages(store, encoder, int(size), write_down)
     found |= {
-        "snapshot_written_s": round(time.perf_counter() - began, 1),
+        "snapshots_written_s": snapshots,
         "rss_after_load_mb": resident_mb(),
         "store_mb": megabytes(Path(folder)),
     }
