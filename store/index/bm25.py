@@ -20,7 +20,7 @@ from store.index.columns.hashed_rows import SortedHashes, TextRows
 from store.index.columns.row_lists import ListArrays, Rows
 from store.index.columns.texts import Texts
 from store.index.file_arrays import IN_MEMORY, Room
-from store.text.terms import passage_terms, query_terms
+from store.text.terms import language_of, passage_terms, query_terms
 
 K1 = 1.2
 B = 0.75
@@ -67,14 +67,18 @@ class ComparedWords:
         return self.scores[np.searchsorted(self.rows, rows)]
 
 
+Entries = tuple[NDArray[Any], NDArray[Any]]
+"""Rows in order, and how often each holds a term or a word."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word of a query with its inverse document frequency, how often the query has it, and which passages do, how often."""
+    """A word of a query with its inverse document frequency, how often the query has it, and which passages do, how often: in
+    lists that share no passage."""
 
     idf: float
     repeats: int
-    rows: NDArray[Any]
-    counts: NDArray[Any]
+    lists: Sequence[Entries]
 
     @property
     def most(self) -> float:
@@ -176,7 +180,8 @@ class Postings:
         _, words, mean = self._weighed(query, alive, alive, total_length)
         lengths, sums = self._lengths.view(), np.zeros(len(alive))
         for word in words:
-            sums[word.rows] += _added(word, word.counts, lengths[word.rows], mean)
+            for rows, counts in word.lists:
+                sums[rows] += _added(word, counts, lengths[rows], mean)
         return sums.astype(np.float32)
 
     def compare(
@@ -195,7 +200,7 @@ class Postings:
         """
         rarities, words, mean = self._weighed(query, alive, counted, total_length)
         rows, scores = _best_by_words(words, self._lengths.view()[: len(alive)], mean, best)
-        squares = sum((_has(word, rows) * word.idf**2 for word in words), np.zeros(len(rows)))
+        squares = sum(((_counts(word, rows) > 0) * word.idf**2 for word in words), np.zeros(len(rows)))
         whole = sum(idf * idf for idf in rarities.values())
         return ComparedWords(rows, scores, np.sqrt(squares / (whole or 1.0)), rarities)
 
@@ -208,11 +213,12 @@ class Postings:
         living = int(np.count_nonzero(counted))
         mean = max(total_length / max(living, 1), 1e-9)
         rarities, words = {}, []
+        dead = None if alive.all() else ~alive
         for terms, repeats in query_terms(query, self._languages).items() if living else ():
-            rows, counts = self._living(terms, alive)
-            holding = len(rows) if counted is alive else int(np.count_nonzero(counted[rows]))
+            lists = self._living(terms, len(alive), dead)
+            holding = sum(len(rows) if counted is alive else int(np.count_nonzero(counted[rows])) for rows, _ in lists)
             rarities[terms] = _idf(living, holding)
-            words.append((terms, _Word(rarities[terms], repeats, rows, counts)))
+            words.append((terms, _Word(rarities[terms], repeats, lists)))
         # The rarest say most and are in the fewest passages.
         return rarities, [word for _, word in sorted(words, key=lambda each: (-each[1].idf, each[0]))], mean
 
@@ -226,12 +232,12 @@ class Postings:
         lengths = np.array([length for _, _, length in read], np.float64)
         norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1e-9)) if len(texts) else lengths
         out = np.zeros(len(texts))
-        living = int(alive.sum())
+        living, dead = int(alive.sum()), ~alive
         languages = self._languages.union(language for _, language, _ in read)
         for terms, repeats in sorted(query_terms(query, languages).items()):
             counts = np.array([max(found[term] for term in terms) for found, _, _ in read], np.float64)
             if counts.any():
-                holding = len(self._living(terms, alive)[0])
+                holding = sum(len(rows) for rows, _ in self._living(terms, len(alive), dead))
                 out += repeats * _idf(living, holding) * counts * (K1 + 1) / (counts + norms)
         return out
 
@@ -240,27 +246,25 @@ class Postings:
         saved = self._saved.terms if self._saved else ()
         return [*saved, *(term for term in self._later.copy() if term not in self._places)]
 
-    def _living(self, terms: Sequence[str], alive: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The living passages that hold one of a word's terms, and how often: as often as the commonest of them."""
-        found = [self._of(term) for term in terms]
-        found = [pair for pair in found if len(pair[0])]
-        if not found:
-            return np.empty(0, np.int32), np.empty(0, np.int32)
-        rows, counts = found[0]
-        if len(found) > 1:
-            most = np.zeros(len(alive), np.int32)
-            for some, often in found:
-                inside = some < len(alive)
-                some, often = some[inside], often[inside]
-                most[some] = np.maximum(most[some], often)
-            rows = np.flatnonzero(most)
-            counts = most[rows]
-        if len(rows) and int(rows[-1]) >= len(alive):
-            # Rows of a term come in order; those behind the snapshot's came later.
-            end = int(np.searchsorted(rows, len(alive)))
-            rows, counts = rows[:end], counts[:end]
-        living = alive[rows]
-        return (rows, counts) if living.all() else (rows[living], counts[living])
+    def _living(self, terms: Sequence[str], n: int, dead: NDArray[np.bool_] | None) -> list[Entries]:
+        """Which of the first `n` passages hold one of a word's terms, but for the `dead`, and how often: as often as the
+        commonest of them. One list for each language, the longest first: a passage has one, so that none stands in two."""
+        by_language: dict[str, list[Entries]] = {}
+        for term in terms:
+            if len((entries := self._of(term))[0]):
+                by_language.setdefault(language_of(term), []).append(entries)
+        lists = []
+        for found in by_language.values():
+            rows, counts = found[0] if len(found) == 1 else _most_of(found)
+            if int(rows[-1]) >= n:
+                # Rows of a term come in order; those behind the snapshot's came later.
+                end = int(np.searchsorted(rows, n))
+                rows, counts = rows[:end], counts[:end]
+            if dead is not None and (gone := dead[rows]).any():
+                rows, counts = rows[~gone], counts[~gone]
+            if len(rows):
+                lists.append((rows, counts))
+        return sorted(lists, key=lambda entries: -len(entries[0]))
 
     def _of(self, term: str) -> tuple[NDArray[Any], NDArray[Any]]:
         entries = self._later.get(term)
@@ -299,7 +303,7 @@ def _best_by_words(
     only passages that are there already count, and the commonest words, which most passages have, are looked up in these alone
     (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995: MaxScore).
     """
-    words = [word for word in words if len(word.rows)]
+    words = [word for word in words if word.lists]
     to_come = np.cumsum([word.most for word in reversed(words)])[::-1]
     looked_at = to_come[0] / 2 if len(words) else 0.0
     sums = np.zeros(len(lengths))  # pages that nobody writes to cost nothing
@@ -312,10 +316,11 @@ def _best_by_words(
             least = _kth_best(sums[seen], best) * (1 - ROUNDING)
             if others < least:
                 return _best_of(words[at:], np.sort(seen[sums[seen] + others >= least]), sums, lengths, mean, best)
-        reached.append(word.rows[sums[word.rows] == 0])
-        sums[word.rows] += _added(word, word.counts, lengths[word.rows], mean)
-    rows = np.sort(np.concatenate(reached)) if reached else np.empty(0, np.int64)
-    return _best_of((), rows, sums, lengths, mean, best)
+        for rows, counts in word.lists:
+            reached.append(rows[sums[rows] == 0])
+            sums[rows] += _added(word, counts, lengths[rows], mean)
+    found = np.sort(np.concatenate(reached)) if reached else np.empty(0, np.int64)
+    return _best_of((), found, sums, lengths, mean, best)
 
 
 def _best_of(
@@ -329,9 +334,9 @@ def _best_of(
     """The best of `rows`, to whose `sums` the last of the words are still to be added."""
     found = sums[rows]
     for word in words:
-        has = _has(word, rows)
-        held = rows[has]
-        found[has] += _added(word, word.counts[np.searchsorted(word.rows, held)], lengths[held], mean)
+        counts = _counts(word, rows)
+        has = counts > 0
+        found[has] += _added(word, counts[has], lengths[rows[has]], mean)
     scores = found.astype(np.float32)
     if best is not None and best < len(rows):
         enough = scores >= _kth_best(scores, best)
@@ -345,12 +350,25 @@ def _added(word: _Word, counts: NDArray[Any], lengths: NDArray[np.int32], mean: 
     return added
 
 
-def _has(word: _Word, rows: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which of `rows` hold the word."""
-    if not len(word.rows):
-        return np.zeros(len(rows), np.bool_)
-    found: NDArray[np.bool_] = word.rows[np.minimum(np.searchsorted(word.rows, rows), len(word.rows) - 1)] == rows
+def _counts(word: _Word, rows: NDArray[Any]) -> NDArray[np.int32]:
+    """How often each of `rows` holds the word."""
+    found, left = np.zeros(len(rows), np.int32), np.arange(len(rows))
+    for held, counts in word.lists:
+        sought = rows[left]
+        places = np.minimum(np.searchsorted(held, sought), len(held) - 1)
+        here = held[places] == sought
+        found[left[here]] = counts[places[here]]
+        left = left[~here]
     return found
+
+
+def _most_of(lists: Sequence[Entries]) -> Entries:
+    """The rows of several lists, each once, with the largest of its counts."""
+    rows, counts = (np.concatenate(parts) for parts in zip(*lists, strict=True))
+    order = np.argsort(rows, kind="stable")
+    rows, counts = rows[order], counts[order]
+    starts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
+    return rows[starts], np.maximum.reduceat(counts, starts)
 
 
 def _kth_best(scores: NDArray[Any], k: int) -> float:

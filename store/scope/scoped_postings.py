@@ -1,18 +1,14 @@
 """BM25's postings of a scope: rows taken from those of the whole memory, and those of passages that came later."""
 
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.bm25 import Postings
+from store.index.bm25 import Entries, Postings
 
 KEPT_TERMS = 4_096
 """Terms whose postings are kept once they were taken: questions share words, and the commonest take longest."""
-
-Entries = tuple[NDArray[Any], NDArray[Any]]
-"""Rows that hold a term, and how often."""
 
 
 class ScopedPostings(Postings):
