@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memory.explain.explain import passage_target
 from memory.explain.strongest_path import StrongestPathSearch
-from memory.retrieval.mode_result import PageRankResult, Ranking
+from memory.retrieval.mode_result import PageRankResult, PassageWeights, Ranking
 from memory.retrieval.modes import MODES
 from memory.retrieval.ppr_scoring import HIPPORAG2_WEIGHTS, rank_by_pagerank
 from memory.retrieval.query_context import Floats, QueryContext
@@ -126,8 +126,7 @@ def _pagerank(context: QueryContext, ranking: Ranking, hits: Sequence[Hit]) -> t
     """The walk that ranked the passages, else one that starts from the passages found; and a note for the user."""
     if ranking.pagerank is not None or not hits:
         return ranking.pagerank, ranking.note
-    reset = np.zeros(context.snapshot.n_passages)
-    reset[[hit.row for hit in hits]] = 1.0
+    reset = PassageWeights(np.array(sorted(hit.row for hit in hits)), np.ones(len(hits)))
     pagerank = rank_by_pagerank(context, (), reset, HIPPORAG2_WEIGHTS).pagerank
     note = "the passages were ranked without a walk: the graph is what one from them reaches"
     return pagerank, f"{ranking.note}; {note}" if ranking.note else note

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from memory.retrieval.linking.phrases import specificity
 from memory.retrieval.linking.query_titles import title_phrases
 from memory.retrieval.linking.triples import ComparedTriples
-from memory.retrieval.query_context import Floats, QueryContext
+from memory.retrieval.mode_result import PassageWeights
+from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import Scale, softmax
 from memory.retrieval.top_k import top_k
 from store.index.adjacency import Adjacency
@@ -33,37 +34,47 @@ TITLED_PASSAGES = 20
 
 
 def next_passages(
-    context: QueryContext, starts: Floats, graph: Adjacency, compared: ComparedTriples, scale: Scale
-) -> Floats:
-    """What of the weight of `starts` arrives at other passages, shape (n_passages,); the rest leads to no passage.
+    context: QueryContext, starts: PassageWeights, graph: Adjacency, compared: ComparedTriples, scale: Scale
+) -> PassageWeights:
+    """What of the weight of `starts` arrives at other passages; the rest leads to no passage.
 
     `scale` makes the scores of `compared` comparable.
     """
     ends = _ends(context, starts, compared, scale)
-    weights: Floats = np.zeros(len(starts))
+    arrived = []
     for phrase, passages in _passages_titled(context.snapshot, graph, list(ends)).items():
-        weights[passages] += ends[phrase] / len(passages)
-    return weights
+        rows = np.sort(np.array(passages, np.int64))
+        arrived.append((ends[phrase] / len(rows), PassageWeights(rows, np.ones(len(rows)))))
+    return PassageWeights.sum_of(*arrived)
 
 
-def _ends(context: QueryContext, starts: Floats, compared: ComparedTriples, scale: Scale) -> Mapping[int, float]:
+def _ends(
+    context: QueryContext, starts: PassageWeights, compared: ComparedTriples, scale: Scale
+) -> Mapping[int, float]:
     """The phrases that the best triples of the heaviest starts lead to, with what arrives at each, summing to 1 at most."""
     snapshot = context.snapshot
-    sources = top_k(starts, HOP_PASSAGES, starts > 0, snapshot.passage_id, START_DECIMALS)
+    heaviest = top_k(
+        starts.weights,
+        HOP_PASSAGES,
+        starts.weights > 0,
+        lambda at: snapshot.passage_id(int(starts.rows[at])),
+        START_DECIMALS,
+    )
+    sources = dict(zip(starts.rows[heaviest].tolist(), starts.weights[heaviest].tolist(), strict=True))
     if not sources:
         return {}
-    passages, triples, _ = snapshot.incidence.entries(np.array(sources))
+    passages, triples, _ = snapshot.incidence.entries(np.array(list(sources)))
     living = context.triples_compared[triples]
     passages, triples = passages[living], triples[living]
     scaled = scale(compared.of(triples))
-    total = float(starts[sources].sum())
+    total = sum(sources.values())
     ends: dict[int, float] = {}
-    for source in sources:
+    for source, weight in sources.items():
         stated = passages == source
         own = title_phrases(snapshot.passage_title(source))
         for triple, chance in _best_triples(snapshot, triples[stated], scaled[stated]).items():
             for phrase, share in _other_ends(context, triple, own).items():
-                ends[phrase] = ends.get(phrase, 0.0) + float(starts[source]) / total * chance * share
+                ends[phrase] = ends.get(phrase, 0.0) + weight / total * chance * share
     return ends
 
 

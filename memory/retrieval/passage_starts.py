@@ -1,6 +1,6 @@
 """Where `fused` begins among the passages: the nearest, those with the query's words, and those that it names by their titles.
 
-All are reset weights of shape (n_passages,). How sure a start is decides its share, no constant does. Titles that the query
+All are reset weights. How sure a start is decides its share, no constant does. Titles that the query
 spells out have as much as the query consists of them. The rest is shared by cosines and words, each as concentrated as it is:
 a softmax that gives one passage everything counts for more than one that is spread over fifty. Cosines count for as much of
 the query as the encoder has words for, words for as much as the passages that have some of them have of it. Where the encoder
@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.linking.query_titles import NamedTitle, share_of_query
+from memory.retrieval.mode_result import PassageWeights
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.retrieval.score_scaling import softmax
-from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines
+from memory.retrieval.top_k import candidates, cosines
 from memory.retrieval.word_parts import PARTS_WEIGHT, compare_parts
 
 START_PASSAGES = 50
@@ -24,87 +25,77 @@ START_PASSAGES = 50
 WORD_TEMPERATURE = 0.1
 """How far from the best a passage may lie by its words, as a share of the best one's score."""
 
+NOTHING = PassageWeights(np.empty(0, np.int64), np.empty(0))
 
-def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> Floats:
-    """Reset weights that sum to 1; all 0 if there is nothing to begin at."""
-    scores, known = word_scores(context), context.known_share
+
+def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> PassageWeights:
+    """Reset weights that sum to 1; none if there is nothing to begin at."""
+    scores, known, words = word_scores(context), context.known_share, context.words
     nearest, worded = nearest_passages(context), passages_with_words(scores)
-    covered = float(worded[context.words.rows] @ context.words.coverage)
+    covered = float(worded.of(words.rows) @ words.coverage)
     parts = [(_concentration(nearest) * known, nearest), (_concentration(worded) * covered, worded)]
     if known < 1.0:
-        both = passages_by_both(context, (nearest > 0) | (worded > 0), scores)
+        both = passages_by_both(context, np.union1d(nearest.rows, worded.rows), scores)
         parts.append((_concentration(both) * (1.0 - known), both))
     unnamed = _mixed(*parts)
     share = share_of_query(context, titles)
-    return _mixed((share, passages_named(context, titles)), (1.0 - share, unnamed))
+    return _mixed((share, passages_named(titles)), (1.0 - share, unnamed))
 
 
-def _mixed(*parts: tuple[float, Floats]) -> Floats:
-    """The weights of the parts that have any, each scaled to its share; they sum to 1, or are all 0."""
-    found = [(share, weights / weights.sum()) for share, weights in parts if share > 0 and weights.any()]
+def _mixed(*parts: tuple[float, PassageWeights]) -> PassageWeights:
+    """The weights of the parts that have any, each scaled to its share; they sum to 1, or there are none."""
+    found = [(share, part) for share, part in parts if share > 0 and len(part.rows)]
     total = sum(share for share, _ in found)
-    out: Floats = np.zeros(len(parts[0][1]))
-    for share, weights in found:
-        out += share / total * weights
-    return out
+    return PassageWeights.sum_of(*((share / total / part.total, part) for share, part in found))
 
 
-def _concentration(weights: Floats) -> float:
+def _concentration(part: PassageWeights) -> float:
     """Sum of squares (Simpson's index) of weights that sum to 1: 1 where one has everything, 1 / n where n have the same."""
-    return float((weights**2).sum())
+    return float((part.weights**2).sum())
 
 
-def nearest_passages(context: QueryContext) -> Floats:
-    """The passages nearest to the query, by the softmax of their cosines' standard scores; all 0 where cosines say nothing."""
+def nearest_passages(context: QueryContext) -> PassageWeights:
+    """The passages nearest to the query, by the softmax of their cosines' standard scores; none where cosines say nothing."""
     if context.passages_by_words:
-        return np.zeros(context.snapshot.n_passages)
-    alive = context.passages_compared
-    if (error := context.passage_scores.error) <= EQUAL_SCORES:
-        return _softmax_of_best(context.cosine_scale(context.similarities), alive, context.settings.temperature)
-    rows = candidates(context.similarities, START_PASSAGES, alive, error)
-    exact: Floats = np.zeros(len(alive))
-    exact[rows] = _standard_cosines(context, rows)
-    return _softmax_of_best(exact, _mask(rows, len(alive)), context.settings.temperature)
+        return NOTHING
+    error = context.passage_scores.error
+    rows = candidates(context.similarities, START_PASSAGES, context.passages_compared, error)
+    return _softmax_of_best(rows, _standard_cosines(context, rows), context.settings.temperature)
 
 
-def word_scores(context: QueryContext) -> Floats:
-    """What passages have of the query's words, as shares of the best one's, shape (n_passages,); all 0 if none has any.
+def word_scores(context: QueryContext) -> PassageWeights:
+    """What passages have of the query's words, as shares of the best one's.
 
     A score is BM25 of the words and of their parts, among the best by words.
     """
-    rows = context.word_candidates
-    scores: Floats = np.zeros(context.snapshot.n_passages)
-    if not rows:
-        return scores
+    rows = np.sort(np.array(context.word_candidates, np.int64))
+    if not len(rows):
+        return NOTHING
     with context.stage("words"):
-        texts = [context.snapshot.passage(row).full for row in rows]
-        parts = compare_parts(context.query, texts, context.snapshot.passage_lengths(rows))
-    scores[rows] = context.words.scores_of(rows) + PARTS_WEIGHT * parts
-    scores /= scores.max()
-    return scores
+        texts = [context.snapshot.passage(row).full for row in rows.tolist()]
+        parts = compare_parts(context.query, texts, context.snapshot.passage_lengths(rows.tolist()))
+    scores = context.words.scores_of(rows.tolist()) + PARTS_WEIGHT * parts
+    return PassageWeights(rows, scores / scores.max())
 
 
-def passages_with_words(scores: Floats) -> Floats:
-    """The passages with the query's words, by the softmax of their `word_scores`; all 0 if none has any."""
-    return _softmax_of_best(scores, scores > 0, WORD_TEMPERATURE)
+def passages_with_words(scores: PassageWeights) -> PassageWeights:
+    """The passages with the query's words, by the softmax of their `word_scores`."""
+    return _softmax_of_best(scores.rows, scores.weights, WORD_TEMPERATURE)
 
 
-def passages_by_both(context: QueryContext, among: NDArray[np.bool_], scores: Floats) -> Floats:
-    """The passages of the mask `among` by the geometric mean of what words and cosines give them.
+def passages_by_both(context: QueryContext, rows: NDArray[np.int64], scores: PassageWeights) -> PassageWeights:
+    """The passages of `rows` by the geometric mean of what words and cosines give them.
 
     `scores` are `word_scores`; cosines have as much of a part as the encoder knows of the query. A passage that it does not
     know is as near as the mean of all.
     """
-    rows = np.flatnonzero(among)
-    weights: Floats = np.zeros(len(among))
     if not len(rows):
-        return weights
+        return NOTHING
     near: Floats = np.zeros(len(rows))
     if not context.passages_by_words:
         near = np.where(context.passages_compared[rows], _standard_cosines(context, rows), 0.0)
-    logs = scores[rows] / WORD_TEMPERATURE + context.known_share * near / context.settings.temperature
-    weights[rows] = softmax(logs / 2, 1.0)
-    return weights
+    logs = scores.of(rows) / WORD_TEMPERATURE + context.known_share * near / context.settings.temperature
+    return PassageWeights(rows, softmax(logs / 2, 1.0))
 
 
 def _standard_cosines(context: QueryContext, rows: NDArray[Any]) -> Floats:
@@ -112,27 +103,18 @@ def _standard_cosines(context: QueryContext, rows: NDArray[Any]) -> Floats:
     return context.cosine_scale(cosines(context.snapshot.passage_vectors, context.vector, rows))
 
 
-def passages_named(context: QueryContext, titles: Sequence[NamedTitle]) -> Floats:
+def passages_named(titles: Sequence[NamedTitle]) -> PassageWeights:
     """The passages that bear a title which stands in the query. Each title has one part, which its passages share."""
-    weights: Floats = np.zeros(context.snapshot.n_passages)
-    for title in titles:
-        weights[list(title.passages)] += 1.0 / len(title.passages)
-    return weights
+    named = [np.sort(np.array(title.passages, np.int64)) for title in titles]
+    return PassageWeights.sum_of(*((1.0 / len(rows), PassageWeights(rows, np.ones(len(rows)))) for rows in named))
 
 
-def _mask(rows: NDArray[Any], count: int) -> NDArray[np.bool_]:
-    mask = np.zeros(count, np.bool_)
-    mask[rows] = True
-    return mask
-
-
-def _softmax_of_best(scores: NDArray[np.float64], alive: NDArray[np.bool_], temperature: float) -> Floats:
-    """The softmax over the best `START_PASSAGES` living rows, and all that equal the last of them; shape (n_passages,)."""
-    weights: Floats = np.zeros(len(scores))
-    rows = np.flatnonzero(alive)
+def _softmax_of_best(rows: NDArray[np.int64], scores: Floats, temperature: float) -> PassageWeights:
+    """The softmax over the best `START_PASSAGES` of `rows`, which are in order, and all that equal the last of them."""
     if len(rows) > START_PASSAGES:
-        least = np.partition(scores[rows], -START_PASSAGES)[-START_PASSAGES]
-        rows = rows[scores[rows] >= least]
-    if len(rows):
-        weights[rows] = softmax(scores[rows], temperature)
-    return weights
+        enough = scores >= np.partition(scores, -START_PASSAGES)[-START_PASSAGES]
+        rows, scores = rows[enough], scores[enough]
+    if not len(rows):
+        return NOTHING
+    weights = softmax(scores, temperature)
+    return PassageWeights(rows[weights > 0], weights[weights > 0])

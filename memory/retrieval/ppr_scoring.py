@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.mode_result import PageRankResult, Ranking, dense_ranking
+from memory.retrieval.mode_result import PageRankResult, PassageWeights, Ranking, dense_ranking
 from memory.retrieval.ppr import IsPreciseEnough, pagerank_reordered
 from memory.retrieval.push import ForwardPush, PushEstimate
 from memory.retrieval.query_context import Floats, QueryContext
@@ -43,11 +43,11 @@ def walked_edges(context: QueryContext, weights: EdgeWeights) -> EdgeWeights:
 def rank_by_pagerank(
     context: QueryContext,
     seeds: Sequence[Seed],
-    passage_reset: Floats | None,
+    passage_reset: PassageWeights | None,
     weights: EdgeWeights = HIPPORAG2_WEIGHTS,
     triples: Sequence[LinkedTriple] = (),
 ) -> Ranking:
-    """Ranks passages by PageRank from `seeds` and from `passage_reset`, reset weights of shape (n_passages,).
+    """Ranks passages by PageRank from `seeds` and from `passage_reset`, reset weights of passages.
 
     Without `passage_reset`, passages are not nodes of the graph. A passage's score is then the sum of its phrases' PageRank,
     each counted as often as it occurs in the passage's triples (HippoRAG, section 2.3). If all reset weights are zero, the
@@ -71,15 +71,14 @@ def rank_by_pagerank(
 
 
 def _starts(
-    snapshot: Snapshot, seeds: Sequence[Seed], passage_reset: Floats | None
+    snapshot: Snapshot, seeds: Sequence[Seed], passage_reset: PassageWeights | None
 ) -> tuple[NDArray[np.int64], Floats]:
     """The nodes that have a reset weight, each once, and their weights."""
     weighted = {seed.row: seed.weight for seed in seeds}
     nodes, weights = np.array(list(weighted), np.int64), np.array(list(weighted.values()), np.float64)
     if passage_reset is not None:
-        passages = np.flatnonzero(passage_reset)
-        nodes = np.concatenate([nodes, passages + snapshot.n_phrases])
-        weights = np.concatenate([weights, passage_reset[passages]])
+        nodes = np.concatenate([nodes, passage_reset.rows + snapshot.n_phrases])
+        weights = np.concatenate([weights, passage_reset.weights])
     return nodes[weights != 0], weights[weights != 0]
 
 
@@ -146,7 +145,8 @@ def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Seq
         return rank_by_pagerank(context, seeds, None, triples=triples)
     compared, similarities = context.passages_compared, context.exact_similarities
     scaled = np.where(compared, MinMax.of(similarities, compared)(similarities), 0.0)
-    return rank_by_pagerank(context, seeds, scaled * context.settings.passage_weight, triples=triples)
+    reset = PassageWeights(np.arange(len(scaled)), scaled * context.settings.passage_weight)
+    return rank_by_pagerank(context, seeds, reset, triples=triples)
 
 
 def rank_without_walk(context: QueryContext, seeds: Sequence[Seed], neighbours: bool) -> Ranking:

@@ -17,7 +17,7 @@ from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.linking.phrases import heaviest_first, link_known_entities, named_entities, specificity
 from memory.retrieval.linking.query_titles import NamedTitle, named_titles, title_phrases
 from memory.retrieval.linking.triples import ComparedTriples, filter_triples, nearest_triples
-from memory.retrieval.mode_result import Ranking, dense_ranking
+from memory.retrieval.mode_result import PassageWeights, Ranking, dense_ranking
 from memory.retrieval.next_hop import next_passages
 from memory.retrieval.passage_starts import passage_starts
 from memory.retrieval.ppr_scoring import rank_by_pagerank, walked_edges
@@ -50,10 +50,11 @@ def rank(context: QueryContext) -> Ranking:
     with context.stage("graph"):
         graph = snapshot.adjacency(walked_edges(context, OCCURRENCE_WEIGHTS))
     with context.stage("hop"):
-        hop = settings.hop_share * next_passages(context, starts, graph, compared, scale)
+        hop = next_passages(context, starts, graph, compared, scale)
     # Triples are linked by cosines, which say as much as the encoder knows of the query.
     share = 1.0 - (1.0 - settings.passage_share) * context.known_share if seeds else 1.0
-    passage_reset = share * (hop + (1.0 - hop.sum()) * starts)
+    gone_on = settings.hop_share * hop.total
+    passage_reset = PassageWeights.sum_of((share * settings.hop_share, hop), (share * (1.0 - gone_on), starts))
     ranking = rank_by_pagerank(context, _scale_seeds(seeds, 1 - share), passage_reset, OCCURRENCE_WEIGHTS, triples)
     if seeds or ranking.note:
         return ranking

@@ -1,13 +1,15 @@
-"""BM25's postings grow while they are read."""
+"""BM25 as its formula says, of the best alone and of words in several languages; its postings grow while they are read."""
 
 import sys
 import threading
+from math import log
 from random import Random
 
 import numpy as np
 import pytest
 
 from store.index.bm25 import Postings
+from store.text.terms import passage_terms, query_terms
 
 PASSAGES = 20_000
 
@@ -85,3 +87,47 @@ def test_the_best_alone_are_those_of_all_with_the_same_scores() -> None:
             assert found.rows.tolist() == whole.rows[chosen].tolist()
             assert found.scores.tolist() == whole.scores[chosen].tolist()
             assert found.coverage.tolist() == whole.coverage[chosen].tolist()
+
+
+TEXTS = (
+    "The old harbour of the town was rebuilt after the great storm, and the ferry came back to it in spring.",
+    "Der alte Hafen der Stadt wurde nach dem großen Sturm wieder aufgebaut, und die Fähre kam im Frühling zurück.",
+    "Le vieux port de la ville a été reconstruit après la grande tempête, et le bac est revenu au printemps.",
+    "Müller hat den Hafen oublié; der Kapitän Mueller schrieb das in das Buch der Stadt und des Hafens.",
+    "On a oublié le port oublie de la ville, et le capitaine Müller est allé à la fenêtre du bac.",
+    "港の町の船は春に戻ってきた。古い港は嵐のあとで建て直された。",
+)
+
+
+def test_words_of_several_languages_count_as_bm25_says() -> None:
+    """Beside the formula in loops: a word counts as often as the commonest of its terms, whatever language a passage is in."""
+    postings, random = Postings(), Random(11)
+    texts = [" ".join(random.sample(TEXTS, 1) * random.randint(1, 3)) for _ in range(60)]
+    lengths = [postings.extend(row, text) for row, text in enumerate(texts)]
+    assert len(postings.languages) >= 3
+    terms = [passage_terms(text)[0] for text in texts]
+    for n in (60, 41):
+        alive = np.array([random.random() < 0.8 for _ in range(n)])
+        for query in (
+            "Müller oublié harbour",
+            "Hafen port 港 ferry Fähre",
+            "oublie Stadt ville town",
+            "storm storm Sturm",
+        ):
+            living = [row for row in range(n) if alive[row]]
+            mean = sum(lengths[row] for row in living) / len(living)
+            expected = dict.fromkeys(living, 0.0)
+            for word, repeats in query_terms(query, postings.languages).items():
+                counts = {row: max(terms[row][term] for term in word) for row in living}
+                holding = sum(count > 0 for count in counts.values())
+                idf = log(1 + (len(living) - holding + 0.5) / (holding + 0.5))
+                for row, count in counts.items():
+                    expected[row] += repeats * idf * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * lengths[row] / mean))
+            held = {row: score for row, score in expected.items() if score > 0}
+            found = postings.compare(query, alive, alive)
+            assert found.rows.tolist() == sorted(held)
+            assert found.scores.tolist() == pytest.approx([held[row] for row in sorted(held)])
+            best = postings.compare(query, alive, alive, best=3)
+            assert best.scores.tolist() == found.scores[np.searchsorted(found.rows, best.rows)].tolist()
+            scores = postings.scores(query, alive, sum(lengths[row] for row in living))
+            assert scores[found.rows] == pytest.approx(found.scores)
