@@ -105,7 +105,7 @@ def _pushed(
     than a whole walk, or where pushes reach fewer than `k` passages."""
     inside, first = graph.inside, context.snapshot.n_phrases
     push = ForwardPush(inside, inside.inner(starts), weights, context.settings.damping)
-    estimate = None
+    estimate, largest = None, float(graph.degrees[first:].max(initial=0.0))
     for epsilon in PUSH_EPSILONS[-1:] if through_phrases else PUSH_EPSILONS:
         estimate = push.refine(epsilon, PUSH_MOST_WORK * inside.total_degree)
         if estimate is None:
@@ -120,8 +120,7 @@ def _pushed(
         if len(rows) < min(context.k, context.snapshot.living_passages):
             continue
         bounds = estimate.ratio * graph.degrees[first + rows]
-        elsewhere = estimate.ratio * float(graph.degrees[first:].max(initial=0.0))
-        if is_top_k_certain_from_below(scores, bounds, context.k, elsewhere):
+        if is_top_k_certain_from_below(scores, bounds, context.k, estimate.ratio * largest):
             return estimate
     return estimate if len(rows) >= min(context.k, context.snapshot.living_passages) else None
 

@@ -28,6 +28,9 @@ its words they have."""
 LEAST_KNOWN = 0.01
 """Cosines count so much where the encoder has a word for nothing in the query: where no passage has its words, they decide."""
 
+LOOKED_AT = 65_536
+"""Rows of two masks that are looked at together."""
+
 ALL_PASSAGES = 1_000_000_000
 """A `k` that no memory reaches."""
 
@@ -97,12 +100,12 @@ class QueryContext:
     @cached_property
     def passages_by_words(self) -> bool:
         """Whether BM25 compares passages with the query, because the encoder knows nothing of it or of any passage."""
-        return not self.is_known or not (self.snapshot.passage_alive & self.snapshot.passage_vectors.known).any()
+        return not self.is_known or not _any_in_both(self.snapshot.passage_alive, self.snapshot.passage_vectors.known)
 
     @cached_property
     def triples_by_words(self) -> bool:
         """The same for triples."""
-        return not self.is_known or not (self.snapshot.triple_alive & self.snapshot.triple_vectors.known).any()
+        return not self.is_known or not _any_in_both(self.snapshot.triple_alive, self.snapshot.triple_vectors.known)
 
     @cached_property
     def passages_compared(self) -> NDArray[np.bool_]:
@@ -183,3 +186,9 @@ class QueryContext:
             yield
         finally:
             self.stages_ms[name] = self.stages_ms.get(name, 0.0) + (time.perf_counter() - began) * 1000
+
+
+def _any_in_both(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
+    """Whether both masks have some row. The first rows nearly always tell."""
+    parts = (slice(at, at + LOOKED_AT) for at in range(0, len(one), LOOKED_AT))
+    return any((one[part] & other[part]).any() for part in parts)
