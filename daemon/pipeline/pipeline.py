@@ -13,6 +13,7 @@ from pathlib import Path
 import structlog
 
 from consumers.records.record import Record
+from consumers.types import FileChanged, Fingerprint
 from daemon.errors import NotReady
 from daemon.pipeline.acknowledgement import Acknowledgement, merged_positions
 from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
@@ -22,6 +23,7 @@ from daemon.pipeline.commit.committer import Committer
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.folder_events import FileEvents, PositionCommitted
 from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS, Inbox
+from daemon.pipeline.incoming.inbox_progress import POSITION as INBOX_POSITION
 from daemon.pipeline.incoming.intake import STOPPING, Intake
 from daemon.pipeline.parse_task import DocumentReader, FolderAccess, delivered_change
 from daemon.pipeline.read_loop import ReadingLoop
@@ -72,7 +74,7 @@ class Pipeline:
         self._readers = readers
         self._on_commit = on_commit
         self.intake = Intake(self._announce)
-        self.inbox = Inbox(store.folder / "inbox", self.intake, limits)
+        self.inbox = Inbox(store.folder / "inbox", self.intake, limits, store.positions.get(INBOX_POSITION))
         self.documents_by_file = DocumentsByFile(store.documents())
         self.committer = Committer(store, encoder, extractor, self._make_batch, self._after_commit, limits)
         self.file_events = FileEvents(store, self.documents_by_file, self.intake, self.committer.queue)
@@ -182,7 +184,8 @@ class Pipeline:
         if self.intake.stopping:
             removed.set_exception(NotReady(STOPPING))
         else:
-            self.intake.put(uri, RemoveDocument(uri, sees), ADDED).waiters.append(removed)
+            task = RemoveDocument(uri, sees, _found(self.intake.waiting_for(uri)))
+            self.intake.put(uri, task, ADDED).waiters.append(removed)
         return removed
 
     async def commit_extractions(self, extractions: Mapping[str, Extraction]) -> None:
@@ -233,7 +236,8 @@ class Pipeline:
         touched = self.file_events.batch_positions()
         delivered = merged_positions(_acknowledgements(changes))
         removals = self._removed.positions(_applied_records(self._store, changes))
-        return replace(batch, positions={**touched, **batch.positions, **removals, **delivered})
+        added = self.inbox.positions([place for work in _ended_work(changes) for place in work.inbox_places])
+        return replace(batch, positions={**touched, **batch.positions, **removals, **delivered, **added})
 
     def _after_commit(self, changes: Sequence[Change], batch: Batch, committed: CommitResult, took_ms: float) -> None:
         self.documents_by_file.update(batch)
@@ -243,9 +247,8 @@ class Pipeline:
         self.file_events.committed(changes, batch)
         for acknowledgement in _acknowledgements(changes):
             acknowledgement.done()
-        for change in changes:
-            if isinstance(change, DocumentChange) and change.final:
-                self._finish(change.work)
+        for work in _ended_work(changes):
+            self._finish(work)
         report_commit(batch, committed, took_ms, self._publish)
 
     def _announce(self, key: str, source: str) -> None:
@@ -262,6 +265,16 @@ class Pipeline:
         await self.intake.drained()
 
 
+def _found(waiting: Work | None) -> Fingerprint | None:
+    """The file that waits to be read, or was to be before its removal waited; None for a retry, which knows no file."""
+    if waiting is None:
+        return None
+    task = waiting.task
+    if isinstance(task, FileChanged):
+        return task.fingerprint if task.fingerprint.size >= 0 else None
+    return task.found if isinstance(task, RemoveDocument) else None
+
+
 def _applied_records(store: Store, changes: Sequence[Change]) -> Iterator[Record]:
     for change in changes:
         if isinstance(change, DocumentChange) and not is_overtaken(store, change.work.task):
@@ -271,6 +284,9 @@ def _applied_records(store: Store, changes: Sequence[Change]) -> Iterator[Record
 
 
 def _acknowledgements(changes: Sequence[Change]) -> Iterator[Acknowledgement]:
-    """Of the work that these changes complete."""
-    done = (change for change in changes if isinstance(change, DocumentChange) and change.final)
-    return (each for change in done for each in change.work.acknowledgements)
+    return (each for work in _ended_work(changes) for each in work.acknowledgements)
+
+
+def _ended_work(changes: Sequence[Change]) -> Iterator[Work]:
+    """The work that these changes complete."""
+    return (change.work for change in changes if isinstance(change, DocumentChange) and change.final)

@@ -7,8 +7,9 @@ from enum import IntEnum
 from typing import Any
 
 from consumers.records.record import Record
-from consumers.types import FileChanged, FileEvent, ParsedDocument
+from consumers.types import FileChanged, FileEvent, Fingerprint, ParsedDocument
 from daemon.pipeline.acknowledgement import Acknowledgement
+from daemon.pipeline.incoming.inbox_progress import InboxPlace
 from store.types import Document, Extraction, PassageText
 
 ADDED = "added"
@@ -36,6 +37,8 @@ class RemoveDocument:
 
     uri: str
     sees: Callable[[Document], bool] | None = None
+    found: Fingerprint | None = None
+    """The file as it was found, where its reading made way for this: it is not read before it is otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +100,8 @@ class Work:
     """Rises while the work is under way where later work for the same key is more urgent, as that waits for this."""
     seen: set[str] = field(default_factory=set)
     """URIs of the documents that reading it gave so far."""
-    tickets: list[str] = field(default_factory=list)
-    """Inbox files that may be deleted once this is committed."""
+    inbox_places: list[InboxPlace] = field(default_factory=list)
+    """The documents of the inbox that are done once this is committed: its own, and those of the work that it replaced."""
     acknowledgements: list[Acknowledgement] = field(default_factory=list)
     """What its source, and those of the work that it replaced, hear from once this is committed."""
     waiters: list[asyncio.Future[None]] = field(default_factory=list)

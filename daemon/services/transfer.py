@@ -100,7 +100,7 @@ class TransferService:
 
     async def _take_in(self, path: Path) -> "_Import":
         """Returns once all of the file is committed."""
-        tickets: list[str] = []
+        tickets: list[int] = []
         handed, expected = 0, await asyncio.to_thread(_count_passages, path)
 
         def refresh(task: LongTask) -> None:

@@ -130,6 +130,51 @@ def test_what_is_added_while_it_starts_is_taken_up_once(hippo: Hippo) -> None:
     assert daemon.wait()["documents"] == 501
 
 
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_a_request_that_is_half_done_undoes_nothing_that_came_later(hippo: Hippo, end: str) -> None:
+    """Its documents lie in one file until the last of them is done; those that are done are not taken up again."""
+    daemon = hippo().start()
+    long = "\n\n".join(
+        f"Paragraph {n} of the log of the glacier station Yngvild, with wind {n} and snow." for n in range(2_000)
+    )
+    daemon.add(
+        {"id": "a", "text": "Version one was written by Zacharias Holm."},
+        {"id": "b", "text": "Beta was written by Odile Brandt."},
+        *({"id": f"long {n}", "text": f"{n}\n\n{long}"} for n in range(3)),
+    )
+    until(lambda: {"added:a", "added:b"} <= set(daemon.documents(state="indexed")), "the short ones are indexed")
+    daemon.add({"id": "a", "text": "Version two was written by Zacharias Holm."})
+    daemon.ask("DELETE", "/v1/documents", params={"uri": "added:b"})
+    until(lambda: "Version two" in "".join(daemon.export()), "the second version is found")
+    assert daemon.status()["pending"] > 0, "the request was done before its end: it must be longer"
+    if end == "kill":
+        daemon.kill()
+    else:
+        assert daemon.stop() == 0
+    daemon.start().wait()
+    assert set(daemon.documents(prefix="added:")) == {"added:a", *(f"added:long%20{n}" for n in range(3))}
+    found = "".join(daemon.export())
+    assert "Version two" in found
+    assert "Version one" not in found
+    assert "Beta was" not in found
+
+
+def test_a_file_that_was_removed_before_it_was_read_stays_removed(hippo: Hippo) -> None:
+    daemon = hippo()
+    write_many(daemon)
+    daemon.write("zz/secret.txt", "Zacharias Holm keeps the secret of the tower.")
+    daemon.start()
+    uri = daemon.uri("zz/secret.txt")
+    until(lambda: daemon.documents(state="pending").get(uri), "it waits", pause_s=0.005)
+    daemon.ask("DELETE", "/v1/documents", params={"uri": uri})
+    daemon.wait()
+    assert uri not in daemon.documents()
+    daemon.restart().wait()
+    assert uri not in daemon.documents()
+    daemon.write("zz/secret.txt", "Zacharias Holm told it.")
+    until(lambda: uri in daemon.documents(), "it is found once it changes")
+
+
 def test_of_two_adds_of_one_document_the_later_survives_a_kill(hippo: Hippo) -> None:
     daemon = hippo().start()
     for version in range(5):

@@ -74,16 +74,19 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
             positions[work.task.old_uri] = None
         elif isinstance(work.task, FileRemoved | RemoveDocument):
             uris = sorted(_removed_uris(documents_by_file, work.task.uri))
-            removed += uris if isinstance(work.task, FileRemoved) else _in_sight(store, uris, work.task)
+            gone = uris if isinstance(work.task, FileRemoved) else _in_sight(store, uris, work.task)
+            removed += gone
+            if isinstance(work.task, RemoveDocument) and work.task.found is not None and gone == uris:
+                positions[work.key] = work.task.found.to_json()
         elif record_of(work.task) is not None and not change.documents and store.document(work.key) is not None:
             removed.append(work.key)
         for document in change.documents:
             if not unchanged(store.document(document.uri), document):
                 documents.append(document)
             work.seen.add(document.uri)
-        gone = documents_by_file.of(work.key) - work.seen
-        if gone and change.final and not _removes_itself(work.task):
-            removed += sorted(gone - {document.uri for document in documents})
+        unread = documents_by_file.of(work.key) - work.seen
+        if unread and change.final and not _removes_itself(work.task):
+            removed += sorted(unread - {document.uri for document in documents})
         texts.update(change.texts)
         extractions.update(change.extractions)
         positions.update(change.positions)

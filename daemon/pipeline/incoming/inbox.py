@@ -1,16 +1,22 @@
 """Documents that were added and are not indexed yet: on disk, counted against a limit, and queued in the intake."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
+
+import structlog
 
 from daemon.errors import Busy, NotReady, TooLarge
 from daemon.observe.redaction import system_error
 from daemon.pipeline.backpressure import Capacity, QueueLimits
-from daemon.pipeline.incoming.inbox_files import InboxFiles, ticket_number
+from daemon.pipeline.incoming.inbox_files import InboxFiles
+from daemon.pipeline.incoming.inbox_progress import POSITION, InboxPlace, InboxProgress
 from daemon.pipeline.incoming.intake import STOPPING, Intake
 from daemon.pipeline.work_items import ADDED, AddedDocument, Urgency, Work
+
+log = structlog.get_logger()
 
 IMPORT_SHARE = 0.5
 """Of the room, what those may fill who wait for it: an import leaves the rest to who would be refused."""
@@ -25,23 +31,36 @@ QUEUE_SLICE_DOCUMENTS = 500
 class Inbox:
     """On the event loop; files are written in a thread of its own."""
 
-    def __init__(self, folder: Path, intake: Intake, limits: QueueLimits) -> None:
-        self._files = InboxFiles(folder)
+    def __init__(
+        self, folder: Path, intake: Intake, limits: QueueLimits, stored: Mapping[str, Any] | None = None
+    ) -> None:
+        """`stored`: the position of the last commit."""
+        self._progress = InboxProgress(stored)
+        self._files = InboxFiles(folder, self._progress.unused)
         self._intake = intake
         self.capacity = Capacity(limits.inbox_documents, limits.inbox_bytes)
         """What was added and is not indexed: documents, and bytes."""
-        self._weights: dict[str, tuple[int, int]] = {}
+        self._weights: dict[int, tuple[int, int]] = {}
         """Documents and bytes of each ticket that is not done."""
         self._queueing = asyncio.Lock()
-        self._adding: set[asyncio.Task[str]] = set()
+        self._adding: set[asyncio.Task[int]] = set()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="inbox")
 
     def recover(self) -> None:
-        """Queues what an earlier run left, oldest first."""
-        for ticket, documents in self._files.recover():
+        """Queues what an earlier run left undone, oldest first."""
+        left = []
+        for ticket in self._files.tickets():
+            if self._progress.is_ticket_done(ticket):
+                self._files.delete(ticket)  # its last documents were committed just before a crash
+            else:
+                left.append(ticket)
+        self._progress.start_at(left)
+        for ticket in left:
+            documents = self._files.read(ticket)
             weight = _weight(documents)
             self.capacity.take(*weight)
             self._expect(ticket, weight)
+            log.info("inbox_recovered", ticket=ticket, documents=self._progress.left(ticket))
             self._queue(ticket, documents)
 
     def close(self) -> None:
@@ -62,7 +81,7 @@ class Inbox:
                 f"inbox_bytes); {none_taken}, and split a document that is larger by itself."
             )
 
-    async def add(self, documents: Sequence[AddedDocument], wait: bool = False) -> str:
+    async def add(self, documents: Sequence[AddedDocument], wait: bool = False) -> int:
         """Returns their ticket once a crash does not lose the documents, of which no two have the same URI.
 
         Where too many wait already, or the memory may not grow: Busy, or with `wait` it waits too. More than could ever wait:
@@ -91,7 +110,7 @@ class Inbox:
         adding.add_done_callback(self._adding.discard)
         return await asyncio.shield(adding)  # the caller may go: what is on disk, or half queued, is queued to its end
 
-    async def _write_and_queue(self, documents: Sequence[AddedDocument], weight: tuple[int, int]) -> str:
+    async def _write_and_queue(self, documents: Sequence[AddedDocument], weight: tuple[int, int]) -> int:
         try:
             if self._intake.stopping:
                 raise NotReady(STOPPING)
@@ -110,11 +129,11 @@ class Inbox:
         # In the order of the tickets, in which they are taken up after a crash.
         async with self._queueing:
             for start in range(0, len(documents), QUEUE_SLICE_DOCUMENTS):
-                self._queue(ticket, documents[start : start + QUEUE_SLICE_DOCUMENTS])
+                self._queue(ticket, documents[start : start + QUEUE_SLICE_DOCUMENTS], start)
                 await asyncio.sleep(0)
         return ticket
 
-    async def indexed(self, tickets: Iterable[str]) -> None:
+    async def indexed(self, tickets: Iterable[int]) -> None:
         """Returns once the documents that were added for these tickets are committed, or what replaced them."""
         for ticket in tickets:
             while ticket in self._weights:
@@ -122,28 +141,38 @@ class Inbox:
 
     def indexed_up_to(self, wanted: int) -> int:
         """The number of the last ticket, up to `wanted`, before which none waits."""
-        waiting = min((ticket_number(ticket) for ticket in self._weights), default=wanted + 1)
+        waiting = min(self._weights, default=wanted + 1)
         return min(waiting - 1, wanted)
 
-    def waiting(self, tickets: Iterable[str]) -> int:
+    def waiting(self, tickets: Iterable[int]) -> int:
         """How many of the documents that were added for these tickets are not committed."""
-        return sum(self._files.left(ticket) for ticket in tickets if ticket in self._weights)
+        return sum(self._progress.left(ticket) for ticket in tickets)
+
+    def positions(self, places: Sequence[InboxPlace]) -> dict[str, Any]:
+        """What a commit that completes the documents at `places` stores, so that no later start takes them up again."""
+        return {POSITION: self._progress.position(places)} if places else {}
 
     def done(self, work: Work) -> None:
         """`work` is committed, failed, or not worth doing any more."""
-        for ticket in work.tickets:
-            if self._files.done(ticket):
-                self.capacity.release(*self._weights.pop(ticket))
+        for ticket in self._progress.done(work.inbox_places):
+            self._end(ticket)
 
-    def _expect(self, ticket: str, weight: tuple[int, int]) -> None:
+    def _end(self, ticket: int) -> None:
+        self._files.delete(ticket)
+        self.capacity.release(*self._weights.pop(ticket))
+
+    def _expect(self, ticket: int, weight: tuple[int, int]) -> None:
         self._weights[ticket] = weight
-        self._files.expect(ticket, weight[0])
+        self._progress.expect(ticket, weight[0])
 
-    def _queue(self, ticket: str, documents: Sequence[AddedDocument]) -> None:
-        for document in documents:
+    def _queue(self, ticket: int, documents: Sequence[AddedDocument], first: int = 0) -> None:
+        """Those that are not done; the first of them is its ticket's document number `first`."""
+        for at, document in enumerate(documents, first):
+            if self._progress.is_done(place := InboxPlace(ticket, at)):
+                continue
             # What `import` brings is whole. A request of many documents is a burst, which the intake sees.
             urgency = Urgency.BULK if document.whole else Urgency.FRESH
-            self._intake.put(document.uri, document, ADDED, tickets=[ticket], urgency=urgency)
+            self._intake.put(document.uri, document, ADDED, inbox_places=[place], urgency=urgency)
 
 
 def _weight(documents: Sequence[AddedDocument]) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from daemon.errors import NotReady
 from daemon.pipeline.acknowledgement import Acknowledgement
 from daemon.pipeline.incoming.burst import Burst
+from daemon.pipeline.incoming.inbox_progress import InboxPlace
 from daemon.pipeline.incoming.lanes import Lanes
 from daemon.pipeline.work_items import Task, Urgency, Work, container_uri, may_grow
 
@@ -52,7 +53,7 @@ class Intake:
         task: Task,
         source: str,
         attempts: int = 0,
-        tickets: Iterable[str] = (),
+        inbox_places: Iterable[InboxPlace] = (),
         acknowledgements: Iterable[Acknowledgement] = (),
         urgency: Urgency = Urgency.FRESH,
     ) -> Work:
@@ -63,15 +64,15 @@ class Intake:
         earlier = self._waiting.pop(key, None)
         work = Work(key, task, earlier.seq if earlier else self._seq, source, attempts)
         work.urgency = urgency
-        work.tickets, work.acknowledgements = list(tickets), list(acknowledgements)
+        work.inbox_places, work.acknowledgements = list(inbox_places), list(acknowledgements)
         if earlier is not None:
             self._lanes.remove(earlier)
             work.urgency = min(urgency, earlier.urgency)
             # Its lists go on growing: copies would make as many changes of one key cost their square.
-            earlier.tickets.extend(work.tickets)
+            earlier.inbox_places.extend(work.inbox_places)
             earlier.acknowledgements.extend(work.acknowledgements)
-            work.tickets, work.acknowledgements, work.waiters = (
-                earlier.tickets,
+            work.inbox_places, work.acknowledgements, work.waiters = (
+                earlier.inbox_places,
                 earlier.acknowledgements,
                 earlier.waiters,
             )
@@ -141,12 +142,12 @@ class Intake:
         return work.key in self._waiting
 
     def hand_over(self, work: Work) -> None:
-        """`work` is not worth doing, as later work waits: its tickets, acknowledgements and waiters become the later one's."""
+        """`work` is not worth doing, as later work waits: what depends on it depends on the later work from now on."""
         later = self._waiting[work.key]
-        later.tickets = [*work.tickets, *later.tickets]
+        later.inbox_places = [*work.inbox_places, *later.inbox_places]
         later.acknowledgements = [*work.acknowledgements, *later.acknowledgements]
         later.waiters = [*work.waiters, *later.waiters]
-        work.tickets, work.acknowledgements, work.waiters = [], [], []
+        work.inbox_places, work.acknowledgements, work.waiters = [], [], []
 
     def done(self, work: Work) -> None:
         """`work` is committed, failed, or not worth doing any more."""

@@ -21,7 +21,7 @@ Turn = tuple[str, bool]
 """Who takes turns in a lane: a source, and apart from what its scans found, its bursts."""
 
 
-Group = tuple[str, str]
+Group = tuple[str, str | int]
 """The source, and what comes in together: the documents of one request, or the files of one directory."""
 
 
@@ -114,7 +114,7 @@ class Lanes:
 
 
 def group_of(work: Work) -> Group:
-    return work.source, work.tickets[-1] if work.tickets else work.key.rpartition("/")[0]
+    return work.source, work.inbox_places[-1].ticket if work.inbox_places else work.key.rpartition("/")[0]
 
 
 def of_burst(waiting: Iterable[Work], groups: Mapping[Group, int]) -> Work:

@@ -22,7 +22,6 @@ from daemon.contract.scope import ClientScope, Scope, ScopeList
 from daemon.contract.show import ShowResponse
 from daemon.errors import Conflict, Invalid, NotFound
 from daemon.pipeline.extraction.queue import ExtractionQueue
-from daemon.pipeline.incoming.inbox_files import ticket_number
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import ADDED, AddedDocument, container_uri
 from daemon.services.document_labels import labelled_uri
@@ -84,7 +83,7 @@ class DocumentService:
         position = {}
         if sorted_documents.added:
             ticket = await self._pipeline.inbox.add(sorted_documents.added)
-            position = {ADDED_POSITION: ticket_number(ticket)}
+            position = {ADDED_POSITION: ticket}
         if sorted_documents.gone:
             await self._pipeline.remove(sorted_documents.gone)
         return AddResponse(accepted=len(documents), documents=sorted_documents.uris, position=position)

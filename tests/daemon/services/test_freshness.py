@@ -80,12 +80,12 @@ def test_a_document_of_a_followed_topic_is_known_by_its_message(tmp_path):
 def test_what_was_added_is_waited_for(tmp_path):
     async def scenario(pipeline):
         fresh = Freshness(pipeline._store, pipeline)
-        pipeline.inbox._weights["000000000003.jsonl"] = (1, 1)
+        pipeline.inbox._weights[3] = (1, 1)
         await fresh.wait(asking({"added": 2}))
         with pytest.raises(TimedOut) as refused:
             await fresh.wait(asking({"added": 4}))
         assert errors_of(refused) == {"after.added": "asked for 4; the memory is at 2"}
-        del pipeline.inbox._weights["000000000003.jsonl"]
+        del pipeline.inbox._weights[3]
         await fresh.wait(asking({"added": 4}))
 
     asyncio.run(running(tmp_path / "a", scenario))

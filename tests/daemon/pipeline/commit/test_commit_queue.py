@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from consumers.types import FileMoved, FileRemoved, Fingerprint
 from daemon.pipeline.backpressure import QueueLimits
 from daemon.pipeline.commit.commit_queue import FRESH_MAX_PASSAGES, CommitQueue
+from daemon.pipeline.incoming.inbox_progress import InboxPlace
 from daemon.pipeline.work_items import Change, DocumentChange, Task, Urgency, Work
 from store.types import PassageText
 
@@ -74,13 +75,13 @@ def test_a_burst_that_is_read_already_holds_up_no_single_save() -> None:
 
 
 def test_of_several_requests_the_one_that_brought_most_falls_to_bulk() -> None:
-    def added(request: str, number: int) -> DocumentChange:
+    def added(request: int, number: int) -> DocumentChange:
         made = change(f"added:{request}-{number}", source="added")
-        made.work.tickets = [request]
+        made.work.inbox_places = [InboxPlace(request, number)]
         return made
 
-    queue = queue_of(*[added("large", n) for n in range(20)], added("small", 0), added("small", 1))
-    assert keys(queue.next_batch(MOST))[-2:] == ["added:small-0", "added:small-1"]
+    queue = queue_of(*[added(1, n) for n in range(20)], added(2, 0), added(2, 1))
+    assert keys(queue.next_batch(MOST))[-2:] == ["added:2-0", "added:2-1"]
 
 
 def test_an_earlier_change_of_the_same_key_goes_ahead_with_the_fresh_one() -> None:

@@ -220,17 +220,17 @@ class Taking:
         self.capacity = Capacity(documents, bytes)
         self.taken: list[list[AddedDocument]] = []
 
-    async def add(self, documents: Sequence[AddedDocument], wait: bool = False) -> str:
+    async def add(self, documents: Sequence[AddedDocument], wait: bool = False) -> int:
         self.taken.append(list(documents))
-        return "000000000001.jsonl"
+        return 1
 
-    async def indexed(self, tickets: Sequence[str]) -> None:
+    async def indexed(self, tickets: Sequence[int]) -> None:
         self.on_indexed()
 
     def on_indexed(self) -> None:
         pass
 
-    def waiting(self, tickets: Sequence[str]) -> int:
+    def waiting(self, tickets: Sequence[int]) -> int:
         return 200
 
     def refuse_too_many(self, documents: int) -> None:
