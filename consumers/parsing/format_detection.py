@@ -4,8 +4,8 @@ import zipfile
 from io import BytesIO
 
 from consumers.failure_codes import FailureCode
+from consumers.parsing.file_name import format_hint
 from consumers.parsing.formats.document_format import DocumentFormat
-from consumers.parsing.formats.not_documents import kind_of
 from consumers.parsing.formats.registry import BY_ENDING, FORMATS, TEXT
 from consumers.parsing.limits import NotADocument, Unreadable
 
@@ -42,26 +42,14 @@ _BINARIES = (
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
-def ending_of(name: bytes) -> str:
-    """The lower-case ending of a file's name without the dot, "" where it has none."""
-    base = name.rsplit(b"/", 1)[-1]
-    stem, dot, ending = base.rpartition(b".")
-    return ending.decode("ascii", "replace").lower() if dot and stem else ""
-
-
-def stem_of(name: bytes) -> str:
-    """A file's name without folder and ending, as text."""
-    base = name.rsplit(b"/", 1)[-1]
-    stem, dot, _ = base.rpartition(b".")
-    return (stem if dot and stem else base).decode("utf-8", "replace")
-
-
 def detect_format(name: bytes, data: bytes) -> DocumentFormat:
     """The format of a file called `name`. Raises NotADocument where it has none, Unreadable where it is damaged."""
-    ending = ending_of(name)
-    base = name.rsplit(b"/", 1)[-1].decode("utf-8", "replace").lower()
-    if (kind := kind_of(base, ending)) is not None:
-        raise NotADocument(f"{kind.title}, which nobody wrote to be read; exclude it", FailureCode.NOT_A_DOCUMENT)
+    hint = format_hint(name)
+    ending = hint.ending
+    if hint.not_read is not None:
+        raise NotADocument(
+            f"{hint.not_read.title}, which nobody wrote to be read; exclude it", FailureCode.NOT_A_DOCUMENT
+        )
     expected = BY_ENDING.get(ending)
     for each in FORMATS:
         if each.magic is not None and (

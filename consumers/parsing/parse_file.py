@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from consumers.failure_codes import FailureCode
 from consumers.json_documents import read_json_file, read_json_line, read_json_lines
-from consumers.parsing.format_detection import detect_format, ending_of, stem_of
+from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
+from consumers.parsing.format_detection import detect_format
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.registry import GZIP, JSON, JSON_LINES
 from consumers.parsing.gzip_archive import unpack_gzip
@@ -91,7 +92,7 @@ def _refuse_blank(data: bytes) -> None:
 
 def _unpacked(name: bytes, data: bytes, limits: Limits) -> tuple[bytes, bytes]:
     """The name and the content of the file that gzip packed. Raises NotADocument for packed archives."""
-    inner = name[: -len(b".gz")] if ending_of(name) in GZIP.endings else name
+    inner = unpacked_name(name)
     is_archive = ending_of(name) in _TAR_ENDINGS or ending_of(inner) == "tar"
     unpacked = b"" if is_archive else unpack_gzip(data, limits)
     if is_archive or unpacked[257:262] == b"ustar":

@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from consumers.folder import path_of
+from consumers.parsing import certainly_reads_alike
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
-from daemon.pipeline.commit.batching import DocumentsByFile, file_ending
+from daemon.pipeline.commit.batching import DocumentsByFile
 from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.incoming.intake import Intake
 from daemon.pipeline.work_items import Change, DocumentChange, Urgency
 from store.store import Store
-from store.types import Batch, State
+from store.types import Batch, Document, State
 
 PositionCommitted = Callable[[str, Fingerprint | None], None]
 """Called with a file's URI and its position in the store, None where the store has none."""
@@ -48,29 +50,40 @@ class FileEvents:
 
     def take(self, event: FileEvent) -> None:
         urgency = Urgency.BULK if not isinstance(event, FileRemoved) and event.scanned else Urgency.FRESH
-        if not isinstance(event, FileMoved):
+        if isinstance(event, FileMoved):
+            self._take_move(event, urgency)
+        else:
             self._intake.put(event.uri, event, event.source, urgency=urgency)
-        elif self._is_plain_move(event):
+
+    def _take_move(self, event: FileMoved, urgency: Urgency) -> None:
+        """The file's documents get their new URIs at once, and are read again where the new name may make others of them.
+
+        Nothing is extracted again: reading finds the passages that are there.
+        """
+        documents = self._movable_documents(event)
+        titles = [document.title for document in documents]
+        known = bool(documents) and certainly_reads_alike(path_of(event.old_uri), event.path, titles)
+        if documents:
+            # Without a position where it is to be read: after a restart the file must not count as read.
+            positions = {event.uri: event.fingerprint.to_json()} if known else {}
             work = self._intake.put(event.uri, event, event.source, urgency=urgency)
             if self._intake.take(work) is not None:
-                # Nothing has to be read, and a new file under the old name must come after it.
-                self._commits.put_now(DocumentChange(work, positions={event.uri: event.fingerprint.to_json()}))
+                # A new file under the old name must come after it.
+                self._commits.put_now(DocumentChange(work, positions=positions))
         else:
-            # It is read under the new name; passages that are known are not extracted again all the same.
             self._intake.put(event.old_uri, FileRemoved(event.old_uri, event.source), event.source, urgency=urgency)
+        if not known:
             changed = FileChanged(event.uri, event.path, event.source, event.fingerprint)
             self._intake.put(event.uri, changed, event.source, urgency=urgency)
 
-    def _is_plain_move(self, event: FileMoved) -> bool:
-        """Whether the file's documents are what reading it under its new name would give, and nothing comes between."""
+    def _movable_documents(self, event: FileMoved) -> list[Document]:
+        """The file's documents; none where work for one of the names comes between, or where one of them was not indexed,
+        as that one is to be tried anew."""
+        if self._intake.busy(event.old_uri) or self._intake.busy(event.uri):
+            return []
         documents = [self._store.document(uri) for uri in self._documents_by_file.of(event.old_uri)]
-        return (
-            not self._intake.busy(event.old_uri)
-            and not self._intake.busy(event.uri)
-            and bool(documents)
-            and all(document is not None and document.state is State.INDEXED for document in documents)
-            and file_ending(event.old_uri) == file_ending(event.uri)
-        )
+        indexed = [each for each in documents if each is not None and each.state is State.INDEXED]
+        return indexed if len(indexed) == len(documents) else []
 
     def batch_positions(self) -> dict[str, Any]:
         """The positions of touched files for the batch that is being made.

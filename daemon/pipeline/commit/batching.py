@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import unquote
 
 from consumers.types import FileMoved, FileRemoved
 from daemon.pipeline.document_mapping import unchanged
@@ -118,18 +116,5 @@ def _renamed_documents(store: Store, documents_by_file: DocumentsByFile, task: F
         document = store.document(uri)
         if document is None:
             continue
-        title = document.title
-        if title == file_stem(task.old_uri):
-            title = file_stem(task.uri)
-        out.append(replace(document, uri=task.uri + uri[len(task.old_uri) :], title=title, source=task.source))
+        out.append(replace(document, uri=task.uri + uri[len(task.old_uri) :], source=task.source))
     return out
-
-
-def file_stem(uri: str) -> str:
-    """A file's name without its ending: the title of a document that has none in its text."""
-    return PurePosixPath(unquote(uri.split("#", 1)[0])).stem
-
-
-def file_ending(uri: str) -> str:
-    """What a file's name says about its format."""
-    return PurePosixPath(unquote(uri)).suffix.lower()

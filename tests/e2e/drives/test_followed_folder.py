@@ -1,5 +1,6 @@
 """A followed folder is the memory: what is saved, edited, deleted and moved there is so in every answer."""
 
+import gzip
 import os
 import shutil
 
@@ -112,6 +113,86 @@ def test_a_moved_directory_keeps_all_its_passages(live: Daemon) -> None:
     until(lambda: len(live.documents(state="indexed", prefix=live.uri("cellar/"))) == 12, "all have moved")
     until(lambda: not live.documents(prefix=live.uri("attic/")), "none is left")
     assert (read_so_far(live), counts(live), live.export()) == (read, before, exported)
+
+
+LINES = b'{"id": "1", "text": "Karl Weber visited Rome."}\n{"id": "2", "text": "Odile Brandt visited Oslo."}\n'
+RENAMED = {
+    "the ending within": ("data.txt.gz", "data.jsonl.gz", gzip.compress(LINES)),
+    "a packed page": ("page.html.gz", "page.txt.gz", gzip.compress(b"<p>Lars Holm painted <b>Moth Bridge</b>.</p>")),
+    "to a name that is skipped": ("deps.json", "package-lock.json", b'{"title": "Deps", "text": "Ines founded Lund."}'),
+    "from a name that is skipped": ("pnpm-lock.yaml", "people.yaml", b"name: Sabine Rell\nplace: Oslo\n"),
+    "a heading like the name": ("notes.md", "other.md", b"# notes\n\nOdile Brandt founded Project Lantern.\n"),
+    "a page's title like the name": (
+        "web.html",
+        "site.html",
+        b"<html><head><title>web</title></head><body><p>Moth Bridge is old.</p></body></html>",
+    ),
+    "a title of the packed file's name": (
+        "plain.md.gz",
+        "fancy.md.gz",
+        gzip.compress(b"Sabine built the Quill lamp.\n"),
+    ),
+    "a title of the name": ("bare.txt", "clad.txt", b"Sven Aker built the Tarn mill in Paris.\n"),
+    "no ending any more": ("told", "tale", b"Mira Sund told of the heron of Vell.\n"),
+}
+
+
+def test_renamed_files_are_what_a_fresh_daemon_makes_of_them(hippo: Hippo) -> None:
+    daemon = hippo()
+    fresh = hippo("fresh", folders=(str(daemon.drive),))
+    for old, _, content in RENAMED.values():
+        daemon.write(old, content)
+    daemon.start().wait()
+    for old, new, _ in RENAMED.values():
+        (daemon.drive / old).rename(daemon.drive / new)
+    old_uris = {daemon.uri(old) for old, _, _ in RENAMED.values()}
+    until(lambda: old_uris.isdisjoint(uri.split("#")[0] for uri in daemon.documents()), "the old names are gone")
+    daemon.wait()
+    fresh.start().wait()
+    known = ("state", "title", "passages", "error")
+    listed, expected = (
+        {uri: {key: entry.get(key) for key in known} for uri, entry in each.documents().items()}
+        for each in (daemon, fresh)
+    )
+    assert listed == expected
+    assert daemon.export() == fresh.export()
+
+
+def test_a_file_that_surely_reads_alike_under_its_new_name_is_not_read(live: Daemon) -> None:
+    chart = live.write("chart.md", "# The Sound\n\nYlva Strand drew the shoals of Hollin.\n")
+    loose = live.write("loose/untitled.txt", "Arvid Lund sewed the sails of Hollin.")
+    until(lambda: {chart, loose} <= set(live.documents(state="indexed")), "both are indexed")
+    live.wait()
+    with live.reading_paused():
+        (live.drive / "chart.md").rename(live.drive / "map.md")
+        (live.drive / "loose").rename(live.drive / "bound")
+        new = {live.uri("map.md"), live.uri("bound/untitled.txt")}
+        until(lambda: new <= set(live.documents(state="indexed")), "both have moved")
+        assert {chart, loose}.isdisjoint(live.documents())
+
+
+def test_a_renamed_file_that_is_to_be_read_stays_in_the_memory_meanwhile(hippo: Hippo) -> None:
+    daemon = hippo()
+    killed = hippo("killed", folders=(str(daemon.drive),))
+    old, new = daemon.write("notes.md", "# notes\n\nTyra Vik mends the nets of Sorrel.\n"), daemon.uri("other.md")
+    daemon.write("untitled.txt", "Hakon Lie tars the boats of Sorrel.")
+    daemon.start().wait()
+    read = read_so_far(daemon)
+    with daemon.reading_paused():
+        (daemon.drive / "notes.md").rename(daemon.drive / "other.md")
+        (daemon.drive / "untitled.txt").rename(daemon.drive / "named.txt")
+        names = {new, daemon.uri("named.txt")}
+        until(
+            lambda: {p["document"] for p in holding(daemon, "of Sorrel")} == names, "both are found by their new names"
+        )
+        assert old not in daemon.documents()
+        shutil.copytree(daemon.store, killed.store)
+    # Nothing was extracted again, and a crash before the reading leaves it to the next start.
+    for each in (daemon, killed.start()):
+        each.wait()
+        titles = {uri: entry["title"] for uri, entry in each.documents(state="indexed").items()}
+        assert titles == {new: "notes", daemon.uri("named.txt"): "named"}
+    assert read_so_far(daemon) == read
 
 
 def test_a_copy_shares_its_passages_and_outlives_the_original(live: Daemon) -> None:

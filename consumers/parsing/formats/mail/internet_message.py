@@ -8,7 +8,7 @@ from typing import cast
 
 from consumers.failure_codes import FailureCode
 from consumers.parsing.decoding import clean_text, decode
-from consumers.parsing.format_detection import ending_of
+from consumers.parsing.file_name import ending_of
 from consumers.parsing.formats.csv import parse_csv
 from consumers.parsing.formats.markup.markdown import parse_markdown
 from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, CSV, HTML, MARKDOWN
