@@ -34,7 +34,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
             {"id": "old", "title": "Old news", "text": "The Ternby Post was founded in 1850.", "published_at": "1999-05-01",
              "labels": ["press", "public"], "kind": "news"},
             {"id": "new", "title": "New news", "text": "The Ternby Post closed in 2020.", "published_at": "2020-02-01",
-             "labels": ["press"], "kind": "news", "page": 3},
+             "labels": ["press"], "kind": "news", "page": 3, "copies": 1234567.5, "weights": [3.1415926, 2.0]},
         ]  # fmt: skip
         daemon.ctl("add", "-", stdin="".join(json.dumps(each) + "\n" for each in added))
         daemon.wait()
@@ -89,6 +89,10 @@ def test_export_show_ls_and_graph_know_nothing_else(whole: Daemon, alone: Daemon
         (["--label", "press"], {"added:new", "added:old"}),
         (["--label", "public", "--label", "nothing"], {"added:old"}),
         (["--where", "kind=news", "--where", "page=3"], {"added:new"}),
+        (["--where", "page=3.0", "--where", "weights=2"], {"added:new"}),
+        (["--where", "copies=1234567.5", "--where", "weights=3.1415926"], {"added:new"}),
+        (["--where", "copies=1.23457e+06"], set()),
+        (["--where", "weights=3.14159"], set()),
         (["--since", "2010-01-01", "--until", "2021-01-01"], {"added:new"}),
         (["--until", "2000-01-01T00:00:00Z"], {"added:old"}),
         (["--source", "added"], {"added:new", "added:old"}),
