@@ -217,6 +217,14 @@ class Encoder(Section):
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
     device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:[0-9]+)?)$")] = "auto"
 
+    @model_validator(mode="after")
+    def _model_that_the_backend_can_have(self) -> "Encoder":
+        try:
+            ENCODER_BACKENDS[self.backend].check_model(self.model)
+        except ValueError as error:
+            raise at("model", str(error)) from None
+        return self
+
 
 class Graph(Section):
     synonym_threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
