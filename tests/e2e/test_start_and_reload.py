@@ -42,6 +42,7 @@ REFUSED = {
         {"encoder": {"backend": "hash", "model": "99999999"}},
         ["encoder.model", '"99999999"', "from 1 to 8192"],
     ),
+    "a store that is a file": ({"store": {"path": "bad.toml"}}, ["store.path", "bad.toml is a file", "a directory"]),
     "a mode that there is not": ({"retrieval": {"mode": "magic"}}, ["retrieval.mode", "magic", "hipporag2", "bm25"]),
     "a folder that is missing": ({"folder": [{"path": "nowhere"}]}, ["folder[0].path", "nowhere", "create it"]),
     "TCP without a token": ({"api": {"tcp": "127.0.0.1:7411"}}, ["api", "token_file"]),
