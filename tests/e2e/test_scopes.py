@@ -131,6 +131,25 @@ def test_a_scope_follows_what_changes(whole: Daemon) -> None:
     assert whole.uri("mills-accounts/ferry.md") not in {each["document"] for each in answer["passages"]}
 
 
+def test_a_folder_whose_name_is_not_utf8_is_a_scope_and_its_neighbour_is_not_in_it(whole: Daemon) -> None:
+    inside = whole.write("d\udce9/lock.md", "# The lock\n\nRagna Moe opens the lock of Holm.\n")
+    whole.write("d\udce9s/lock.md", "# Another lock\n\nNobody opens the lock of Ternby.\n")
+    whole.wait()
+    scope = ["--in", str(whole.drive / "d\udce9")]
+    assert "/d%E9/" in inside
+    assert [each["uri"] for each in whole.ctl_json("ls", *scope)["documents"]] == [inside]
+    answer = whole.ctl_json("query", "Who opens the lock?", *scope)
+    assert {each["document"] for each in answer["passages"]} == {inside}
+    one = whole.ctl_json("ls", "--in", str(whole.drive / "d\udce9/lock.md"))
+    assert [each["uri"] for each in one["documents"]] == [inside]
+    absent = whole.ctl("show", str(whole.drive / "d\udce9/gone.md"))
+    assert (absent.code, absent.err.count("\n")) == (1, 1)
+    assert "Nothing in the memory is named" in absent.err
+    for folder in ("d\udce9", "d\udce9s"):
+        (whole.drive / folder / "lock.md").unlink()
+    whole.wait()
+
+
 def test_a_scope_of_nonsense_is_refused_and_an_empty_one_is_everything(whole: Daemon) -> None:
     client = whole.http
     for scope, named in (
