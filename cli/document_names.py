@@ -22,7 +22,7 @@ def as_uri(name: str) -> str:
     """The URI for a document's name as people type it: a path, or a URI with or without percent-encoding.
 
     A name without a scheme is a path where it begins like one (/, ./, ../, ~/), or where it or the folder that it names is
-    there; anything else (a passage's id, a phrase) stays as it is.
+    there; anything else (a passage's id, a phrase) is text and stays as it is.
     """
     if name in (".", "..", "~") or name.startswith(("/", "./", "../", "~/")) or _is_path(name):
         return Path(os.path.abspath(Path(name).expanduser())).as_uri()  # noqa: PTH100 - links stay as they are
@@ -32,7 +32,12 @@ def as_uri(name: str) -> str:
         return f"file:{quote_from_bytes(_bytes(path))}{hash_}{fragment}"
     if found and scheme == "added":
         return "added:" + quote(_bytes(rest), safe=_ADDED_SAFE)
-    return name
+    return as_text(name)
+
+
+def as_text(name: str) -> str:
+    """What was typed, as the daemon can be asked for it: bytes that are no UTF-8 become replacement characters."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def readable_uri(uri: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.document_names import as_uri
+from cli.document_names import as_text, as_uri
 from cli.errors import CommandError, Exit
 from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.options.scope_options import scope_options, scope_parameter
@@ -113,14 +113,14 @@ def _shown(client: "Client", key: str, params: Mapping[str, str]) -> dict[str, A
     """What `key` names: a document, where it can be read as the path of one, else whatever is called so."""
     from cli.client.http import RequestRefused
 
-    uri = as_uri(key)
+    uri, name = as_uri(key), as_text(key)
     try:
         return client.call("GET", document_path(uri), params=params)
     except RequestRefused as refused:
-        if refused.type != ProblemType.NOT_FOUND or uri == key:
+        if refused.type != ProblemType.NOT_FOUND or uri == name:
             raise
         try:
-            return client.call("GET", document_path(key), params=params)
+            return client.call("GET", document_path(name), params=params)
         except RequestRefused:
             raise refused from None
 

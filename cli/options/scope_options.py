@@ -46,7 +46,18 @@ def scope_parameter(scope: dict[str, Any] | None) -> dict[str, str]:
 
 def _prefixes(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> list[str]:
     """URIs as they are, paths as absolute paths."""
-    return [as_uri(text) if _SCHEME.match(text) else os.path.abspath(Path(text).expanduser()) for text in given]  # noqa: PTH100
+    return [as_uri(text) if _SCHEME.match(text) else _absolute(text) for text in given]
+
+
+def _absolute(text: str) -> str:
+    """A path as JSON can hold it: as it is, or, where it is not UTF-8, as its URI; of a folder with what ends its name."""
+    path = os.path.abspath(Path(text).expanduser())  # noqa: PTH100
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        uri = Path(path).as_uri()
+        return f"{uri}/" if os.path.isdir(path) else uri  # noqa: PTH112 - no error where one may not look
+    return path
 
 
 def _conditions(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:

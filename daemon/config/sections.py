@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, create_model, model
 from pydantic_core import PydanticCustomError
 
 from consumers.kafka.settings import KafkaSettings
-from daemon.config_types.path_validators import readable_file, token_in, usable_prompts
+from daemon.config_types.path_validators import directory_to_be, readable_file, token_in, usable_prompts
 from daemon.config_types.paths import SOCKET, STORE
 from daemon.config_types.section import MiB, Section
 from daemon.config_types.values import (
@@ -55,7 +55,7 @@ def at(key: str, message: str) -> PydanticCustomError:
 
 
 class Store(Section):
-    path: AnyPath = STORE
+    path: Annotated[AnyPath, AfterValidator(directory_to_be)] = STORE
     """Directory of the store; made when absent, with its parents."""
     keep_versions: Duration = 7 * 86400.0
     """How long versions that a newer commit replaced are kept before maintenance deletes them."""
@@ -216,6 +216,14 @@ class Encoder(Section):
     """What is put before a query that is compared with triples, where the model takes another instruction for facts."""
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
     device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:[0-9]+)?)$")] = "auto"
+
+    @model_validator(mode="after")
+    def _model_that_the_backend_can_have(self) -> "Encoder":
+        try:
+            ENCODER_BACKENDS[self.backend].check_model(self.model)
+        except ValueError as error:
+            raise at("model", str(error)) from None
+        return self
 
 
 class Graph(Section):

@@ -34,6 +34,21 @@ def existing_directory(path: Path) -> Path:
     return path
 
 
+def directory_to_be(path: Path) -> Path:
+    """`path`, when it is a directory or one can be made there with its parents; else `ValueError`."""
+    allowed = "a directory, which is made when absent"
+    nearest = next(each for each in (path, *path.parents) if os.path.lexists(each))
+    try:
+        is_directory = stat.S_ISDIR(nearest.stat().st_mode)
+    except FileNotFoundError:
+        raise ValueError(f"{allowed}; {nearest} is a link to {nearest.readlink()}, which is not there") from None
+    except OSError:  # whoever checks may see less than hippod
+        return path
+    if not is_directory:
+        raise ValueError(f"{allowed}; {nearest} is a file")
+    return path
+
+
 def readable_file(path: Path | None) -> Path | None:
     """`path`, when it is a regular file that can be opened; else `ValueError`."""
     if path is not None:

@@ -45,7 +45,8 @@ class ScopeService:
         """Whether a document is in `scope`, by the labels that sources have now."""
         of_source = dict(self._labels())
         prefixes = tuple(_prefix(each) for each in scope.in_)
-        labelled, where = has_any(scope.labels, of_source) if scope.labels else None, dict(scope.where)
+        labelled = has_any(scope.labels, of_source) if scope.labels else None
+        where = {key: _says(value) for key, value in scope.where.items()}
         since, until = _seconds(scope.since), _seconds(scope.until)
         visible = has_any(scope.visible, of_source) if isinstance(scope, ClientScope) else None
 
@@ -58,7 +59,7 @@ class ScopeService:
                 return False
             if labelled is not None and not labelled(document):
                 return False
-            if where and not all(_has(document.metadata, key, value) for key, value in where.items()):
+            if where and not all(_has(document.metadata, key, says) for key, says in where.items()):
                 return False
             if since is None and until is None:
                 return True
@@ -129,20 +130,33 @@ def _begins(uri: str, prefix: str, is_path: bool) -> bool:
     return not is_path or len(uri) == len(prefix) or uri[len(prefix)] in "/#" or prefix.endswith("/")
 
 
-def _has(metadata: Mapping[str, Any], key: str, value: str) -> bool:
-    found = metadata.get(key)
-    return (
-        value in {_text(each) for each in found}
-        if isinstance(found, list)
-        else key in metadata and _text(found) == value
-    )
+def _has(metadata: Mapping[str, Any], key: str, says: Callable[[Any], bool]) -> bool:
+    if key not in metadata:
+        return False
+    found = metadata[key]
+    return any(says(each) for each in found) if isinstance(found, list) else says(found)
 
 
-def _text(value: Any) -> str:
-    """As one writes it: true and false as JSON does, numbers without a superfluous zero."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _says(text: str) -> Callable[[Any], bool]:
+    """Whether a value is what `text` says: the same number however either is written, true and false as JSON has them."""
+    number = _number(text)
+
+    def says(value: Any) -> bool:
+        if isinstance(value, bool):
+            return text == ("true" if value else "false")
+        return bool(value == number) if isinstance(value, int | float) else str(value) == text
+
+    return says
+
+
+def _number(text: str) -> int | float | None:
+    """Whole numbers stay whole: a float would take two large ones for the same."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return None
 
 
 def _folders(uri: str) -> list[str]:

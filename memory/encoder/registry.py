@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from store.types import EncoderIdentity
 
 GIB = 1 << 30
+HASH_DIM_MAX = 8192
+"""Twice what usual models have. Hashing more texts at once into longer vectors would take gigabytes."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,6 +56,8 @@ class EncoderBackend:
     make: "Callable[[EncoderSettings], Encoder]"
     identity: "Callable[[str], EncoderIdentity | None]" = lambda _model: None
     """The identity that an encoder of this model will have, None where only loading it tells."""
+    check_model: Callable[[str], object] = lambda _model: None
+    """Raises `ValueError`, which says what is allowed, for a model that cannot be. Loads nothing."""
     needs_server: bool = False
     loads_model_files: bool = False
     """Whether `[encoder] model` names files on this machine, which `doctor` looks for."""
@@ -64,20 +68,27 @@ class EncoderBackend:
 def _hash(settings: EncoderSettings) -> "Encoder":
     from memory.encoder.hashing import HashEncoder
 
-    return HashEncoder(_hash_dim(settings.model))
+    dim = _hash_dim(settings.model)
+    return HashEncoder() if dim is None else HashEncoder(dim)
 
 
 def _hash_identity(model: str) -> "EncoderIdentity":
-    from memory.encoder.hashing import HASH_ENCODER_NAME
+    from memory.encoder.hashing import DEFAULT_DIM, HASH_ENCODER_NAME
     from store.types import EncoderIdentity
 
-    return EncoderIdentity(HASH_ENCODER_NAME, _hash_dim(model))
+    return EncoderIdentity(HASH_ENCODER_NAME, _hash_dim(model) or DEFAULT_DIM)
 
 
-def _hash_dim(model: str) -> int:
-    from memory.encoder.hashing import DEFAULT_DIM
-
-    return int(model) if model.isascii() and model.isdigit() else DEFAULT_DIM
+def _hash_dim(model: str) -> int | None:
+    """The dimension in digits; None, the default one, for any other text. Raises as `check_model` does."""
+    if not (model.isascii() and model.isdigit()):
+        return None
+    dim = float(model)  # Python makes no whole number of thousands of digits
+    if not 1 <= dim <= HASH_DIM_MAX:
+        raise ValueError(
+            f'for backend = "hash" a number of dimensions from 1 to {HASH_DIM_MAX}, or a name, which means 256'
+        )
+    return int(dim)
 
 
 def _sentence_transformers(settings: EncoderSettings) -> "Encoder":
@@ -144,6 +155,7 @@ ENCODER_BACKENDS = {
             summary="Feature hashing without a model finds little but equal words: for tests and very small machines.",
             make=_hash,
             identity=_hash_identity,
+            check_model=_hash_dim,
             memory_bytes=GIB // 2,
         ),
     )
@@ -162,7 +174,7 @@ def make_encoder(
     """Loads the encoder that the configuration names. Takes up to seconds; may run in any thread.
 
     `backend`: a key of `ENCODER_BACKENDS`. `model`: for "sentence-transformers" a model's name or folder ("all-MiniLM-L6-v2"
-    is installed with hippod and never touches the network); for "hash" the dimension in digits, any other text means 256.
+    is installed with hippod and never touches the network); for "hash" the dimension in digits (to 8192), else it is 256.
     `batch_size`: most texts that go through a model at once. `device`: "cpu", "cuda", "cuda:1", "mps", or "auto" for the
     best there is; "hash" and "openai" have none. `triple_query_prefix`: of a sentence-transformers model by name.
 

@@ -72,6 +72,9 @@ def test_a_document_from_add_to_query_and_out_again(real: Shell, tmp_path: Path)
     assert real("show", "./drive/tollmin.md").out == real("show", "drive/tollmin.md").out
     assert [each["title"] for each in real("--json", "ls", "--prefix", "drive").json["documents"]] == ["Tollmin"]
     assert real("retry", "nosuch").code == 1
+    for name in ("/tmp/\udcff.md", "absent \udcff"):
+        assert real("show", name).err.startswith("hippoctl: Nothing in the memory is named ")
+        assert real("rm", name).err.startswith("hippoctl: there is no document ")
     read_again = real("--json", "reextract")
     assert read_again.code == 0 and "there is no model" in read_again.json["note"]
     refused = real("backfill")

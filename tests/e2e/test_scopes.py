@@ -34,7 +34,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
             {"id": "old", "title": "Old news", "text": "The Ternby Post was founded in 1850.", "published_at": "1999-05-01",
              "labels": ["press", "public"], "kind": "news"},
             {"id": "new", "title": "New news", "text": "The Ternby Post closed in 2020.", "published_at": "2020-02-01",
-             "labels": ["press"], "kind": "news", "page": 3},
+             "labels": ["press"], "kind": "news", "page": 3, "copies": 1234567.5, "weights": [3.1415926, 2.0]},
         ]  # fmt: skip
         daemon.ctl("add", "-", stdin="".join(json.dumps(each) + "\n" for each in added))
         daemon.wait()
@@ -89,6 +89,10 @@ def test_export_show_ls_and_graph_know_nothing_else(whole: Daemon, alone: Daemon
         (["--label", "press"], {"added:new", "added:old"}),
         (["--label", "public", "--label", "nothing"], {"added:old"}),
         (["--where", "kind=news", "--where", "page=3"], {"added:new"}),
+        (["--where", "page=3.0", "--where", "weights=2"], {"added:new"}),
+        (["--where", "copies=1234567.5", "--where", "weights=3.1415926"], {"added:new"}),
+        (["--where", "copies=1.23457e+06"], set()),
+        (["--where", "weights=3.14159"], set()),
         (["--since", "2010-01-01", "--until", "2021-01-01"], {"added:new"}),
         (["--until", "2000-01-01T00:00:00Z"], {"added:old"}),
         (["--source", "added"], {"added:new", "added:old"}),
@@ -125,6 +129,25 @@ def test_a_scope_follows_what_changes(whole: Daemon) -> None:
     whole.wait()
     answer = whole.ctl_json("query", "Who owns the ferry?", *scope)
     assert whole.uri("mills-accounts/ferry.md") not in {each["document"] for each in answer["passages"]}
+
+
+def test_a_folder_whose_name_is_not_utf8_is_a_scope_and_its_neighbour_is_not_in_it(whole: Daemon) -> None:
+    inside = whole.write("d\udce9/lock.md", "# The lock\n\nRagna Moe opens the lock of Holm.\n")
+    whole.write("d\udce9s/lock.md", "# Another lock\n\nNobody opens the lock of Ternby.\n")
+    whole.wait()
+    scope = ["--in", str(whole.drive / "d\udce9")]
+    assert "/d%E9/" in inside
+    assert [each["uri"] for each in whole.ctl_json("ls", *scope)["documents"]] == [inside]
+    answer = whole.ctl_json("query", "Who opens the lock?", *scope)
+    assert {each["document"] for each in answer["passages"]} == {inside}
+    one = whole.ctl_json("ls", "--in", str(whole.drive / "d\udce9/lock.md"))
+    assert [each["uri"] for each in one["documents"]] == [inside]
+    absent = whole.ctl("show", str(whole.drive / "d\udce9/gone.md"))
+    assert (absent.code, absent.err.count("\n")) == (1, 1)
+    assert "Nothing in the memory is named" in absent.err
+    for folder in ("d\udce9", "d\udce9s"):
+        (whole.drive / folder / "lock.md").unlink()
+    whole.wait()
 
 
 def test_a_scope_of_nonsense_is_refused_and_an_empty_one_is_everything(whole: Daemon) -> None:

@@ -34,6 +34,15 @@ REFUSED = {
     "a section that nobody knows": ({"stor": {"path": "x"}}, ["stor", "store"]),
     "a wrong type": ({"graph": {"synonym_max": "many"}}, ["graph.synonym_max", "many", "number"]),
     "a value out of range": ({"retrieval": {"damping": 1.5}}, ["retrieval.damping", "1.5", "at most 0.99"]),
+    "vectors without a dimension": (
+        {"encoder": {"backend": "hash", "model": "0"}},
+        ["encoder.model", '"0"', "from 1 to 8192"],
+    ),
+    "vectors that no machine has room for": (
+        {"encoder": {"backend": "hash", "model": "99999999"}},
+        ["encoder.model", '"99999999"', "from 1 to 8192"],
+    ),
+    "a store that is a file": ({"store": {"path": "bad.toml"}}, ["store.path", "bad.toml is a file", "a directory"]),
     "a mode that there is not": ({"retrieval": {"mode": "magic"}}, ["retrieval.mode", "magic", "hipporag2", "bm25"]),
     "a folder that is missing": ({"folder": [{"path": "nowhere"}]}, ["folder[0].path", "nowhere", "create it"]),
     "TCP without a token": ({"api": {"tcp": "127.0.0.1:7411"}}, ["api", "token_file"]),

@@ -203,6 +203,14 @@ def test_a_relative_path_is_shown_or_else_what_is_called_so(here: Here, scripted
     assert unquote(scripted.asked[-1].query).startswith(f"prefix={tmp_path.as_uri()}/drive&")
 
 
+@pytest.mark.parametrize("name", ["/drive/\udcff.md", "./\udcff.md", "\udcff", "rain \udcff gauge"])
+def test_a_name_that_is_not_utf8_is_asked_for_like_any_other(here: Here, scripted: Scripted, name: str) -> None:
+    absent = here("show", name)
+    assert (absent.code, absent.out, absent.err) == (1, "", "hippoctl: No such.\n")
+    scripted.answers["GET /v1/documents"] = LIST | {"documents": []}
+    assert here("--json", "ls", "--prefix", name).json == {"documents": []}
+
+
 @pytest.mark.parametrize(
     ("typed", "meant"), [("quary", "query"), ("search", "query"), ("remove", "rm"), ("list", "ls")]
 )

@@ -125,6 +125,8 @@ MISTAKES = [
     ('path = "x"', 'path = "x" stands outside every section', "[store]"),
     ("[store]\npath = 3", "store.path = 3", "a path in quotes"),
     ('[store]\npath = "$NOWHERE/x"', 'store.path = "$NOWHERE/x"', "$NOWHERE is not set"),
+    ('[store]\npath = "config.toml"', "store.path = ", "a directory, which is made when absent; "),
+    ('[store]\npath = "config.toml/store"', "store.path = ", "config.toml is a file"),
     ("[api]\nmode = 660", "api.mode = 660", '"0660"'),
     ('[api]\nmode = "rw"', 'api.mode = "rw"', '"0660"'),
     ('[api]\ngroup = "no-such-group"', 'api.group = "no-such-group"', "groupadd"),
@@ -158,6 +160,9 @@ MISTAKES = [
     ('[llm]\nmodel = "m"', "llm.base_url is not set", "address"),
     ('[llm]\nbase_url = "localhost"', 'llm.base_url = "localhost"', '"http://localhost:8000/v1"'),
     ('[encoder]\ndevice = "gpu"', 'encoder.device = "gpu"', '"cuda"'),
+    ('[encoder]\nbackend = "hash"\nmodel = "0"', 'encoder.model = "0"', "a number of dimensions from 1 to 8192"),
+    ('[encoder]\nbackend = "hash"\nmodel = "8193"', 'encoder.model = "8193"', "a number of dimensions from 1 to 8192"),
+    (f'[encoder]\nbackend = "hash"\nmodel = "{"9" * 5000}"', "encoder.model", "a number of dimensions from 1 to 8192"),
     ('[encoder]\nbackend = "openai"', 'encoder.backend = "openai"', "llm.base_url"),
     ("[retrieval]\ndamping = 1.0", "retrieval.damping = 1.0", "a number above 0 and at most 0.99"),
     ("[retrieval]\ndamping = nan", "retrieval.damping", "a number above 0 and at most 0.99"),
@@ -176,6 +181,14 @@ def test_a_mistake_names_file_key_value_and_what_is_allowed(write, text, named, 
     assert named in found[0]
     assert allowed in found[0]
     assert "\n" not in found[0]
+
+
+def test_a_store_cannot_lie_behind_a_link_to_nothing(write, tmp_path):
+    (tmp_path / "link").symlink_to("disk")
+    [problem] = problems(write('[store]\npath = "link"\n'))
+    assert f"{tmp_path}/link is a link to disk, which is not there" in problem
+    (tmp_path / "disk").mkdir()
+    assert load_config(write('[store]\npath = "link/store"\n')).store.path == tmp_path / "link/store"
 
 
 def test_all_mistakes_are_reported_at_once(write):

@@ -128,6 +128,13 @@ def test_an_unknown_backend_and_an_impossible_batch_size_are_refused() -> None:
         make_encoder("hash", "", 0, "cpu")
 
 
+@pytest.mark.parametrize("model", ["0", "8193", "9" * 5000])
+def test_a_hash_encoder_of_an_impossible_dimension_is_refused(model: str) -> None:
+    with pytest.raises(ValueError, match="from 1 to 8192"):
+        make_encoder("hash", model, 64, "cpu")
+    assert make_encoder("hash", "8192", 64, "cpu").identity.dim == 8192
+
+
 def test_another_models_identity_is_not_known_before_loading() -> None:
     assert identity_before_loading("sentence-transformers", "someone/other-model") is None
     assert identity_before_loading("elsewhere", "m") is None
