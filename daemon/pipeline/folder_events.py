@@ -1,7 +1,7 @@
 """Turns events of followed folders into work, and reports committed positions back to the folders."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from consumers.folder import path_of
@@ -10,7 +10,7 @@ from consumers.types import FileChanged, FileEvent, FileMoved, FileRemoved, Fing
 from daemon.pipeline.commit.batching import DocumentsByFile
 from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.incoming.intake import Intake
-from daemon.pipeline.work_items import Change, DocumentChange, Urgency
+from daemon.pipeline.work_items import Change, DocumentChange, FileTakenOver, Urgency
 from store.store import Store
 from store.types import Batch, Document, State
 
@@ -36,6 +36,18 @@ class FileEvents:
     def listen(self, source: str, committed: PositionCommitted) -> None:
         """`committed` is called for each file of `source` whose position is committed."""
         self._listeners[source] = committed
+
+    def take_over(self, source: str, files: Iterable[str]) -> None:
+        """What `files` hold is `source`'s: documents that another source has become its own, and nothing is read for that.
+
+        Called before other work for these files waits, as this would take its place. What comes later takes the place of
+        this, and gives the documents the source too or removes them.
+        """
+        for uri in files:
+            for each in self._documents_by_file.of(uri):
+                if (document := self._store.document(each)) is not None and document.source != source:
+                    self._intake.put(uri, FileTakenOver(uri, source), source, urgency=Urgency.BULK)
+                    break
 
     def emit(self, event: FileEvent) -> None:
         """Takes an event."""

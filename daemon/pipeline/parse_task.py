@@ -107,8 +107,8 @@ class DocumentReader:
         elif isinstance(task, FileRemoved):
             yield DocumentChange(work, positions={work.key: None})
         else:
-            # Somebody asked to forget a file that is still there: its position stays, or is that of a change that waited
-            # (`make_batch`), so that it is not read again before it changes.
+            # The file was taken over from another source, or somebody asked to forget it while it is still there: its
+            # position stays, or is that of a change that waited (`make_batch`), so that it is not read before it changes.
             yield DocumentChange(work)
 
     def _above(self, path: bytes) -> tuple[str, FolderAccess | None]:

@@ -6,7 +6,7 @@ batch (`batching`), encodes and commits it; `_after_commit` tells everybody who 
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -109,10 +109,16 @@ class Pipeline:
 
     # What comes in.
 
-    def follow_folder(self, source: str, root: bytes, follow_symlinks: bool, committed: PositionCommitted) -> None:
-        """Files below `root` may be read; `committed` is called with the position of each once that is in the store."""
+    def follow_folder(
+        self, source: str, root: bytes, follow_symlinks: bool, known: Iterable[str], committed: PositionCommitted
+    ) -> None:
+        """Files below `root` may be read; `committed` is called with the position of each once that is in the store.
+
+        Called before `start`. `known`: the files below `root` that the store knows, whichever folder they were read for.
+        """
         self._reader.follow_folder(FolderAccess(root, follow_symlinks))
         self.file_events.listen(source, committed)
+        self.file_events.take_over(source, known)
 
     async def deliver(
         self,

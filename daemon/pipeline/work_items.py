@@ -60,11 +60,19 @@ class DeliveredDocument:
         return self.document is None or all(passage.triples is not None for passage in self.document.passages)
 
 
-Task = FileEvent | AddedDocument | RemoveDocument | DeliveredDocument
+@dataclass(frozen=True, slots=True)
+class FileTakenOver:
+    """A followed file whose documents were another source's when they were read; now they are `source`'s."""
+
+    uri: str
+    source: str
+
+
+Task = FileEvent | FileTakenOver | AddedDocument | RemoveDocument | DeliveredDocument
 
 
 def may_grow(task: Task) -> bool:
-    """Whether the memory can be larger once this is done. Removing, renaming and refusing add no passage."""
+    """Whether the memory can be larger once this is done. Removing, renaming, taking over and refusing add no passage."""
     if isinstance(task, DeliveredDocument):
         return task.document is not None
     return isinstance(task, FileChanged | AddedDocument)

@@ -93,7 +93,8 @@ class FolderSource(Source):
             touched=pipeline.file_events.touched,
             documents=lambda uri: max(documents.count(uri), 1),
         )
-        pipeline.follow_folder(self.name, os.fsencode(folder.path), folder.follow_symlinks, self._source.committed)
+        root = os.fsencode(folder.path)
+        pipeline.follow_folder(self.name, root, folder.follow_symlinks, known, self._source.committed)
 
     def start(self) -> None:
         self._source.start()

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.real_hippod import Daemon
+from tests.e2e.conftest import Hippo
+from tests.e2e.real_hippod import Daemon, Json, until, write_config
 
 pytestmark = pytest.mark.daemon
 
@@ -164,3 +166,111 @@ def test_a_scope_of_nonsense_is_refused_and_an_empty_one_is_everything(whole: Da
     assert client.post("/v1/query", json={"query": "x", "scope": {}}).status_code == 200
     assert whole.ctl("query", "x", "--where", "nothing").code == 2
     assert whole.ctl("query", "x", "--since", "2020-01-02", "--until", "2020-01-01").code == 2
+
+
+def follow(daemon: Daemon, **labels: list[str]) -> Daemon:
+    """Has the next start follow these folders of the drive, or `drive` itself, with these labels."""
+    places = {name: daemon.drive if name == "drive" else daemon.drive / name for name in labels}
+    daemon.sections["folder"] = [{"path": str(places[name]), "labels": own} for name, own in labels.items()]
+    write_config(daemon.config, daemon.sections)
+    return daemon
+
+
+def as_scopes_see_it(daemon: Daemon) -> Json:
+    """What is listed of each source and each label, and how each source stands."""
+    named = daemon.ctl_json("scopes")
+    return {
+        "folders": named["folders"],
+        "sources": {
+            each["name"]: sorted(daemon.documents(scope=json.dumps({"source": each["name"]})))
+            for each in named["sources"]
+        },
+        "labels": {
+            each["name"]: sorted(daemon.documents(scope=json.dumps({"labels": [each["name"]]})))
+            for each in named["labels"]
+        },
+        "states": {uri: document["state"] for uri, document in daemon.documents().items()},
+        "status": [(each["name"], each["lag"], each["files"]) for each in daemon.wait()["sources"]],
+    }
+
+
+def fill_drive(daemon: Daemon) -> list[Path]:
+    """Files of two folders and one above them: documents, lines, one that fails and one that is skipped."""
+    for number in range(3):
+        daemon.write(f"hr/{number}.md", f"# Wage {number}\n\nSolveig Aas earns {number},000 crowns at the mill.\n")
+        daemon.write(f"press/{number}.txt", f"The Ternby Post number {number} praises Torgeir Vik.")
+    lines = [{"id": str(number), "text": f"Line {number} speaks of the river Ask."} for number in range(3)]
+    daemon.write("hr/lines.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    daemon.write("hr/broken.pdf", b"%PDF-1.4 and nothing more")
+    daemon.write("press/picture.png", b"\x89PNG\r\n\x1a\n")
+    daemon.write("root.md", "# Root\n\nMarit Lund owns the ferry of Holm.\n")
+    return [path for path in daemon.drive.rglob("*") if path.is_file()]
+
+
+def test_a_folder_that_is_narrowed_or_widened_has_the_documents_that_it_would_have_anew(hippo: Hippo) -> None:
+    daemon, anew, again = hippo("before"), hippo("anew"), hippo("again")
+    anew.folders = again.folders = daemon.folders
+    files = fill_drive(daemon)
+    daemon.start().wait()
+    whole, hr, press = (str(daemon.drive / name) for name in ("", "hr", "press"))
+    assert daemon.stop() == 0
+
+    for path in files:
+        path.chmod(0)  # whoever reads one once more fails
+    follow(daemon, hr=["hr"], press=["public"]).start().wait()
+    narrowed = as_scopes_see_it(daemon)
+    found = daemon.ctl_json("query", "Who earns at the mill?", "--label", "hr", "--source", hr)["passages"]
+    assert {passage["document"] for passage in found} > {daemon.uri(f"hr/{number}.md") for number in range(3)}
+    assert daemon.metric("hippod_passages_total") == daemon.metric("hippod_stage_seconds_count", stage="extract") == 0
+    commit = daemon.status()["commit"]
+    assert daemon.restart().wait()["commit"] == commit
+    assert daemon.stop() == 0
+    for path in files:
+        path.chmod(0o600)
+
+    follow(anew, hr=["hr"], press=["public"]).start().wait()
+    fresh = as_scopes_see_it(anew)
+    assert (narrowed["labels"], narrowed["status"]) == (fresh["labels"], fresh["status"])
+    # What is not followed any more stays as it is.
+    assert narrowed["sources"] == fresh["sources"] | {whole: [daemon.uri("root.md")]}
+    assert {len(narrowed["sources"][each]) for each in (hr, press)} == {7, 4}
+    assert narrowed["states"] == fresh["states"] | {daemon.uri("root.md"): "indexed"}
+    anew.close()
+
+    for each in (daemon, again):
+        follow(each, drive=["drive"]).start().wait()
+    assert as_scopes_see_it(daemon) == as_scopes_see_it(again)
+    assert daemon.export() == again.export()
+    assert daemon.metric("hippod_passages_total") == 0
+
+
+def test_documents_go_over_to_a_narrower_folder_in_spite_of_kill_9(hippo: Hippo) -> None:
+    daemon = hippo()
+    for number in range(300):
+        daemon.write(f"hr/{number}.txt", f"Wage {number}.")
+    daemon.start().wait()
+    commit = daemon.status()["commit"]
+    daemon.stop()
+    follow(daemon, hr=["hr"]).start()
+    until(lambda: daemon.status()["commit"] > commit, "some have gone over", pause_s=0.001)
+    daemon.kill()
+    daemon.start().wait()
+    [source] = daemon.ctl_json("scopes")["sources"]
+    assert source == {"name": str(daemon.drive / "hr"), "documents": 300}
+    assert [each["documents"] for each in daemon.ctl_json("scopes")["labels"]] == [300]
+
+
+def test_what_a_narrower_folder_has_lost_is_its_own_until_that_is_confirmed(hippo: Hippo) -> None:
+    daemon = hippo()
+    for number in range(6):
+        daemon.write(f"hr/{number}.txt", f"Wage {number}.")
+    daemon.start().wait()
+    daemon.stop()
+    for number in range(4):
+        (daemon.drive / "hr" / f"{number}.txt").unlink()
+    [source] = follow(daemon, hr=["hr"]).start().wait()["sources"]
+    assert (source["unconfirmed"], source["lag"]) == (4, 0)
+    assert len(daemon.documents(scope=json.dumps({"labels": ["hr"], "source": source["name"]}))) == 6
+    daemon.ctl_json("confirm", source["name"])
+    daemon.wait()
+    assert set(daemon.documents()) == {daemon.uri("hr/4.txt"), daemon.uri("hr/5.txt")}

@@ -7,7 +7,7 @@ from typing import Any
 from consumers.types import FileMoved, FileRemoved
 from daemon.pipeline.document_mapping import unchanged
 from daemon.pipeline.records import is_overtaken, record_of
-from daemon.pipeline.work_items import Change, ExtractionsFound, RemoveDocument, Task, container_uri
+from daemon.pipeline.work_items import Change, ExtractionsFound, FileTakenOver, RemoveDocument, Task, container_uri
 from store.store import Store
 from store.types import Batch, Document, Extraction, PassageText
 
@@ -70,6 +70,8 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
             documents += moved
             removed += sorted(documents_by_file.of(work.task.old_uri))
             positions[work.task.old_uri] = None
+        elif isinstance(work.task, FileTakenOver):
+            documents += _taken_over(store, documents_by_file, work.task)
         elif isinstance(work.task, FileRemoved | RemoveDocument):
             uris = sorted(_removed_uris(documents_by_file, work.task.uri))
             gone = uris if isinstance(work.task, FileRemoved) else _in_sight(store, uris, work.task)
@@ -95,7 +97,7 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
 
 def _removes_itself(task: Task) -> bool:
     """Whether what the task does not name stays, though the file that it is named after may hold other documents."""
-    return isinstance(task, FileRemoved | RemoveDocument) or record_of(task) is not None
+    return isinstance(task, FileRemoved | FileTakenOver | RemoveDocument) or record_of(task) is not None
 
 
 def _removed_uris(documents_by_file: DocumentsByFile, uri: str) -> set[str]:
@@ -107,6 +109,13 @@ def _in_sight(store: Store, uris: Sequence[str], task: RemoveDocument) -> list[s
     """Those of `uris` that whoever asked to remove them sees still."""
     sees = task.sees
     return [uri for uri in uris if sees is None or (document := store.document(uri)) is None or sees(document)]
+
+
+def _taken_over(store: Store, documents_by_file: DocumentsByFile, task: FileTakenOver) -> list[Document]:
+    """The file's documents as its source's: the same passages, nothing read."""
+    found = (store.document(uri) for uri in sorted(documents_by_file.of(task.uri)))
+    others = (document for document in found if document is not None and document.source != task.source)
+    return [replace(document, source=task.source) for document in others]
 
 
 def _renamed_documents(store: Store, documents_by_file: DocumentsByFile, task: FileMoved) -> list[Document]:

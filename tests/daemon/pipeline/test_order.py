@@ -187,6 +187,27 @@ def test_lines_are_removed_after_the_change_of_their_file_that_is_being_read(tmp
     driven(tmp_path, scenario)
 
 
+def test_a_file_that_is_taken_over_is_read_where_it_changes_and_gone_where_it_is_removed(tmp_path: Path) -> None:
+    async def scenario(drive: Drive) -> None:
+        drive.reader.released.set()
+        drive.change("first", a="before", b="before")
+        await drive.pipeline.drained()
+        drive.pipeline.file_events.take_over("/drive/inner", [FILE])
+        await drive.pipeline.drained()
+        assert {document.source for document in drive.store.documents()} == {"/drive/inner"}
+        assert drive.texts_by_line() == {"a": "before", "b": "before"}
+        assert drive.store.positions[FILE] == Fingerprint(1, 1, 1, "first").to_json()
+        drive.pipeline.file_events.take_over(SOURCE, [FILE])
+        drive.change("second", a="after")
+        await drive.pipeline.drained()
+        assert drive.texts_by_line() == {"a": "after"}
+        drive.pipeline.file_events.take_over("/drive/inner", [FILE])
+        await drive.pipeline.remove([FILE])
+        assert drive.store.documents() == []
+
+    driven(tmp_path, scenario)
+
+
 async def commit_another(drive: Drive) -> None:
     await drive.pipeline.remove(["added:another"])
 
