@@ -119,6 +119,9 @@ class Sessions:
         with durable_file(path) as file:
             file.write(json.dumps({"format": FORMAT, **asdict(session)}, ensure_ascii=False).encode())
 
+    def exists(self, key: str) -> bool:
+        return self._path(key).exists()
+
     def remove(self, key: str) -> bool:
         """Whether there was one."""
         try:

@@ -109,9 +109,10 @@ class DeepAnswers:
         short_answer = answer.short or answer.text
         trace = answer.trace
         try:
-            await asyncio.to_thread(
+            if not await asyncio.to_thread(
                 self._sessions.save, name, scope, memory, trace.commit, trace.question, short_answer, before
-            )
+            ):
+                return f"session {name} was removed while this question was worked at, and is not kept"
         except OSError as error:
             return f"session {name} could not be kept ({error.strerror or error}) and is as it was before this question"
         return None

@@ -42,6 +42,11 @@ def _owner(scope: Scope | None) -> str:
     return sha256(json.dumps([scope.client, scope.visible]).encode()).hexdigest()[:16]
 
 
+def _owner_of(key: str) -> str:
+    """The `_owner` of a session by its key."""
+    return key[1:].partition("~")[0] if key.startswith("~") else ""
+
+
 def asked_scope(scope: Scope | None) -> str:
     """The scope as it was asked for, as JSON; empty for none."""
     fields = {name: getattr(scope, name) for name in Scope.model_fields} if scope is not None else {}
@@ -96,11 +101,15 @@ class SessionService:
         question: str,
         answer: str,
         before: Session | None,
-    ) -> None:
-        """Durable when it returns. Raises OSError."""
+    ) -> bool:
+        """Durable when it returns. False, and nothing is kept, where the session that there was `before` has been removed
+        meanwhile: what is kept would bring its points back. Raises OSError."""
         with self._writing:
             key, within = session_key(name, scope), asked_scope(scope) or None
+            if before is not None and not self._sessions.exists(key):
+                return False
             self._sessions.save(key, memory, commit, question, answer, before, name, within)
+            return True
 
     async def sessions(self, scope: Scope | None = None) -> SessionList:
         return await asyncio.to_thread(self._list, scope)
@@ -126,7 +135,7 @@ class SessionService:
     def _keys(self, scope: Scope | None) -> list[str]:
         """Those of the client that `scope` is of."""
         whose = _owner(scope)
-        return [key for key in self._sessions.keys() if (key[1:].partition("~")[0] if key[0] == "~" else "") == whose]  # noqa: SIM118
+        return [key for key in self._sessions.keys() if _owner_of(key) == whose]  # noqa: SIM118 - no mapping
 
     def _remove(self, names: Sequence[str], scope: Scope | None) -> RemoveSessionsResponse:
         """Those of each name, whatever part of the memory they are of."""
@@ -194,9 +203,9 @@ class SessionService:
                 log.info("session_expired", session=session.name)
                 return
             memory = memory_from_json(session.memory)
-            supported = drop_unsupported_points(
-                memory, self._store.snapshot()
-            )  # taken after the session: never older than it
+            now = self._store.snapshot()  # taken after the session: never older than it
+            # What a client may not see any more shows by the passages that a point rests on, so none of them may be struck.
+            supported = drop_unsupported_points(memory, now, wholly=_owner_of(key) != "")
             if supported != memory:
                 dropped = len(memory.points) - len(supported.points)
                 self._sessions.keep(key, session, memory_to_json(supported), dropped)
@@ -208,14 +217,15 @@ def _utc(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def drop_unsupported_points(memory: WorkingMemory, snapshot: Snapshot) -> WorkingMemory:
-    """The points with those of their passages that live in `snapshot`; a point without any is left out.
+def drop_unsupported_points(memory: WorkingMemory, snapshot: Snapshot, wholly: bool = False) -> WorkingMemory:
+    """The points with those of their passages that live in `snapshot`; a point without any is left out, and with `wholly` one
+    without some.
 
     Entities are not looked at, as a question does: the graph may lack them for as long as a model takes to read a passage.
     """
     points = []
     for point in memory.points:
         passages = tuple(id for id in point.passages if snapshot.passage_row(id) is not None)
-        if passages:
+        if passages and not (wholly and len(passages) < len(point.passages)):
             points.append(replace(point, passages=passages))
     return replace(memory, points=tuple(points))

@@ -4,10 +4,15 @@ import json
 import os
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from daemon.contract.scope import ClientScope
+from daemon.services.answering.sessions import SessionService, session_key
+from daemon.services.scopes import ScopeService
+from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
+from memory.answering.working_memory.records.serialization import memory_from_json, memory_to_json
 from store.sessions import SessionDamaged, Sessions
 from tests.daemon.services.answering.conftest import Asking, documents
 from tests.e2e.real_hippod import until
@@ -15,6 +20,7 @@ from tests.memory.answering.working_memory.prompt_reader import Prompt
 from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.answering.working_memory.toy import QUESTION
 from tests.memory.llm.model_server import Hang
+from tests.store.small_store import complete, open_store
 
 pytestmark = pytest.mark.daemon
 
@@ -72,6 +78,35 @@ def test_two_questions_at_once_in_one_session_are_one_too_many(asking: Asking) -
     refused = asking.post(deep=True, session="one")
     assert (refused.status_code, "another question" in refused.json()["detail"]) == (409, True)
     held.join()
+
+
+def test_a_session_that_is_removed_during_a_question_stays_removed(asking: Asking) -> None:
+    asking.ask(playing(), deep=True, steps=1, session="one")
+
+    def remove(call: Any, _: object) -> None:
+        if call.purpose == "evolve":
+            asking.daemon.ask("DELETE", "/v1/sessions", json={"names": ["one"]})
+
+    answer = asking.ask(playing(remove), deep=True, steps=1, session="one")
+    assert "session one was removed while this question was worked at, and is not kept" in answer["note"]
+    assert asking.daemon.ask("GET", "/v1/sessions")["sessions"] == []
+
+
+def test_a_clients_point_goes_with_the_first_of_its_passages(tmp_path: Path) -> None:
+    """What is left of it would be shown to a client that may not see what is gone."""
+    client = ClientScope(visible=("a",), client="ada")
+    with open_store(tmp_path) as store:
+        store.commit(complete(store, {"d1": [("T", "text 1", None)], "d2": [("T", "text 2", None)]}, []))
+        ids = tuple(ref.passage for uri in ("d1", "d2") for ref in store.document(uri).passages)
+        memory = memory_to_json(WorkingMemory((MemoryPoint("p1", "The secret.", ("ada",), ids),)))
+        sessions = SessionService(store, lambda: 3600.0, cast("ScopeService", None))
+        for scope in (None, client):
+            sessions.save("s", scope, memory, 1, "Who?", "Ada.", None)
+        store.commit(complete(store, {}, ["d2"]))
+        sessions.sweep()
+        kept = [sessions.load(session_key("s", scope), "s") for scope in (None, client)]
+        left = [memory_from_json(each.memory).points for each in kept if each is not None]
+        assert [[point.passages for point in points] for points in left] == [[ids[:1]], []]
 
 
 def test_a_session_survives_kill_9_and_goes_with_its_last_passages(asking: Asking) -> None:
