@@ -97,7 +97,8 @@ class TopicConsumer:
     def ends(self) -> "Future[dict[Partition, int]]":
         """Where this member's partitions end. The brokers are asked after this call; while all are away, the future waits.
 
-        It does not wait for a single partition without an answer: that partition has its last known end, or none.
+        It does not wait long for a single partition without an answer, which has its last known end then, or none; nor where
+        the group gives this member no partition of a topic that there is.
         """
         future: Future[dict[Partition, int]] = Future()
         self._end_requests.append((time.monotonic(), future))
@@ -214,9 +215,11 @@ class TopicConsumer:
                 fetched[(tp.topic, tp.partition)] = int(offset)
         self._emit(PartitionOffsets(fetched, self._ends))
         self._report_state(consumer, offsets, frozenset((assigned - found.keys()) | (assigned & listener.unplaced)))
+        # The group gives a member nothing while the client has not heard of the topics' partitions yet.
+        complete = found.keys() == assigned and bool(assigned or self._missing)
         while self._end_requests and self._end_requests[0][0] < asked:
             # Joining the group may have taken longer than that.
-            if found.keys() != assigned and asked < max(self._end_requests[0][0], self._asked[1]) + ENDS_TIMEOUT_S:
+            if not complete and asked < max(self._end_requests[0][0], self._asked[1]) + ENDS_TIMEOUT_S:
                 break
             _, request = self._end_requests.popleft()
             if request.set_running_or_notify_cancel():  # false where the caller has given up
