@@ -23,11 +23,15 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class UnreadableMessage:
-    """`document` says why it cannot be read. `acknowledgements`: the message's, and those of others that end with it."""
+    """`document` says why it cannot be read. `acknowledgements`: the message's, and those of others that end with it.
+
+    `read`: the documents that the message gave nevertheless.
+    """
 
     message: KafkaMessage
     document: ParsedDocument
     acknowledgements: Sequence[MessageAcknowledgement]
+    read: Sequence[str] = ()
 
 
 Sent = Callable[[UnreadableMessage, ParsedDocument | None], Awaitable[None]]

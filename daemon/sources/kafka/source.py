@@ -1,8 +1,11 @@
 """Followed topics as the daemon runs them: their messages' documents go to the pipeline, positions come with the commits."""
 
 import asyncio
+import json
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Generic, TypeVar
 
 import structlog
@@ -22,7 +25,7 @@ from daemon.sources.kafka.message_reader import MessageReader
 from daemon.sources.kafka.topic_feed import TopicFeed
 from daemon.workers.pool import WorkerPool
 from store.store import Store
-from store.types import Document
+from store.types import Document, State
 
 log = structlog.get_logger()
 
@@ -33,6 +36,16 @@ T = TypeVar("T")
 def position_key(partition: Partition) -> str:
     """The name of a partition among the store's positions."""
     return f"kafka:{partition[0]}/{partition[1]}"
+
+
+def _payload(message: KafkaMessage, read: Iterable[str]) -> str:
+    """What is kept of an unreadable message: itself, and which documents it gave."""
+    return json.dumps({**message.to_json(), "read": sorted(set(read))})
+
+
+def _read_uris(documents: Sequence[ParsedDocument]) -> list[str]:
+    """The documents that a message gave, the skipped and the removed ones too."""
+    return [document.uri for document in documents if document.error is None or document.skipped]
 
 
 class BaseKafkaSource(Source, Generic[T]):
@@ -98,18 +111,22 @@ class BaseKafkaSource(Source, Generic[T]):
         """Reads the message of a failed document once more."""
 
     async def _unreadable(
-        self, message: KafkaMessage, document: ParsedDocument, acknowledgements: Sequence[MessageAcknowledgement]
+        self,
+        message: KafkaMessage,
+        document: ParsedDocument,
+        acknowledgements: Sequence[MessageAcknowledgement],
+        read: Sequence[str] = (),
     ) -> None:
-        """To the dead letters; without any it is a failed document."""
+        """To the dead letters; without any it is a failed document. `read`: the documents that it gave nevertheless."""
         if self._dead_letters is not None:
-            self._dead_letters.put(UnreadableMessage(message, document, acknowledgements))
+            self._dead_letters.put(UnreadableMessage(message, document, acknowledgements, read))
         else:
-            task = DeliveredDocument(document.uri, document, message.payload)
+            task = DeliveredDocument(document.uri, document, partial(_payload, message, read))
             await self._pipeline.deliver(task, self.name, more=acknowledgements)
 
     async def _letter_sent(self, unreadable: UnreadableMessage, refused: ParsedDocument | None) -> None:
         message = unreadable.message
-        task = DeliveredDocument(message_uri(message), refused, message.payload)
+        task = DeliveredDocument(message_uri(message), refused, partial(_payload, message, unreadable.read))
         await self._pipeline.deliver(task, self.name, more=unreadable.acknowledgements)
 
     def _retry(self, document: Document) -> None:
@@ -188,22 +205,36 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
         acknowledgement.parts_left = len(documents)
         for document in documents:
             if document.error is not None and not document.skipped:
-                await self._unreadable(message, document, [acknowledgement])
+                await self._unreadable(message, document, [acknowledgement], _read_uris(documents))
             else:
                 task = DeliveredDocument(document.uri, None if document.deleted else document, message.payload)
                 await self._pipeline.deliver(task, self.name, acknowledgement=acknowledgement)
 
     async def _read_again(self, document: Document) -> None:
-        message = KafkaMessage.from_payload(document.payload or "")
+        """Delivers what the message has not given before. What it gave and is gone was removed since: it stays so."""
+        kept = json.loads(document.payload or "")
+        message = KafkaMessage.from_json(kept)
         [documents] = await self._reader.read([message])
+        stored = self._store.document(document.uri)
+        if stored is None or stored.state is not State.FAILED or self._pipeline.intake.busy(document.uri):
+            return  # it was removed or replaced meanwhile
+        own = next((read for read in documents if read.uri == document.uri), None)
+        if document.uri != message_uri(message):  # the others have been delivered beside it
+            fault = next((read for read in documents if read.error is not None and not read.skipped), None)
+            if own is None and fault is not None:
+                own = replace(fault, uri=document.uri)
+            task = DeliveredDocument(document.uri, own, message.payload)
+            await self._pipeline.deliver(task, self.name, document.attempts)
+            return
+        known = _read_uris(documents)
+        # An earlier version did not keep what the message gave. Only one that holds one document surely gave none.
+        before = set(kept.get("read", known if len(documents) > 1 else ()))
         for read in documents:
-            if read.uri == document.uri:
-                task = DeliveredDocument(read.uri, read, message.payload)
-                await self._pipeline.deliver(task, self.name, document.attempts)
-            elif not self._is_overtaken(read.uri, message):
-                await self._pipeline.deliver(DeliveredDocument(read.uri, None if read.deleted else read), self.name)
-        if all(read.uri != document.uri for read in documents):
-            await self._pipeline.deliver(DeliveredDocument(document.uri, None), self.name)
+            if read.uri not in (document.uri, *before) and not self._is_overtaken(read.uri, message):
+                task = DeliveredDocument(read.uri, None if read.deleted else read, message.payload)
+                await self._pipeline.deliver(task, self.name)
+        task = DeliveredDocument(document.uri, own, partial(_payload, message, before.union(known)))
+        await self._pipeline.deliver(task, self.name, document.attempts)
 
     def _is_overtaken(self, uri: str, message: KafkaMessage) -> bool:
         """Whether a later message of the partition has replaced the document, or is about to."""

@@ -171,6 +171,39 @@ def test_without_dead_letters_it_is_listed_as_failed_and_can_be_tried_again(clus
         assert daemon.documents()[uri]["state"] == "failed"
 
 
+def test_a_retry_brings_nothing_back_that_was_removed_since(cluster, tmp_path):
+    topic = cluster.topic(1)
+    cluster.send(topic, [article(1), article(2), article(3), {"text": 5}], key="m")
+    cluster.flush()
+    base, uri = f"kafka://{topic}/", f"kafka://{topic}#0-0"
+    with following(tmp_path, cluster, topic) as daemon:
+        daemon.wait()
+        cluster.send(topic, None, key="a1")
+        cluster.flush()
+        daemon.wait()
+        assert daemon.ctl("rm", base + "a2").code == 0
+        for attempts in (2, 3):
+            daemon.restart()
+            assert daemon.ctl_json("retry")["requeued"] == 1
+            until(lambda wanted=attempts: daemon.documents()[uri]["attempts"] == wanted, "it was tried again")
+            daemon.wait()
+            assert set(daemon.documents()) == {base + "a3", uri}
+
+
+def test_a_retry_gives_what_could_not_be_read_before(cluster, tmp_path):
+    topic = cluster.topic(1)
+    cluster.send(topic, "{broken", key="k")
+    cluster.flush()
+    with following(tmp_path, cluster, topic) as daemon:
+        daemon.wait()
+        assert set(daemon.documents(state="failed")) == {f"kafka://{topic}#0-0"}
+    with following(tmp_path, cluster, topic, format="text") as daemon:
+        assert daemon.ctl_json("retry")["requeued"] == 1
+        until(lambda: set(daemon.documents(state="indexed")) == {f"kafka://{topic}/k"}, "it is read")
+        daemon.wait()
+        assert set(daemon.documents()) == {f"kafka://{topic}/k"}
+
+
 def test_a_restart_continues_at_the_stored_offsets_and_commits_them_to_the_group(cluster, tmp_path):
     topic = cluster.topic(4)
     for number in range(40):
