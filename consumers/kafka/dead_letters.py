@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 import structlog
@@ -29,6 +30,9 @@ REFUSED_FOR_GOOD = (MessageSizeTooLargeError, RecordListTooLargeError, InvalidTo
 _SEND_TIMEOUT_S = 60.0
 _QUERY_TIMEOUT_MS = 5000
 
+_Identity = tuple[str, int, int, bytes]
+"""Topic, partition and offset of a message, and a digest of what it holds: a topic made anew has other messages there."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -37,14 +41,14 @@ class DeadLetters:
 
     A message is sent and acknowledged by all replicas; then its offset is committed with the store. The process may die
     between the two. So before the first letter is sent, and after any error, the topic is read to find the letters that it
-    has: the headers of a letter name its message.
+    has: the headers of a letter name its message, and its key, value and other headers are the message's.
     """
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._settings = settings
         self._topic = topic
         self._producer: Any = None
-        self._delivered: set[tuple[str, int, int]] | None = None
+        self._delivered: set[_Identity] | None = None
 
     def send(self, letters: Sequence[tuple[KafkaMessage, str]]) -> list[str | None]:
         """For each letter `None` once it is delivered, or why the topic refuses it for good. Raises KafkaError where a later
@@ -59,14 +63,12 @@ class DeadLetters:
             self.close()
             raise
 
-    def _send(
-        self, letters: Sequence[tuple[KafkaMessage, str]], delivered: set[tuple[str, int, int]]
-    ) -> list[str | None]:
+    def _send(self, letters: Sequence[tuple[KafkaMessage, str]], delivered: set[_Identity]) -> list[str | None]:
         if self._producer is None:
             self._producer = KafkaProducer(**producer_config(self._settings, KafkaProducer.DEFAULT_CONFIG))
         sent: list[Any] = []
         for message, error in letters:
-            if message.coordinates in delivered:
+            if _identity(message) in delivered:
                 sent.append(None)
                 continue
             try:
@@ -84,7 +86,7 @@ class DeadLetters:
                     raise future
                 if future is not None:
                     future.get(timeout=_SEND_TIMEOUT_S)
-                delivered.add(message.coordinates)
+                delivered.add(_identity(message))
                 answers.append(None)
             except REFUSED_FOR_GOOD as refused:
                 answers.append(f"{type(refused).__name__}: {refused}")
@@ -98,12 +100,11 @@ class DeadLetters:
             OFFSET: str(message.offset),
             GROUP: self._settings.group,
         }
-        theirs = [(name, value) for name, value in message.headers if value is not None and name not in ours]
-        return [*theirs, *((name, value.encode("utf-8", "replace")) for name, value in ours.items())]
+        return [*_theirs(message.headers), *((name, value.encode("utf-8", "replace")) for name, value in ours.items())]
 
-    def _find_delivered(self) -> set[tuple[str, int, int]]:
-        """Topic, partition and offset of every message that has a dead letter."""
-        delivered: set[tuple[str, int, int]] = set()
+    def _find_delivered(self) -> set[_Identity]:
+        """Every message that has a dead letter."""
+        delivered: set[_Identity] = set()
         consumer = open_consumer(reader_config(self._settings, KafkaConsumer.DEFAULT_CONFIG))
         try:
             numbers = consumer.partitions_for_topic(self._topic)
@@ -120,7 +121,7 @@ class DeadLetters:
                 records = consumer.poll(timeout_ms=_QUERY_TIMEOUT_MS)
                 for batch in records.values():
                     delivered.update(
-                        coordinates for record in batch if (coordinates := _coordinates(record)) is not None
+                        identity for record in batch if (identity := _identity_in_letter(record)) is not None
                     )
                 passed = {tp for tp in left if (consumer.position(tp, timeout_ms=_QUERY_TIMEOUT_MS) or 0) >= ends[tp]}
                 if not records and not passed:
@@ -139,9 +140,30 @@ class DeadLetters:
                 producer.close(timeout=2)
 
 
-def _coordinates(record: Any) -> tuple[str, int, int] | None:
+def _theirs(headers: Sequence[tuple[str, bytes | None]]) -> list[tuple[str, bytes]]:
+    """The headers of a message that its letter has too."""
+    ours = (TOPIC, PARTITION, OFFSET, ERROR, GROUP)
+    return [(name, value) for name, value in headers if value is not None and name not in ours]
+
+
+def _identity(message: KafkaMessage) -> _Identity:
+    return (*message.coordinates, _digest(message.key, message.value, message.headers))
+
+
+def _identity_in_letter(record: Any) -> _Identity | None:
     headers = dict(record.headers or ())
     try:
-        return (headers[TOPIC].decode(), int(headers[PARTITION]), int(headers[OFFSET]))
+        coordinates = (headers[TOPIC].decode(), int(headers[PARTITION]), int(headers[OFFSET]))
     except (KeyError, ValueError, AttributeError):
         return None  # a message that hippod did not write
+    return (*coordinates, _digest(record.key, record.value, record.headers))
+
+
+def _digest(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+    """The same of a message and of its letter."""
+    digest = blake2b(digest_size=16)
+    texts = [each for name, held in _theirs(headers) for each in (name.encode("utf-8", "surrogateescape"), held)]
+    for held in (key, value, *texts):
+        digest.update(b"-" if held is None else b"%d:" % len(held))
+        digest.update(held or b"")
+    return digest.digest()

@@ -4,12 +4,16 @@ import os
 import random
 import signal
 import time
+from dataclasses import replace
 
 import psutil
 import pytest
 
 pytest.importorskip("confluent_kafka")
 
+from consumers.kafka.dead_letters import DeadLetters
+from consumers.kafka.message import KafkaMessage
+from consumers.kafka.settings import KafkaSettings
 from tests.consumers.kafka.cluster import Cluster, dead
 from tests.consumers.kafka.following import article, built_at_once, following, positions, source
 from tests.consumers.kafka.message_stream import Stream, publish
@@ -78,6 +82,27 @@ def test_a_dead_letter_that_was_sent_before_the_crash_is_not_sent_again(cluster,
         daemon.wait()
         assert dead(cluster.read(letters)) == [(topic, 0, 0)]
         assert positions(daemon) == {0: 2}
+
+
+def test_another_message_at_the_place_of_a_dead_letter_is_sent_too(cluster):
+    topic, letters = "made-anew", cluster.topic(1)
+    first = KafkaMessage(
+        topic, 0, 0, 1, b"x", b"{broken one", (("trace", b"t"), ("none", None), ("hippod-group", b"g"))
+    )
+    # What a topic made anew has at the same place: it differs in its value, in its key, or in a header.
+    others = [
+        replace(first, value=b"{broken two"),
+        replace(first, value=None),
+        replace(first, key=None),
+        replace(first, headers=(("trace", b"u"),)),
+    ]
+    settings = KafkaSettings(tuple(cluster.brokers.split(",")), (topic,), options=cluster.options)
+    for messages, sent in (([first], 1), ([first], 1), (others, 5), ([*others, first], 5)):
+        dead_letters = DeadLetters(settings, letters)  # as after a start: it knows only what the topic has
+        for _ in range(2):
+            assert dead_letters.send([(message, "why") for message in messages]) == [None] * len(messages)
+        dead_letters.close()
+        assert dead(cluster.read(letters)) == [(topic, 0, 0)] * sent
 
 
 def test_work_that_takes_longer_than_a_poll_may_costs_no_membership(cluster, tmp_path):

@@ -68,6 +68,39 @@ def test_a_whole_record_makes_older_parts_void_and_newer_ones_not():
     assert parts.supersede("kafka://t/1", SourcePosition("kafka:in/0", 5)) == ("part",)
 
 
+def test_parts_of_two_copies_of_one_position_may_be_mixed():
+    one, two = to_messages(record(seed=1), 9000), to_messages(record(seed=2), 9000)
+    assert len(one) == len(two) == 2
+    parts = PartAssembler()
+    for message, token in ((one[0], "A0"), (two[0], "B0")):
+        found = add(parts, message, token)
+        assert found.value is None and found.released == ()
+    found = add(parts, one[1], "A1")
+    assert from_message(found.value).document == record(seed=1).document
+    assert found.tokens == ("A0", "A1") and found.released == ()
+    assert parts.supersede("kafka://t/1", SourcePosition("kafka:in/0", 5)) == ("B0",), "no copy is waited for"
+    found = add(parts, two[1], "B1")
+    assert from_message(found.value).document == record(seed=2).document, "the one that comes last counts"
+    assert found.tokens == ("B1",) and len(parts) == parts.held_bytes == 0
+
+
+def test_a_newer_part_or_record_voids_every_older_copy():
+    one, two, new = (to_messages(record(seed=n, offset=5 + n // 3), 9000) for n in (1, 2, 3))
+    parts = PartAssembler()
+    add(parts, one[0], "A0")
+    add(parts, two[0], "B0")
+    assert add(parts, new[0], "C0").released == ("A0", "B0") and len(parts) == 1
+    assert parts.supersede("kafka://t/1", SourcePosition("kafka:in/0", 7)) == ("C0",)
+    assert len(parts) == parts.held_bytes == 0
+
+
+def test_copies_without_a_position_may_be_mixed_too_until_a_whole_record_comes():
+    parts = PartAssembler()
+    assert parts.add("a", Part(0, 2, "d"), None, b"1", 1).released == ()
+    assert parts.add("a", Part(0, 2, "e"), None, b"1", 2).released == ()
+    assert parts.supersede("a", None) == (1, 2) and parts.held_bytes == 0
+
+
 def test_parts_that_no_others_follow_are_given_up():
     now = [0.0]
     parts = PartAssembler(lambda: now[0])
