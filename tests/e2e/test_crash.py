@@ -134,25 +134,33 @@ def test_what_is_added_while_it_starts_is_taken_up_once(hippo: Hippo) -> None:
 def test_a_request_that_is_half_done_undoes_nothing_that_came_later(hippo: Hippo, end: str) -> None:
     """Its documents lie in one file until the last of them is done; those that are done are not taken up again."""
     daemon = hippo().start()
-    long = "\n\n".join(
-        f"Paragraph {n} of the log of the glacier station Yngvild, with wind {n} and snow." for n in range(2_000)
-    )
-    daemon.add(
-        {"id": "a", "text": "Version one was written by Zacharias Holm."},
-        {"id": "b", "text": "Beta was written by Odile Brandt."},
-        *({"id": f"long {n}", "text": f"{n}\n\n{long}"} for n in range(3)),
-    )
-    until(lambda: {"added:a", "added:b"} <= set(daemon.documents(state="indexed")), "the short ones are indexed")
-    daemon.add({"id": "a", "text": "Version two was written by Zacharias Holm."})
-    daemon.ask("DELETE", "/v1/documents", params={"uri": "added:b"})
-    until(lambda: "Version two" in "".join(daemon.export()), "the second version is found")
-    assert daemon.status()["pending"] > 0, "the request was done before its end: it must be longer"
+    uris = {"added:a"}
+
+    def replace_within_a_request(paragraphs: int) -> bool:
+        """Whether a second version and a removal are committed while the request that brought the first goes on."""
+        log = "\n\n".join(
+            f"Paragraph {n} of the log of station Yngvild, with wind {n} and snow." for n in range(paragraphs)
+        )
+        uris.update(
+            daemon.add(
+                {"id": "a", "text": "Version one was written by Zacharias Holm."},
+                {"id": "b", "text": "Beta was written by Odile Brandt."},
+                *({"id": f"{paragraphs}-{n}", "text": f"{n}\n\n{log}"} for n in range(3)),
+            )
+        )
+        until(lambda: "Version one" in (found := "".join(daemon.export())) and "Beta was" in found, "both are found")
+        daemon.add({"id": "a", "text": "Version two was written by Zacharias Holm."})
+        daemon.ask("DELETE", "/v1/documents", params={"uri": "added:b"})
+        until(lambda: "Version two" in "".join(daemon.export()), "the second version is found")
+        return int(daemon.status()["pending"]) > 0
+
+    assert any(map(replace_within_a_request, (2_000, 8_000, 32_000, 128_000))), "no request was long enough"
     if end == "kill":
         daemon.kill()
     else:
         assert daemon.stop() == 0
     daemon.start().wait()
-    assert set(daemon.documents(prefix="added:")) == {"added:a", *(f"added:long%20{n}" for n in range(3))}
+    assert set(daemon.documents(prefix="added:")) == uris - {"added:b"}
     found = "".join(daemon.export())
     assert "Version two" in found
     assert "Version one" not in found
