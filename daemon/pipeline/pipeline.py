@@ -6,6 +6,7 @@ batch (`batching`), encodes and commits it; `_after_commit` tells everybody who 
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,10 @@ from store.store import CommitResult, Store
 from store.types import Batch, Document, Extraction, State
 
 log = structlog.get_logger()
+
+CANCEL_AGAIN_S = 1.0
+"""How long a reader that is to stop may take before it is told again. The committer, the last task, is told once: it ends its
+commit first."""
 
 RetryDocument = Callable[[Document], None]
 
@@ -96,10 +101,15 @@ class Pipeline:
         self.intake.stop()
         for task in self._tasks:
             task.cancel()
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=timeout_s)
-            for task in late:
-                log.warning("stopped_late", task=task.get_name())
+        late = {*self._tasks}
+        until = time.monotonic() + timeout_s
+        while late and (left_s := until - time.monotonic()) > 0:
+            _, late = await asyncio.wait(late, timeout=min(left_s, CANCEL_AGAIN_S))
+            # Before Python 3.12 `wait_for` loses a cancellation that comes as what it waits for ends.
+            for task in late - {self._tasks[-1]}:
+                task.cancel()
+        for task in late:
+            log.warning("stopped_late", task=task.get_name())
         self.committer.writer.shutdown(wait=False, cancel_futures=True)
         self.inbox.close()
 
