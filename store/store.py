@@ -22,6 +22,7 @@ from store.errors import StoreDamaged, StoreRefused, refusal
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.load import load_index
+from store.index.synonyms.search import RULE
 from store.lance.tables import Tables
 from store.log.commits import Commit, CommitLog
 from store.log.extraction_costs import add_costs
@@ -120,7 +121,7 @@ class Store(StoreReader):
             lambda: (self._index, self._log.last),
             self._publish_folded,
         )
-        if opened is None:
+        if self._log.synonym_rule < RULE:
             self._settle_synonyms()
 
     def _load(self, dim: int) -> tuple[LiveIndex, str, int | None]:
@@ -136,17 +137,18 @@ class Store(StoreReader):
         return index, f"snapshot of commit {commit}, and the commits after it", commit
 
     def _settle_synonyms(self) -> None:
-        """Brings synonym edges that an earlier release's rules made to those of this one, in commits of their own."""
-        while delta := settle_synonyms(self._index, self.rule):
-            with self._write_lock.hold("commit"):
-                try:
-                    write_rows(self._tables, self._index, delta, self._log.last.seq + 1)
-                    commit = self._log.append("settle", {})
-                except BaseException:
-                    self._undo()
-                    raise
-                self._apply(delta, commit)
-            log.info("synonyms_settled", edges=len(delta.synonyms.a))
+        """Brings synonym edges that an earlier release's rules made to those of this one, in a commit of its own."""
+        log.info("synonyms_settling", phrases=self._index.living_phrases)
+        delta = settle_synonyms(self._index, self.rule)
+        with self._write_lock.hold("commit"):
+            try:
+                write_rows(self._tables, self._index, delta, self._log.last.seq + 1)
+                commit = self._log.append("settle", {}, {"synonym_rule": RULE})
+            except BaseException:
+                self._undo()
+                raise
+            self._apply(delta, commit)
+        log.info("synonyms_settled", edges=len(delta.synonyms.a))
 
     @property
     def longest_lock_s(self) -> dict[str, float]:

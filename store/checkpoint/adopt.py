@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from store.checkpoint.capture import CheckpointCapture, texts_of
-from store.checkpoint.reader import map_bands, map_codes, map_hashes, map_lists, map_texts
+from store.checkpoint.reader import map_codes, map_hashes, map_lists, map_runs, map_texts
 from store.index.columns.holders import SavedHolders
 from store.index.file_arrays import map_file, mapped_inode
 from store.index.live_index import LiveIndex
@@ -21,9 +21,8 @@ def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> N
                 vectors[name].adopt(
                     number, map_file(place / f"{name}-vectors-{number:05d}.npy"), map_codes(place, name, number)
                 )
-    bands = captured.bands
-    if bands.n and index.sketches.bands is bands and mapped_inode(bands.arrays()["rows"]) is None:
-        index.sketches.adopt(map_bands(place))
+    if index.sketches.runs is captured.runs:
+        index.sketches.adopt(map_runs(place))
     for name, texts in texts_of(index).items():
         texts.adopt(map_texts(place, name))
     for name, (rows, _) in captured.hashed_rows.items():

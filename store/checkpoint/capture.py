@@ -1,6 +1,6 @@
 """Takes the parts of the live index that a checkpoint writes, between two commits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from store.index.columns.holders import Holders
 from store.index.columns.row_lists import RowLists
 from store.index.columns.texts import Texts
 from store.index.live_index import LiveIndex
-from store.index.synonyms.lsh import Sorted
+from store.index.synonyms.sorted_bands import SortedBands
 from store.index.vectors.matrix import VectorsView
 from store.types import Document, ExtractionState
 
@@ -41,7 +41,8 @@ class CheckpointCapture:
     next_id: Mapping[str, int]
     total_length: int
     arrays: Mapping[str, NDArray[Any]]
-    bands: Sorted
+    runs: Sequence[SortedBands]
+    """The sorted bands of the phrases' sketches."""
     vectors: Mapping[str, VectorsView]
     matrices: Mapping[str, Any]
     texts: Mapping[str, Texts]
@@ -77,7 +78,7 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
         dict(index.next_id),
         index.total_length,
         arrays,
-        index.sketches.bands,
+        index.sketches.runs,
         {name: getattr(index, f"{name[:-1]}_vectors").view() for name in KINDS},
         {name: matrix.view(index.shape(name)) for name, matrix in index.matrices.items()},
         {name: texts.frozen() for name, texts in texts_of(index).items()},

@@ -26,7 +26,7 @@ from store.index.columns.hashed_rows import SortedHashes
 from store.index.columns.row_lists import ListArrays
 from store.index.columns.texts import SavedTexts, Texts
 from store.index.file_arrays import Room, map_file
-from store.index.synonyms.lsh import BAND_ARRAYS, Sorted, sorted_bands
+from store.index.synonyms.sorted_bands import BAND_ARRAYS, SortedBands, bands_of_arrays
 from store.index.vectors.codes import CodedBlock
 from store.index.vectors.matrix import BLOCK_VECTORS
 from store.types import Document, ExtractionState, SynonymRule, extraction_state
@@ -80,9 +80,9 @@ class SavedCheckpoint:
         count = sum(file.startswith(f"{name}-vectors-") for file in self._files)
         return [self.array(f"{name}-vectors-{i:05d}") for i in range(count)]
 
-    def bands(self) -> Sorted:
+    def runs(self) -> list[SortedBands]:
         """The bands of the first sketches, as they were sorted."""
-        return map_bands(self._place)
+        return map_runs(self._place)
 
     def codes(self, name: str) -> list[CodedBlock]:
         """Of whole blocks, where the checkpoint has them."""
@@ -124,9 +124,13 @@ class SavedCheckpoint:
         return {row: states[number] for row, number in zip(rows, numbers, strict=True)}
 
 
-def map_bands(place: Path) -> Sorted:
+def map_runs(place: Path) -> list[SortedBands]:
     """The sorted bands of the checkpoint at `place`."""
-    return sorted_bands(*(map_file(place / f"bands-{name}.npy") for name in BAND_ARRAYS))
+    runs: list[SortedBands] = []
+    for number in range(len(list(place.glob(f"bands-*-{BAND_ARRAYS[0]}.npy")))):
+        arrays = (map_file(place / f"bands-{number:02d}-{name}.npy") for name in BAND_ARRAYS)
+        runs.append(bands_of_arrays(runs[-1].end if runs else 0, *arrays))
+    return runs
 
 
 def map_texts(place: Path, name: str) -> SavedTexts:

@@ -76,8 +76,9 @@ def _write_folder(
             if len(coded.units) == BLOCK_VECTORS:
                 writer.array(f"{name}-codes-{start // BLOCK_VECTORS:05d}", coded.codes, linkable=True)
                 writer.array(f"{name}-units-{start // BLOCK_VECTORS:05d}", coded.units, linkable=True)
-    for name, array in captured.bands.arrays().items():
-        writer.array(f"bands-{name}", array, linkable=True)
+    for position, run in enumerate(captured.runs):
+        for name, array in run.arrays().items():
+            writer.array(f"bands-{position:02d}-{name}", array, linkable=True)
     for name, matrix in folded.items():
         for part in ("data", "indices", "indptr"):
             writer.array(f"{name}-{part}", getattr(matrix, part))

@@ -22,9 +22,9 @@ from store.index.file_arrays import IN_MEMORY, Room
 from store.index.index_delta import IndexDelta, TripleKey
 from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.edge_maintenance import SynonymChange
-from store.index.synonyms.lsh import SketchIndex
 from store.index.synonyms.nearest_pairs import Nearest, needed
 from store.index.synonyms.search import EXACT_BELOW, linkable, wordings
+from store.index.synonyms.sketch_index import SketchIndex
 from store.index.triple_rows import TripleRows
 from store.index.vectors.matrix import Vectors
 from store.types import Document, ExtractionState, PassageText, Triple

@@ -12,7 +12,6 @@ from store.index.columns.row_lists import NO_ROWS, RowLists
 from store.index.effective_triples import effective_triples, upstream_triples
 from store.index.file_arrays import Room
 from store.index.live_index import LiveIndex
-from store.index.synonyms.lsh import sort
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples, vectors
 from store.lance.tables import Tables
 
@@ -111,7 +110,7 @@ def append_contents(
             raise ValueError(f"the table {name} has {index.ids[name].n} rows and {array.n} vectors")
     index.sketches.extend(index.phrase_vectors)
     if index.sketches.due:
-        index.sketches.adopt(sort(index.sketches.view(), index.room))
+        index.sketches.adopt(index.sketches.sorted_behind(index.room))
 
 
 def _last_extractions(table: Any) -> Any:

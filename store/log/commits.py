@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.errors import EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged
+from store.index.synonyms.search import RULE
 from store.lance.schema import FORMAT, commits
 from store.lance.schema.commits import LogRow
 from store.lance.tables import Tables
@@ -24,7 +25,7 @@ HEAD = "head"
 """A file with the last commit's number, written after its row. Where the log ends before that number, it has lost commits.
 The file is not synced: after a power loss it may name an earlier commit, which means nothing."""
 
-PERMANENT_KINDS = ("create", "migrate")
+PERMANENT_KINDS = ("create", "migrate", "settle")
 """Kinds of commits whose rows say what the store is: they are never trimmed."""
 
 ExtractionCosts = Mapping[str, tuple[int, int, int]]
@@ -58,6 +59,8 @@ class CommitLog:
         """The earliest commit that is kept whole: it and later ones can be looked at, earlier ones were purged."""
         self.format = FORMAT
         """The store's format as it was found; opening made it this version's."""
+        self.synonym_rule = RULE
+        """By which rule the synonym edges were made (`store.index.synonyms.search.RULE`)."""
         rows = commits.from_table(tables.read("commits"))
         all_facts = [row.facts for row in rows]
         for row in rows:
@@ -71,6 +74,7 @@ class CommitLog:
                     self.positions[key] = value
         if rows:
             self.format = migrations.format_of(all_facts)
+            self.synonym_rule = max(facts.get("synonym_rule", 1) for facts in all_facts)
             self._check_identity(all_facts[0], encoder)
             last = rows[-1]
             purged_costs: Mapping[str, Any] = next(
@@ -92,7 +96,7 @@ class CommitLog:
         else:
             self.rolled_back = []
             self.last = Commit(0, time.time())
-            facts = {"format": FORMAT, "encoder": encoder.name, "dim": encoder.dim}
+            facts = {"format": FORMAT, "encoder": encoder.name, "dim": encoder.dim, "synonym_rule": RULE}
             self.append("create", {}, facts)
 
     def _check_identity(self, facts: Mapping[str, Any], encoder: EncoderIdentity) -> None:

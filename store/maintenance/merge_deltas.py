@@ -10,7 +10,6 @@ import structlog
 from store.index.columns.hashed_rows import HashedRows
 from store.index.delta_csr import LiveMatrix
 from store.index.live_index import LiveIndex
-from store.index.synonyms.lsh import sort
 from store.log.write_lock import WriteLock
 
 log = structlog.get_logger(__name__)
@@ -69,9 +68,9 @@ class Folding:
                 if rows.due:
                     self.fold_rows(rows)
             if index.sketches.due:
-                bands = sort(index.sketches.view(), index.room)
+                runs = index.sketches.sorted_behind(index.room)
                 with self._write_lock.hold("fold"):
-                    index.sketches.adopt(bands)
+                    index.sketches.adopt(runs)
 
     def fold_rows(self, rows: HashedRows[Any]) -> None:
         """Folds what came to `rows` since. The caller holds `lock`."""

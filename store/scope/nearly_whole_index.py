@@ -16,7 +16,8 @@ from store.index.index_delta import TripleKey
 from store.index.live_index import LiveIndex
 from store.index.load import connect
 from store.index.synonyms.edge_maintenance import SynonymPlanner
-from store.index.synonyms.lsh import WORDS, SketchIndex, Sorted
+from store.index.synonyms.lsh import WORDS
+from store.index.synonyms.sketch_index import Order, SketchIndex
 from store.scope.frozen_index import FrozenIndex
 from store.scope.passage_statements import effective_rows
 from store.scope.scoped_rows import RowsBeside
@@ -45,9 +46,9 @@ class SharedSketches(SketchIndex):
         frozen = whole.frozen()
         self._whole, self._sketches, self._heads = whole, frozen._sketches, frozen._heads
 
-    def _bands(self) -> Sorted:
-        there = self._whole._bands()
-        return there if there.n <= self.n else Sorted(self.n, there.buckets, np.arange(self.n, dtype=np.int32))
+    def order(self) -> Order:
+        there = self._whole.order()
+        return there if there.n <= self.n else Order(there.runs, self.n, np.arange(self.n, dtype=np.int32))
 
     @property
     def due(self) -> bool:

@@ -20,7 +20,6 @@ from store.index.columns.texts import TakenTexts
 from store.index.live_index import LiveIndex
 from store.index.load import connect
 from store.index.synonyms.edge_maintenance import SynonymPlanner
-from store.index.synonyms.lsh import sort
 from store.index.synonyms.nearest_pairs import Rows
 from store.scope.frozen_index import FrozenIndex
 from store.scope.passage_statements import effective_rows
@@ -148,7 +147,7 @@ def _add_synonyms(index: LiveIndex, can: NDArray[np.bool_], searched: Rows, rule
     if not len(searched):
         return
     if index.sketches.due or len(searched) > SORTED_FOR_SHARE * len(can):
-        index.sketches.adopt(sort(index.sketches.view()))
+        index.sketches.adopt(index.sketches.sorted_behind())
     planner = SynonymPlanner(
         rule.cap,
         len(index.phrases),

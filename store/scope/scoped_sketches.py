@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.synonyms.lsh import Sketches, SketchIndex, Sorted
+from store.index.synonyms.lsh import Sketches
+from store.index.synonyms.sketch_index import Order, SketchIndex
 
 
 class ScopedSketches(SketchIndex):
@@ -18,13 +19,8 @@ class ScopedSketches(SketchIndex):
         self._whole, self._rows, self._places = whole, rows, places
         self.append(sketches)
 
-    def _bands(self) -> Sorted:
-        if self._sorted.n:
-            return self._sorted
-        there = self._whole._sorted
-        return Sorted(int(np.searchsorted(self._rows, there.n)), there.buckets, self._places)
-
-    @property
-    def due(self) -> bool:
-        """Whether so much came later that it is time to sort what is here."""
-        return self._is_due(self._bands().n)
+    def order(self) -> Order:
+        if self.runs:
+            return super().order()
+        there = self._whole.order()
+        return Order(there.runs, int(np.searchsorted(self._rows, there.n)), self._places)

@@ -15,7 +15,6 @@ from store.change.plan import plan
 from store.document_snapshot import DocumentSnapshot
 from store.errors import IncompleteBatch, StoreError
 from store.index.live_index import LiveIndex
-from store.index.synonyms.lsh import sort
 from store.scope.change_log import ChangeLog
 from store.scope.changes import Changes, batch_of, held_bytes, restore_documents, share_of_dead, share_of_log
 from store.scope.frozen_index import FrozenIndex, freeze
@@ -150,7 +149,7 @@ class Scopes:
         if len(batch.passages) > max(FOLLOWED_PASSAGES, FOLLOWED_SHARE * index.living_passages):
             return None
         if index.sketches.due:
-            index.sketches.adopt(sort(index.sketches.view()))
+            index.sketches.adopt(index.sketches.sorted_behind())
         try:
             index.apply(plan(index, batch, self._rule, time.time()))
         except IncompleteBatch:

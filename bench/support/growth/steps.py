@@ -124,8 +124,8 @@ def crossover(largest: str) -> dict[str, Any]:
     """Processor time for finding one new phrase's synonyms among so many: by comparing with all, and by sketches."""
     from bench.support.synthetic_documents import World
     from memory.encoder import make_encoder
-    from store.index.synonyms.lsh import SketchIndex, sort
     from store.index.synonyms.search import EXACT_BELOW, similar
+    from store.index.synonyms.sketch_index import SketchIndex
     from store.index.vectors.matrix import Vectors
 
     encoder = make_encoder("hash", "", 64, "cpu")
@@ -141,7 +141,7 @@ def crossover(largest: str) -> dict[str, Any]:
         vectors.extend(np.asarray(encoder.encode(list(world.phrases)[taken:count]), np.float32))
         taken = count
         index.extend(vectors)
-        index.adopt(sort(index.view()))
+        index.adopt(index.sorted_behind())
         # As many as a commit of a passage brings, and as a batch of a bulk load does.
         for together in (9, 900):
             asked = np.linspace(0, count - 1, together).astype(np.int64)

@@ -14,8 +14,11 @@ import store.index.live_index
 import store.index.synonyms.crowding
 import store.index.synonyms.nearest_pairs
 import store.index.synonyms.search
+import store.log.commits
+import store.store
 from bench.support.hostile_vectors import in_letters, row_of, vectors
 from store.export.json_lines import export_lines
+from store.index.synonyms import search
 from store.index.synonyms.lsh import meet, sketch
 from store.passage_id import passage_id
 from store.store import Store
@@ -141,11 +144,13 @@ def test_a_store_with_edges_of_crowded_phrases_loses_them_as_it_is_opened(tmp_pa
     """As release 0.1.0 left it, which knew no crowds."""
     found = hostile(np.random.default_rng(3), 240)
     living = set(range(len(found) // 2))
-    monkeypatch.setattr(store.index.synonyms.crowding, "CELL_PHRASES", 10**9)
-    with open_store(tmp_path) as memory:
-        change(memory, found, sorted(living))
-        before, commit = edges(memory), memory.snapshot().commit
-    monkeypatch.setattr(store.index.synonyms.crowding, "CELL_PHRASES", CELL_PHRASES)
+    with monkeypatch.context() as earlier:
+        for module in (store.store, store.log.commits):
+            earlier.setattr(module, "RULE", search.RULE - 1)
+        earlier.setattr(store.index.synonyms.crowding, "CELL_PHRASES", 10**9)
+        with open_store(tmp_path) as memory:
+            change(memory, found, sorted(living))
+            before, commit = edges(memory), memory.snapshot().commit
     with open_store(tmp_path) as memory:
         assert memory.snapshot().commit == commit + 1
         assert edges(memory) == pytest.approx(expected(found, living)) != before
@@ -198,14 +203,14 @@ from pathlib import Path
 import numpy as np
 from bench.support.hostile_vectors import _status, vectors
 from store.index.vectors.matrix import Vectors
-from store.index.synonyms.lsh import SketchIndex, sort
+from store.index.synonyms.sketch_index import SketchIndex
 from store.index.synonyms.nearest_pairs import Nearest
 from store.index.synonyms.search import Wanted, similar
 count, asked, heard = 50_000, 200, sys.argv[2] == "heard"
 found, index = Vectors(384), SketchIndex()
 found.extend(vectors(sys.argv[1], count))
 index.extend(found)
-index.adopt(sort(index.view()))
+index.adopt(index.sorted_behind())
 Path("/proc/self/clear_refs").write_text("5")  # The peak begins anew: imports and the vectors are no part of it.
 before = _status("VmHWM")
 none, every = np.empty((0, 384), np.float32), np.ones(count, np.bool_)

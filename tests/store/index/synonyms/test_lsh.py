@@ -7,10 +7,16 @@ import pytest
 
 import store.index.live_index as live_index
 import store.index.synonyms.lsh
+import store.index.synonyms.sketch_index
+import store.index.synonyms.sorted_bands
+import store.log.commits
+import store.store
 from bench.support.hostile_vectors import in_letters
 from store.export.json_lines import export_lines
-from store.index.synonyms.lsh import SketchIndex, sketch, sort
-from store.index.synonyms.search import similar
+from store.index.synonyms.lsh import sketch
+from store.index.synonyms.search import RULE, similar
+from store.index.synonyms.sketch_index import SketchIndex
+from store.index.synonyms.sorted_bands import sort
 from store.index.vectors.matrix import Vectors
 from store.maintenance.synonym_recall import measure_recall
 from store.passage_id import passage_id
@@ -46,7 +52,7 @@ def sketched(vectors, sort_first):
     """An index of all of `vectors`, of which the first so many are sorted."""
     index = SketchIndex()
     index.extend(vectors)
-    index.adopt(sort(index.view()[:sort_first]))
+    index.adopt([sort(index.view()[:sort_first])] if sort_first else ())
     return index
 
 
@@ -57,7 +63,7 @@ def test_nearly_every_pair_is_found_and_its_cosine_is_exact():
     true, found = pairs(vectors, queries, by_rule=False), pairs(vectors, queries, sketched(vectors, vectors.n))
     assert len(true) > 3_000
     assert found.items() <= true.items()
-    assert len(found) >= 0.9995 * len(true)
+    assert len(found) >= 0.998 * len(true)
 
 
 @pytest.mark.slow
@@ -180,10 +186,50 @@ def filled(folder, vectors, order, size):
 @pytest.mark.slow
 @pytest.mark.usefixtures("forgetful")
 def test_order_does_not_matter_where_the_way_of_looking_changes(tmp_path, monkeypatch):
-    """The first phrases are compared with all, later ones by sketches: the edges are the same whichever came first."""
+    """The first phrases are compared with all, later ones by sketches, most of them sorted: the edges are the same whichever
+    came first."""
     monkeypatch.setattr(live_index, "EXACT_BELOW", 500)
+    monkeypatch.setattr(store.index.synonyms.sketch_index, "TAIL_MOST", 100)
     vectors = phrases_of(clustered(3_000, 48, 0.46, seed=5))
     order = np.arange(1_500)
     forward = filled(tmp_path / "a", vectors, order, 100)
     shuffled = filled(tmp_path / "b", vectors, np.random.default_rng(2).permutation(order), 130)
     assert forward == shuffled
+
+
+@pytest.mark.slow
+def test_edges_that_another_rule_made_are_made_anew_as_a_store_is_opened(tmp_path, monkeypatch):
+    monkeypatch.setattr(live_index, "EXACT_BELOW", 500)
+    vectors, order = phrases_of(clustered(3_000, 48, 0.46, seed=5)), np.arange(1_500)
+    expected = filled(tmp_path / "fresh", vectors, order, 300)
+    with monkeypatch.context() as earlier:
+        for module in (store.store, store.log.commits):
+            earlier.setattr(module, "RULE", RULE - 1)
+        earlier.setattr(store.index.synonyms.lsh, "flips", lambda _: 0)
+        assert filled(tmp_path / "old", vectors, order, 300) != expected
+    for _ in range(2):
+        with Store(tmp_path / "old", EncoderIdentity("clustered", 48), SynonymRule(0.8, 4)) as memory:
+            assert list(export_lines(memory.snapshot())) == expected
+            memory.write_checkpoint()
+            commit = memory.snapshot().commit
+    with Store(tmp_path / "old", EncoderIdentity("clustered", 48), SynonymRule(0.8, 4)) as memory:
+        assert memory.snapshot().commit == commit
+
+
+@pytest.mark.slow
+def test_sorted_bands_are_saved_and_found_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(live_index, "EXACT_BELOW", 500)
+    monkeypatch.setattr(store.index.synonyms.sketch_index, "TAIL_MOST", 100)
+    monkeypatch.setattr(store.index.synonyms.sorted_bands, "JOINED_SHARE", 1)
+    vectors, order = phrases_of(clustered(3_000, 48, 0.46, seed=5)), np.arange(1_500)
+    expected = filled(tmp_path, vectors, order[:1_200], 300), filled(tmp_path / "fresh", vectors, order, 300)
+    with Store(tmp_path, EncoderIdentity("clustered", 48), SynonymRule(0.8, 4)) as memory:
+        runs = memory._index.sketches.runs
+        assert memory.write_checkpoint()
+    with Store(tmp_path, EncoderIdentity("clustered", 48), SynonymRule(0.8, 4)) as memory:
+        assert memory.opened_from.startswith("snapshot")
+        assert [run.first for run in memory._index.sketches.runs] == [run.first for run in runs]
+        for run, saved in zip(runs, memory._index.sketches.runs, strict=True):
+            assert all(np.array_equal(array, saved.arrays()[name]) for name, array in run.arrays().items())
+        assert list(export_lines(memory.snapshot())) == expected[0]
+    assert filled(tmp_path, vectors, order[1_200:], 300) == expected[1]

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 import store.change.synonym_change
 import store.index.live_index
 import store.index.synonyms.search
+import store.log.commits
+import store.store
 from store.export.json_lines import export_lines
 from store.index.synonyms.numbers import is_number, without_numbers
+from store.index.synonyms.search import RULE
 from store.maintenance.synonym_recall import measure_recall
 from store.verify.verify import verify
 from tests.store import oracle
@@ -86,6 +89,8 @@ def documents():
 def test_a_store_of_an_earlier_release_loses_such_edges_as_it_is_opened(tmp_path, monkeypatch):
     long_enough = lambda phrase: sum(map(str.isalnum, phrase)) > 2  # noqa: E731
     with monkeypatch.context() as earlier:
+        for module in (store.store, store.log.commits):
+            earlier.setattr(module, "RULE", RULE - 1)
         for module in (store.index.live_index, store.change.synonym_change):
             earlier.setattr(module, "linkable", long_enough)
             earlier.setattr(

@@ -1,0 +1,223 @@
+"""The search for a phrase's near ones among many, without comparing it with all of them: by sorted bands of sketches."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.append_only_arrays import GrowableArray
+from store.index.file_arrays import IN_MEMORY, Room
+from store.index.parallel import processors, threads
+from store.index.synonyms.lsh import (
+    BANDS,
+    BITS,
+    HEAD_WORDS,
+    TOGETHER,
+    WORDS,
+    Sketches,
+    band_values,
+    farthest,
+    probes,
+    sketch,
+    tags,
+)
+from store.index.synonyms.sorted_bands import Pairs, SortedBands, sort_behind
+from store.index.vectors.matrix import Vectors
+
+TAIL_MOST = 1 << 14
+"""Sketches that came since the bands were sorted are all looked at; beyond this it is time to sort them."""
+
+PROBED = 1 << 16
+"""Buckets that are looked up together, about."""
+
+MOST_PAIRS = 1 << 21
+"""Pairs that one part of a search holds. A search that needs more is among vectors of which so many are alike that comparing
+with all is cheaper."""
+
+COMPARED_SKETCHES = 1 << 14
+"""Pairs whose whole sketches are compared at a time: 5 MB."""
+
+COMPARED_INSTEAD = 64
+"""With how many phrases one is compared, all in a row, in the time that one candidate takes."""
+
+LEAST_PAIRS = 4096
+"""Candidates that are not too many for any search."""
+
+LEAST_ASKED, MOST_ASKED = 256, 2048
+"""Phrases that are worth a thread of their own, and how many one part of a search has at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The sorted bands that a search goes by, and how many of the index's rows, from the first on, are in them."""
+
+    runs: Sequence[SortedBands] = ()
+    n: int = 0
+    places: NDArray[np.int32] | None = None
+    """Where the bands are another index's: by its row the one here, or -1, for the rows that there were; None where they are
+    the same."""
+
+    def here(self, which: NDArray[np.int64], rows: NDArray[np.int64]) -> Pairs:
+        """Of pairs with rows of the bands those that are here."""
+        if self.places is None:
+            return which, rows
+        known = np.flatnonzero(rows < len(self.places))
+        rows, which = self.places[rows[known]].astype(np.int64), which[known]
+        return which[rows >= 0], rows[rows >= 0]
+
+
+class SketchIndex:
+    """The sketches of all phrase rows. `extend` and `adopt` are the writer's, which is also the only one that searches."""
+
+    def __init__(self, room: Room = IN_MEMORY) -> None:
+        """`room`: where the sketches lie."""
+        self._room = room
+        self._sketches = GrowableArray(np.uint64, WORDS, room)
+        self._heads = GrowableArray(np.uint64, HEAD_WORDS, room)
+        """The first words of each sketch again: all that most pairs are looked at for."""
+        self._runs: tuple[SortedBands, ...] = ()
+
+    @property
+    def n(self) -> int:
+        return self._sketches.n
+
+    def extend(self, vectors: Vectors) -> None:
+        """Takes in the rows of `vectors` that came since the last call."""
+        view = vectors.view()
+        while self.n < view.n:
+            self.append(sketch(view.rows(np.arange(self.n, min(self.n + TOGETHER, view.n)))))
+
+    def append(self, sketches: Sketches) -> None:
+        """Takes in the sketches of the next rows; they are looked through one by one until `adopt`."""
+        self._sketches.extend(sketches)
+        self._heads.extend(sketches[:, :HEAD_WORDS])
+
+    def view(self) -> Sketches:
+        """The sketches of all rows, shape (n, WORDS)."""
+        return self._sketches.view()
+
+    def load(self, sketches: Sketches, runs: Sequence[SortedBands]) -> None:
+        """Takes over saved sketches, and the bands of the first of them."""
+        self._sketches.load(sketches)
+        self._heads.load(sketches[:, :HEAD_WORDS])
+        self.adopt(runs)
+
+    @property
+    def runs(self) -> tuple[SortedBands, ...]:
+        """What `adopt` took over last."""
+        return self._runs
+
+    def frozen(self) -> "SketchIndex":
+        """The sketches of the rows that there are now; nothing is copied, and nothing may be appended."""
+        frozen = SketchIndex()
+        frozen._sketches = self._sketches.frozen()
+        frozen._heads = self._heads.frozen()
+        return frozen
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to sort what came since."""
+        return self.n - self.order().n > TAIL_MOST
+
+    def sorted_behind(self, room: Room = IN_MEMORY) -> tuple[SortedBands, ...]:
+        """The runs with all rows that there are now, for `adopt`; changes nothing, so it may run beside all."""
+        return sort_behind(self._runs, self.view(), room)
+
+    def adopt(self, runs: Sequence[SortedBands]) -> None:
+        """Takes over the sorted bands of the first rows."""
+        self._runs = tuple(runs)
+
+    def order(self) -> Order:
+        """What a search goes by."""
+        return Order(self._runs, self._runs[-1].end if self._runs else 0)
+
+    def candidates(
+        self,
+        take: Callable[[NDArray[np.int64]], NDArray[np.float32]],
+        queries: NDArray[np.int64],
+        wanted: NDArray[np.bool_],
+        threshold: float,
+    ) -> Iterator[tuple[int, int, Pairs | None]]:
+        """(first, end, pairs) for one part of `queries` after the other: `queries[first:end]`, and (index in the part, row) of
+        all pairs that meet and some that do not, of `wanted` rows (shape (n,)) alone, the query itself among them. None for
+        pairs where they are so many that comparing with all is cheaper.
+
+        `take` gives the vectors of `queries`.
+        """
+        share = min(max(-(-len(queries) // processors()), LEAST_ASKED), MOST_ASKED)
+        starts = range(0, len(queries), share)
+        for at in range(0, len(starts), processors()):
+            parts = [(start, sketch(take(queries[start : start + share]))) for start in starts[at : at + processors()]]
+            beside = [threads().submit(self._pairs, part, wanted, threshold) for _, part in parts[1:]]
+            for (start, part), found in zip(parts, [None, *beside], strict=True):
+                pairs = self._pairs(part, wanted, threshold) if found is None else found.result()
+                yield start, start + len(part), pairs
+
+    def _pairs(self, sketches: Sketches, wanted: NDArray[np.bool_], threshold: float) -> Pairs | None:
+        """The same for the sketches of one part."""
+        found: list[NDArray[np.int64]] = []
+        count, most = 0, min(MOST_PAIRS // 2, max(len(sketches) * self.n // COMPARED_INSTEAD, LEAST_PAIRS))
+        for pairs in self._looked_through(sketches, threshold):
+            if pairs is None:
+                return None
+            found.append(pairs)
+            count += len(pairs)
+            if count > MOST_PAIRS:
+                found = [self._near(found, sketches, wanted, threshold)]
+                count = len(found[0])
+                if count > most:
+                    return None
+        every = self._near(found, sketches, wanted, threshold)
+        return None if len(every) > most else (every // max(self.n, 1), every % max(self.n, 1))
+
+    def _looked_through(self, sketches: Sketches, threshold: float) -> Iterator[NDArray[np.int64] | None]:
+        """Pairs whose heads are near as which * n + row, with repetitions; None where there are too many to look at."""
+        # Others may sort meanwhile: one search goes by one order.
+        order = self.order()
+        values, asked, heads = band_values(sketches), tags(sketches), sketches[:, :HEAD_WORDS].copy()
+        for run in order.runs:
+            # One band after the other for many queries, so that what is read of it stays in the cache; all at once for few.
+            bands = max(1, PROBED // (len(sketches) * len(probes(threshold, run.bits))))
+            for first in range(0, BANDS, bands):
+                for pairs in run.near(values, asked, range(first, min(first + bands, BANDS)), threshold):
+                    yield None if pairs is None else self._heads_near(heads, *order.here(*pairs), threshold)
+        tail = self._heads.view()[order.n :]
+        for i, head in enumerate(heads if len(tail) else ()):
+            rows = np.flatnonzero(_differing(tail, head) <= farthest(threshold, 64 * HEAD_WORDS))
+            yield i * self.n + rows + order.n
+
+    def _heads_near(
+        self, heads: Sketches, which: NDArray[np.int64], rows: NDArray[np.int64], threshold: float
+    ) -> NDArray[np.int64]:
+        """Of the pairs (which, row) those whose heads are near. `heads`: of the questions."""
+        apart = _differing(self._heads.view().take(rows, axis=0), heads.take(which, axis=0))
+        near = np.flatnonzero(apart <= farthest(threshold, 64 * HEAD_WORDS))
+        return which[near] * self.n + rows[near]
+
+    def _near(
+        self, found: list[NDArray[np.int64]], sketches: Sketches, wanted: NDArray[np.bool_], threshold: float
+    ) -> NDArray[np.int64]:
+        """Of the pairs which * n + row, each once, those of `wanted` rows of which the whole sketches are near."""
+        # A pair that meets in several bands is one pair.
+        pairs = _once(np.concatenate(found)) if found else np.empty(0, np.int64)
+        pairs = pairs[wanted[pairs % max(self.n, 1)]]
+        every, near = self._sketches.view(), np.empty(len(pairs), np.bool_)
+        for start in range(0, len(pairs), COMPARED_SKETCHES):
+            part = slice(start, start + COMPARED_SKETCHES)
+            which, rows = np.divmod(pairs[part], self.n)
+            apart = np.bitwise_count(every.take(rows, axis=0) ^ sketches.take(which, axis=0))
+            near[part] = apart.sum(axis=1, dtype=np.int32) <= farthest(threshold, BITS)
+        return pairs[near]
+
+
+def _differing(heads: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """In how many bits heads differ, shape (n,)."""
+    counts: NDArray[np.uint8] = np.bitwise_count(heads ^ others)
+    return counts[:, 0] + counts[:, 1]
+
+
+def _once(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each of `numbers` once, in order; `np.unique` hashes them, which takes ten times as long for a million."""
+    ordered = np.sort(numbers)
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
