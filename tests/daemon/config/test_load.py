@@ -212,6 +212,14 @@ def test_a_token_file_without_read_permission_is_named(tmp_path):
             os.seteuid(0)
 
 
+def test_backups_are_not_sent_to_where_they_would_be_read_as_documents(write, tmp_path):
+    text = f'[schedule]\nbackup = "1d"\nbackup_to = "file://{tmp_path}/%s/backups"\n[[folder]]\npath = "drive"\n'
+    [problem] = problems(write(text % "drive"))
+    assert "schedule.backup_to" in problem
+    assert "lies inside folder[0]" in problem
+    assert load_config(write(text % "elsewhere")).schedule.backup_to == f"file://{tmp_path}/elsewhere/backups"
+
+
 @pytest.mark.parametrize(("content", "reason"), [("", "is empty"), ("two words", "one token"), ("x" * 5000, "at most")])
 def test_a_token_file_that_holds_no_token_is_named_without_its_content(write, tmp_path, content, reason):
     (tmp_path / "token").write_text(content)
