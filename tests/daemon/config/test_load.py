@@ -159,6 +159,7 @@ MISTAKES = [
     ('[retrieval]\nfilter = "llm"', 'retrieval.filter = "llm"', "llm.base_url"),
     ('[llm]\nmodel = "m"', "llm.base_url is not set", "address"),
     ('[llm]\nbase_url = "localhost"', 'llm.base_url = "localhost"', '"http://localhost:8000/v1"'),
+    ('[encoder]\nbase_url = "localhost"', 'encoder.base_url = "localhost"', '"http://localhost:8000/v1"'),
     ('[encoder]\ndevice = "gpu"', 'encoder.device = "gpu"', '"cuda"'),
     ('[encoder]\nbackend = "hash"\nmodel = "0"', 'encoder.model = "0"', "a number of dimensions from 1 to 8192"),
     ('[encoder]\nbackend = "hash"\nmodel = "8193"', 'encoder.model = "8193"', "a number of dimensions from 1 to 8192"),
