@@ -101,11 +101,21 @@ def run(arguments: Sequence[str]) -> int:
         if sys.stderr.isatty():
             sys.stderr.write("\n")  # the terminal has written ^C
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        # The reader has what it wanted. What is still buffered goes nowhere, so that leaving Python stays quiet too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except BrokenPipeError:  # the reader has what it wanted
+        _discard_output()
         return Exit.BROKEN_PIPE
+    except OSError as error:
+        if error.filename is not None:
+            raise  # not what was printed
+        _discard_output()
+        print_note(f"standard output cannot be written: {error.strerror or error}.")
+        return Exit.FAILED
     return code
+
+
+def _discard_output() -> None:
+    """What is still buffered goes nowhere, so that leaving Python stays quiet too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _run(arguments: Sequence[str], invocation: Invocation) -> int:

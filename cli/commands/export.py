@@ -99,8 +99,13 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """A file that takes the place of `path` once all of it is on disk."""
     if path.exists() and not path.is_file():
         # /dev/stdout, a pipe: nothing to replace.
-        with path.open("wb") as stream:
-            yield stream
+        try:
+            with path.open("wb") as stream:
+                yield stream
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from None
         return
     target = path.resolve()
     try:

@@ -49,6 +49,7 @@ def daemon_findings(connect: Callable[[], Client]) -> Iterator[Finding]:
     with connect() as client:
         status = parse_answer(Status, client.call("GET", Route.STATUS, timeout_s=10, patience_s=0))
         yield answering(status)
+        yield from commits(status)
         yield encoder(status)
         yield from languages(status)
         yield from memory(status)
@@ -104,6 +105,13 @@ def answering(status: Status) -> Finding:
     if status.state is DaemonState.READY:
         return Finding("daemon", "ok", detail)
     return Finding("daemon", "warn", detail, "wait until it is ready")
+
+
+def commits(status: Status) -> Iterator[Finding]:
+    """Why nothing that is new can be committed, where that is so."""
+    if status.trouble is not None:
+        hint = "mend what it names: new documents wait until then, queries go on; the log of hippod says more"
+        yield Finding("commits", "fail", one_line(status.trouble), hint)
 
 
 def encoder(status: Status) -> Finding:

@@ -29,6 +29,11 @@ class Entry:
         """Whether the daemon knows the content, or is about to read it."""
         return self.refused is None and not self.must_repeat
 
+    @property
+    def was_read(self) -> bool:
+        """Whether the content was looked at, now or before the start: what the daemon keeps of a refused file has no digest."""
+        return self.refused is None and self.fingerprint.digest is not None
+
     def matches(self, found: FileStatus) -> bool:
         """Whether the file is as it was reported, as far as can be seen without reading it."""
         known = self.is_taken_in and self.fingerprint.digest is not None and not self.racy

@@ -299,7 +299,7 @@ class Reconciler:
         if self._follow:
             return False
         if self._hard_links.has_other_names(path, found.stat, self.ledger.with_inode(found.stat.st_ino)):
-            known = entry is not None and entry.refused is None and entry.fingerprint.inode == found.stat.st_ino
+            known = entry is not None and entry.was_read and entry.fingerprint.inode == found.stat.st_ino
             if not known:
                 reason = LINKED_ELSEWHERE.format(count=found.stat.st_nlink)
                 self._events.refused(path, FileStatus("refused", found.stat, reason=reason, code=FailureCode.LINK))

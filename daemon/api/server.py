@@ -58,7 +58,8 @@ class ApiServer:
         self._app = build(self._context, more_routes)
         self._sides: list[HttpListener] = []
         self._made: tuple[int, int] | None = None
-        self._clients = Clients(settings.clients, settings.token_file)
+        # Who reads events was let in once: by a token that has been changed since, nobody goes on.
+        self._clients = Clients(settings.clients, settings.token_file, ports.events.disconnect)
         self.tcp_address: tuple[str, int] | None = None
         """Where it listens on TCP, once started (the port that was chosen when 0 was configured)."""
 

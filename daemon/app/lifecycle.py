@@ -80,6 +80,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
                 Gauges(memory.store, memory.pipeline, memory.extraction_queue, memory.scheduler, memory.sources)
             )
             _run_beside(stack, memory.memory_watch.run())
+            _run_beside(stack, memory.scheduler.follow_clock())
             probes = _probes(memory.queries, config, front.send, check_interval_s(notifier))
             for probe in probes:
                 _run_beside(stack, probe.run())

@@ -1,5 +1,7 @@
 """Checks that need more than one section."""
 
+from pathlib import Path
+
 from daemon.config.config import Config
 from daemon.config_types.path_validators import make_token, read_token
 from daemon.sources.registry import SOURCE_KINDS
@@ -9,9 +11,10 @@ from memory.openie.registry import OPENIE_BACKENDS
 
 def disagreements(config: Config) -> list[str]:
     """One sentence for each pair of settings that contradict each other, key first."""
-    conflicts = [
-        sentence for kind in SOURCE_KINDS for sentence in kind.conflicts(config.tables(kind), config.store.path)
-    ]
+    own_paths = {"store.path": config.store.path}
+    if (url := config.schedule.backup_to) is not None and url.startswith("file://"):
+        own_paths["schedule.backup_to"] = Path(url.removeprefix("file://"))
+    conflicts = [sentence for kind in SOURCE_KINDS for sentence in kind.conflicts(config.tables(kind), own_paths)]
     return [*_token_needed(config), *_clients(config), *_model_needed(config), *conflicts]
 
 

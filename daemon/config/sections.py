@@ -172,6 +172,11 @@ class OpenIE(Section):
     """What gives a passage triples until the model has read it."""
 
 
+def _check_address(base_url: str | None) -> None:
+    if base_url is not None and not re.fullmatch(r"https?://[^\s/]\S*", base_url):
+        raise at("base_url", 'an address such as "http://localhost:8000/v1"')
+
+
 class LLM(Section):
     base_url: OptionalText = None
     """Address of an OpenAI-compatible server, up to and with `/v1`; without it there is no model."""
@@ -187,8 +192,7 @@ class LLM(Section):
 
     @model_validator(mode="after")
     def _one_server_one_key(self) -> "LLM":
-        if self.base_url is not None and not re.fullmatch(r"https?://[^\s/]\S*", self.base_url):
-            raise at("base_url", 'an address such as "http://localhost:8000/v1"')
+        _check_address(self.base_url)
         if self.api_key_env is not None and not re.fullmatch(r"[A-Za-z_]\w*", self.api_key_env, re.ASCII):
             raise at("api_key_env", "the name of an environment variable that holds the key, not the key itself")
         if self.api_key_env is not None and self.api_key_file is not None:
@@ -218,7 +222,8 @@ class Encoder(Section):
     device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:[0-9]+)?)$")] = "auto"
 
     @model_validator(mode="after")
-    def _model_that_the_backend_can_have(self) -> "Encoder":
+    def _address_and_model_that_the_backend_can_have(self) -> "Encoder":
+        _check_address(self.base_url)
         try:
             ENCODER_BACKENDS[self.backend].check_model(self.model)
         except ValueError as error:

@@ -35,6 +35,9 @@ JITTER_SHARE = 0.1
 JITTER_MAX_S = 60.0
 OVERDUE_DELAY_S = 60.0
 """After a start, before a job that an earlier process should have run."""
+CLOCK_CHECK_S = 30.0
+CLOCK_SET_BACK_S = 10.0
+"""A clock that is set back by more than this has the jobs planned anew."""
 NEVER_S = 100 * 365 * 86400.0
 WORKERS = 2
 """Jobs that run at once: a long compaction must not hold up a retry."""
@@ -67,6 +70,7 @@ class Scheduler:
         self._states: dict[str, JobStatus] = {}
         self._changed = threading.Condition()
         self._stopping = False
+        self._clock_offset_s = _clock_offset_s()
         self._scheduler = BackgroundScheduler(
             executors={"default": ThreadPoolExecutor(WORKERS)},
             # A run that comes late is still wanted, once.
@@ -94,6 +98,19 @@ class Scheduler:
         for name, state in list(self._states.items()):
             if getattr(times, name) != state.interval_s:
                 self._note(name, interval_s=getattr(times, name))
+                self._plan(name)
+
+    async def follow_clock(self) -> None:
+        """Keeps the jobs to their intervals where the clock is set back, until cancelled."""
+        while True:
+            await asyncio.sleep(CLOCK_CHECK_S)
+            self.replan_if_set_back()
+
+    def replan_if_set_back(self) -> None:
+        """Plans the jobs anew where the clock was set back: their times would come too late by as much."""
+        before, self._clock_offset_s = self._clock_offset_s, _clock_offset_s()
+        if before - self._clock_offset_s > CLOCK_SET_BACK_S:
+            for name in list(self._jobs):
                 self._plan(name)
 
     def status(self) -> list[JobStatus]:
@@ -128,7 +145,9 @@ class Scheduler:
         seconds, jitter = (interval_s, min(interval_s * JITTER_SHARE, JITTER_MAX_S)) if interval_s else (NEVER_S, None)
         first = None
         if interval_s and last_run is not None:
-            first = datetime.fromtimestamp(max(time.time() + OVERDUE_DELAY_S, last_run + interval_s), UTC)
+            now = time.time()
+            # A run in the future is one of a clock that was ahead.
+            first = datetime.fromtimestamp(max(now + OVERDUE_DELAY_S, min(last_run, now) + interval_s), UTC)
         trigger = IntervalTrigger(seconds=seconds, jitter=jitter, timezone="UTC", start_date=first)
         self._scheduler.add_job(self._run, trigger, args=(name,), id=name, replace_existing=True)
 
@@ -153,6 +172,12 @@ class Scheduler:
         with self._changed:
             self._states[name] = replace(self._states[name], **changes)
             self._changed.notify_all()
+
+
+def _clock_offset_s() -> float:
+    """Of the clock that can be set to the one that cannot. It grows while the machine sleeps, and falls where the clock is
+    set back."""
+    return time.time() - time.monotonic()
 
 
 def add_maintenance_jobs(

@@ -1,7 +1,7 @@
 """What a source of documents is to the daemon (`Source`), and the declaration of one kind of them (`SourceKind`)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
@@ -97,7 +97,8 @@ class SourceKind(Generic[S]):
     status: type[SourceStatus]
     """The fields of its entry in `status`."""
     make: Callable[[S, SourceParts], Source]
-    conflicts: Callable[[Sequence[S], Path], list[str]]
-    """What cannot stand together in these tables, or beside the store at this path: one sentence each, key first."""
+    conflicts: Callable[[Sequence[S], Mapping[str, Path]], list[str]]
+    """What cannot stand together in these tables, or with the paths, by their keys, where hippod keeps files of its own: one
+    sentence each, key first."""
     inspect: "Callable[[Sequence[S]], Iterator[Finding]]"
     """What `hippoctl doctor` finds out about these tables without a daemon."""

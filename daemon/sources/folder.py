@@ -144,8 +144,8 @@ def _make(folder: FolderSection, parts: SourceParts) -> FolderSource:
     return FolderSource(folder, parts.pipeline, parts.store.positions)
 
 
-def _conflicts(folders: Sequence[FolderSection], store_path: Path) -> list[str]:
-    """A file that two folders deliver under one name would be removed by either; the store would read itself."""
+def _conflicts(folders: Sequence[FolderSection], own_paths: Mapping[str, Path]) -> list[str]:
+    """A file that two folders deliver under one name would be removed by either; hippod would read what it writes itself."""
     problems = []
     places = sorted((folder.path.resolve(), number) for number, folder in enumerate(folders))
     for (outer, first), (inner, second) in pairwise(places):
@@ -156,13 +156,14 @@ def _conflicts(folders: Sequence[FolderSection], store_path: Path) -> list[str]:
                 f'folder[{second}].path = "{inner}" lies inside folder[{first}] ("{outer}"); '
                 "follow the outer one only and choose its files with include and exclude"
             )
-    store = store_path.resolve()
-    for place, number in places:
-        if store.is_relative_to(place):
-            problems.append(
-                f'store.path = "{store}" lies inside folder[{number}] ("{place}"), whose files are read as documents; '
-                "move the store out of it"
-            )
+    for key, path in own_paths.items():
+        own = path.resolve()
+        problems += [
+            f'{key} = "{own}" lies inside folder[{number}] ("{place}"), whose files are read as documents; '
+            "choose a place outside of it"
+            for place, number in places
+            if own.is_relative_to(place)
+        ]
     return problems
 
 

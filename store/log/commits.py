@@ -167,9 +167,11 @@ class CommitLog:
 
     def commit_at(self, moment: float) -> int | None:
         """The last commit made at or before `moment` (Unix seconds), None when there was none."""
-        found = None
+        found, last = None, self.last.time
         # A copy: a commit may be added meanwhile.
         for seq, at in self.times.copy().items():
+            if at > last:
+                continue  # made while the clock was ahead; it has been set back since
             if at > moment:
                 break
             found = seq

@@ -184,3 +184,14 @@ def test_a_closed_pipe_is_quiet(hippoctl: Shell, scripted: Scripted) -> None:
         assert process.stderr.read() == b""
         process.stderr.close()
         assert process.wait(30) == 141
+
+
+@pytest.mark.process
+def test_standard_output_that_cannot_be_written_is_named(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["GET /v1/documents"] = LIST
+    for arguments in (["ls"], ["ls", "--json"]):
+        with Path("/dev/full").open("wb") as full:
+            process = hippoctl.start(*arguments, stdout=full, stderr=subprocess.PIPE)
+            _, err = process.communicate(timeout=30)
+        assert err == b"hippoctl: standard output cannot be written: No space left on device.\n"
+        assert process.returncode == 1

@@ -18,7 +18,7 @@ from memory.encoder import make_encoder
 from tests.consumers.parsing.samples import flowed, pdf
 from tests.daemon.pipeline.test_records import Rules as InProcessRules
 from tests.e2e.conftest import Hippo
-from tests.e2e.real_hippod import Daemon, Json, texts, until
+from tests.e2e.real_hippod import Daemon, Json, hippod, texts, until
 
 pytestmark = pytest.mark.daemon
 
@@ -181,6 +181,34 @@ def test_a_removed_document_stays_away_after_a_restart(hippo: Hippo) -> None:
     }
     daemon.restart()
     assert list(daemon.documents()) == ["added:b"]
+
+
+def test_a_memory_that_lacks_what_was_added_says_so_where_a_question_names_it(hippo: Hippo, tmp_path: Path) -> None:
+    daemon = hippo().start()
+
+    def ask(position: Json) -> int:
+        body = {"query": "Who owns the mill?", "after": position, "after_timeout_s": 0}
+        return daemon.http.post("/v1/query", json=body).status_code
+
+    def add(**document: str) -> Json:
+        position = daemon.ask("POST", "/v1/documents", json={"documents": [document]})["position"]
+        daemon.wait()
+        return position
+
+    kept = add(id="a", text="Frieda Lund owns the mill.")
+    assert daemon.ctl("backup", tmp_path / "backup").code == 0
+    unchanged = add(id="a", text="Frieda Lund owns the mill.")
+    waiting = {"documents": [{"id": "b", "text": "Georg Lund owns the weir."}]}
+    removed = daemon.ask("POST", "/v1/documents", json=waiting)["position"]
+    daemon.ctl("rm", "added:b")
+    daemon.wait()
+    assert [ask(each) for each in (kept, unchanged, removed)] == [200, 200, 200]
+    daemon.restart()
+    assert [ask(each) for each in (kept, unchanged, removed)] == [200, 200, 200]
+    daemon.stop()
+    assert hippod(daemon.home, "--config", str(daemon.config), "--restore", str(tmp_path / "backup")).code == 0
+    daemon.start()
+    assert [ask(each) for each in (kept, unchanged, removed)] == [200, 409, 409]
 
 
 def test_a_followed_file_that_was_removed_stays_away_until_it_changes(hippo: Hippo) -> None:

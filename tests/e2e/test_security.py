@@ -20,6 +20,7 @@ import psutil
 import pytest
 
 from daemon.runtime.capacity_limits import RESERVED_FILES
+from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import NO_PRIVILEGE, PATIENCE_S, Daemon, clean_environment, until, write_config
 
 pytestmark = pytest.mark.daemon
@@ -230,6 +231,20 @@ def test_links_out_of_the_drive_are_listed_and_not_read(guarded: Daemon) -> None
         assert said in documents[guarded.uri(name)]["error"]
     assert documents[guarded.uri("own.md")]["state"] == "indexed"
     assert CANARY not in held(guarded)
+
+
+def test_a_hard_link_out_of_the_drive_is_not_read_after_a_restart_either(hippo: Hippo, tmp_path: Path) -> None:
+    daemon = hippo("one")
+    (tmp_path / "outside.txt").write_text(f"{CANARY} is not for this memory.")
+    daemon.drive.mkdir(parents=True, exist_ok=True)
+    os.link(tmp_path / "outside.txt", daemon.drive / "hard.txt")
+    uri = daemon.uri("hard.txt")
+    daemon.start().wait()
+    assert daemon.documents()[uri]["state"] == "skipped"
+    for _ in range(2):
+        daemon.restart().wait()
+        assert daemon.documents()[uri]["state"] == "skipped"
+    assert CANARY not in held(daemon)
 
 
 def test_no_request_names_a_file(guarded: Daemon, outside: Path, tmp_path: Path) -> None:

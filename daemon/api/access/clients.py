@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -28,8 +28,14 @@ class _Token:
 class Clients:
     """The clients of the configuration. On one event loop; `use` replaces them at any time."""
 
-    def __init__(self, rules: Sequence[ClientRule] = (), token_file: Path | None = None) -> None:
-        """`token_file`: that of `[api]`."""
+    def __init__(
+        self,
+        rules: Sequence[ClientRule] = (),
+        token_file: Path | None = None,
+        token_ended: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`token_file`: that of `[api]`. `token_ended` is called where a token that let somebody in does so no more."""
+        self._token_ended = token_ended
         self._rules: tuple[ClientRule, ...] = ()
         self._tokens: tuple[_Token, ...] = ()
         self._token_file: Path | None = None
@@ -54,6 +60,8 @@ class Clients:
         return changed
 
     def use_token_file(self, path: Path | None) -> None:
+        if path != self._token_file:
+            self._token_ended()
         self.use(self._rules, path)
 
     def close(self) -> None:
@@ -90,7 +98,8 @@ class Clients:
         digest = sha256(token.strip().encode("latin-1")).digest()
         fitting = [each for each in self._tokens if each.file.has(digest)]
         # Of a known token only its own file is looked at: a drive of another that hangs does not matter.
-        await asyncio.gather(*(each.file.refresh() for each in fitting or self._tokens))
+        if any(await asyncio.gather(*(each.file.refresh() for each in fitting or self._tokens))):
+            self._token_ended()
         fitting = [each for each in self._tokens if each.file.has(digest)]
         if len(fitting) > 1:
             log.error("token_of_several", clients=[each.client.name for each in fitting], hint="give each its own")

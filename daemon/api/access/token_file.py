@@ -49,7 +49,8 @@ class TokenFile:
         # Digests have one length, and comparing them takes the same time however much of the token is right.
         return known is not None and compare_digest(known, digest)
 
-    async def refresh(self) -> None:
+    async def refresh(self) -> bool:
+        """Returns whether the token of before lets nobody in any more."""
         before = self._state
         try:
             async with asyncio.timeout(TOKEN_READ_TIMEOUT_S):
@@ -63,6 +64,7 @@ class TokenFile:
         if found.complaint and found.complaint != self._state.complaint:  # once, not at every request
             log.error("token_unreadable", error=found.complaint, hint="nobody is let in by it until it can be read")
         self._state = found
+        return before.digest is not None and found.digest != before.digest
 
 
 def _read_if_changed(path: Path, before: _TokenState, key: str) -> _TokenState:

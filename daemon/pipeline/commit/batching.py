@@ -80,7 +80,8 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
                 positions[work.key] = work.task.found.to_json()
         elif record_of(work.task) is not None and not change.documents and store.document(work.key) is not None:
             removed.append(work.key)
-        for document in change.documents:
+        # Of two lines with one id the last counts, whichever of them the store has.
+        for document in {each.uri: each for each in change.documents}.values():
             if not unchanged(store.document(document.uri), document):
                 documents.append(document)
             work.seen.add(document.uri)

@@ -140,9 +140,10 @@ class Inbox:
                 await self._intake.changed()
 
     def indexed_up_to(self, wanted: int) -> int:
-        """The number of the last ticket, up to `wanted`, before which none waits."""
-        waiting = min(self._weights, default=wanted + 1)
-        return min(waiting - 1, wanted)
+        """The number of the last ticket, up to `wanted`, before which none waits. One that was never given out here, before a
+        restore say, is not reached."""
+        following = min(self._weights, default=self._progress.unused)
+        return min(following - 1, wanted)
 
     def waiting(self, tickets: Iterable[int]) -> int:
         """How many of the documents that were added for these tickets are not committed."""

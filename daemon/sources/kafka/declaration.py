@@ -1,7 +1,7 @@
 """Followed Kafka topics: `[[kafka]]`. kafka-python is imported only where topics are followed."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -83,7 +83,7 @@ def _make(section: KafkaSection, parts: SourceParts) -> Source:
     return KafkaSource(section, parts.store, parts.pipeline, parts.pool, parts.split)
 
 
-def _conflicts(sections: Sequence[KafkaSection], _store_path: Path) -> list[str]:
+def _conflicts(sections: Sequence[KafkaSection], _own_paths: Mapping[str, Path]) -> list[str]:
     return [*_shared_topics(sections), *_refused_options(sections)]
 
 

@@ -48,6 +48,14 @@ def test_a_place_that_cannot_be_written_is_named(here: Here, scripted: Scripted)
     assert ended.err == "hippoctl: absent/memory.jsonl cannot be written: No such file or directory.\n"
 
 
+def test_a_folder_or_a_full_device_cannot_be_written(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+    scripted.answers["GET /v1/export"] = Reply(pieces=LINES)
+    (tmp_path / "folder").mkdir()
+    for name, reason in (("folder", "Is a directory"), ("/dev/full", "No space left on device")):
+        ended = here("export", name)
+        assert (ended.code, ended.out, ended.err) == (1, "", f"hippoctl: {name} cannot be written: {reason}.\n")
+
+
 def test_a_dash_is_standard_output_which_holds_nothing_else(here: Here, scripted: Scripted) -> None:
     scripted.answers["GET /v1/export"] = Reply(pieces=LINES)
     for arguments in (["export", "-"], ["export", "-", "--json"]):

@@ -59,6 +59,16 @@ def test_a_source_that_reads_nothing_has_failed(state: str) -> None:
     assert daemons.source(SourceStatus(kind="kafka", name="news", state=state)).status == "fail"
 
 
+def test_a_daemon_that_cannot_commit_is_not_well(here: Here, scripted: Scripted) -> None:
+    refused = "OSError: [Errno 122] Disk quota exceeded"
+    well = STATUS | {"failed": 0, "sources": STATUS["sources"][:1]}
+    scripted.answers["GET /v1/status"] = well | {"trouble": refused}
+    ended = here("--json", "doctor")
+    commits = by_name(ended)["commits"]
+    assert ended.code == 1
+    assert (commits["status"], commits["detail"]) == ("fail", refused)
+
+
 def test_an_encoder_that_does_not_know_the_language_is_named_with_what_to_set(here: Here, scripted: Scripted) -> None:
     scripted.answers["GET /v1/documents"] = LIST
     for unknown, crowded, told in ((400, 100, True), (0, 300, True), (101, 0, True), (100, 0, False), (5, 0, False)):

@@ -90,6 +90,18 @@ def test_the_machine_itself_is_served_under_its_names(api: Served, host: str) ->
     assert get(api, host=host).status_code == 200
 
 
+def test_who_reads_events_by_a_token_that_was_changed_reads_no_more(api: Served, token_file: Path) -> None:
+    assert api.server.tcp_address is not None
+    address = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.EVENTS}"
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with httpx.stream("GET", address, headers=headers, timeout=PATIENCE_S) as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == ": hippod"
+        token_file.write_text("another")
+        until(lambda: get(api, "another").status_code == 200, "the new token lets in")
+        assert not any(lines), "it has ended, and nothing came"
+
+
 def test_a_new_token_counts_without_a_restart(api: Served, token_file: Path) -> None:
     assert get(api).status_code == 200
     token_file.write_text("another")

@@ -159,6 +159,7 @@ MISTAKES = [
     ('[retrieval]\nfilter = "llm"', 'retrieval.filter = "llm"', "llm.base_url"),
     ('[llm]\nmodel = "m"', "llm.base_url is not set", "address"),
     ('[llm]\nbase_url = "localhost"', 'llm.base_url = "localhost"', '"http://localhost:8000/v1"'),
+    ('[encoder]\nbase_url = "localhost"', 'encoder.base_url = "localhost"', '"http://localhost:8000/v1"'),
     ('[encoder]\ndevice = "gpu"', 'encoder.device = "gpu"', '"cuda"'),
     ('[encoder]\nbackend = "hash"\nmodel = "0"', 'encoder.model = "0"', "a number of dimensions from 1 to 8192"),
     ('[encoder]\nbackend = "hash"\nmodel = "8193"', 'encoder.model = "8193"', "a number of dimensions from 1 to 8192"),
@@ -210,6 +211,14 @@ def test_a_token_file_without_read_permission_is_named(tmp_path):
     finally:
         if root:
             os.seteuid(0)
+
+
+def test_backups_are_not_sent_to_where_they_would_be_read_as_documents(write, tmp_path):
+    text = f'[schedule]\nbackup = "1d"\nbackup_to = "file://{tmp_path}/%s/backups"\n[[folder]]\npath = "drive"\n'
+    [problem] = problems(write(text % "drive"))
+    assert "schedule.backup_to" in problem
+    assert "lies inside folder[0]" in problem
+    assert load_config(write(text % "elsewhere")).schedule.backup_to == f"file://{tmp_path}/elsewhere/backups"
 
 
 @pytest.mark.parametrize(("content", "reason"), [("", "is empty"), ("two words", "one token"), ("x" * 5000, "at most")])

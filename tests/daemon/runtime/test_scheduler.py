@@ -2,7 +2,7 @@
 
 import threading
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -132,6 +132,37 @@ def test_a_reload_changes_intervals_and_leaves_the_others_alone(make):
     assert state(scheduler, "rescan").next_run <= time.time() + 60 * (1 + JITTER_SHARE)
     scheduler.reload(ScheduleTimes(compact=600.0, retry=30.0, rescan=60.0))
     assert state(scheduler, "retry").next_run is not None
+
+
+def test_a_clock_that_is_set_back_leaves_the_jobs_their_intervals(make, monkeypatch):
+    ahead = timedelta(days=365)
+
+    class AheadDatetime(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + ahead
+
+    with monkeypatch.context() as clock:
+        clock.setattr("apscheduler.schedulers.base.datetime", AheadDatetime)
+        clock.setattr("apscheduler.triggers.interval.datetime", AheadDatetime)
+        right = time.time
+        clock.setattr(time, "time", lambda: right() + ahead.total_seconds())
+        scheduler = make(OFF.model_copy(update={"rescan": 600.0}))
+        scheduler.add("rescan", lambda: None)
+        scheduler.start()
+        assert scheduler.next_run("rescan") > right() + ahead.total_seconds()
+    scheduler.replan_if_set_back()
+    assert scheduler.next_run("rescan") <= time.time() + 600 * (1 + JITTER_SHARE)
+    planned = scheduler.next_run("rescan")
+    scheduler.replan_if_set_back()
+    assert scheduler.next_run("rescan") == planned
+
+
+def test_a_job_whose_last_run_lies_in_the_future_is_not_put_off_for_longer_than_its_interval(make):
+    scheduler = make(OFF.model_copy(update={"backup": 86400.0, "backup_to": "file:///nowhere"}))
+    scheduler.add("backup", lambda: None, last_run=time.time() + 365 * 86400)
+    scheduler.start()
+    assert scheduler.next_run("backup") <= time.time() + 86400 * (1 + JITTER_SHARE)
 
 
 def test_stopping_waits_for_what_runs_and_says_when_it_did_not_end(make):

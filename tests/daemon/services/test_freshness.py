@@ -80,7 +80,10 @@ def test_a_document_of_a_followed_topic_is_known_by_its_message(tmp_path):
 def test_what_was_added_is_waited_for(tmp_path):
     async def scenario(pipeline):
         fresh = Freshness(pipeline._store, pipeline)
-        pipeline.inbox._weights[3] = (1, 1)
+        for ticket in (1, 2, 3, 4):
+            pipeline.inbox._expect(ticket, (0, 0))
+        for ticket in (1, 2, 4):
+            del pipeline.inbox._weights[ticket]
         await fresh.wait(asking({"added": 2}))
         with pytest.raises(TimedOut) as refused:
             await fresh.wait(asking({"added": 4}))

@@ -37,7 +37,7 @@ def test_each_field_of_its_status_is_documented(kind: SourceKind[Any]) -> None:
 
 @KINDS
 def test_no_table_of_its_kind_has_nothing_to_object_to_and_nothing_to_inspect(kind: SourceKind[Any]) -> None:
-    assert kind.conflicts((), ROOT) == []
+    assert kind.conflicts((), {"store.path": ROOT}) == []
     assert list(kind.inspect(())) == []
 
 

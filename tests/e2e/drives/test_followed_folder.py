@@ -1,6 +1,7 @@
 """A followed folder is the memory: what is saved, edited, deleted and moved there is so in every answer."""
 
 import gzip
+import json
 import os
 import shutil
 
@@ -69,6 +70,19 @@ def test_a_deleted_file_is_gone_everywhere(live: Daemon) -> None:
     assert counts(live) == before
     assert live.export() == exported
     assert live.ctl("show", uri).code == 1
+
+
+def test_of_two_lines_with_one_id_the_last_counts_however_often_the_file_is_read(live: Daemon) -> None:
+    first, second = "Vera Nyberg carved the ivory sextant.", "Vera Nyberg sold the ivory sextant."
+    lines = "".join(json.dumps({"id": "1", "text": text}) + "\n" for text in (first, second))
+    uri = live.write("twice.jsonl", lines)
+    until(lambda: holding(live, second), "the last line is found")
+    for again in ("2", "3"):
+        other = json.dumps({"id": again, "text": f"Line {again} is another."}) + "\n"
+        live.write("twice.jsonl", lines + other)
+        until(lambda line=f"{uri}#{again}": line in live.documents(state="indexed"), "the file was read again")
+        assert holding(live, second)
+        assert not holding(live, first)
 
 
 def test_a_moved_file_keeps_its_passages(live: Daemon) -> None:
