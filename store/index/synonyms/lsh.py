@@ -4,7 +4,7 @@ A vector's sketch is the signs of 768 random projections; two vectors at an angl
 (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3). A pair *meets* when its sketches
 are as near as the threshold's angle lets expect and some band of 18 bits differs in one at most (Lv et al., "Multi-Probe
 LSH", 2007). Only pairs that meet can be synonyms, in a memory of any size and however they were found, so that the edges
-follow from the vectors alone. Of pairs right at a cosine of 0.8 one in 370 does not meet, of pairs at 0.82 one in 1,700, of
+follow from the vectors alone. Of pairs right at a cosine of 0.8 one in 340 does not meet, of pairs at 0.82 one in 1,300, of
 nearer ones fewer.
 
 A sketch's first 738 bits are 18 rows of 41, and a band is a line through them: its bit in row r is the one at
