@@ -145,7 +145,8 @@ class SketchIndex:
 
         `take` gives the vectors of `queries`.
         """
-        share = min(max(-(-len(queries) // processors()), LEAST_ASKED), MOST_ASKED)
+        rounds = -(-len(queries) // (MOST_ASKED * processors()))
+        share = max(-(-len(queries) // (max(rounds, 1) * processors())), LEAST_ASKED)
         starts = range(0, len(queries), share)
         for at in range(0, len(starts), processors()):
             parts = [(start, sketch(take(queries[start : start + share]))) for start in starts[at : at + processors()]]

@@ -28,14 +28,14 @@ from store.index.synonyms.lsh import (
     tags,
 )
 
-BITS_FROM = {1 << 17: BAND_BITS, 1 << 13: BAND_BITS - 4, 0: BAND_BITS - 8}
-"""From how many rows on a run has a bucket for each value of so many of the highest bits of a band. In steps, as runs with the
-same can be joined without being sorted anew."""
+BITS_FROM = {1 << 20: 18, 1 << 18: 16, 1 << 15: 14, 1 << 12: 12, 0: 10}
+"""From how many rows on a run has a bucket for each value of so many of the highest bits of a band: looking a bucket up takes as
+long as looking at ten entries. In steps, as runs with the same can be joined without being sorted anew."""
 
 SORTED_TOGETHER = 1 << 18
 """Rows that are sorted at a time, before they are joined: 90 MB of values."""
 
-JOINED_SHARE = 8
+JOINED_SHARE = 16
 """A run is joined to what comes behind it once that is as long as this part of it."""
 
 SCANNED = 1 << 17
