@@ -29,7 +29,7 @@ from store.index.synonyms.lsh import (
 )
 
 BITS_FROM = {1 << 20: 18, 1 << 18: 16, 1 << 15: 14, 1 << 12: 12, 0: 10}
-"""From how many rows on a run has a bucket for each value of so many of the highest bits of a band: looking a bucket up takes as
+"""From how many rows on a run has a bucket for each value of so many of the highest bits of a band: looking one up takes as
 long as looking at ten entries. In steps, as runs with the same can be joined without being sorted anew."""
 
 SORTED_TOGETHER = 1 << 18
