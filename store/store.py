@@ -22,7 +22,6 @@ from store.errors import StoreDamaged, StoreRefused, refusal
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.load import load_index
-from store.index.synonyms.search import RULE
 from store.lance.tables import Tables
 from store.log.commits import Commit, CommitLog
 from store.log.extraction_costs import add_costs
@@ -121,7 +120,7 @@ class Store(StoreReader):
             lambda: (self._index, self._log.last),
             self._publish_folded,
         )
-        if self._log.synonym_rule < RULE:
+        if self._log.synonym_rule < SynonymRule.VERSION:
             self._settle_synonyms()
 
     def _load(self, dim: int) -> tuple[LiveIndex, str, int | None]:
@@ -143,7 +142,7 @@ class Store(StoreReader):
         with self._write_lock.hold("commit"):
             try:
                 write_rows(self._tables, self._index, delta, self._log.last.seq + 1)
-                commit = self._log.append("settle", {}, {"synonym_rule": RULE})
+                commit = self._log.append("settle", {}, {"synonym_rule": SynonymRule.VERSION})
             except BaseException:
                 self._undo()
                 raise

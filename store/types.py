@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,6 +170,10 @@ class SynonymRule:
 
     threshold: float = 0.8
     cap: int = 100
+
+    VERSION: ClassVar[int] = 2
+    """Goes up when other pairs become edges than before, by what is in `store.index.synonyms`: the edges of a store that says a
+    smaller number are made anew (`store.change.settle_synonyms`)."""
 
 
 @dataclass(frozen=True, slots=True)

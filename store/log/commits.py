@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.errors import EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged
-from store.index.synonyms.search import RULE
 from store.lance.schema import FORMAT, commits
 from store.lance.schema.commits import LogRow
 from store.lance.tables import Tables
 from store.log import migrations
-from store.types import EncoderIdentity
+from store.types import EncoderIdentity, SynonymRule
 
 HEAD = "head"
 """A file with the last commit's number, written after its row. Where the log ends before that number, it has lost commits.
@@ -59,8 +58,8 @@ class CommitLog:
         """The earliest commit that is kept whole: it and later ones can be looked at, earlier ones were purged."""
         self.format = FORMAT
         """The store's format as it was found; opening made it this version's."""
-        self.synonym_rule = RULE
-        """By which rule the synonym edges were made (`store.index.synonyms.search.RULE`)."""
+        self.synonym_rule = SynonymRule.VERSION
+        """By which rule the synonym edges were made (`SynonymRule.VERSION`)."""
         rows = commits.from_table(tables.read("commits"))
         all_facts = [row.facts for row in rows]
         for row in rows:
@@ -96,7 +95,7 @@ class CommitLog:
         else:
             self.rolled_back = []
             self.last = Commit(0, time.time())
-            facts = {"format": FORMAT, "encoder": encoder.name, "dim": encoder.dim, "synonym_rule": RULE}
+            facts = {"format": FORMAT, "encoder": encoder.name, "dim": encoder.dim, "synonym_rule": SynonymRule.VERSION}
             self.append("create", {}, facts)
 
     def _check_identity(self, facts: Mapping[str, Any], encoder: EncoderIdentity) -> None:

@@ -19,10 +19,6 @@ from store.index.synonyms.sketch_index import SketchIndex
 from store.index.vectors.matrix import VectorsView
 from store.text.scripts import has_cjk
 
-RULE = 2
-"""Goes up when other pairs become edges than before, by what is here or in `lsh`, `numbers` or `crowding`: the edges of a store
-that says a smaller number are made anew (`store.change.settle_synonyms`)."""
-
 SLACK = 1e-4
 """By how much a blockwise cosine may fall short of the threshold before the pair is not looked at exactly."""
 

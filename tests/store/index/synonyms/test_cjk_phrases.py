@@ -4,10 +4,8 @@ import json
 
 import store.change.synonym_change
 import store.index.live_index
-import store.log.commits
-import store.store
 from store.export.json_lines import export_lines
-from store.index.synonyms.search import RULE
+from store.types import SynonymRule
 from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete, open_store
@@ -26,8 +24,7 @@ def edges(lines):
 
 def test_a_store_of_an_earlier_release_gets_them_as_it_is_opened(tmp_path, monkeypatch):
     with monkeypatch.context() as earlier:
-        for module in (store.store, store.log.commits):
-            earlier.setattr(module, "RULE", RULE - 1)
+        earlier.setattr(SynonymRule, "VERSION", SynonymRule.VERSION - 1)
         for module in (store.index.live_index, store.change.synonym_change):
             earlier.setattr(module, "linkable", lambda phrase: sum(map(str.isalnum, phrase)) > 2)
         with open_store(tmp_path) as memory:

@@ -14,11 +14,8 @@ import store.index.live_index
 import store.index.synonyms.crowding
 import store.index.synonyms.nearest_pairs
 import store.index.synonyms.search
-import store.log.commits
-import store.store
 from bench.support.hostile_vectors import in_letters, row_of, vectors
 from store.export.json_lines import export_lines
-from store.index.synonyms import search
 from store.index.synonyms.lsh import meet, sketch
 from store.passage_id import passage_id
 from store.store import Store
@@ -145,8 +142,7 @@ def test_a_store_with_edges_of_crowded_phrases_loses_them_as_it_is_opened(tmp_pa
     found = hostile(np.random.default_rng(3), 240)
     living = set(range(len(found) // 2))
     with monkeypatch.context() as earlier:
-        for module in (store.store, store.log.commits):
-            earlier.setattr(module, "RULE", search.RULE - 1)
+        earlier.setattr(SynonymRule, "VERSION", SynonymRule.VERSION - 1)
         earlier.setattr(store.index.synonyms.crowding, "CELL_PHRASES", 10**9)
         with open_store(tmp_path) as memory:
             change(memory, found, sorted(living))

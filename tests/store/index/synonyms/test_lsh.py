@@ -9,12 +9,10 @@ import store.index.live_index as live_index
 import store.index.synonyms.lsh
 import store.index.synonyms.sketch_index
 import store.index.synonyms.sorted_bands
-import store.log.commits
-import store.store
 from bench.support.hostile_vectors import in_letters
 from store.export.json_lines import export_lines
 from store.index.synonyms.lsh import sketch
-from store.index.synonyms.search import RULE, similar
+from store.index.synonyms.search import similar
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.synonyms.sorted_bands import sort
 from store.index.vectors.matrix import Vectors
@@ -204,8 +202,7 @@ def test_edges_that_another_rule_made_are_made_anew_as_a_store_is_opened(tmp_pat
     vectors, order = phrases_of(clustered(3_000, 48, 0.46, seed=5)), np.arange(1_500)
     expected = filled(tmp_path / "fresh", vectors, order, 300)
     with monkeypatch.context() as earlier:
-        for module in (store.store, store.log.commits):
-            earlier.setattr(module, "RULE", RULE - 1)
+        earlier.setattr(SynonymRule, "VERSION", SynonymRule.VERSION - 1)
         earlier.setattr(store.index.synonyms.lsh, "flips", lambda _: 0)
         assert filled(tmp_path / "old", vectors, order, 300) != expected
     for _ in range(2):

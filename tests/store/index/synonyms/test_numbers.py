@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 import store.change.synonym_change
 import store.index.live_index
 import store.index.synonyms.search
-import store.log.commits
-import store.store
 from store.export.json_lines import export_lines
 from store.index.synonyms.numbers import is_number, without_numbers
-from store.index.synonyms.search import RULE
 from store.maintenance.synonym_recall import measure_recall
+from store.types import SynonymRule
 from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import NUMBERED, complete, open_store
@@ -89,8 +87,7 @@ def documents():
 def test_a_store_of_an_earlier_release_loses_such_edges_as_it_is_opened(tmp_path, monkeypatch):
     long_enough = lambda phrase: sum(map(str.isalnum, phrase)) > 2  # noqa: E731
     with monkeypatch.context() as earlier:
-        for module in (store.store, store.log.commits):
-            earlier.setattr(module, "RULE", RULE - 1)
+        earlier.setattr(SynonymRule, "VERSION", SynonymRule.VERSION - 1)
         for module in (store.index.live_index, store.change.synonym_change):
             earlier.setattr(module, "linkable", long_enough)
             earlier.setattr(
