@@ -22,7 +22,9 @@ def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> N
                     number, map_file(place / f"{name}-vectors-{number:05d}.npy"), map_codes(place, name, number)
                 )
     if index.sketches.runs is captured.runs:
-        index.sketches.adopt(map_runs(place))
+        # What is mapped already stays: mapped anew, its pages would have to be found again one by one.
+        both = zip(captured.runs, map_runs(place), strict=True)
+        index.sketches.adopt([there if mapped_inode(run.buckets.indices) is None else run for run, there in both])
     for name, texts in texts_of(index).items():
         texts.adopt(map_texts(place, name))
     for name, (rows, _) in captured.hashed_rows.items():

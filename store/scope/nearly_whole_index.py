@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from store.change.synonym_change import synonym_edges
+from store.change.synonym_search import searcher
 from store.index.columns.hashed_rows import HashedRows
 from store.index.columns.row_lists import NO_ROWS
 from store.index.index_delta import TripleKey
@@ -21,7 +22,6 @@ from store.index.synonyms.sketch_index import Order, SketchIndex
 from store.scope.frozen_index import FrozenIndex
 from store.scope.passage_statements import effective_rows
 from store.scope.scoped_rows import RowsBeside
-from store.scope.synonym_search import searcher
 from store.types import Document, SynonymRule
 
 

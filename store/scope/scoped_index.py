@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.change.synonym_change import synonym_edges
+from store.change.synonym_search import searcher
 from store.index.columns.passages import Passages
 from store.index.columns.row_lists import RowLists
 from store.index.columns.texts import TakenTexts
@@ -26,7 +27,6 @@ from store.scope.passage_statements import effective_rows
 from store.scope.scoped_postings import ScopedPostings
 from store.scope.scoped_rows import ScopedRows, ScopedTripleRows
 from store.scope.scoped_sketches import ScopedSketches
-from store.scope.synonym_search import searcher
 from store.types import Document, SynonymRule
 
 SORTED_FOR_SHARE = 0.05

@@ -4,7 +4,7 @@ A vector's sketch is the signs of 768 random projections; two vectors at an angl
 (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3). A pair *meets* when its sketches
 are as near as the threshold's angle lets expect and some band of 18 bits differs in one at most (Lv et al., "Multi-Probe
 LSH", 2007). Only pairs that meet can be synonyms, in a memory of any size and however they were found, so that the edges
-follow from the vectors alone. Of pairs right at a cosine of 0.8 one in 340 does not meet, of pairs at 0.82 one in 1,300, of
+follow from the vectors alone. Of pairs right at a cosine of 0.8 one in 540 does not meet, of pairs at 0.82 one in 2,100, of
 nearer ones fewer.
 
 A sketch's first 738 bits are 18 rows of 41, and a band is a line through them: its bit in row r is the one at
@@ -42,7 +42,7 @@ MISSED = 1e-3
 SIGMAS = 4.0
 """How far beyond its expectation a pair's distance may lie: one pair in 30,000 at the threshold lies farther."""
 
-TAG_SIGMAS = 1.0
+TAG_SIGMAS = 1.5
 """The same for the tag that a band tells pairs apart by. A pair at the threshold meets in seven bands on average, with
 different tags, so that being lost in one of them costs little; and few others are left to be looked at whole."""
 

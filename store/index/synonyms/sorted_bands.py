@@ -1,8 +1,8 @@
 """Phrase rows by the value of each band of their sketches (`lsh`): a hash table a band, all in one sparse matrix.
 
 A table is a *run* of rows: what came since is sorted into a run of its own, and short runs are joined to longer ones, as in
-a log-structured merge tree (O'Neil et al., 1996). So a phrase costs the same at any size but for the number of runs, which
-is the logarithm of it.
+a log-structured merge tree (O'Neil et al., 1996). So a phrase is sorted in again as often as the logarithm of their number, not
+as often as a share of them has come.
 """
 
 from collections.abc import Iterator, Sequence

@@ -61,7 +61,7 @@ def test_nearly_every_pair_is_found_and_its_cosine_is_exact():
     true, found = pairs(vectors, queries, by_rule=False), pairs(vectors, queries, sketched(vectors, vectors.n))
     assert len(true) > 3_000
     assert found.items() <= true.items()
-    assert len(found) >= 0.998 * len(true)
+    assert len(found) >= 0.9995 * len(true)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The search for synonyms in a scope that is being built: every phrase has its row already."""
+"""The search for the synonyms of phrases that have their rows already: as a scope is built, or edges are made anew."""
 
 from collections.abc import Callable, Iterator
 
