@@ -11,7 +11,7 @@ import numpy as np
 
 from store.change.passage_documents import holders_after
 from store.change.row_numbers import RowNumbers
-from store.change.synonym_change import plan_synonyms
+from store.change.synonym_change import plan_crowding, plan_synonyms
 from store.errors import IncompleteBatch
 from store.index.columns.row_lists import NO_ROWS
 from store.index.effective_triples import UpstreamTriples, effective_triples, overruled_triples
@@ -22,6 +22,20 @@ from store.types import Batch, PassageText, State, SynonymRule
 
 def plan(index: LiveIndex, batch: Batch, rule: SynonymRule, now: float) -> IndexDelta:
     """The change that `batch` makes to `index`. Raises IncompleteBatch where the batch lacks a text or a vector."""
+    delta, numbers = _plan_statements(index, batch, now)
+    plan_synonyms(index, delta, numbers, rule)
+    return delta
+
+
+def plan_without_synonyms(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
+    """The same but for the synonym edges, for a batch of which they are known."""
+    delta, _ = _plan_statements(index, batch, now)
+    plan_crowding(index, delta)
+    return delta
+
+
+def _plan_statements(index: LiveIndex, batch: Batch, now: float) -> tuple[IndexDelta, RowNumbers]:
+    """Everything that follows from the texts and the triples alone."""
     delta = IndexDelta()
     after = holders_after(index, batch)
     texts = {passage.id: passage for passage in batch.passages}
@@ -43,8 +57,7 @@ def plan(index: LiveIndex, batch: Batch, rule: SynonymRule, now: float) -> Index
             _change_passage(index, delta, numbers, row, holders)
     _documents(index, delta, batch, now)
     _vectors(index, delta, batch, numbers)
-    plan_synonyms(index, delta, numbers, rule)
-    return delta
+    return delta, numbers
 
 
 def _add_passages(

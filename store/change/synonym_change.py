@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from store.change.row_numbers import RowNumbers
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
+from store.index.synonyms.changed_flags import ChangedFlags, Flags, OneWithoutOther, among, unchanged
 from store.index.synonyms.edge_maintenance import SynonymPlanner
 from store.index.synonyms.lsh import sketch
 from store.index.synonyms.nearest_pairs import Rows, Scored
@@ -16,36 +17,53 @@ from store.index.synonyms.search import Wanted, linkable, similar, wordings
 from store.types import SynonymRule
 
 
-def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule: SynonymRule) -> None:
-    """Which phrases come to have synonyms and which cease to, as they come and go and as the places about them fill."""
-    known, total = len(index.phrases), len(index.phrases) + len(delta.phrases)
-    new_text = {row: text for text, row in numbers.phrases.items()}
+def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Rows]:
+    """Works out which phrases become crowded and cease to be, for `delta`, as phrases come and go.
+
+    Returns which can have synonyms after the change, and the rows that can no longer and that can from now on, each in order.
+    """
+    known = len(index.phrases)
     extra = np.stack(delta.phrase_vectors) if delta.phrases else np.empty((0, index.dim), np.float32)
-    extra_sketches = sketch(extra)
+    delta.phrase_sketches = sketch(extra)
     linkable_new = extra.any(axis=1) & np.array([linkable(text) for text in delta.phrases], np.bool_)
     came: list[int] = []
     went: list[int] = []
     linkable_known, with_vector = index.linkable.view(), index.phrase_vectors.view().known
     for row, change in sorted(delta.phrase_changes.items()):
-        before = index.phrase_counts[row] if row < known else 0
+        held = index.phrase_counts[row] if row < known else 0
         if not change or not (linkable_known[row] and with_vector[row] if row < known else linkable_new[row - known]):
             continue
-        if before == 0:
+        if held == 0:
             came.append(row)
-        elif before + change == 0:
+        elif held + change == 0:
             went.append(row)
-    if not came and not went:
-        return
     arriving, leaving = np.array(came, np.int64), np.array(went, np.int64)
-    present = np.zeros(total, np.bool_)
-    present[:known] = index.present_phrases()
-    crowded = index.crowding.flags(total)
-    could = present & ~crowded
-    present[leaving] = False
-    present[arriving] = True
-    delta.crowding = index.crowding.plan(index.sketches.view(), extra_sketches, present, crowded, arriving, leaving)
-    crowded[list(delta.crowding.rows)] = np.array(list(delta.crowding.rows.values()), np.bool_)
-    can = present & ~crowded
+    moved = np.union1d(arriving, leaving)
+    present, crowded = index.present_phrases(), index.crowding.flags
+    present_now = ChangedFlags(present, moved, among(moved, arriving))
+    if len(moved):
+        sketches, crowded_then = index.sketches.view(), unchanged(crowded)
+        delta.crowding = index.crowding.plan(
+            sketches, delta.phrase_sketches, present_now, crowded_then, arriving, leaving
+        )
+    turned = sorted(delta.crowding.rows)
+    crowded_now = ChangedFlags(
+        crowded, np.array(turned, np.int64), np.array([delta.crowding.rows[row] for row in turned], np.bool_)
+    )
+    could, can = OneWithoutOther(unchanged(present), unchanged(crowded)), OneWithoutOther(present_now, crowded_now)
+    concerned = np.union1d(moved, crowded_now.rows)
+    before, after = could[concerned], can[concerned]
+    return can, concerned[before & ~after], concerned[after & ~before]
+
+
+def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule: SynonymRule) -> None:
+    """The edges that come and go as phrases come to have synonyms or cease to, and as the places about them fill."""
+    can, died, born = plan_crowding(index, delta)
+    if not len(died) and not len(born):
+        return
+    known, total = len(index.phrases), len(index.phrases) + len(delta.phrases)
+    new_text = {row: text for text, row in numbers.phrases.items()}
+    extra = np.stack(delta.phrase_vectors) if delta.phrases else np.empty((0, index.dim), np.float32)
 
     def text(row: int) -> str:
         return index.phrases[row] if row < known else new_text[row]
@@ -58,14 +76,22 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
         return out
 
     def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
-        vectors, sketches, bands = index.phrase_vectors.view(), index.sketches, index.uses_bands
         return similar(
-            vectors, extra, can, rows, rule.threshold, sketches, wanted=wanted, through_bands=bands, wording=wording
+            index.phrase_vectors.view(),
+            extra,
+            can,
+            rows,
+            rule.threshold,
+            index.sketches,
+            wanted=wanted,
+            through_bands=index.uses_bands,
+            wording=wording,
+            extra_sketches=delta.phrase_sketches,
         )
 
     needs = _NeedsAfter(index.synonym_needs.view())
     planner = SynonymPlanner(rule.cap, total, text, lambda rows: synonym_edges(index, rows), search, needs)
-    delta.synonyms = planner.plan(np.flatnonzero(could & ~can), np.flatnonzero(can & ~could))
+    delta.synonyms = planner.plan(died, born)
 
 
 @dataclass(frozen=True, slots=True)

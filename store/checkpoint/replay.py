@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from store.change.plan import plan
+from store.change.plan import plan_without_synonyms
+from store.change.synonym_change import synonym_edges
 from store.index.live_index import LiveIndex
+from store.index.synonyms.edge_maintenance import SynonymChange
 from store.lance import schema
 from store.lance.tables import Tables
 from store.types import Batch, SynonymRule
@@ -29,24 +31,29 @@ def replay(index: LiveIndex, commit: int, tables: Tables, rule: SynonymRule, lat
     interned: Callable[[str], str] = index.interner() if len(later) > INTERN_MIN_ROWS else str
     rest = (row for row in last.values() if not schema.documents.removes(row))
     documents = tuple(schema.documents.from_row(row, interned) for row in rest)
-    if not (found or removed or documents):
+    if found or removed or documents:
+        batch = Batch(documents, removed, extractions=tuple({e.passage: e for e in found}.values()))
+        delta = plan_without_synonyms(index, batch, 0.0)
+        # They keep the times of their own commits.
+        delta.documents = list(documents)
+        index.apply(delta)
+    _change_synonyms(index, rule, tables.read_where("synonyms", None, after).sort_by("commit"))
+
+
+def _change_synonyms(index: LiveIndex, rule: SynonymRule, edges: Any) -> None:
+    """Makes the edges those that the commits found: searching again would take as long as they did. `edges`: rows of
+    `synonyms` in the order of their commits."""
+    a, b, scores = schema.synonyms.from_table(edges, index.ids["phrases"].view())
+    if not len(a):
         return
-    delta = plan(index, Batch(documents, removed, extractions=tuple({e.passage: e for e in found}.values())), rule, 0.0)
-    # They keep the times of their own commits.
-    delta.documents = list(documents)
-    index.apply(delta)
-    pairs = tables.read_where("synonyms", None, after).sort_by("commit")
-    a, b, scores = schema.synonyms.from_table(pairs, index.ids["phrases"].view())
-    wanted = dict(zip(zip(a.tolist(), b.tolist(), strict=True), scores.tolist(), strict=True))
-    if not wanted:
-        return
-    # Where synonyms are searched approximately, the table has the last word.
-    rows, cols, weights = index.synonym.view(index.shape("synonym")).entries(
-        np.array(sorted({pair[0] for pair in wanted}))
-    )
-    there = dict(zip(zip(rows.tolist(), cols.tolist(), strict=True), weights.tolist(), strict=True))
-    moves = [(x, y, score - there.get((x, y), 0.0)) for (x, y), score in wanted.items()]
-    moves = [move for move in moves if move[2]]
-    if moves:
-        x, y, by = (np.array(part) for part in zip(*moves, strict=True))
-        index.synonym.add(np.concatenate([x, y]), np.concatenate([y, x]), np.concatenate([by, by]))
+    # Of each pair the last row counts. The keys are in order then, as those of the present edges are.
+    keys, from_the_end = np.unique((a * len(index.phrases) + b)[::-1], return_index=True)
+    last = len(a) - 1 - from_the_end
+    a, b, scores = a[last], b[last], scores[last]
+    ones, others, weights = synonym_edges(index, a)
+    there = np.append(ones * len(index.phrases) + others, np.iinfo(np.int64).max)
+    places = np.searchsorted(there, keys)
+    before = np.where(there[places] == keys, np.append(weights, 0.0)[places], 0.0)
+    moved = np.flatnonzero(scores != before)
+    index.change_synonyms(SynonymChange(a[moved], b[moved], scores[moved], before[moved]))
+    index.find_needs_of(np.union1d(a, b), rule.cap)

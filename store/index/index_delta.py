@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from store.index.effective_triples import UpstreamTriples
 from store.index.synonyms.crowding import CrowdingChange
 from store.index.synonyms.edge_maintenance import SynonymChange
+from store.index.synonyms.lsh import WORDS, Sketches
 from store.types import Document, Extraction, PassageText, Vector
 
 TripleKey = tuple[int, str, int]
@@ -25,6 +26,7 @@ class IndexDelta:
     passage_vectors: list[Vector] = field(default_factory=list)
     phrases: list[str] = field(default_factory=list)
     phrase_vectors: list[Vector] = field(default_factory=list)
+    phrase_sketches: Sketches = field(default_factory=lambda: np.empty((0, WORDS), np.uint64))
     triples: list[TripleKey] = field(default_factory=list)
     triple_vectors: list[Vector] = field(default_factory=list)
     extractions: list[Extraction] = field(default_factory=list)

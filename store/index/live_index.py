@@ -213,7 +213,7 @@ class LiveIndex:
         ):
             if added:
                 vectors.extend(np.stack(added))
-        self.sketches.extend(self.phrase_vectors)
+        self.sketches.append(delta.phrase_sketches)
         for document in delta.documents:
             self.documents[document.uri] = document
         for uri in delta.removed:
@@ -268,9 +268,14 @@ class LiveIndex:
         self.synonym_needs.put(np.arange(self.synonym_needs.n), np.zeros(self.synonym_needs.n))
         view = self.synonym.view(self.shape("synonym"))
         degrees = np.diff(view.merged().indptr) if len(self.phrases) else np.empty(0, np.int64)
-        full = np.flatnonzero(degrees >= cap)
-        for start in range(0, len(full), PREPARED_PHRASES):
-            rows, others, weights = view.entries(full[start : start + PREPARED_PHRASES])
+        self.find_needs_of(np.flatnonzero(degrees >= cap), cap)
+
+    def find_needs_of(self, phrases: NDArray[np.int64], cap: int) -> None:
+        """The same for some rows, of which the edges have changed."""
+        self.synonym_needs.put(phrases, np.zeros(len(phrases)))
+        view = self.synonym.view(self.shape("synonym"))
+        for start in range(0, len(phrases), PREPARED_PHRASES):
+            rows, others, weights = view.entries(phrases[start : start + PREPARED_PHRASES])
             nearest = Nearest(cap, self.phrases.__getitem__)
             nearest.add(rows.astype(np.int64), others.astype(np.int64), weights)
             self.synonym_needs.put(*needed(nearest.pairs(), cap))

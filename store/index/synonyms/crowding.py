@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import Counts
+from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import WORDS, Sketches
 
 CELL_PHRASES = 200
@@ -100,11 +101,10 @@ class Crowding:
         other.n = self.n
         return other
 
-    def flags(self, n: int) -> NDArray[np.bool_]:
-        """Which of the first `n` phrases are crowded, as a copy."""
-        out = np.zeros(n, np.bool_)
-        out[: len(self._flags)] = self._flags[:n]
-        return out
+    @property
+    def flags(self) -> NDArray[np.bool_]:
+        """Which phrases are crowded; none is behind its end. For the writer, who leaves it as it is."""
+        return self._flags
 
     @property
     def counts(self) -> NDArray[np.int32]:
@@ -165,8 +165,8 @@ class Crowding:
         self,
         sketches: Sketches,
         extra: Sketches,
-        present: NDArray[np.bool_],
-        crowded: NDArray[np.bool_],
+        present: Flags,
+        crowded: Flags,
         came: NDArray[np.int64],
         went: NDArray[np.int64],
     ) -> CrowdingChange:
@@ -202,7 +202,7 @@ class Crowding:
         return change
 
     @staticmethod
-    def _inside(sketches: Sketches, slots: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def _inside(sketches: Sketches, slots: NDArray[np.int64], present: Flags) -> NDArray[np.int64]:
         """The known rows that can have synonyms and have a cell in one of `slots`."""
         found = [np.empty(0, np.int64)]
         for cell in np.unique(slots >> SLOT_BITS).tolist():
@@ -218,7 +218,7 @@ class Crowding:
         self._counts[change.slots] += change.changes.astype(np.int32)
         last = max(change.rows, default=-1)
         if last >= len(self._flags):
-            self._flags = self.flags(self.rows.n)
+            self._flags = np.concatenate([self._flags, np.zeros(self.rows.n - len(self._flags), np.bool_)])
         for row, crowded in change.rows.items():
             self._flags[row] = bool(crowded)
             self.n += crowded - self.rows[row]

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.synonyms.changed_flags import among
 from store.index.synonyms.nearest_pairs import NO_PAIRS, Nearest, Rows, Scored, needed
 from store.index.synonyms.search import Needs, Wanted
 
@@ -43,11 +44,15 @@ class SynonymChange:
 class _OthersHear:
     """What each row needs; those that are `asked` for themselves do not want to know. Worked out where it is looked at."""
 
-    asked: NDArray[np.bool_]
+    asked: Rows
+    """In order, each once."""
     needs: Needs
 
     def __getitem__(self, part: slice, /) -> NDArray[np.float32]:
-        return np.where(self.asked[part], np.float32(np.inf), self.needs[part])
+        out = np.array(self.needs[part])
+        first, end = np.searchsorted(self.asked, [part.start, part.stop])
+        out[self.asked[first:end] - part.start] = np.inf
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +72,24 @@ class SynonymPlanner:
     needs: Needs
 
     def plan(self, died: Rows, born: Rows) -> SynonymChange:
-        """`died` and `born`: rows that can no longer have synonyms, and that can from now on."""
-        dead = np.zeros(self.n, np.bool_)
-        dead[died] = True
+        """`died` and `born`: rows that can no longer have synonyms, and that can from now on; each in order."""
         ended = self.edges(died)
-        bereft = self._bereft(dead, ended[1])
+        bereft = self._bereft(died, ended[1])
         searched = np.union1d(born, bereft)
-        asked = np.zeros(self.n, np.bool_)
-        asked[searched] = True
         nearest = Nearest(self.cap, self.text)
         nobody = np.broadcast_to(np.float32(np.inf), (self.n,))
         for a, b, scores in self.search(bereft, Wanted(self.cap, nobody)) if len(bereft) else ():
             nearest.add(a, b, scores)
         # Those that are not searched for themselves hear of the newborn from them.
-        others = _OthersHear(asked, self.needs)
+        others = _OthersHear(searched, self.needs)
         for a, b, scores in self.search(born, Wanted(self.cap, others)) if len(born) else ():
             nearest.add(a, b, scores)
-            back = ~asked[b]
+            back = ~among(b, searched)
             nearest.add(b[back], a[back], scores[back])
         concerned = np.union1d(searched, nearest.pairs()[0])
         present = self.edges(concerned)
-        before = self._without(dead, self._cut(present))
-        older = ~asked[before[0]]
+        before = self._without(died, self._cut(present))
+        older = ~among(before[0], searched)
         nearest.add(before[0][older], before[1][older], before[2][older])
         after = nearest.pairs()
         gained, lost = self._only(after, before), self._only(before, after)
@@ -101,11 +102,10 @@ class SynonymPlanner:
         # A pair that was looked at from both ends got the same answer twice.
         _, once = np.unique(self._keys(a, b), return_index=True)
         once = once[new[once] != old[once]]
-        now = np.zeros(self.n)
-        rows, needs = needed(after, self.cap)
-        now[rows] = needs
-        rows = np.union1d(died, concerned)
-        return SynonymChange(a[once], b[once], new[once], old[once], rows, now[rows])
+        rows, (full, needs) = np.union1d(died, concerned), needed(after, self.cap)
+        now = np.zeros(len(rows))
+        now[np.searchsorted(rows, full)] = needs
+        return SynonymChange(a[once], b[once], new[once], old[once], rows, now)
 
     def _keys(self, a: Rows, b: Rows) -> Rows:
         return a * self.n + b
@@ -117,19 +117,19 @@ class SynonymPlanner:
         return nearest.pairs()
 
     @staticmethod
-    def _without(dead: NDArray[np.bool_], pairs: Scored) -> Scored:
-        alive = ~dead[pairs[1]]
+    def _without(dead: Rows, pairs: Scored) -> Scored:
+        alive = ~among(pairs[1], dead)
         return pairs[0][alive], pairs[1][alive], pairs[2][alive]
 
-    def _bereft(self, dead: NDArray[np.bool_], neighbours: Rows) -> Rows:
+    def _bereft(self, dead: Rows, neighbours: Rows) -> Rows:
         """The living among `neighbours` that have `cap` edges or more and lose one of their nearest: they may have pairs that
         were no edges, of which one moves up."""
         left = np.unique(neighbours)
-        edges = self.edges(left[~dead[left]])
+        edges = self.edges(left[~among(left, dead)])
         rows, counts = np.unique(edges[0], return_counts=True)
         full = np.isin(edges[0], rows[counts >= self.cap])
         near = self._cut((edges[0][full], edges[1][full], edges[2][full]))
-        return np.unique(near[0][dead[near[1]]])
+        return np.unique(near[0][among(near[1], dead)])
 
     def _only(self, these: Scored, those: Scored) -> Scored:
         """The pairs of `these` that are not among `those`."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.columns.hashed_rows import text_hash
+from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import WORDS, Sketches, flips, meet, sketch
 from store.index.synonyms.nearest_pairs import Rows, Scored
 from store.index.synonyms.numbers import is_number, without_numbers
@@ -81,7 +82,7 @@ class Wanted:
 def similar(
     vectors: VectorsView,
     extra: NDArray[np.float32],
-    candidates: NDArray[np.bool_],
+    candidates: Flags,
     queries: NDArray[Any],
     threshold: float,
     sketches: SketchIndex | None = None,
@@ -89,6 +90,7 @@ def similar(
     wanted: Wanted | None = None,
     through_bands: bool = True,
     wording: Callable[[Rows], Rows] | None = None,
+    extra_sketches: Sketches | None = None,
 ) -> Iterator[Scored]:
     """Pairs (query row, candidate row, cosine) with cosine >= threshold that meet (`store.index.synonyms.lsh`), some at a time,
     without pairs of a row with itself; with `by_rule` false those that do not meet too, which takes comparing with all.
@@ -96,7 +98,7 @@ def similar(
     `extra` are vectors of rows that follow those in `vectors`, shape (k, dim); `candidates` covers both, shape (n + k,);
     `queries` are row numbers, any of them; `sketches`, where given, are of the rows of `vectors`, and candidates are found by
     them if `through_bands`. Without `wanted` all pairs come. `wording` gives the `wordings` of rows; where
-    two share one, they are no pair.
+    two share one, they are no pair. `extra_sketches`: those of `extra`, where they are known.
     """
 
     def take(rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -108,7 +110,8 @@ def similar(
 
     queries = np.asarray(queries, np.int64)
     through_bands &= by_rule and flips(threshold) <= MOST_FLIPS
-    extra_sketches = sketch(extra) if by_rule else None
+    if by_rule and extra_sketches is None:
+        extra_sketches = sketch(extra)
 
     def sketches_of(rows: Rows) -> Sketches:
         if sketches is None or extra_sketches is None:
@@ -156,8 +159,8 @@ def _candidates(
         yield from comparison.blockwise([*vectors.blocks(), *added], queries)
         return
     yield from comparison.blockwise(added, queries)
-    candidates = comparison.candidates[: vectors.n]
-    for first, end, found in sketches.candidates(comparison.take, queries, candidates, comparison.threshold):
+    found_by = sketches.candidates(comparison.sketches, queries, comparison.candidates, comparison.threshold)
+    for first, end, found in found_by:
         if found is None:
             # So many share a band that comparing with all costs less.
             yield from comparison.blockwise(vectors.blocks(), queries[first:end])
@@ -172,7 +175,7 @@ class _Comparison:
 
     take: Callable[[NDArray[Any]], NDArray[np.float32]]
     sketches: Callable[[Rows], Sketches]
-    candidates: NDArray[np.bool_]
+    candidates: Flags
     threshold: float
     by_rule: bool
     wanted: Wanted | None
@@ -181,8 +184,10 @@ class _Comparison:
     def exactly(self, a: Rows, b: Rows) -> NDArray[np.float32]:
         """The cosine of each pair (a[i], b[i]), 0 for those that are no pairs."""
         scores = np.zeros(len(a), np.float32)
+        # In the order in which the others' vectors lie.
+        order = np.argsort(b)
         for begin in range(0, len(a), COMPARED_PAIRS):
-            part = slice(begin, begin + COMPARED_PAIRS)
+            part = order[begin : begin + COMPARED_PAIRS]
             scores[part] = self._exactly(a[part], b[part])
         return scores
 

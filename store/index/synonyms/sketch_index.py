@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from store.index.append_only_arrays import GrowableArray
 from store.index.file_arrays import IN_MEMORY, Room
 from store.index.parallel import processors, threads
+from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import (
     BANDS,
     BITS,
@@ -134,28 +135,28 @@ class SketchIndex:
 
     def candidates(
         self,
-        take: Callable[[NDArray[np.int64]], NDArray[np.float32]],
+        sketches: Callable[[NDArray[np.int64]], Sketches],
         queries: NDArray[np.int64],
-        wanted: NDArray[np.bool_],
+        wanted: Flags,
         threshold: float,
     ) -> Iterator[tuple[int, int, Pairs | None]]:
         """(first, end, pairs) for one part of `queries` after the other: `queries[first:end]`, and (index in the part, row) of
-        all pairs that meet and some that do not, of `wanted` rows (shape (n,)) alone, the query itself among them. None for
+        all pairs that meet and some that do not, of `wanted` rows alone, the query itself among them. None for
         pairs where they are so many that comparing with all is cheaper.
 
-        `take` gives the vectors of `queries`.
+        `sketches` gives those of `queries`.
         """
         rounds = -(-len(queries) // (MOST_ASKED * processors()))
         share = max(-(-len(queries) // (max(rounds, 1) * processors())), LEAST_ASKED)
         starts = range(0, len(queries), share)
         for at in range(0, len(starts), processors()):
-            parts = [(start, sketch(take(queries[start : start + share]))) for start in starts[at : at + processors()]]
+            parts = [(start, sketches(queries[start : start + share])) for start in starts[at : at + processors()]]
             beside = [threads().submit(self._pairs, part, wanted, threshold) for _, part in parts[1:]]
             for (start, part), found in zip(parts, [None, *beside], strict=True):
                 pairs = self._pairs(part, wanted, threshold) if found is None else found.result()
                 yield start, start + len(part), pairs
 
-    def _pairs(self, sketches: Sketches, wanted: NDArray[np.bool_], threshold: float) -> Pairs | None:
+    def _pairs(self, sketches: Sketches, wanted: Flags, threshold: float) -> Pairs | None:
         """The same for the sketches of one part."""
         found: list[NDArray[np.int64]] = []
         count, most = 0, min(MOST_PAIRS // 2, max(len(sketches) * self.n // COMPARED_INSTEAD, LEAST_PAIRS))
@@ -197,7 +198,7 @@ class SketchIndex:
         return which[near] * self.n + rows[near]
 
     def _near(
-        self, found: list[NDArray[np.int64]], sketches: Sketches, wanted: NDArray[np.bool_], threshold: float
+        self, found: list[NDArray[np.int64]], sketches: Sketches, wanted: Flags, threshold: float
     ) -> NDArray[np.int64]:
         """Of the pairs which * n + row, each once, those of `wanted` rows of which the whole sketches are near."""
         # A pair that meets in several bands is one pair.

@@ -4,6 +4,7 @@ A block that is full never changes, and what is appended lies behind the rows th
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any
 
@@ -19,9 +20,6 @@ from store.index.vectors.taken_block import TakenBlock
 
 BLOCK_VECTORS = 16384
 """Vectors a block of `Vectors`: 25 MB at 384 float32, small enough to allocate without a pause."""
-
-ORDERED_ROWS = 1024
-"""Rows from which on it pays to ask whether they are in order: then each block's are taken at once."""
 
 Block = NDArray[np.float32] | TakenBlock
 
@@ -135,16 +133,18 @@ class VectorsView:
         wanted = np.asarray(rows, dtype=np.int64)
         if out is None:
             out = np.empty((len(wanted), self.dim), np.float32)
-        if len(wanted) >= ORDERED_ROWS and wanted[0] >= 0 and wanted[-1] < self.n and (wanted[1:] >= wanted[:-1]).all():
-            first = range(0, self.n + BLOCK_VECTORS, BLOCK_VECTORS)
-            ends = np.searchsorted(wanted, first).tolist()
-            for start, block, begin, end in zip(first, self._blocks, ends, ends[1:], strict=False):
-                _take(block, wanted[begin:end] - start, out[begin:end])
-            return out
-        block_of = wanted // BLOCK_VECTORS
-        for block in np.unique(block_of):
-            here = block_of == block
-            out[here] = _rows(self._blocks[block], wanted[here] % BLOCK_VECTORS)
+        in_order = bool((wanted[1:] >= wanted[:-1]).all())
+        order = None if in_order else np.argsort(wanted)
+        ordered = wanted if order is None else wanted[order]
+        block_of = ordered // BLOCK_VECTORS
+        cuts = (np.flatnonzero(block_of[1:] != block_of[:-1]) + 1).tolist()
+        for begin, end in pairwise([0, *cuts, len(wanted)] if len(wanted) else []):
+            number = int(block_of[begin])
+            block, here = self._blocks[number], ordered[begin:end] - number * BLOCK_VECTORS
+            if order is None:
+                _take(block, here, out[begin:end])
+            else:
+                out[order[begin:end]] = _rows(block, here)
         return out
 
 

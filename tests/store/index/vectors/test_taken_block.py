@@ -16,7 +16,6 @@ ROWS = 40
 def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matrix, "BLOCK_VECTORS", 8)
-        patch.setattr(matrix, "ORDERED_ROWS", 3)
         patch.setattr(codes, "CODED_ROWS", 3)
         yield
 
