@@ -52,6 +52,22 @@ def test_a_start_from_the_snapshot_equals_one_from_the_tables(saved):
         assert store.snapshot().bm25("text 77").tolist() == pytest.approx(bm25_of_rebuilt(folder), abs=1e-5)
 
 
+def test_a_start_takes_the_edges_of_later_commits_as_they_were_found(saved, monkeypatch):
+    def searched(*_, **__):
+        raise AssertionError("a start searches for synonyms")
+
+    folder, expected, _ = saved
+    monkeypatch.setattr("store.change.synonym_change.similar", searched)
+    with open_store(folder) as store:
+        assert store.opened_from.startswith("snapshot of commit")
+        assert lines(store) == expected
+        index = store._index
+        taken = index.synonym_needs.view().copy()
+        assert taken.any()
+        index.find_needs(oracle.CAP)
+        assert taken.tolist() == index.synonym_needs.view().tolist()
+
+
 def bm25_of_rebuilt(folder):
     other = folder.parent / "rebuilt"
     shutil.copytree(folder, other, ignore=shutil.ignore_patterns("snapshot-*", "lock"))
