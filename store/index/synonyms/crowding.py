@@ -55,18 +55,22 @@ _FIRST = np.arange(CELLS, dtype=np.int32) << SLOT_BITS
 
 def slots_of(sketches: Sketches) -> Slots:
     """The slot of each cell of each sketch, shape (len(sketches), CELLS), numbered through all cells."""
-    return np.stack([_slots_of_cell(sketches, cell) for cell in range(CELLS)], axis=1)
+    return _slots(_octets(sketches), _FIRST)
 
 
-def _slots_of_cell(sketches: Sketches, cell: int) -> Slots:
-    """Shape (len(sketches),)."""
-    octets = np.ascontiguousarray(sketches).view(np.uint8).reshape(len(sketches), 8 * WORDS)
-    value = np.zeros(len(sketches), np.uint32)
+def _octets(sketches: Sketches) -> NDArray[np.uint8]:
+    """The bytes of each cell, shape (len(sketches), CELLS, CELL_BYTES)."""
+    return np.ascontiguousarray(sketches).view(np.uint8).reshape(len(sketches), CELLS, CELL_BYTES)
+
+
+def _slots(octets: NDArray[np.uint8], first: NDArray[np.int32] | np.int32) -> Slots:
+    """The slots of cells with these bytes (the last axis) in cells whose slots begin at `first`."""
+    value = np.zeros(octets.shape[:-1], np.uint32)
     for place in range(CELL_BYTES):
-        value |= octets[:, cell * CELL_BYTES + place].astype(np.uint32) << np.uint32(8 * place)
+        value |= octets[..., place].astype(np.uint32) << np.uint32(8 * place)
     bits = 8 * CELL_BYTES
     spread = (value * SPREAD) & np.uint32((1 << bits) - 1)
-    slots: Slots = (spread >> np.uint32(bits - SLOT_BITS)).astype(np.int32) + _FIRST[cell]
+    slots: Slots = (spread >> np.uint32(bits - SLOT_BITS)).astype(np.int32) + first
     return slots
 
 
@@ -208,7 +212,8 @@ class Crowding:
         for cell in np.unique(slots >> SLOT_BITS).tolist():
             wanted = slots[slots >> SLOT_BITS == cell]
             for start in range(0, len(sketches), SCANNED_ROWS):
-                here = np.isin(_slots_of_cell(sketches[start : start + SCANNED_ROWS], cell), wanted)
+                octets = _octets(sketches[start : start + SCANNED_ROWS])[:, cell]
+                here = np.isin(_slots(octets, _FIRST[cell]), wanted)
                 here &= present[start : start + len(here)]
                 found.append(np.flatnonzero(here) + start)
         return np.unique(np.concatenate(found))
