@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from store.checkpoint.capture import CheckpointCapture, texts_of
-from store.checkpoint.reader import map_codes, map_hashes, map_lists, map_runs, map_texts
+from store.checkpoint.reader import map_codes, map_hashes, map_lists, map_runs, map_texts, map_vectors
 from store.index.columns.holders import SavedHolders
-from store.index.file_arrays import map_file, mapped_inode
+from store.index.file_arrays import mapped_inode
 from store.index.live_index import LiveIndex
 from store.index.vectors.matrix import BLOCK_VECTORS
 
@@ -18,9 +18,7 @@ def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> N
         for start, block in view.blocks():
             if len(block) == BLOCK_VECTORS and mapped_inode(block) is None:
                 number = start // BLOCK_VECTORS
-                vectors[name].adopt(
-                    number, map_file(place / f"{name}-vectors-{number:05d}.npy"), map_codes(place, name, number)
-                )
+                vectors[name].adopt(number, map_vectors(place, name, number), map_codes(place, name, number))
     if index.sketches.runs is captured.runs:
         # What is mapped already stays: mapped anew, its pages would have to be found again one by one.
         both = zip(captured.runs, map_runs(place), strict=True)

@@ -25,7 +25,7 @@ from store.index.columns.documents import shells
 from store.index.columns.hashed_rows import SortedHashes
 from store.index.columns.row_lists import ListArrays
 from store.index.columns.texts import SavedTexts, Texts
-from store.index.file_arrays import Room, map_file
+from store.index.file_arrays import Room, map_file, map_scattered
 from store.index.synonyms.sorted_bands import BAND_ARRAYS, SortedBands, bands_of_arrays
 from store.index.vectors.codes import CodedBlock
 from store.index.vectors.matrix import BLOCK_VECTORS
@@ -78,7 +78,7 @@ class SavedCheckpoint:
 
     def vectors(self, name: str) -> list[NDArray[np.float32]]:
         count = sum(file.startswith(f"{name}-vectors-") for file in self._files)
-        return [self.array(f"{name}-vectors-{i:05d}") for i in range(count)]
+        return [map_vectors(self._place, name, number) for number in range(count)]
 
     def runs(self) -> list[SortedBands]:
         """The bands of the first sketches, as they were sorted."""
@@ -122,6 +122,11 @@ class SavedCheckpoint:
         states = [extraction_state(*json.loads(text)) for text in self.strings("extraction-states")]
         rows, numbers = self.array("extraction-rows").tolist(), self.array("extraction-numbers").tolist()
         return {row: states[number] for row, number in zip(rows, numbers, strict=True)}
+
+
+def map_vectors(place: Path, name: str, number: int) -> NDArray[np.float32]:
+    """A block of vectors of the checkpoint at `place`."""
+    return map_scattered(place / f"{name}-vectors-{number:05d}.npy")
 
 
 def map_runs(place: Path) -> list[SortedBands]:

@@ -7,7 +7,7 @@ pages count as the file's (`RssFile`), not as memory that only swap could free (
 import os
 import tempfile
 from math import prod
-from mmap import mmap
+from mmap import MADV_RANDOM, MADV_WILLNEED, PAGESIZE, mmap
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +16,9 @@ from numpy.typing import DTypeLike, NDArray
 
 FILE_MIN_BYTES = 1 << 20
 """A smaller array is not worth a file."""
+
+DENSE_ROWS = 16
+"""Where more than one row of so many is wanted, a file is read as a whole."""
 
 
 class MappedArray(np.memmap[Any, Any]):
@@ -34,12 +37,55 @@ def map_file(file: Path, mode: Literal["r", "c"] = "r") -> NDArray[Any]:
     return np.asarray(mapped)
 
 
+def map_scattered(file: Path) -> NDArray[Any]:
+    """The same read-only, for an array of which single rows are read here and there.
+
+    Left to itself the system reads what lies about a row too, megabytes on some disks, and drops for it what is needed.
+    """
+    array = map_file(file)
+    if (mapping := _mapping(array)) is not None:
+        mapping.madvise(MADV_RANDOM)
+    return array
+
+
+def read_ahead(array: NDArray[Any], rows: NDArray[np.int64] | None = None) -> None:
+    """Has the system read what is about to be read of a file that `array` is the beginning of: `rows`, or all of it.
+
+    Otherwise each page would be waited for by itself. Nothing where `array` is of no file.
+    """
+    mapped, mapping = _mapped(array), _mapping(array)
+    if mapped is None or mapping is None:
+        return
+    if rows is None or len(rows) > len(array) // DENSE_ROWS:
+        mapping.madvise(MADV_WILLNEED)
+        return
+    width = mapped.nbytes // len(mapped)
+    begins = len(mapping) - mapped.nbytes + rows * width
+    first, last = begins // PAGESIZE, (begins + width - 1) // PAGESIZE
+    for page, count in zip(first.tolist(), (last - first + 1).tolist(), strict=True):
+        mapping.madvise(MADV_WILLNEED, page * PAGESIZE, count * PAGESIZE)
+
+
 def mapped_inode(array: NDArray[Any]) -> int | None:
     """The inode of the file whose mapping `array` is a part of. While it is mapped no other file is given that number."""
+    mapped = _mapped(array)
+    return None if mapped is None else mapped.inode
+
+
+def _mapping(array: NDArray[Any]) -> mmap | None:
+    """The mapping that `array` is a part of."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if isinstance(base, mmap) else None
+
+
+def _mapped(array: NDArray[Any]) -> MappedArray | None:
+    """What `map_file` mapped and `array` is a part of."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if isinstance(base, MappedArray):
-            return base.inode
+            return base
         base = base.base
     return None
 

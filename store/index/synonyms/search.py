@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.columns.hashed_rows import text_hash
+from store.index.file_arrays import read_ahead
 from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import WORDS, Sketches, flips, meet, sketch
 from store.index.synonyms.nearest_pairs import Rows, Scored
@@ -213,6 +214,7 @@ class _Comparison:
             part = queries[begin : begin + TILE[0]]
             asked, needs = self.take(part), np.full(len(part), self.threshold, np.float32)
             for start, block in blocks:
+                read_ahead(block)
                 for first in range(0, len(block), TILE[1]):
                     cosines = asked @ block[first : first + TILE[1]].T
                     # Most queries have no pair in most tiles: one pass for the maxima instead of four over all cosines.

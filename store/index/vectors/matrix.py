@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
-from store.index.file_arrays import IN_MEMORY, Room
+from store.index.file_arrays import IN_MEMORY, Room, read_ahead
 from store.index.quantised.groups import QuantisedGroups
 from store.index.quantised.sample import RowSample, SampledRows
 from store.index.vectors.codes import CodedBlock, VectorCodes
@@ -44,6 +44,12 @@ def _not_zero(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 def _whole(block: Block) -> NDArray[np.float32]:
     return block.copied() if isinstance(block, TakenBlock) else block
+
+
+def _read_ahead(block: Block, rows: NDArray[np.int64]) -> None:
+    # What a taken block has lies in blocks of another matrix, which do it themselves.
+    if not isinstance(block, TakenBlock):
+        read_ahead(block, rows)
 
 
 def _rows(block: Block, rows: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -123,6 +129,7 @@ class VectorsView:
         """Cosine of every row with `query` (shape (dim,)), shape (n,)."""
         out = np.empty(self.n, np.float32)
         for start, block in self.blocks():
+            read_ahead(block)
             np.dot(block, query, out=out[start : start + len(block)])
         return out
 
@@ -138,13 +145,17 @@ class VectorsView:
         ordered = wanted if order is None else wanted[order]
         block_of = ordered // BLOCK_VECTORS
         cuts = (np.flatnonzero(block_of[1:] != block_of[:-1]) + 1).tolist()
-        for begin, end in pairwise([0, *cuts, len(wanted)] if len(wanted) else []):
-            number = int(block_of[begin])
-            block, here = self._blocks[number], ordered[begin:end] - number * BLOCK_VECTORS
+        parts = [
+            (slice(begin, end), int(block_of[begin])) for begin, end in pairwise([0, *cuts, len(wanted)]) if begin < end
+        ]
+        for part, number in parts:
+            _read_ahead(self._blocks[number], ordered[part] - number * BLOCK_VECTORS)
+        for part, number in parts:
+            block, here = self._blocks[number], ordered[part] - number * BLOCK_VECTORS
             if order is None:
-                _take(block, here, out[begin:end])
+                _take(block, here, out[part])
             else:
-                out[order[begin:end]] = _rows(block, here)
+                out[order[part]] = _rows(block, here)
         return out
 
 
@@ -220,6 +231,7 @@ class Vectors:
         self._known.extend(known)
         if n % BLOCK_VECTORS:
             last = _block(self.dim, self._room)
+            read_ahead(blocks[-1])
             last[: n % BLOCK_VECTORS] = blocks[-1][: n % BLOCK_VECTORS]
             self._blocks[-1] = last
 

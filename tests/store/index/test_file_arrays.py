@@ -1,13 +1,15 @@
 """Large arrays lie in files that nobody else sees; without room on the disk they lie in memory."""
 
 import os
+import resource
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from store.index.append_only_arrays import GrowableArray
-from store.index.file_arrays import FILE_MIN_BYTES, Room
+from store.index.file_arrays import FILE_MIN_BYTES, Room, map_scattered, read_ahead
 
 LENGTH = FILE_MIN_BYTES // 8
 
@@ -51,3 +53,31 @@ def test_views_of_a_growing_array_stay_what_they_are(tmp_path: Path) -> None:
     assert in_a_file(growing.view())
     assert np.array_equal(before, np.arange(LENGTH))
     assert np.array_equal(growing.view()[LENGTH:], np.arange(3 * LENGTH))
+
+
+@pytest.mark.parametrize("first", [0, 7])
+def test_what_is_read_ahead_of_a_file_reads_as_it_is(tmp_path: Path, first: int) -> None:
+    values = np.random.default_rng(0).standard_normal((5_000, 384)).astype(np.float32)
+    np.save(tmp_path / "vectors.npy", values)
+    rows = np.array([first, 11, 4_999])
+    for array in (map_scattered(tmp_path / "vectors.npy"), values):
+        for wanted in (rows, np.arange(first, 5_000), None):
+            read_ahead(array, wanted)
+        read_ahead(array[:5_000], rows)
+        assert np.array_equal(array[rows], values[rows])
+
+
+def test_rows_that_are_read_ahead_are_in_memory(tmp_path: Path) -> None:
+    values = np.ones((20_000, 384), np.float32)
+    file = tmp_path / "vectors.npy"
+    np.save(file, values)
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    array = map_scattered(file)
+    rows = np.arange(100, 20_000, 400)
+    read_ahead(array, rows)
+    time.sleep(0.5)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+    assert float(array[rows].sum()) == len(rows) * 384
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before < len(rows) // 2
