@@ -24,6 +24,7 @@ from bench.support.synthetic_documents import World, document
 from daemon.observe.memory_use import anonymous_bytes
 from daemon.runtime.allocator import configure_malloc, trim_heap
 from daemon.runtime.gc import frozen_objects, shorten_switch_interval
+from daemon.runtime.scheduler import COMPACT_FRAGMENTS
 from memory.retrieval.modes import DEFAULT_MODE, MODES
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
@@ -31,8 +32,9 @@ from memory.retrieval.settings import RetrievalSettings
 QUESTION_PASSAGES = 2_000
 """The first passages of every memory, which the questions are about."""
 SCANNED_QUESTIONS = 60
-SNAPSHOT_EACH = 50_000
-"""Passages between two snapshots of a load. A daemon writes one every quarter of an hour."""
+UPKEEP_EACH = 50_000
+"""Passages of a load between two times that fragments are merged and a snapshot is written. A daemon does the one every ten
+minutes, the other every quarter of an hour."""
 
 
 def open_million(folder: str) -> Any:
@@ -62,26 +64,30 @@ def vectors(_folder: str, _count: str) -> dict[str, Any]:
 
 
 def load(folder: str, size: str) -> dict[str, Any]:
-    """Loads `size` passages in bulk, encoding apart, and writes them down, also on the way, as the daemon does."""
+    """Loads `size` passages in bulk, encoding apart, with the upkeep on the way that the daemon does."""
     store, encoder = open_million(folder)
-    began, snapshots = time.perf_counter(), []
+    began, snapshots, compactions = time.perf_counter(), [], []
 
     def write_down(loaded: int) -> None:
-        if loaded % SNAPSHOT_EACH and loaded != int(size):
+        if loaded % UPKEEP_EACH and loaded != int(size):
             return
+        compacting = time.perf_counter()
+        store.compact(COMPACT_FRAGMENTS)
+        compactions.append(round(time.perf_counter() - compacting, 1))
         store.fold()
         writing = time.perf_counter()
         store.write_checkpoint()
         snapshots.append(round(time.perf_counter() - writing, 1))
         print(
             f"{loaded} passages after {time.perf_counter() - began:.0f} s, {megabytes(Path(folder)):.0f} MB on the disk, "
-            f"{anonymous_bytes() >> 20} MB that cannot be dropped, snapshot {snapshots[-1]} s",
+            f"{anonymous_bytes() >> 20} MB that cannot be dropped, compaction {compactions[-1]} s, snapshot {snapshots[-1]} s",
             file=sys.stderr,
             flush=True,
         )
 
     found = load_passages(store, encoder, int(size), write_down)
     found |= {
+        "compacted_s": compactions,
         "snapshots_written_s": snapshots,
         "rss_after_load_mb": resident_mb(),
         "store_mb": megabytes(Path(folder)),
