@@ -194,7 +194,7 @@ def mutate(folder: str, count: str) -> dict[str, Any]:
     def add(at: int) -> None:
         commit(store, encoder, [document(first + at, *next(fresh))])
 
-    retrieve(store.snapshot(), encoder, questions(1)[0], DEFAULT_MODE, 5, RetrievalSettings())
+    warm(store, encoder, questions(3))
     found["add_ms_p50_p95"] = timed(add, int(count))
     found["edit_ms_p50_p95"] = timed(
         lambda at: commit(store, encoder, [document(first + at, *next(fresh))]), int(count)
