@@ -29,7 +29,7 @@ from store.index.columns.documents import passages_texts, shell_table
 from store.index.columns.hashed_rows import SortedHashes
 from store.index.columns.row_lists import ListArrays
 from store.index.columns.texts import BLOCK_TEXTS, TextArrays, blocks_of
-from store.index.file_arrays import mapped_inode
+from store.index.file_arrays import link_file, mapped_inode
 from store.index.vectors.codes import CODED_MIN_ROWS
 from store.index.vectors.matrix import BLOCK_VECTORS
 from store.types import SynonymRule
@@ -138,7 +138,8 @@ def _write_folder(
 
 
 class _Writer:
-    """Writes files and syncs each; keeps their checksums. A block that the checkpoint before has is linked from there."""
+    """Writes files and syncs each; keeps their checksums. A block that the checkpoint before has is linked from there, and one
+    that lies in a nameless file is given its name in this one."""
 
     def __init__(self, place: Path, before: Path | None, check_time: Callable[[], None]) -> None:
         self._place = place
@@ -159,8 +160,9 @@ class _Writer:
         # A block may have other rows if the checkpoint before was of another numbering: its content decides.
         if linkable and self._before is not None and file.name in self._known and self._linked(file, array):
             return
-        with file.open("wb") as out:
-            np.save(out, np.ascontiguousarray(array), allow_pickle=False)
+        if not (linkable and link_file(array, file)):
+            with file.open("wb") as out:
+                np.save(out, np.ascontiguousarray(array), allow_pickle=False)
         self._note(file)
 
     def _linked(self, file: Path, array: NDArray[Any]) -> bool:

@@ -1,11 +1,11 @@
 """Large arrays in files, so that the system can drop their pages when memory is short and read them again.
 
 An array that is filled here lies in a file without a name: it is gone with the last view of it, and with the process. The
-pages count as the file's (`RssFile`), not as memory that only swap could free (`RssAnon`).
+pages count as the file's (`RssFile`), not as memory that only swap could free (`RssAnon`). The file is laid out as numpy's
+.npy is, so that it can be given a name once the array is complete: what is to last is then not written a second time.
 """
 
 import os
-import tempfile
 from math import prod
 from mmap import MADV_RANDOM, MADV_WILLNEED, PAGESIZE, mmap
 from pathlib import Path
@@ -19,6 +19,22 @@ FILE_MIN_BYTES = 1 << 20
 
 DENSE_ROWS = 16
 """Where more than one row of so many is wanted, a file is read as a whole."""
+
+
+HEADER_BYTES = PAGESIZE
+"""What a nameless file has before the array, which begins with a page."""
+
+
+class NamelessFile(mmap):
+    """The mapping of a file without a name that holds one array, as a .npy file does."""
+
+    descriptor = -1
+    shape: tuple[int, ...] = ()
+    dtype: np.dtype[Any] = np.dtype(np.void)
+
+    def __del__(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
 
 
 class MappedArray(np.memmap[Any, Any]):
@@ -77,6 +93,8 @@ def _mapping(array: NDArray[Any]) -> mmap | None:
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
+    # numpy holds a buffer by such a view.
+    base = base.obj if isinstance(base, memoryview) else base
     return base if isinstance(base, mmap) else None
 
 
@@ -102,13 +120,56 @@ class Room:
         if self._folder is None or size < FILE_MIN_BYTES:
             return np.empty(shape, dtype)
         try:
-            with tempfile.TemporaryFile(dir=self._folder, prefix="scratch-") as file:
-                # A page that has no place on the disk when it is written to would end the process.
-                os.posix_fallocate(file.fileno(), 0, size)
-                pages = mmap(file.fileno(), size)
+            pages = _map_nameless_file(self._folder, shape, np.dtype(dtype))
         except OSError:
             return np.empty(shape, dtype)
-        return np.frombuffer(pages, dtype).reshape(shape)
+        return np.frombuffer(pages, dtype, offset=HEADER_BYTES).reshape(shape)
 
 
 IN_MEMORY = Room()
+
+
+def link_file(array: NDArray[Any], file: Path) -> bool:
+    """Gives the nameless file that `array` is all of the name `file`, as a .npy file that nobody may write to from now on.
+
+    False where there is none, or the file system gives such a file no name: then nothing has happened.
+    """
+    mapping = _mapping(array)
+    if not isinstance(mapping, NamelessFile) or mapping.descriptor < 0:
+        return False
+    begins = np.frombuffer(mapping, np.uint8).ctypes.data + HEADER_BYTES
+    if array.ctypes.data != begins or (array.shape, array.dtype) != (mapping.shape, mapping.dtype):
+        return False
+    opened = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        # What stands there is a link to the file; with a folder's descriptor Python has the system follow it.
+        os.link(str(mapping.descriptor), file, src_dir_fd=opened)
+    except OSError:
+        return False
+    finally:
+        os.close(opened)
+    return True
+
+
+def _map_nameless_file(folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NamelessFile:
+    """Raises OSError, also where the disk has no room."""
+    descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    try:
+        size = HEADER_BYTES + prod(shape) * dtype.itemsize
+        # A page that has no place on the disk when it is written to would end the process.
+        os.posix_fallocate(descriptor, 0, size)
+        os.pwrite(descriptor, _npy_header(shape, dtype), 0)
+        pages = NamelessFile(descriptor, size)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    pages.descriptor, pages.shape, pages.dtype = descriptor, shape, dtype
+    return pages
+
+
+def _npy_header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
+    """`HEADER_BYTES` of them: numpy.lib.format, version 1.0."""
+    described = repr({"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
+    magic = np.lib.format.magic(1, 0)
+    text = described.encode("latin1").ljust(HEADER_BYTES - len(magic) - 3) + b"\n"
+    return magic + len(text).to_bytes(2, "little") + text

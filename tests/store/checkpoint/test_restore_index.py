@@ -11,7 +11,7 @@ import pytest
 from daemon.app.open_memory import leave_snapshot
 from store.checkpoint.files import CheckpointTimeout, newest
 from store.export.json_lines import export_lines
-from store.index.file_arrays import mapped_inode
+from store.index.file_arrays import link_file, mapped_inode
 from store.store import Store
 from store.types import EncoderIdentity, SynonymRule
 from tests.store import oracle
@@ -220,6 +220,30 @@ def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypat
         assert store.opened_from.startswith("snapshot")
         assert np.array_equal(snapshot.phrase_vectors.rows(np.arange(snapshot.n_phrases)), vectors)
         add(store, {"yet more": [("T", "text 2", tuple((f"cy{i}", "is", f"bo{i}") for i in range(20)))]})
+        assert np.array_equal(store.snapshot().phrase_vectors.rows(np.arange(len(vectors))), vectors)
+
+
+@pytest.mark.slow
+def test_what_lies_in_nameless_files_is_named_in_the_snapshot_and_not_written_again(tmp_path, monkeypatch):
+    for module in ("index.vectors.matrix", "checkpoint.reader", "checkpoint.writer", "checkpoint.adopt"):
+        monkeypatch.setattr(f"store.{module}.BLOCK_VECTORS", 8)
+    monkeypatch.setattr("store.index.file_arrays.FILE_MIN_BYTES", 1)
+    named = []
+    monkeypatch.setattr(
+        "store.checkpoint.writer.link_file", lambda *given: named.append(link_file(*given)) or named[-1]
+    )
+    with open_store(tmp_path) as store:
+        add(store, documents(0, 30))
+        expected = lines(store)
+        vectors = store.snapshot().phrase_vectors.rows(np.arange(store.snapshot().n_phrases))
+        store.write_checkpoint()
+        assert named.count(True) >= len(vectors) // 8
+        assert lines(store) == expected
+        add(store, documents(30, 40))
+        after = lines(store)
+    with open_store(tmp_path) as store:
+        assert store.opened_from.startswith("snapshot")
+        assert lines(store) == after
         assert np.array_equal(store.snapshot().phrase_vectors.rows(np.arange(len(vectors))), vectors)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from store.index.append_only_arrays import GrowableArray
-from store.index.file_arrays import FILE_MIN_BYTES, Room, map_scattered, read_ahead
+from store.index.file_arrays import FILE_MIN_BYTES, Room, link_file, map_file, map_scattered, read_ahead
 
 LENGTH = FILE_MIN_BYTES // 8
 
@@ -33,6 +33,39 @@ def test_a_large_array_is_a_nameless_file_s_and_a_small_one_is_not(tmp_path: Pat
     assert not list(tmp_path.iterdir())
     assert not in_a_file(room.empty((LENGTH // 2,), np.int64))
     assert not in_a_file(Room().empty((LENGTH,), np.int64))
+
+
+@pytest.mark.parametrize(
+    "shape, dtype", [((LENGTH,), np.int64), ((LENGTH, 2), np.float32), ((8 * LENGTH + 1,), np.int8)]
+)
+def test_a_nameless_file_can_be_given_a_name_and_is_read_as_any_other(
+    tmp_path: Path, shape: tuple, dtype: type
+) -> None:
+    array = Room(tmp_path).empty(shape, dtype)
+    array[:] = np.arange(array.size).reshape(shape) % 100
+    expected = array.copy()
+    assert link_file(array, tmp_path / "named.npy")
+    del array
+    assert np.array_equal(np.load(tmp_path / "named.npy", allow_pickle=False), expected)
+    assert np.array_equal(map_file(tmp_path / "named.npy"), expected)
+
+
+def test_only_a_whole_nameless_file_is_given_a_name(tmp_path: Path) -> None:
+    array = Room(tmp_path).empty((2 * LENGTH,), np.int64)
+    for part in (array[1:], array[:-1], array.reshape(2, -1), array.view(np.uint64), np.zeros(2 * LENGTH, np.int64)):
+        assert not link_file(part, tmp_path / "named.npy")
+    (tmp_path / "named.npy").touch()
+    assert not link_file(array, tmp_path / "named.npy"), "there is such a file"
+    (tmp_path / "named.npy").unlink()
+    assert link_file(array, tmp_path / "named.npy")
+
+
+def test_no_descriptor_of_a_nameless_file_stays_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    arrays = [Room(tmp_path).empty((LENGTH,), np.int64) for _ in range(5)]
+    assert len(os.listdir("/proc/self/fd")) > before
+    arrays.clear()
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_full_disk_leaves_it_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
