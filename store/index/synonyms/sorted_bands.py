@@ -90,20 +90,23 @@ class SortedBands:
             np.asarray(bands, np.int32) << self.bits
         )
         probed = (keys[:, :, None] ^ steps).ravel()
-        which = np.repeat(asking, len(steps) * len(bands))
-        wanted = asked[asking[:, None], TAG_OF_BAND[bands.start : bands.stop]].ravel().repeat(len(steps))
-        ends = np.cumsum(self.buckets.indptr[probed + 1] - self.buckets.indptr[probed], dtype=np.int64)
+        wanted = asked[asking[:, None], TAG_OF_BAND[bands.start : bands.stop]].ravel()
+        which = asking.astype(np.int32).repeat(len(bands))
+        # Entries by question and band: those of all its buckets come one after the other.
+        lengths = self.buckets.indptr[probed + 1] - self.buckets.indptr[probed]
+        lengths = lengths.reshape(-1, len(steps)).sum(axis=1)
+        ends = np.cumsum(lengths, dtype=np.int64)
         if ends[-1] > max(LEAST_ENTRIES, len(values) * self.n * len(bands) // BANDS):
             yield None
             return
         cuts = np.searchsorted(ends, np.arange(SCANNED, ends[-1], SCANNED)).tolist()
-        for begin, end in pairwise(sorted({0, *cuts, len(probed)})):
-            there = self.buckets[probed[begin:end]]
-            apart = np.repeat(wanted[begin:end], np.diff(there.indptr))
+        for begin, end in pairwise(sorted({0, *cuts, len(ends)})):
+            there = self.buckets[probed[begin * len(steps) : end * len(steps)]]
+            apart = np.repeat(wanted[begin:end], lengths[begin:end])
             apart ^= there.data.view(np.uint32)
             here = np.flatnonzero(np.bitwise_count(apart) <= farthest(threshold, TAG_BITS, TAG_SIGMAS))
-            buckets = np.searchsorted(there.indptr, here, side="right") - 1
-            yield which[begin:end][buckets], there.indices[here].astype(np.int64) + self.first
+            asks = np.repeat(which[begin:end], lengths[begin:end])
+            yield asks.take(here).astype(np.int64), there.indices.take(here).astype(np.int64) + self.first
 
 
 def sort(sketches: Sketches, first: int = 0, room: Room = IN_MEMORY) -> SortedBands:
