@@ -2,9 +2,9 @@
 
 import os
 
-# numpy's OpenBLAS keeps its threads spinning for tens of milliseconds after every product, on processors that the next step
-# of a query needs: with it, walking a large graph takes twice as long. 4 is the least that it takes, 2⁴ cycles.
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+# A product of numpy's runs on one processor. Its OpenBLAS would share out even that of nine vectors, and its threads wait for
+# each other: on a busy machine, 47 ms for what takes 0.1. What is large is cut into parts instead (`store.index.parallel`).
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # While Lance rewrites a table, a processor is left for commits and queries.
 os.environ.setdefault("LANCE_CPU_THREADS", str(max(len(os.sched_getaffinity(0)) - 1, 1)))

@@ -15,6 +15,7 @@ The projections are products of whole numbers whose sums stay below 2²⁴, whic
 same sketch in whatever company it is sketched, on every machine.
 """
 
+from collections.abc import Iterator
 from functools import cache
 from itertools import combinations
 from math import comb
@@ -22,6 +23,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from store.index.parallel import in_parallel
 
 WORDS = 12
 BITS = 64 * WORDS
@@ -50,7 +53,7 @@ VECTOR_STEPS, PROJECTION_STEPS = 4096, 64
 """What a component of a vector and of a projection is rounded to: whole parts of these. The sum of a projection is at most
 their product times the square root of the dimension, which float32 holds exactly up to 4,000 dimensions."""
 
-TOGETHER = 8192
+SKETCHED_AT_ONCE = 1024
 """Vectors that are sketched at a time, and sketches whose bands are worked out at a time."""
 
 Sketches = NDArray[np.uint64]
@@ -91,28 +94,10 @@ def _projections(dim: int) -> NDArray[np.float32]:
 
 
 @cache
-def _lines() -> NDArray[np.bool_]:
-    """Which bits of a sketch are part of which band, and as which of its own: shape (BITS, BANDS, BAND_BITS)."""
-    inside = np.zeros((BITS, BANDS, BAND_BITS), np.bool_)
-    for band in range(BANDS):
-        slope, start = divmod(band, BAND_STARTS)
-        for row in range(BAND_BITS):
-            inside[row * BAND_STARTS + (start + slope * row) % BAND_STARTS, band, row] = True
-    return inside
-
-
-@cache
-def _members() -> NDArray[np.float32]:
-    """What counts a sketch's bits by band, shape (BITS, BANDS)."""
-    members: NDArray[np.float32] = np.einsum("ijk->ij", _lines(), dtype=np.float32)
-    return members
-
-
-@cache
-def _values() -> NDArray[np.float32]:
-    """What makes a sketch's bits the values of its bands, shape (BITS, BANDS): sums below 2¹⁸, exact in float32."""
-    values: NDArray[np.float32] = np.einsum("ijk,k->ij", _lines(), 1 << np.arange(BAND_BITS)).astype(np.float32)
-    return values
+def _lines() -> NDArray[np.intp]:
+    """Which bits of a sketch are a band's, shape (BAND_BITS, BANDS)."""
+    rows, (slopes, starts) = np.arange(BAND_BITS)[:, None], np.divmod(np.arange(BANDS), BAND_STARTS)
+    return rows * BAND_STARTS + (starts + slopes * rows) % BAND_STARTS
 
 
 TAG_OF_BAND = np.arange(BANDS) * 7 % TAGS
@@ -122,16 +107,23 @@ TAG_OF_BAND = np.arange(BANDS) * 7 % TAGS
 def sketch(vectors: NDArray[np.float32]) -> Sketches:
     """Signs of the projections of `vectors`, shape (n, dim); shape (n, WORDS)."""
     out = np.empty((len(vectors), WORDS), np.uint64)
-    for start in range(0, len(vectors), TOGETHER):
-        whole = np.rint(vectors[start : start + TOGETHER] * np.float32(VECTOR_STEPS))
+
+    def fill(start: int) -> None:
+        whole = np.rint(vectors[start : start + SKETCHED_AT_ONCE] * np.float32(VECTOR_STEPS))
         signs = whole @ _projections(vectors.shape[1]) > 0
-        out[start : start + TOGETHER] = np.packbits(signs, axis=1).view(np.uint64)
+        out[start : start + SKETCHED_AT_ONCE] = np.packbits(signs, axis=1).view(np.uint64)
+
+    in_parallel(fill, range(0, len(vectors), SKETCHED_AT_ONCE))
     return out
 
 
 def band_values(sketches: Sketches) -> NDArray[np.int32]:
     """The values of each sketch's bands, shape (len(sketches), BANDS)."""
-    return _summed(sketches, _values())
+    out = np.zeros((BANDS, len(sketches)), np.int32)
+    for part, bits in _unpacked(sketches):
+        for place, line in enumerate(_lines()):
+            out[:, part] |= bits[line].astype(np.int32) << place
+    return out.T
 
 
 def tags(sketches: Sketches) -> NDArray[np.uint32]:
@@ -147,18 +139,24 @@ def meet(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
     near &= apart[:, :HEAD_WORDS].sum(axis=1) <= farthest(threshold, 64 * HEAD_WORDS)
     met = np.zeros(len(a), np.bool_)
     rows = np.flatnonzero(near)
-    in_band = _summed(differing[rows], _members()) <= flips(threshold)
+    in_band = _differing_in_bands(differing[rows]) <= flips(threshold)
     in_tag = np.bitwise_count(tags(differing[rows])) <= farthest(threshold, TAG_BITS, TAG_SIGMAS)
     met[rows] = (in_band & in_tag[:, TAG_OF_BAND]).any(axis=1)
     return met
 
 
-def _summed(sketches: Sketches, weights: NDArray[np.float32]) -> NDArray[np.int32]:
-    """The sums of `weights`, shape (BITS, BANDS), over the bits of each sketch; whole numbers below 2²⁴."""
-    out = np.empty((len(sketches), BANDS), np.int32)
+def _differing_in_bands(differing: Sketches) -> NDArray[np.uint8]:
+    """How many bits of each band are set, shape (len(differing), BANDS)."""
+    out = np.zeros((BANDS, len(differing)), np.uint8)
+    for part, bits in _unpacked(differing):
+        for line in _lines():
+            out[:, part] += bits[line]
+    return out.T
+
+
+def _unpacked(sketches: Sketches) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
+    """Some sketches after the others: which, and their bits, shape (BITS, sketches), so that a band's bits are whole rows."""
     octets = np.ascontiguousarray(sketches).view(np.uint8).reshape(len(sketches), BITS // 8)
-    for start in range(0, len(sketches), TOGETHER):
-        out[start : start + TOGETHER] = (
-            np.unpackbits(octets[start : start + TOGETHER], axis=1).astype(np.float32) @ weights
-        )
-    return out
+    for start in range(0, len(sketches), SKETCHED_AT_ONCE):
+        part = slice(start, start + SKETCHED_AT_ONCE)
+        yield part, np.ascontiguousarray(np.unpackbits(octets[part], axis=1).T)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from store.index.columns.hashed_rows import text_hash
 from store.index.file_arrays import read_ahead
+from store.index.parallel import in_parallel, processors
 from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import WORDS, Sketches, flips, meet, sketch
 from store.index.synonyms.nearest_pairs import Rows, Scored
@@ -213,15 +214,22 @@ class _Comparison:
         for begin in range(0, len(queries), TILE[0]):
             part = queries[begin : begin + TILE[0]]
             asked, needs = self.take(part), np.full(len(part), self.threshold, np.float32)
+
+            def compare(tile: NDArray[np.float32], asked: NDArray[np.float32] = asked) -> tuple[Any, Rows]:
+                cosines = asked @ tile.T
+                # Most queries have no pair in most tiles: one pass for the maxima instead of four over all cosines.
+                return cosines, np.flatnonzero(cosines.max(axis=1, initial=-1) >= self.threshold - SLACK)
+
             for start, block in blocks:
                 read_ahead(block)
-                for first in range(0, len(block), TILE[1]):
-                    cosines = asked @ block[first : first + TILE[1]].T
-                    # Most queries have no pair in most tiles: one pass for the maxima instead of four over all cosines.
-                    some = np.flatnonzero(cosines.max(axis=1, initial=-1) >= self.threshold - SLACK)
-                    if len(some):
-                        q, c = self._hits(cosines[some], some, needs, part, start + first)
-                        yield part[some[q]], c + (start + first)
+                firsts = range(0, len(block), TILE[1])
+                for at in range(0, len(firsts), processors()):
+                    several = firsts[at : at + processors()]
+                    compared = in_parallel(compare, [block[first : first + TILE[1]] for first in several])
+                    for first, (cosines, some) in zip(several, compared, strict=True):
+                        if len(some):
+                            q, c = self._hits(cosines[some], some, needs, part, start + first)
+                            yield part[some[q]], c + (start + first)
 
     def _can_be_pairs(self, rows: Rows, others: Rows) -> NDArray[np.bool_]:
         """Whether rows[i] and others[i, j] are two and may be a pair but for their cosine; shape of `others`."""

@@ -14,7 +14,7 @@ from store.index.synonyms.lsh import (
     BANDS,
     BITS,
     HEAD_WORDS,
-    TOGETHER,
+    SKETCHED_AT_ONCE,
     WORDS,
     Sketches,
     band_values,
@@ -87,7 +87,7 @@ class SketchIndex:
         """Takes in the rows of `vectors` that came since the last call."""
         view = vectors.view()
         while self.n < view.n:
-            self.append(sketch(view.rows(np.arange(self.n, min(self.n + TOGETHER, view.n)))))
+            self.append(sketch(view.rows(np.arange(self.n, min(self.n + SKETCHED_AT_ONCE, view.n)))))
 
     def append(self, sketches: Sketches) -> None:
         """Takes in the sketches of the next rows; they are looked through one by one until `adopt`."""

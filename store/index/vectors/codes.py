@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.file_arrays import IN_MEMORY, Room
-from store.index.parallel import threads
+from store.index.parallel import in_parallel
 from store.index.vectors.taken_block import TakenBlock
 
 CODE_MAX = 127
@@ -81,11 +81,7 @@ class VectorCodes:
             else:
                 pieces.append((block, self._blocks[number], slice(offset, end)))
             at += end - offset
-        if len(pieces) > 1:
-            list(threads().map(_encode, pieces))
-        else:
-            for piece in pieces:
-                _encode(piece)
+        in_parallel(_encode, pieces)
         # Last: where one of them failed, for want of memory, all are made again.
         self._n = max(self._n, n)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
 from store.index.file_arrays import IN_MEMORY, Room, read_ahead
+from store.index.parallel import in_parallel
 from store.index.quantised.groups import QuantisedGroups
 from store.index.quantised.sample import RowSample, SampledRows
 from store.index.vectors.codes import CodedBlock, VectorCodes
@@ -128,9 +129,13 @@ class VectorsView:
     def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Cosine of every row with `query` (shape (dim,)), shape (n,)."""
         out = np.empty(self.n, np.float32)
-        for start, block in self.blocks():
+
+        def fill(part: tuple[int, NDArray[np.float32]]) -> None:
+            start, block = part
             read_ahead(block)
             np.dot(block, query, out=out[start : start + len(block)])
+
+        in_parallel(fill, self.blocks())
         return out
 
     def rows(
