@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.support.growth.loading import load_passages
+from bench.support.growth.loading import BATCH, load_passages
 from bench.support.growth.store import commit, megabytes, resident_mb, spread, timed
 from bench.support.million.aside import STEPS, warm
 from bench.support.million.scanner import scan
@@ -69,7 +69,8 @@ def load(folder: str, size: str) -> dict[str, Any]:
     began, snapshots, compactions = time.perf_counter(), [], []
 
     def write_down(loaded: int) -> None:
-        if loaded % UPKEEP_EACH and loaded != int(size):
+        # A load that goes on need not begin at a whole batch.
+        if loaded % UPKEEP_EACH >= BATCH and loaded < int(size):
             return
         compacting = time.perf_counter()
         store.compact(COMPACT_FRAGMENTS)
