@@ -25,7 +25,7 @@ from store.index.columns.documents import shells
 from store.index.columns.hashed_rows import SortedHashes
 from store.index.columns.row_lists import ListArrays
 from store.index.columns.texts import SavedTexts, Texts
-from store.index.file_arrays import Room, map_file, map_scattered
+from store.index.file_arrays import ArrayStorage, map_file, map_scattered
 from store.index.synonyms.sorted_bands import BAND_ARRAYS, SortedBands, bands_of_arrays
 from store.index.vectors.codes import CodedBlock
 from store.index.vectors.matrix import BLOCK_VECTORS
@@ -108,13 +108,13 @@ class SavedCheckpoint:
         with pa.memory_map(str(self._place / "documents.arrow")) as source:
             return shells(pa.ipc.open_file(source).read_all(), self.texts("documents"))
 
-    def postings(self, room: Room) -> Postings:
+    def postings(self, storage: ArrayStorage) -> Postings:
         starts, rows, counts, lengths = (
             self.array(f"postings-{name}") for name in ("starts", "rows", "counts", "lengths")
         )
         terms = Texts(self.texts("postings-terms"))
         return Postings(
-            PostingsArrays(terms, self.hashes("postings"), starts, rows, counts, lengths, self.languages), room
+            PostingsArrays(terms, self.hashes("postings"), starts, rows, counts, lengths, self.languages), storage
         )
 
     def extraction_states(self) -> dict[int, ExtractionState]:

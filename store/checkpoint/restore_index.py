@@ -13,7 +13,7 @@ from store.checkpoint.reader import SavedCheckpoint
 from store.checkpoint.replay import replay
 from store.index.columns.holders import Holders, SavedHolders
 from store.index.columns.row_lists import RowLists
-from store.index.file_arrays import Room
+from store.index.file_arrays import ArrayStorage
 from store.index.live_index import LiveIndex
 from store.index.load import append_contents
 from store.lance.tables import Tables
@@ -34,7 +34,7 @@ def recover_index(
     saved = SavedCheckpoint(place, dim, rule)
     if saved.commit < horizon or times.get(saved.commit) != saved.time:
         raise CheckpointUnusable(f"{place.name} is of no commit that this store keeps")
-    index = LiveIndex(dim, Room(folder))
+    index = LiveIndex(dim, ArrayStorage(folder))
     with ThreadPoolExecutor(2, thread_name_prefix="start") as beside:
         numbers = {name: beside.submit(tables.read, name, ("row",)) for name in KINDS}
         later = beside.submit(tables.read_where, "documents", None, f"commit > {saved.commit}")
@@ -87,7 +87,7 @@ def _load_documents(index: LiveIndex, saved: SavedCheckpoint) -> None:
 def _load_derived(index: LiveIndex, saved: SavedCheckpoint) -> None:
     for name, vectors in zip(KINDS, (index.passage_vectors, index.phrase_vectors, index.triple_vectors), strict=True):
         vectors.load(saved.vectors(name), saved.array(f"{name}-encoded"), saved.codes(name))
-    index.postings = saved.postings(index.room)
+    index.postings = saved.postings(index.storage)
     for name in ("passage", "phrase", "triple"):
         getattr(index, f"{name}_counts").load(saved.array(f"{name}-counts"))
     index.living_passages = int((index.passage_counts.view().array() > 0).sum())

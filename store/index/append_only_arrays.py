@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.file_arrays import IN_MEMORY, Room
+from store.index.file_arrays import IN_MEMORY, ArrayStorage
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -24,10 +24,10 @@ SPARE_SHARE = 8
 class GrowableArray(Generic[Scalar]):
     """An append-only array, shape (n,) or (n, width). Capacity doubles, so appending costs O(1) amortised."""
 
-    def __init__(self, dtype: type[Scalar], width: int | None = None, room: Room = IN_MEMORY) -> None:
-        """`room`: where a long one lies."""
+    def __init__(self, dtype: type[Scalar], width: int | None = None, storage: ArrayStorage = IN_MEMORY) -> None:
+        """`storage`: where a long one lies."""
         self._width = width
-        self._room = room
+        self._storage = storage
         self._data: NDArray[Scalar] = np.empty((64,) if width is None else (64, width), dtype)
         self.n = 0
 
@@ -39,7 +39,7 @@ class GrowableArray(Generic[Scalar]):
         if end > len(self._data):
             # Views keep the old buffer alive; they are never written through.
             size = max(end, 2 * len(self._data)), *self._data.shape[1:]
-            longer = self._room.empty(size, self._data.dtype)
+            longer = self._storage.empty(size, self._data.dtype)
             longer[: self.n] = self._data[: self.n]
             self._data = longer
         self._data[self.n : end] = added
@@ -48,7 +48,7 @@ class GrowableArray(Generic[Scalar]):
     def load(self, values: NDArray[Any]) -> None:
         """Takes over saved values at opening, with room for more, so that the first that comes does not copy all."""
         size = len(values) + len(values) // SPARE_SHARE + 64, *self._data.shape[1:]
-        self._data = self._room.empty(size, self._data.dtype)
+        self._data = self._storage.empty(size, self._data.dtype)
         self._data[: len(values)] = values
         self.n = len(values)
 
@@ -64,7 +64,7 @@ class GrowableArray(Generic[Scalar]):
 
     def frozen(self) -> "GrowableArray[Scalar]":
         """The array as it is now, which does not grow along; nothing is copied, and nothing may be appended."""
-        frozen = GrowableArray(self._data.dtype.type, self._width, self._room)
+        frozen = GrowableArray(self._data.dtype.type, self._width, self._storage)
         frozen._data, frozen.n = self._data[: self.n], self.n
         return frozen
 

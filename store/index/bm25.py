@@ -19,7 +19,7 @@ from store.index.append_only_arrays import GrowableArray
 from store.index.columns.hashed_rows import SortedHashes, TextRows
 from store.index.columns.row_lists import ListArrays, Rows
 from store.index.columns.texts import Texts
-from store.index.file_arrays import IN_MEMORY, Room
+from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.text.terms import language_of, passage_terms, query_terms
 
 K1 = 1.2
@@ -89,10 +89,10 @@ class _Word:
 class Postings:
     """Append-only postings of all passages, by row: those that were saved, as arrays, and those that came since."""
 
-    def __init__(self, saved: PostingsArrays | None = None, room: Room = IN_MEMORY) -> None:
-        """`room`: where arrays are made."""
+    def __init__(self, saved: PostingsArrays | None = None, storage: ArrayStorage = IN_MEMORY) -> None:
+        """`storage`: where arrays are made."""
         self._saved = saved
-        self._places = TextRows(saved.terms if saved else [], room)
+        self._places = TextRows(saved.terms if saved else [], storage)
         if saved:
             self._places.load(saved.places, ())
         self._languages = set(saved.languages) if saved else set()

@@ -108,7 +108,7 @@ def _mapped(array: NDArray[Any]) -> MappedArray | None:
     return None
 
 
-class Room:
+class ArrayStorage:
     """Where large arrays are made: in nameless files of `folder`, or in memory where that is None."""
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -126,7 +126,7 @@ class Room:
         return np.frombuffer(pages, dtype, offset=HEADER_BYTES).reshape(shape)
 
 
-IN_MEMORY = Room()
+IN_MEMORY = ArrayStorage()
 
 
 def link_file(array: NDArray[Any], file: Path) -> bool:

@@ -18,7 +18,7 @@ from store.index.columns.passages import Passages
 from store.index.columns.row_lists import NO_ROWS, RowLists
 from store.index.columns.texts import Texts
 from store.index.delta_csr import LiveMatrix
-from store.index.file_arrays import IN_MEMORY, Room
+from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.index_delta import IndexDelta, TripleKey
 from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.edge_maintenance import SynonymChange
@@ -48,40 +48,40 @@ class _InternedTexts(dict[str, str]):
 class LiveIndex:
     """The state as of the last commit. Only the thread that commits changes it; a query reads a `store.snapshot.Snapshot`."""
 
-    def __init__(self, dim: int, room: Room = IN_MEMORY) -> None:
-        """`room`: where its large arrays lie."""
+    def __init__(self, dim: int, storage: ArrayStorage = IN_MEMORY) -> None:
+        """`storage`: where its large arrays lie."""
         self.dim = dim
-        self.room = room
-        self.ids = {name: GrowableArray(np.int32, room=room) for name in ("passages", "phrases", "triples")}
+        self.storage = storage
+        self.ids = {name: GrowableArray(np.int32, storage=storage) for name in ("passages", "phrases", "triples")}
         """The column `row` of the tables, by row here. Purging leaves gaps in it; rows here have none after a rebuild."""
         self.passages = Passages()
         self.phrases = Texts()
         self.predicates = Texts()
-        self.triple_ends = GrowableArray(np.int32, 2, room)
+        self.triple_ends = GrowableArray(np.int32, 2, storage)
         self.hashed_rows: dict[str, HashedRows[Any]] = {
-            "passages": TextRows(self.passages.ids, room),
-            "phrases": TextRows(self.phrases, room),
-            "triples": TripleRows(self.triple_ends, self.predicates, room),
+            "passages": TextRows(self.passages.ids, storage),
+            "phrases": TextRows(self.phrases, storage),
+            "triples": TripleRows(self.triple_ends, self.predicates, storage),
         }
         self.passage_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["passages"]
         self.phrase_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["phrases"]
         self.triple_rows: HashedRows[TripleKey] | dict[TripleKey, int] = self.hashed_rows["triples"]
         """A scope asks those of the whole memory instead."""
-        self.passage_vectors = Vectors(dim, room)
-        self.phrase_vectors = Vectors(dim, room)
-        self.sketches = SketchIndex(room)
+        self.passage_vectors = Vectors(dim, storage)
+        self.phrase_vectors = Vectors(dim, storage)
+        self.sketches = SketchIndex(storage)
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
-        self.linkable = GrowableArray(np.bool_, room=room)
-        self.wordings = GrowableArray(np.int64, room=room)
+        self.linkable = GrowableArray(np.bool_, storage=storage)
+        self.wordings = GrowableArray(np.int64, storage=storage)
         """By phrase: `store.index.synonyms.search.wordings`."""
-        self.triple_vectors = Vectors(dim, room)
+        self.triple_vectors = Vectors(dim, storage)
 
         self._present: GrowableArray[np.bool_] | None = None
         self.passage_counts = Counts()
         self.phrase_counts = Counts()
         self.triple_counts = Counts()
         self.crowding = Crowding()
-        self.synonym_needs = GrowableArray(np.float32, room=room)
+        self.synonym_needs = GrowableArray(np.float32, storage=storage)
         """By phrase: the cosine that another needs to be among its nearest (`SynonymPlanner.needs`)."""
 
         self.relation = LiveMatrix()
@@ -311,7 +311,7 @@ class LiveIndex:
 
         The caller holds the write lock, for some 20 ms a million phrases. Later commits do not change what it returns.
         """
-        then = LiveIndex(self.dim, self.room)
+        then = LiveIndex(self.dim, self.storage)
         for name in SHARED_ATTRIBUTES:
             setattr(then, name, getattr(self, name))
         for name in GROWING_ATTRIBUTES:

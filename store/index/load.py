@@ -10,7 +10,7 @@ from scipy import sparse
 
 from store.index.columns.row_lists import NO_ROWS, RowLists
 from store.index.effective_triples import effective_triples, upstream_triples
-from store.index.file_arrays import Room
+from store.index.file_arrays import ArrayStorage
 from store.index.live_index import LiveIndex
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples, vectors
 from store.lance.tables import Tables
@@ -35,7 +35,7 @@ def load_index(
 ) -> LiveIndex:
     """The index of what the tables hold now, or as of `commit`. `cap`: that of `store.types.SynonymRule`. `on_rows` is called
     with how many rows of passages, phrases and triples have been read."""
-    index = LiveIndex(dim, Room(tables.folder))
+    index = LiveIndex(dim, ArrayStorage(tables.folder))
     append_contents(index, tables, dict.fromkeys(index.next_id, 0), on_rows)
     _fill(index, tables, commit)
     index.prepare_synonyms(cap)
@@ -110,7 +110,7 @@ def append_contents(
             raise ValueError(f"the table {name} has {index.ids[name].n} rows and {array.n} vectors")
     index.sketches.extend(index.phrase_vectors)
     if index.sketches.due:
-        index.sketches.adopt(index.sketches.sorted_behind(index.room))
+        index.sketches.adopt(index.sketches.sorted_behind(index.storage))
 
 
 def _last_extractions(table: Any) -> Any:

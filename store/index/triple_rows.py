@@ -6,7 +6,7 @@ import numpy as np
 
 from store.index.append_only_arrays import GrowableArray
 from store.index.columns.hashed_rows import HashedRows, text_hash
-from store.index.file_arrays import Room
+from store.index.file_arrays import ArrayStorage
 from store.index.index_delta import TripleKey
 
 _MASK = (1 << 64) - 1
@@ -17,9 +17,9 @@ _SUBJECT, _PREDICATE, _OBJECT, _LAST = 0x9E3779B97F4A7C15, 0x165667B19E3779F9, 0
 class TripleRows(HashedRows[TripleKey]):
     """Rows of triples by predicate and the rows of their ends."""
 
-    def __init__(self, ends: GrowableArray[np.int32], predicates: Sequence[str], room: Room) -> None:
+    def __init__(self, ends: GrowableArray[np.int32], predicates: Sequence[str], storage: ArrayStorage) -> None:
         """`ends` and `predicates` of all rows are looked up here and never changed."""
-        super().__init__(room)
+        super().__init__(storage)
         self._ends = ends
         self._predicates = predicates
 

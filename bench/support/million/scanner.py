@@ -21,7 +21,7 @@ from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.row_scores import row_scores
 from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.top_k import top_k_by_cosine
-from store.index.file_arrays import Room
+from store.index.file_arrays import ArrayStorage
 from store.index.vectors.codes import CodedBlock, VectorCodes
 from store.index.vectors.matrix import BLOCK_VECTORS, Vectors, VectorsView
 
@@ -91,10 +91,10 @@ def _note(figures: tuple[list[float], list[float]], wall: float, work: float) ->
 
 def _filled(folder: Path, encoder: WordSumEncoder, rows: int) -> VectorsView:
     """A view of `rows` coded vectors."""
-    whole, room = Vectors(encoder.identity.dim), Room(folder)
+    whole, storage = Vectors(encoder.identity.dim), ArrayStorage(folder)
     blocks = []
     for vectors in _triples(encoder, rows):
-        made = VectorCodes(encoder.identity.dim, room).blocks([vectors], len(vectors), BLOCK_VECTORS)
+        made = VectorCodes(encoder.identity.dim, storage).blocks([vectors], len(vectors), BLOCK_VECTORS)
         blocks += made
     known = np.ones(sum(len(block.units) for block in blocks), np.bool_)
     # The last block is whole too, so nothing is copied.

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.file_arrays import Room
+from store.index.file_arrays import ArrayStorage
 
 FOLD_SHARE = 0.1
 FOLD_MIN_KEYS = 20_000
@@ -36,9 +36,9 @@ class HashedRows(ABC, Generic[Key]):
     One writer. A reader in another thread sees each change whole.
     """
 
-    def __init__(self, room: Room) -> None:
-        """The arrays are made in `room`."""
-        self._room = room
+    def __init__(self, storage: ArrayStorage) -> None:
+        """The arrays are made in `storage`."""
+        self._storage = storage
         self._set((np.empty(0, np.uint64), np.empty(0, np.int32)), frozenset())
         self._removed: set[int] = set()
         """All rows that were removed since the last fold began."""
@@ -135,7 +135,7 @@ class HashedRows(ABC, Generic[Key]):
         # Both are in order: each goes to its place in one pass.
         places = np.searchsorted(hashes, added, "right") + np.arange(len(added))
         total = len(hashes) + len(added)
-        out = self._room.empty((total,), np.uint64), self._room.empty((total,), np.int32)
+        out = self._storage.empty((total,), np.uint64), self._storage.empty((total,), np.int32)
         old = np.ones(total, np.bool_)
         old[places] = False
         for whole, before, new in ((out[0], hashes, added), (out[1], rows, numbers)):
@@ -168,9 +168,9 @@ class HashedRows(ABC, Generic[Key]):
 class TextRows(HashedRows[str]):
     """Rows of texts."""
 
-    def __init__(self, texts: Sequence[str], room: Room) -> None:
+    def __init__(self, texts: Sequence[str], storage: ArrayStorage) -> None:
         """`texts` of all rows are looked up here and never changed."""
-        super().__init__(room)
+        super().__init__(storage)
         self._texts = texts
 
     def key(self, row: int) -> str:

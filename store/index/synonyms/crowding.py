@@ -38,7 +38,7 @@ CELLS = 8 * WORDS // CELL_BYTES
 SLOT_BITS = 17
 """Values of a cell are counted in 2¹⁷ slots: 17 MB in all. Of a million phrases eight share a slot by chance."""
 
-SPREAD = np.uint32(0x9E3779B1)
+SLOT_MULTIPLIER = np.uint32(0x9E3779B1)
 """Odd, so that multiplying by it and dropping bits spreads values over slots (Knuth, "Sorting and Searching", section 6.4)."""
 
 SCANNED_ROWS = 1 << 16
@@ -69,7 +69,7 @@ def _slots(octets: NDArray[np.uint8], first: NDArray[np.int32] | np.int32) -> Sl
     for place in range(CELL_BYTES):
         value |= octets[..., place].astype(np.uint32) << np.uint32(8 * place)
     bits = 8 * CELL_BYTES
-    spread = (value * SPREAD) & np.uint32((1 << bits) - 1)
+    spread = (value * SLOT_MULTIPLIER) & np.uint32((1 << bits) - 1)
     slots: Slots = (spread >> np.uint32(bits - SLOT_BITS)).astype(np.int32) + first
     return slots
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
-from store.index.file_arrays import IN_MEMORY, Room
+from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.parallel import processors, threads
 from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import (
@@ -26,26 +26,26 @@ from store.index.synonyms.lsh import (
 from store.index.synonyms.sorted_bands import Pairs, SortedBands, sort_behind
 from store.index.vectors.matrix import Vectors
 
-TAIL_MOST = 1 << 14
+TAIL_MAX_SKETCHES = 1 << 14
 """Sketches that came since the bands were sorted are all looked at; beyond this it is time to sort them."""
 
-PROBED = 1 << 16
+PROBED_BUCKETS = 1 << 16
 """Buckets that are looked up together, about."""
 
-MOST_PAIRS = 1 << 21
+MAX_PAIRS = 1 << 21
 """Pairs that one part of a search holds. A search that needs more is among vectors of which so many are alike that comparing
 with all is cheaper."""
 
 COMPARED_SKETCHES = 1 << 14
 """Pairs whose whole sketches are compared at a time: 5 MB."""
 
-COMPARED_INSTEAD = 64
+COMPARISONS_A_CANDIDATE = 64
 """With how many phrases one is compared, all in a row, in the time that one candidate takes."""
 
-LEAST_PAIRS = 4096
+MIN_PAIRS = 4096
 """Candidates that are not too many for any search."""
 
-LEAST_ASKED, MOST_ASKED = 256, 2048
+MIN_PART_QUERIES, MAX_PART_QUERIES = 256, 2048
 """Phrases that are worth a thread of their own, and how many one part of a search has at most."""
 
 
@@ -71,11 +71,11 @@ class Order:
 class SketchIndex:
     """The sketches of all phrase rows. `extend` and `adopt` are the writer's, which is also the only one that searches."""
 
-    def __init__(self, room: Room = IN_MEMORY) -> None:
-        """`room`: where the sketches lie."""
-        self._room = room
-        self._sketches = GrowableArray(np.uint64, WORDS, room)
-        self._heads = GrowableArray(np.uint64, HEAD_WORDS, room)
+    def __init__(self, storage: ArrayStorage = IN_MEMORY) -> None:
+        """`storage`: where the sketches lie."""
+        self._storage = storage
+        self._sketches = GrowableArray(np.uint64, WORDS, storage)
+        self._heads = GrowableArray(np.uint64, HEAD_WORDS, storage)
         """The first words of each sketch again: all that most pairs are looked at for."""
         self._runs: tuple[SortedBands, ...] = ()
 
@@ -119,11 +119,11 @@ class SketchIndex:
     @property
     def due(self) -> bool:
         """Whether it is time to sort what came since."""
-        return self.n - self.order().n > TAIL_MOST
+        return self.n - self.order().n > TAIL_MAX_SKETCHES
 
-    def sorted_behind(self, room: Room = IN_MEMORY) -> tuple[SortedBands, ...]:
+    def sorted_behind(self, storage: ArrayStorage = IN_MEMORY) -> tuple[SortedBands, ...]:
         """The runs with all rows that there are now, for `adopt`; changes nothing, so it may run beside all."""
-        return sort_behind(self._runs, self.view(), room)
+        return sort_behind(self._runs, self.view(), storage)
 
     def adopt(self, runs: Sequence[SortedBands]) -> None:
         """Takes over the sorted bands of the first rows."""
@@ -146,8 +146,8 @@ class SketchIndex:
 
         `sketches` gives those of `queries`.
         """
-        rounds = -(-len(queries) // (MOST_ASKED * processors()))
-        share = max(-(-len(queries) // (max(rounds, 1) * processors())), LEAST_ASKED)
+        rounds = -(-len(queries) // (MAX_PART_QUERIES * processors()))
+        share = max(-(-len(queries) // (max(rounds, 1) * processors())), MIN_PART_QUERIES)
         starts = range(0, len(queries), share)
         for at in range(0, len(starts), processors()):
             parts = [(start, sketches(queries[start : start + share])) for start in starts[at : at + processors()]]
@@ -159,13 +159,13 @@ class SketchIndex:
     def _pairs(self, sketches: Sketches, wanted: Flags, threshold: float) -> Pairs | None:
         """The same for the sketches of one part."""
         found: list[NDArray[np.int64]] = []
-        count, most = 0, min(MOST_PAIRS // 2, max(len(sketches) * self.n // COMPARED_INSTEAD, LEAST_PAIRS))
+        count, most = 0, min(MAX_PAIRS // 2, max(len(sketches) * self.n // COMPARISONS_A_CANDIDATE, MIN_PAIRS))
         for pairs in self._looked_through(sketches, threshold):
             if pairs is None:
                 return None
             found.append(pairs)
             count += len(pairs)
-            if count > MOST_PAIRS:
+            if count > MAX_PAIRS:
                 found = [self._near(found, sketches, wanted, threshold)]
                 count = len(found[0])
                 if count > most:
@@ -180,7 +180,7 @@ class SketchIndex:
         values, asked, heads = band_values(sketches), tags(sketches), sketches[:, :HEAD_WORDS].copy()
         for run in order.runs:
             # One band after the other for many queries, so that what is read of it stays in the cache; all at once for few.
-            bands = max(1, PROBED // (len(sketches) * len(probes(threshold, run.bits))))
+            bands = max(1, PROBED_BUCKETS // (len(sketches) * len(probes(threshold, run.bits))))
             for first in range(0, BANDS, bands):
                 for pairs in run.near(values, asked, range(first, min(first + bands, BANDS)), threshold):
                     yield None if pairs is None else self._heads_near(heads, *order.here(*pairs), threshold)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from store.index.file_arrays import IN_MEMORY, Room
+from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.synonyms.lsh import (
     BAND_BITS,
     BANDS,
@@ -32,16 +32,16 @@ BITS_FROM = {1 << 20: 18, 1 << 18: 16, 1 << 15: 14, 1 << 12: 12, 0: 10}
 """From how many rows on a run has a bucket for each value of so many of the highest bits of a band: looking one up takes as
 long as looking at ten entries. In steps, as runs with the same can be joined without being sorted anew."""
 
-SORTED_TOGETHER = 1 << 18
+SORTED_ROWS = 1 << 18
 """Rows that are sorted at a time, before they are joined: 90 MB of values."""
 
 JOINED_SHARE = 16
 """A run is joined to what comes behind it once that is as long as this part of it."""
 
-SCANNED = 1 << 17
+SCANNED_ENTRIES = 1 << 17
 """Entries of buckets that are looked at together, about: what this takes stays in the processor's cache."""
 
-LEAST_ENTRIES = 1 << 17
+MIN_ENTRIES = 1 << 17
 """Entries that are not too many for any look."""
 
 BAND_ARRAYS = ("starts", "rows", "tags")
@@ -96,10 +96,10 @@ class SortedBands:
         lengths = self.buckets.indptr[probed + 1] - self.buckets.indptr[probed]
         lengths = lengths.reshape(-1, len(steps)).sum(axis=1)
         ends = np.cumsum(lengths, dtype=np.int64)
-        if ends[-1] > max(LEAST_ENTRIES, len(values) * self.n * len(bands) // BANDS):
+        if ends[-1] > max(MIN_ENTRIES, len(values) * self.n * len(bands) // BANDS):
             yield None
             return
-        cuts = np.searchsorted(ends, np.arange(SCANNED, ends[-1], SCANNED)).tolist()
+        cuts = np.searchsorted(ends, np.arange(SCANNED_ENTRIES, ends[-1], SCANNED_ENTRIES)).tolist()
         for begin, end in pairwise(sorted({0, *cuts, len(ends)})):
             there = self.buckets[probed[begin * len(steps) : end * len(steps)]]
             apart = np.repeat(wanted[begin:end], lengths[begin:end])
@@ -109,13 +109,15 @@ class SortedBands:
             yield asks.take(here).astype(np.int64), there.indices.take(here).astype(np.int64) + self.first
 
 
-def sort(sketches: Sketches, first: int = 0, room: Room = IN_MEMORY) -> SortedBands:
-    """The rows of `sketches`, which have the numbers from `first` on, made in `room`."""
+def sort(sketches: Sketches, first: int = 0, storage: ArrayStorage = IN_MEMORY) -> SortedBands:
+    """The rows of `sketches`, which have the numbers from `first` on, made in `storage`."""
     bits = _bits_for(len(sketches))
-    return _joined(list(_sorted_pieces(sketches, first, bits)), room)
+    return _joined(list(_sorted_pieces(sketches, first, bits)), storage)
 
 
-def sort_behind(runs: Sequence[SortedBands], sketches: Sketches, room: Room = IN_MEMORY) -> tuple[SortedBands, ...]:
+def sort_behind(
+    runs: Sequence[SortedBands], sketches: Sketches, storage: ArrayStorage = IN_MEMORY
+) -> tuple[SortedBands, ...]:
     """`runs`, of the first rows of `sketches`, and all rows behind them: sorted, and joined to those runs that are not long
     enough to stand alone. Reads what it is given and nothing else, so it may run beside all."""
     left, end = list(runs), len(sketches)
@@ -131,7 +133,7 @@ def sort_behind(runs: Sequence[SortedBands], sketches: Sketches, room: Room = IN
         parts.extend([run] if run.bits == bits else _sorted_pieces(sketches[run.first : run.end], run.first, bits))
     behind = taken[-1].end if taken else begin
     parts.extend(_sorted_pieces(sketches[behind:], behind, bits))
-    return (*left, _joined(parts, room)) if parts else tuple(left)
+    return (*left, _joined(parts, storage)) if parts else tuple(left)
 
 
 def bands_of_arrays(first: int, starts: NDArray[Any], rows: NDArray[Any], tags: NDArray[Any]) -> SortedBands:
@@ -146,8 +148,8 @@ def _bits_for(n: int) -> int:
 
 
 def _sorted_pieces(sketches: Sketches, first: int, bits: int) -> Iterator[SortedBands]:
-    for start in range(0, len(sketches), SORTED_TOGETHER):
-        yield _sorted(sketches[start : start + SORTED_TOGETHER], first + start, bits)
+    for start in range(0, len(sketches), SORTED_ROWS):
+        yield _sorted(sketches[start : start + SORTED_ROWS], first + start, bits)
 
 
 def _sorted(sketches: Sketches, first: int, bits: int) -> SortedBands:
@@ -167,12 +169,12 @@ def _sorted(sketches: Sketches, first: int, bits: int) -> SortedBands:
     return bands_of_arrays(first, starts, rows, entries)
 
 
-def _joined(parts: Sequence[SortedBands], room: Room) -> SortedBands:
-    """`parts`, which follow each other and have buckets of one width, as one run made in `room`."""
+def _joined(parts: Sequence[SortedBands], storage: ArrayStorage) -> SortedBands:
+    """`parts`, which follow each other and have buckets of one width, as one run made in `storage`."""
     n, buckets = sum(part.n for part in parts), 1 << parts[0].bits
     numbers = _numbers(n)
-    starts = room.empty((BANDS * buckets + 1,), numbers)
-    rows, entries = room.empty((BANDS * n,), numbers), room.empty((BANDS * n,), np.int32)
+    starts = storage.empty((BANDS * buckets + 1,), numbers)
+    rows, entries = storage.empty((BANDS * n,), numbers), storage.empty((BANDS * n,), np.int32)
     for band in range(BANDS):
         joined = sparse.hstack([_band(part, band, buckets) for part in parts], format="csr")
         part = slice(band * n, (band + 1) * n)

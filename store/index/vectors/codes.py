@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.file_arrays import IN_MEMORY, Room
+from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.parallel import in_parallel
 from store.index.vectors.taken_block import TakenBlock
 
@@ -37,7 +37,7 @@ class VectorCodes:
     """The codes of an append-only matrix of vectors in blocks, made when they are first asked for."""
 
     dim: int
-    room: Room = IN_MEMORY
+    storage: ArrayStorage = IN_MEMORY
     """Where they are made."""
     _blocks: list[CodedBlock] = field(default_factory=list)
     _n: int = 0
@@ -72,7 +72,7 @@ class VectorCodes:
         while at < n:
             number, offset = divmod(at, block_rows)
             if number == len(self._blocks):
-                codes = self.room.empty((block_rows, self.dim), np.int8)
+                codes = self.storage.empty((block_rows, self.dim), np.int8)
                 self._blocks.append(CodedBlock(codes, np.empty(block_rows, np.float32)))
             end = min(block_rows, n - number * block_rows, offset + CODED_ROWS)
             block = vectors[number]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
-from store.index.file_arrays import IN_MEMORY, Room, read_ahead
+from store.index.file_arrays import IN_MEMORY, ArrayStorage, read_ahead
 from store.index.parallel import in_parallel
 from store.index.quantised.groups import QuantisedGroups
 from store.index.quantised.sample import RowSample, SampledRows
@@ -25,14 +25,14 @@ BLOCK_VECTORS = 16384
 Block = NDArray[np.float32] | TakenBlock
 
 
-def _block(dim: int, room: Room) -> NDArray[np.float32]:
-    """Place for `BLOCK_VECTORS` vectors in `room`, or in memory pages of its own.
+def _block(dim: int, storage: ArrayStorage) -> NDArray[np.float32]:
+    """Place for `BLOCK_VECTORS` vectors in `storage`, or in memory pages of its own.
 
     They take no memory before they are written to, and none once the last view of them is gone. The C library would give only
     the first such blocks so, and later ones from a heap, which does not give memory back.
     """
-    if room is not IN_MEMORY:
-        return room.empty((BLOCK_VECTORS, dim), np.float32)
+    if storage is not IN_MEMORY:
+        return storage.empty((BLOCK_VECTORS, dim), np.float32)
     pages = mmap(-1, BLOCK_VECTORS * dim * np.dtype(np.float32).itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
     return np.frombuffer(pages, np.float32).reshape(BLOCK_VECTORS, dim)
 
@@ -167,12 +167,12 @@ class VectorsView:
 class Vectors:
     """An append-only matrix of vectors in blocks: growing never copies what is there."""
 
-    def __init__(self, dim: int, room: Room = IN_MEMORY) -> None:
+    def __init__(self, dim: int, storage: ArrayStorage = IN_MEMORY) -> None:
         self.dim = dim
-        self._room = room
+        self._storage = storage
         self._blocks: list[Block] = []
         self._known = GrowableArray(np.bool_)
-        self._codes = VectorCodes(dim, room)
+        self._codes = VectorCodes(dim, storage)
         self._groups = QuantisedGroups(dim)
         self._sample = RowSample()
 
@@ -185,7 +185,7 @@ class Vectors:
         while done < len(vectors):
             offset = self.n % BLOCK_VECTORS
             if offset == 0:
-                self._blocks.append(_block(self.dim, self._room))
+                self._blocks.append(_block(self.dim, self._storage))
             part = vectors[done : done + BLOCK_VECTORS - offset]
             self._last()[offset : offset + len(part)] = part
             self._known.extend(_not_zero(part))
@@ -200,7 +200,7 @@ class Vectors:
         """The last block, to be written to behind the rows that there are."""
         last = self._blocks[-1]
         if isinstance(last, TakenBlock):
-            own = _block(self.dim, self._room)
+            own = _block(self.dim, self._storage)
             last.take(np.arange(len(last)), own[: len(last)])
             self._blocks[-1] = last = own
         return last
@@ -215,7 +215,7 @@ class Vectors:
         self._known.extend(np.zeros(max(int(rows.max()) + 1 - self.n, 0)))
         self._known.put(rows, _not_zero(vectors))
         while len(self._blocks) * BLOCK_VECTORS < self.n:
-            self._blocks.append(_block(self.dim, self._room))
+            self._blocks.append(_block(self.dim, self._storage))
         block_of = rows // BLOCK_VECTORS
         for block in np.unique(block_of):
             here = block_of == block
@@ -235,7 +235,7 @@ class Vectors:
         self._blocks, self._known, n = list(blocks), GrowableArray(np.bool_), len(known)
         self._known.extend(known)
         if n % BLOCK_VECTORS:
-            last = _block(self.dim, self._room)
+            last = _block(self.dim, self._storage)
             read_ahead(blocks[-1])
             last[: n % BLOCK_VECTORS] = blocks[-1][: n % BLOCK_VECTORS]
             self._blocks[-1] = last
@@ -256,7 +256,7 @@ class Vectors:
 
     def frozen(self) -> "Vectors":
         """The vectors as they are now, which do not grow along; nothing is copied, and nothing may be appended."""
-        frozen = Vectors(self.dim, self._room)
+        frozen = Vectors(self.dim, self._storage)
         frozen._blocks, frozen._known = list(self._blocks), self._known.frozen()
         frozen._codes, frozen._groups, frozen._sample = self._codes, self._groups, self._sample
         return frozen

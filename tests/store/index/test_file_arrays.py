@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from store.index.append_only_arrays import GrowableArray
-from store.index.file_arrays import FILE_MIN_BYTES, Room, link_file, map_file, map_scattered, read_ahead
+from store.index.file_arrays import FILE_MIN_BYTES, ArrayStorage, link_file, map_file, map_scattered, read_ahead
 
 LENGTH = FILE_MIN_BYTES // 8
 
@@ -25,14 +25,14 @@ def in_a_file(array: np.ndarray) -> bool:
 
 
 def test_a_large_array_is_a_nameless_file_s_and_a_small_one_is_not(tmp_path: Path) -> None:
-    room = Room(tmp_path)
-    large = room.empty((LENGTH, 1), np.int64)
+    storage = ArrayStorage(tmp_path)
+    large = storage.empty((LENGTH, 1), np.int64)
     large[:] = np.arange(LENGTH)[:, None]
     assert in_a_file(large)
     assert int(large.sum()) == LENGTH * (LENGTH - 1) // 2
     assert not list(tmp_path.iterdir())
-    assert not in_a_file(room.empty((LENGTH // 2,), np.int64))
-    assert not in_a_file(Room().empty((LENGTH,), np.int64))
+    assert not in_a_file(storage.empty((LENGTH // 2,), np.int64))
+    assert not in_a_file(ArrayStorage().empty((LENGTH,), np.int64))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_large_array_is_a_nameless_file_s_and_a_small_one_is_not(tmp_path: Pat
 def test_a_nameless_file_can_be_given_a_name_and_is_read_as_any_other(
     tmp_path: Path, shape: tuple, dtype: type
 ) -> None:
-    array = Room(tmp_path).empty(shape, dtype)
+    array = ArrayStorage(tmp_path).empty(shape, dtype)
     array[:] = np.arange(array.size).reshape(shape) % 100
     expected = array.copy()
     assert link_file(array, tmp_path / "named.npy")
@@ -51,7 +51,7 @@ def test_a_nameless_file_can_be_given_a_name_and_is_read_as_any_other(
 
 
 def test_only_a_whole_nameless_file_is_given_a_name(tmp_path: Path) -> None:
-    array = Room(tmp_path).empty((2 * LENGTH,), np.int64)
+    array = ArrayStorage(tmp_path).empty((2 * LENGTH,), np.int64)
     for part in (array[1:], array[:-1], array.reshape(2, -1), array.view(np.uint64), np.zeros(2 * LENGTH, np.int64)):
         assert not link_file(part, tmp_path / "named.npy")
     (tmp_path / "named.npy").touch()
@@ -62,7 +62,7 @@ def test_only_a_whole_nameless_file_is_given_a_name(tmp_path: Path) -> None:
 
 def test_no_descriptor_of_a_nameless_file_stays_open(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
-    arrays = [Room(tmp_path).empty((LENGTH,), np.int64) for _ in range(5)]
+    arrays = [ArrayStorage(tmp_path).empty((LENGTH,), np.int64) for _ in range(5)]
     assert len(os.listdir("/proc/self/fd")) > before
     arrays.clear()
     assert len(os.listdir("/proc/self/fd")) == before
@@ -73,13 +73,13 @@ def test_a_full_disk_leaves_it_in_memory(tmp_path: Path, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", refuse)
-    array = Room(tmp_path).empty((LENGTH,), np.int64)
+    array = ArrayStorage(tmp_path).empty((LENGTH,), np.int64)
     array[:] = 1
     assert not in_a_file(array)
 
 
 def test_views_of_a_growing_array_stay_what_they_are(tmp_path: Path) -> None:
-    growing = GrowableArray(np.int64, room=Room(tmp_path))
+    growing = GrowableArray(np.int64, storage=ArrayStorage(tmp_path))
     growing.extend(np.arange(LENGTH))
     before = growing.view()
     growing.extend(np.arange(3 * LENGTH))

@@ -188,7 +188,7 @@ def test_order_does_not_matter_where_the_way_of_looking_changes(tmp_path, monkey
     """The first phrases are compared with all, later ones by sketches, most of them sorted: the edges are the same whichever
     came first."""
     monkeypatch.setattr(live_index, "EXACT_BELOW", 500)
-    monkeypatch.setattr(store.index.synonyms.sketch_index, "TAIL_MOST", 100)
+    monkeypatch.setattr(store.index.synonyms.sketch_index, "TAIL_MAX_SKETCHES", 100)
     vectors = phrases_of(clustered(3_000, 48, 0.46, seed=5))
     order = np.arange(1_500)
     forward = filled(tmp_path / "a", vectors, order, 100)
@@ -217,7 +217,7 @@ def test_edges_that_another_rule_made_are_made_anew_as_a_store_is_opened(tmp_pat
 @pytest.mark.slow
 def test_sorted_bands_are_saved_and_found_again(tmp_path, monkeypatch):
     monkeypatch.setattr(live_index, "EXACT_BELOW", 500)
-    monkeypatch.setattr(store.index.synonyms.sketch_index, "TAIL_MOST", 100)
+    monkeypatch.setattr(store.index.synonyms.sketch_index, "TAIL_MAX_SKETCHES", 100)
     monkeypatch.setattr(store.index.synonyms.sorted_bands, "JOINED_SHARE", 0)
     vectors, order = phrases_of(clustered(3_000, 48, 0.46, seed=5)), np.arange(1_500)
     expected = filled(tmp_path, vectors, order[:1_200], 300, save=True)

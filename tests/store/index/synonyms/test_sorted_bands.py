@@ -35,8 +35,8 @@ def sketches_of(n, seed=0):
 def small_steps(monkeypatch):
     """Every width of buckets among some thousand rows, in several pieces and looks."""
     monkeypatch.setattr(sorted_bands, "BITS_FROM", {2_000: 18, 500: 14, 0: 10})
-    monkeypatch.setattr(sorted_bands, "SORTED_TOGETHER", 700)
-    monkeypatch.setattr(sorted_bands, "SCANNED", 64)
+    monkeypatch.setattr(sorted_bands, "SORTED_ROWS", 700)
+    monkeypatch.setattr(sorted_bands, "SCANNED_ENTRIES", 64)
 
 
 def due(sketches, asked, first, end):
@@ -71,7 +71,7 @@ def test_a_look_finds_every_row_that_shares_a_band_and_is_near_in_its_tag(n, tog
 
 @pytest.mark.usefixtures("small_steps")
 def test_a_look_among_rows_that_are_all_alike_is_given_up(monkeypatch):
-    monkeypatch.setattr(sorted_bands, "LEAST_ENTRIES", 1_000)
+    monkeypatch.setattr(sorted_bands, "MIN_ENTRIES", 1_000)
     sketches = np.repeat(sketches_of(1), 3_000, axis=0)
     asked = sketches[:5]
     assert None in list(sort(sketches).near(band_values(asked), tags(asked), range(BANDS), THRESHOLD))
@@ -82,7 +82,7 @@ def test_a_look_among_rows_that_are_all_alike_is_given_up(monkeypatch):
 def test_runs_cover_all_rows_and_are_joined_to_what_sorting_them_at_once_gives(lengths):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sorted_bands, "BITS_FROM", {2_000: 18, 500: 14, 0: 10})
-        patched.setattr(sorted_bands, "SORTED_TOGETHER", 700)
+        patched.setattr(sorted_bands, "SORTED_ROWS", 700)
         sketches, runs, end = sketches_of(sum(lengths)), (), 0
         for length in lengths:
             end += length
