@@ -1,6 +1,5 @@
 """One HTTP request to the daemon over its Unix socket; every way it can go wrong ends in a `CommandError` with a sentence."""
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +19,7 @@ from cli.client.connection import (
     Response,
 )
 from cli.errors import CommandError, Exit
+from cli.request_json import request_json
 from daemon.contract.http.client import (
     ANSWER_TIMEOUT_S,
     CONNECT_TIMEOUT_S,
@@ -74,7 +74,7 @@ class Client:
         A daemon that is starting or busy is asked again for `patience_s` (`None`: for ever).
         """
         is_content = body is None or isinstance(body, bytes) or callable(body)
-        content = body if is_content else json.dumps(body).encode()
+        content = body if is_content else request_json(body).encode()
         retries = Retries(patience_s)
         while True:
             try:
@@ -90,7 +90,7 @@ class Client:
     def stream(self, path: str, *, accept: str, timeout_s: float | None, body: Any = None) -> Iterator[Response]:
         """A response whose body is read piece by piece, inside the `with`, whose errors end as those of `call` do."""
         headers = {"accept": accept} | ({} if body is None else {"content-type": JSON})
-        content = None if body is None else json.dumps(body).encode()
+        content = None if body is None else request_json(body).encode()
         with self._failures():
             method = "GET" if body is None else "POST"
             response = self._connection.request(method, path, headers, content, timeout_s)

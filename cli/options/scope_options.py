@@ -1,6 +1,5 @@
 """`--in`, `--source`, `--label`, `--where`, `--since` and `--until`: which documents a command is about."""
 
-import json
 import os
 import re
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import click
 
 from cli.document_names import as_uri
 from cli.options.time_type import Timestamp
+from cli.request_json import request_json
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -41,7 +41,7 @@ def scope_options(command: Command) -> Command:
 
 def scope_parameter(scope: dict[str, Any] | None) -> dict[str, str]:
     """A scope as it stands in a query string."""
-    return {} if scope is None else {"scope": json.dumps(scope)}
+    return {} if scope is None else {"scope": request_json(scope)}
 
 
 def _prefixes(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> list[str]:

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
+from unicodedata import normalize
+from urllib.parse import quote, unquote
 
 from daemon.contract.scope import ClientScope, Scope, ScopeCount, ScopeList
 from daemon.services.document_labels import LabelsBySource, has_any, labels_of
@@ -44,7 +45,7 @@ class ScopeService:
     def holds(self, scope: Scope) -> Callable[[Document], bool]:
         """Whether a document is in `scope`, by the labels that sources have now."""
         of_source = dict(self._labels())
-        prefixes = tuple(_prefix(each) for each in scope.in_)
+        prefixes = tuple(prefix for each in scope.in_ for prefix in _prefixes(each))
         labelled = has_any(scope.labels, of_source) if scope.labels else None
         where = {key: _says(value) for key, value in scope.where.items()}
         since, until = _seconds(scope.since), _seconds(scope.until)
@@ -117,14 +118,26 @@ def _seconds(time: datetime | None) -> float | None:
     return time.timestamp() if time is not None else None
 
 
-def _prefix(text: str) -> tuple[str, bool]:
-    """What URIs begin with, and whether it is a file or folder, so that `notes` is not the beginning of `notes2`."""
-    if text.startswith("/"):
-        return "file://" + quote(text.rstrip("/") or "/"), True
-    return text, False
+def _prefixes(text: str) -> list[tuple[str, bool]]:
+    """What URIs begin with, and whether it is a file or folder, so that `notes` is not the beginning of `notes2`.
+
+    A path with letters beyond ASCII is compared in NFC too: macOS, and archives made there, write the marks of letters apart,
+    keyboards and models do not, and nobody sees the difference.
+    """
+    if not text.startswith("/"):
+        return [(text, False)]
+    prefix = "file://" + quote(text.rstrip("/") or "/")
+    return [(prefix, True)] if text.isascii() else [(prefix, True), (_composed(prefix), True)]
+
+
+def _composed(uri: str) -> str:
+    """A URI with letters and their marks in one. Bytes that are no UTF-8 stay what they are."""
+    return quote(normalize("NFC", unquote(uri, errors="surrogateescape")), errors="surrogateescape")
 
 
 def _begins(uri: str, prefix: str, is_path: bool) -> bool:
+    if is_path and "%" in prefix and not uri.startswith(prefix):
+        uri = _composed(uri)
     if not uri.startswith(prefix):
         return False
     return not is_path or len(uri) == len(prefix) or uri[len(prefix)] in "/#" or prefix.endswith("/")
@@ -139,12 +152,14 @@ def _has(metadata: Mapping[str, Any], key: str, says: Callable[[Any], bool]) -> 
 
 def _says(text: str) -> Callable[[Any], bool]:
     """Whether a value is what `text` says: the same number however either is written, true and false as JSON has them."""
-    number = _number(text)
+    number, composed = _number(text), normalize("NFC", text)
 
     def says(value: Any) -> bool:
         if isinstance(value, bool):
             return text == ("true" if value else "false")
-        return bool(value == number) if isinstance(value, int | float) else str(value) == text
+        if isinstance(value, int | float):
+            return bool(value == number)
+        return str(value) == text or normalize("NFC", str(value)) == composed
 
     return says
 

@@ -1,6 +1,7 @@
 """One chat completion over OpenAI's own client: the request that is sent, and the parts of the answer that are used."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -13,6 +14,8 @@ from memory.llm.max_tokens import AnswerLengths
 from memory.llm.rate_headers import RateLimit, rate_limit_of
 from memory.llm.response_format import JsonSchema, ServerCapabilities
 
+MAX_TOKENS = 10**9
+"""More than any call can take: a count beyond it is none."""
 ChatMessage = dict[str, str]
 
 
@@ -101,16 +104,19 @@ class Chat:
         reply, finished = Reply(""), False
         try:
             async with pieces:
+                if _is_whole(pieces):
+                    yield await _read_whole(pieces)
+                    return
                 async for piece in pieces:
                     for choice in (piece.choices or [])[:1]:
                         finished = finished or choice.finish_reason is not None
-                        more = getattr(choice.delta, "content", None) or ""
+                        more = _text(getattr(choice.delta, "content", None))
                         reply = replace(reply, text=reply.text + more, cut=choice.finish_reason == "length")
                     if piece.usage is not None:
                         reply = replace(
                             reply,
-                            prompt_tokens=piece.usage.prompt_tokens or 0,
-                            completion_tokens=piece.usage.completion_tokens or 0,
+                            prompt_tokens=_tokens(piece.usage, "prompt_tokens"),
+                            completion_tokens=_tokens(piece.usage, "completion_tokens"),
                         )
                     yield reply
         except Exception as error:
@@ -140,6 +146,35 @@ def _reply(answer: Any, rate_limit: RateLimit | None) -> Reply:
     if not choices:
         raise TransientError("protocol", "the model server's answer holds no message")
     message, usage = choices[0].message, getattr(answer, "usage", None)
-    text = getattr(message, "content", None) or ""
-    prompt, completion = (getattr(usage, name, 0) or 0 for name in ("prompt_tokens", "completion_tokens"))
-    return Reply(str(text), choices[0].finish_reason == "length", int(prompt), int(completion), rate_limit)
+    prompt, completion = _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens")
+    cut = choices[0].finish_reason == "length"
+    return Reply(_text(getattr(message, "content", None)), cut, prompt, completion, rate_limit)
+
+
+def _is_whole(pieces: Any) -> bool:
+    """Whether a server that was asked for a stream sends the whole answer at once, as small ones and some proxies do."""
+    return str(pieces.response.headers.get("content-type", "")).startswith("application/json")
+
+
+async def _read_whole(pieces: Any) -> Reply:
+    from openai.types.chat import ChatCompletion
+
+    try:
+        answer = ChatCompletion.construct(**json.loads(await pieces.response.aread()))
+    except (ValueError, TypeError):
+        raise TransientError("protocol", "the model server's answer is no JSON of the protocol") from None
+    return _reply(answer, rate_limit_of(pieces.response.headers))
+
+
+def _text(content: Any) -> str:
+    """A message's text; some servers send it in parts, as it may be asked in."""
+    if isinstance(content, list):
+        parts = (part.get("text") for part in content if isinstance(part, dict))
+        return "".join(part for part in parts if isinstance(part, str))
+    return str(content or "")
+
+
+def _tokens(usage: Any, name: str) -> int:
+    """A count of tokens, which costs no answer where it is none."""
+    count = getattr(usage, name, None)
+    return int(count) if isinstance(count, int | float) and 0 < count < MAX_TOKENS else 0

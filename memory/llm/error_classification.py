@@ -66,7 +66,7 @@ class Failures:
         import openai
 
         if isinstance(error, openai.APITimeoutError | TimeoutError):
-            raise self._transient("timeout", f"no answer within {self._timeout_s:g} s") from None
+            raise self._transient("timeout", f"gave no answer within {self._timeout_s:g} s") from None
         cause, kind = f" ({_cause(error)})", f" ({_cause_without_content(error)})"
         if isinstance(error, openai.APIConnectionError):
             unheard = _not_connected(error)
@@ -96,10 +96,10 @@ class Failures:
 
     def broken_stream(self, error: Exception) -> TransientError:
         kind = type(error).__name__
-        return self._transient("connection", "the connection broke", f": {error or kind}", f" ({kind})")
+        return self._transient("connection", "broke the connection", f": {error or kind}", f" ({kind})")
 
     def unfinished_stream(self) -> TransientError:
-        return TransientError("connection", self._message("the answer broke off"))
+        return TransientError("connection", self._message("broke off its answer"))
 
     def _transient(
         self,

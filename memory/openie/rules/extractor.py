@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from unicodedata import normalize
 
 from memory.llm.json_answers import replace_surrogates
 from memory.openie.rules.coreference import Coreference
@@ -19,7 +20,7 @@ from memory.phrase_normalisation import normalise_phrase
 from store.text.language import detect_language
 from store.types import Extraction, PassageText
 
-VERSION = 3
+VERSION = 4
 MAX_CHARS = 40_000
 """Of a passage, read from its beginning: many times what a splitter makes, so that nothing costs more than a moment."""
 MAX_TRIPLES = 400
@@ -38,9 +39,10 @@ class RulesExtractor:
 
     def _extract(self, passage: PassageText) -> Extraction:
         started = time.perf_counter()
-        # The taggers of some languages are written in Rust and take no half of a surrogate pair.
-        text = replace_surrogates(passage.text[:MAX_CHARS])
-        title = replace_surrogates(passage.title[:1000])
+        # The taggers of some languages are written in Rust and take no half of a surrogate pair; their dictionaries have
+        # letters with their marks in one, which PDF and macOS write apart.
+        text = replace_surrogates(normalize("NFC", passage.text[:MAX_CHARS]))
+        title = replace_surrogates(normalize("NFC", passage.title[:1000]))
         technical = is_technical(title, text)
         language = detect_language(f"{title}\n{text}")
         found = TripleCollector(Coreference(title, text, technical), technical)

@@ -149,6 +149,40 @@ def test_a_rule_at_the_top_of_markdown_is_no_front_matter(read: Any) -> None:
     assert "words below" in texts(read("a.md", "---\n\nwords below\n\n---\n\nmore"))[0][1]
 
 
+def test_front_matter_in_toml_is_metadata_too(read: Any) -> None:
+    document = read(
+        "a.md", '+++\ntitle = "Tide Log"\ndate = 2020-01-02\nlabels = ["sea"]\n[more]\nx = 1\n+++\n\nWords below.\n'
+    )
+    assert texts(document) == [("Tide Log", "Words below.")]
+    assert document.passages[0].location["line"] == 9
+    assert {key: document.metadata[key] for key in ("title", "date", "labels")} == {
+        "title": "Tide Log",
+        "date": "2020-01-02",
+        "labels": ["sea"],
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["+++\nno toml\n+++\nwords", "+++\n+++\nwords", "+++\na = " + "[" * 9999 + "\n+++\nwords"]
+)
+def test_what_is_no_toml_between_plus_signs_is_text(read: Any, text: str) -> None:
+    assert texts(read("a.md", text))[-1][1].endswith("words")
+
+
+def test_marks_of_footnotes_are_no_words_and_the_notes_are_read(read: Any) -> None:
+    ((_, text),) = texts(
+        read(
+            "a.md",
+            "The dam[^1] was raised[^raise], they say[^u]. A class [^abc] of letters.\n\n| by |\n|--|\n| Brand[^1] |\n\n"
+            "`x[^1]`\n\n[^1]: Ilka Brand was born in Kessel.\n[^raise]: Later.\n\n[^u]: https://example.com\n",
+        )
+    )
+    assert text.startswith("The dam was raised, they say. A class [^abc] of letters.")
+    assert "by: Brand" in text
+    assert "x[^1]" in text
+    assert text.endswith("Ilka Brand was born in Kessel.\nLater.")
+
+
 # HTML
 
 

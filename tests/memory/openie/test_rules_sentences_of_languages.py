@@ -1,6 +1,7 @@
 """What sentences of other languages state, read by grammar."""
 
 from concurrent.futures import ThreadPoolExecutor
+from unicodedata import normalize
 
 import pytest
 
@@ -195,3 +196,14 @@ def test_threads_may_share_the_taggers():
     alone = [read(*each).triples for each in texts]
     with ThreadPoolExecutor(4) as threads:
         assert [found.triples for found in threads.map(lambda each: read(*each), texts)] == alone
+
+
+@pytest.mark.parametrize("title", ["École", "ガンダ工場"])
+def test_letters_and_their_marks_may_stand_apart(title):
+    text = {
+        "École": "L'école de Béziers a été fondée par Hélène Père en 1902.",
+        "ガンダ工場": "ガンダ工場は大阪にある。田中部長がガンダ工場を設立した。",
+    }[title]
+    apart = read(normalize("NFD", title), normalize("NFD", text))
+    assert len(apart.triples) > 2
+    assert apart.triples == read(title, text).triples

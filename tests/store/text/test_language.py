@@ -1,5 +1,7 @@
 """The language of a passage."""
 
+from unicodedata import normalize
+
 import pytest
 
 from store.text.language import detect_language
@@ -36,3 +38,12 @@ def test_where_nothing_can_be_told_nothing_is_said(text):
 @pytest.mark.parametrize("dirt", ["\x00", "\x1b[0m", "\ud83d", "\ufffe", "\u200b", "\x7f\x85"])
 def test_characters_that_no_text_should_have_are_overlooked(dirt):
     assert detect_language(f"{TEXTS['fr']}{dirt}{TEXTS['fr']}") == "fr"
+
+
+@pytest.mark.parametrize("code", TEXTS)
+def test_the_language_is_told_where_letters_and_marks_stand_apart(code):
+    assert detect_language(normalize("NFD", TEXTS[code])) == code
+
+
+def test_a_short_sentence_with_marks_apart_is_the_language_it_is():
+    assert detect_language(normalize("NFD", "École\nL'école de Béziers a été fondée par Hélène Père en 1902.")) == "fr"

@@ -7,8 +7,8 @@ from typing import Any
 from lxml import etree
 
 from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.markup.html_tables import read_rows
 from consumers.parsing.outline import Outline
-from consumers.parsing.table_rows import is_header, row_text
 
 _HIDDEN_WORDS = """
     script style template noscript svg math head title nav iframe object embed audio video canvas button select
@@ -139,20 +139,13 @@ class _HtmlWalk:
         return [cell for cell in row if cell.tag in ("td", "th") and cell not in self.left_out]
 
     def _table(self, table: Element) -> None:
-        rows = []
-        for row in _rows(table):
-            cells = self._cells(row)
-            if cells:
-                marked = all(cell.tag == "th" for cell in cells)
-                rows.append((row.sourceline, marked, [clean_text(self._visible(cell)) for cell in cells]))
-        header: list[str] = []
-        if len(rows) > 1 and (rows[0][1] or is_header(rows[0][2])):
-            header = rows.pop(0)[2]
-        for number, (line, _, cells) in enumerate(rows, 1):
+        rows = read_rows([(row.sourceline, self._cells(row)) for row in _rows(table)], self._cell_text)
+        for number, (line, text) in enumerate(rows, 1):
             where = line if self.lines else None
-            self.outline.text(
-                row_text(header, cells), "\n\n" if number == 1 else "\n", line=where, row=number, page=self.page
-            )
+            self.outline.text(text, "\n\n" if number == 1 else "\n", line=where, row=number, page=self.page)
+
+    def _cell_text(self, cell: Element) -> str:
+        return clean_text(self._visible(cell))
 
 
 def _rows(table: Element) -> Iterator[Element]:

@@ -1,7 +1,8 @@
 """Markdown by markdown-it-py (CommonMark and tables), with the markup taken off and front matter as metadata."""
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Sequence, Set
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,10 @@ from consumers.parsing.table_rows import row_text
 from consumers.splitting import ParsedText
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_TOML_FRONT_MATTER = re.compile(r"\A\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_NOTE = re.compile(r"^ {0,3}\[\^([^\]\s]{1,100})\]:", re.MULTILINE)
+"""What opens a footnote. CommonMark has none: a note of several words is a paragraph, one of one word the target of a link."""
+_NOTE_MARK = re.compile(r"(?<!\S)\[\^([^\]\s]{1,100})\]:[ \t]*|\[\^([^\]\s]{1,100})\]")
 _PAIR = re.compile(r"([\w][\w .-]*?)\s*:(?:\s+(.*))?\Z")
 _TAG = re.compile(r"<[^<>]*>")
 _LONGEST_FRONT_MATTER = 1 << 16
@@ -40,15 +45,20 @@ def parse_markdown(data: bytes, limits: Limits) -> ParsedText:
 
 def read_markdown(text: str, outline: Outline, *, lines: bool = True, above: int = 0) -> None:
     """Put a text without front matter into the outline. `above`: how many lines of the file stand above it."""
-    _MarkdownWalk(outline, above, lines).run(_parser().parse(text))
+    notes = frozenset(_NOTE.findall(text))
+    _MarkdownWalk(outline, above, lines, notes).run(_parser().parse(text))
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
-    """The flat `key: value` pairs and lists between `---` lines, the text below, and how many lines stand above it.
+    """The flat `key: value` pairs and lists between `---` lines, or TOML between `+++` lines, the text below, and how many
+    lines stand above it.
 
     Not YAML in full: what front matter says in practice needs no aliases, tags or nesting, and those have been used to
     exhaust readers.
     """
+    if match := _TOML_FRONT_MATTER.match(text[:_LONGEST_FRONT_MATTER]):
+        values = _toml(match[1])
+        return (values, *_below(text, match)) if values else ({}, text, 0)
     match = _FRONT_MATTER.match(text[:_LONGEST_FRONT_MATTER])
     if not match:
         return {}, text, 0
@@ -68,7 +78,28 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
                 found[key] = _scalar(value)
     if not found:
         return {}, text, 0  # two rules with prose between them
-    return found, text[match.end() :], text.count("\n", 0, match.end())
+    return found, *_below(text, match)
+
+
+def _below(text: str, match: re.Match[str]) -> tuple[str, int]:
+    return text[match.end() :], text.count("\n", 0, match.end())
+
+
+def _toml(text: str) -> dict[str, Any]:
+    """Hugo's front matter: the values and lists at its top, as text; none where it is no TOML."""
+    try:
+        found = tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return {key: value for key, each in found.items() if (value := _plain(each)) is not None}
+
+
+def _plain(value: Any) -> str | list[str] | None:
+    if isinstance(value, list):
+        return [each for item in value if isinstance(each := _plain(item), str)]
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if isinstance(value, dict) else str(value)
 
 
 def _scalar(value: str) -> str:
@@ -81,8 +112,9 @@ def _scalar(value: str) -> str:
 class _MarkdownWalk:
     """One pass over the flat token list; lists, quotes and tables are distinguished by which elements are open."""
 
-    def __init__(self, outline: Outline, above: int, lines: bool) -> None:
+    def __init__(self, outline: Outline, above: int, lines: bool, notes: Set[str]) -> None:
         self.outline = outline
+        self.notes = notes
         self.lines = lines
         self.above = above
         self.depth = 0
@@ -96,7 +128,7 @@ class _MarkdownWalk:
             line = self.above + token.map[0] + 1 if token.map and self.lines else None
             match token.type:
                 case "heading_open":
-                    self.outline.heading(int(token.tag[1]), inline_text(tokens[index + 1]), line=line)
+                    self.outline.heading(int(token.tag[1]), self._text(tokens[index + 1]), line=line)
                 case "bullet_list_open" | "ordered_list_open":
                     self.depth += 1
                 case "bullet_list_close" | "ordered_list_close":
@@ -119,10 +151,10 @@ class _MarkdownWalk:
 
     def _inline(self, parent: str, token: Token, line: int | None) -> None:
         if parent in ("th_open", "td_open"):
-            self.row.append(inline_text(token))
+            self.row.append(self._text(token))
             self.line = line
         elif parent == "paragraph_open":
-            text = inline_text(token)
+            text = self._text(token)
             if self.depth and self.item_starts:
                 self.item_starts = False
                 self.outline.text(f"- {text}", "\n", line=line)
@@ -137,16 +169,20 @@ class _MarkdownWalk:
         joint = "\n\n" if self.row_number == 1 else "\n"
         self.outline.text(row_text(self.header, self.row), joint, line=line or self.line, row=self.row_number)
 
+    def _text(self, token: Token) -> str:
+        """A paragraph's words without emphasis, link targets, tags and the marks of footnotes; line breaks stay."""
+        parts = []
+        for child in token.children or ():
+            match child.type:
+                case "text" if child.content[1:] in self.notes and child.content[0] == "^":
+                    pass
+                case "text":
+                    parts.append(_NOTE_MARK.sub(self._without_mark, child.content))
+                case "code_inline" | "image":
+                    parts.append(child.content)
+                case "softbreak" | "hardbreak":
+                    parts.append("\n")
+        return "".join(parts).strip()
 
-def inline_text(token: Token) -> str:
-    """A paragraph's words without emphasis, link targets and tags; line breaks stay."""
-    parts = []
-    for child in token.children or ():
-        match child.type:
-            case "text" | "code_inline":
-                parts.append(child.content)
-            case "softbreak" | "hardbreak":
-                parts.append("\n")
-            case "image":
-                parts.append(child.content)
-    return "".join(parts).strip()
+    def _without_mark(self, mark: re.Match[str]) -> str:
+        return "" if (mark[1] or mark[2]) in self.notes else mark[0]

@@ -1,6 +1,6 @@
 """What a noun phrase is to its sentence: subject, object, what a preposition adds, or another name for the one before."""
 
-from memory.openie.rules.grammar.chunk import AND, COMMA, NOUN, PREP, VERB, WHICH, Chunk
+from memory.openie.rules.grammar.chunk import AND, BREAK, COMMA, NOUN, PREP, VERB, WHICH, Chunk
 from memory.openie.rules.grammar.clause_state import POSSESSIVE, ClauseState, short
 from memory.phrase_normalisation import normalise_phrase
 
@@ -13,7 +13,12 @@ def place_noun(clause: ClauseState, c: Chunk, i: int) -> None:
     following = clause.following(i)
     plain = not c.name and not c.date and not c.pronoun and phrase != clause.coref.title
     if following is not None and plain and following.kind == NOUN and following.name and following.start <= c.end + 1:
-        _described(clause, c, following)
+        if not _ends_adverbial(clause, i):
+            _described(clause, c, following)
+            return
+        if phrase:
+            _prepositional(clause, c, phrase)
+        clause.prep = ""
         return
     if not phrase:
         _weak(clause, c)
@@ -34,6 +39,17 @@ def place_noun(clause: ClauseState, c: Chunk, i: int) -> None:
     clause.left, clause.left_phrase = c, phrase
 
 
+def _ends_adverbial(clause: ClauseState, i: int) -> bool:
+    """Whether a preposition that opens its clause ends with chunk `i`: "After the storm Ann Lee left" leaves the verb no
+    other subject than the name."""
+    if not clause.prep or clause.verb or clause.subjects:
+        return False
+    ahead = i + 1
+    while ahead + 2 < len(clause.chunks) and [c.kind for c in clause.chunks[ahead + 1 : ahead + 3]] == [AND, NOUN]:
+        ahead += 2
+    return clause.starts_clause(ahead)
+
+
 def _subject(clause: ClauseState, c: Chunk, phrase: str) -> None:
     clause.subjects, clause.lead = [phrase], ""
     owner = clause.whose or clause.owner(c)
@@ -51,6 +67,14 @@ def _beside_subject(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
         # "A physicist by training, he ...": what opens the sentence describes the one it is about.
         clause.found.add_triple(phrase, "is", clause.subjects[0])
         clause.subjects, clause.lead = [phrase], ""
+    elif subject := _described_further(clause, c, i):
+        clause.found.add_triple(subject, "is", phrase)
+        clause.appositive = (subject, c.text)
+    elif AND not in clause.since and c.name and clause.lead and clause.left is not None and not clause.left.det:
+        # "Holm & Sons, whose founder, Peter Holm, drowned": the founder is he, and it is he who drowned.
+        for owner in clause.subjects:
+            clause.found.add_triple(owner, clause.lead, phrase)
+        clause.subjects, clause.lead = [phrase], ""
     elif AND in clause.since or clause.is_listed(i):
         clause.subjects = [*clause.subjects, phrase]
     elif not _appose(clause, c, phrase) and not c.date:
@@ -58,6 +82,26 @@ def _beside_subject(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
         clause.found.add_triple(clause.subjects[0], "is", phrase)
         if not c.name:
             clause.appositive = (clause.subjects[0], c.text)
+
+
+def _described_further(clause: ClauseState, c: Chunk, i: int) -> str:
+    """Whom a description is about that has an "and" and is no list: "Bo Ek, son of Carl Ek and brother of Ida Ek, was"."""
+    if c.name or c.pronoun or not _is_of(clause, i):
+        return ""
+    if AND in clause.since:
+        return clause.appositive[0] if clause.appositive else ""
+    if clause.left is None or not clause.left.name or len(clause.subjects) != 1 or clause.lead:
+        return ""
+    joined = next((k for k, b in enumerate(clause.chunks) if k > i and b.kind in (AND, VERB, WHICH, BREAK)), 0)
+    more = clause.chunks[joined + 1 : joined + 2]
+    return (
+        clause.subjects[0] if more and more[0].kind == NOUN and not more[0].name and _is_of(clause, joined + 1) else ""
+    )
+
+
+def _is_of(clause: ClauseState, i: int) -> bool:
+    following = clause.following(i)
+    return following is not None and following.kind == PREP and following.words == ["of"]
 
 
 def _object(clause: ClauseState, c: Chunk, phrase: str) -> None:
@@ -112,7 +156,10 @@ def _prepositional(clause: ClauseState, c: Chunk, phrase: str) -> None:
         ):
             clause.found.add_triple(clause.left_phrase, prep, phrase)
     elif clause.left is not None and clause.subjects:
-        if not clause.left.name and prep == "of" and not clause.left.pronoun:
+        if not clause.left.name and prep == "of" and not clause.left.pronoun and len(clause.subjects) > 1:
+            # "Ann Lee, Bo Ek and the king of Norway met": what is said of all three is not said of Norway.
+            clause.subjects = clause.subjects[:-1]
+        elif not clause.left.name and prep == "of" and not clause.left.pronoun:
             clause.subjects, clause.lead = [phrase], clause.left.text
         elif clause.left_phrase:
             clause.found.add_triple(clause.left_phrase, f"{prep}" if clause.left.name else f"is {prep}", phrase)
@@ -130,6 +177,10 @@ def _coordinated(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
     elif AND not in clause.since and _contains(clause, c, i):
         clause.found.add_triple(clause.left_phrase, "is in", phrase)
         clause.say(clause.last_predicate, phrase, near=False)
+    elif clause.copula and c.tag in ("JJ", "JJR", "JJS") and not c.name:
+        # "larger than Bonn but smaller than Rome": the second adjective is about what follows it.
+        clause.last_predicate, clause.by_prep = clause.predicate(tail=False), False
+        clause.tail = short(c)
     else:
         if clause.copula and clause.by_prep and c.det in ("a", "an"):
             # "a prince of Hesse and a Prussian general": the article begins again at the verb.

@@ -127,7 +127,7 @@ def _verb(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int)
                 "simply",
             ):
                 group.append("not" if lower in ("n't", "n’t") else lower)
-        elif tag == "RP" and group:
+        elif (tag == "RP" and group) or (lower == "yet" and i + 1 < n and tags[i + 1] == "TO"):
             group.append(lower)
         else:
             break

@@ -9,18 +9,21 @@ from memory.openie.rules.grammar.chunker import chunk_sentence
 from memory.openie.rules.grammar.clause_state import FINITE, ClauseState
 from memory.openie.rules.grammar.modality import asks, mark_clauses, supposed
 from memory.openie.rules.grammar.pos_tagger import tagger
+from memory.openie.rules.grammar.time_phrases import without_time_phrases
 from memory.openie.rules.grammar.tokenizer import word_set
 from memory.openie.rules.triple_collector import TripleCollector
 
 _SUBORDINATE = word_set(
     "because while although though when if as until unless since whereas that than whether once after before"
 )
+_ANY = word_set("any anything anyone anybody anywhere no nothing nobody none")
 
 
 def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) -> None:
     """Read the tokens of each sentence of English prose into `found`."""
     tag = tagger().tag
-    for words in sentences:
+    for sentence in sentences:
+        words = sentence if found.technical else without_time_phrases(sentence)
         before = len(found.triples)
         chunks = chunk_sentence(words, tag(words), found.coref.title_words)
         clause = ClauseState(found, mark_clauses(chunks, words, found.technical))
@@ -59,6 +62,8 @@ def _read(clause: ClauseState) -> None:
             elif c.kind == BREAK and c.words != [":"]:
                 clause.close()
             # After a colon stands what the words before it announced: "three engineers: Ann Lee, Bo Ek".
+            if c.kind == AND and c.words == ["but"]:
+                _but(clause, i)
             clause.since.append(COMMA if c.words == [":"] else c.kind)
         i += 1
 
@@ -139,6 +144,22 @@ def _prep(clause: ClauseState, c: Chunk, i: int) -> None:
         clause.close()
         return
     clause.prep = word if not clause.prep else f"{clause.prep} {word}"
+
+
+def _but(clause: ClauseState, i: int) -> None:
+    """ "was not founded by X but by Y": what follows is affirmed."""
+    following, before = clause.following(i), clause.chunks[max(i - 1, 0)]
+    if following is None or following.kind not in (NOUN, PREP) or clause.clause_ahead(i + 1):
+        return
+    if before.words[0].lower() in _ANY or before.det in _ANY:
+        # "has not seen anything but Rome"
+        return
+    clause.verb = _affirmed(clause.verb)
+    clause.last_predicate = _affirmed(clause.last_predicate)
+
+
+def _affirmed(predicate: str) -> str:
+    return " ".join(w for w in predicate.replace("no longer", "").split() if w not in ("not", "never"))
 
 
 def _which(clause: ClauseState, c: Chunk, i: int) -> None:

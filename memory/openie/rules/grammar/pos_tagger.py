@@ -19,6 +19,7 @@ _AGENTS = ("er", "or", "ist", "man", "woman", "maid", "law")
 _NAMES = frozenset({"NNP", "NNPS"})
 _NOT = frozenset({"not", "n't", "never"})
 _DO = frozenset({"do", "does", "did"})
+_NO_LONGER = {"NN": "VBP", "NNS": "VBZ"}
 _CLAIMS = frozenset({"claims", "reports", "doubts", "fears", "hopes", "states"})
 _CLOSED = frozenset({"DT", "IN", "PRP", "PRP$", "CC", "TO", "MD", "WDT", "WP", "WP$", "WRB", "EX", "PDT", "RB"})
 _Applies = Callable[[list[str], list[str], int], bool]
@@ -151,8 +152,11 @@ class Tagger:
                 else:
                     break
                 rules = context.get(t[i])
-            if w[i] in _NOT:
+            if w[i] in _NOT or (w[i] == "longer" and w[i - 1].lower() == "no"):
                 t[i] = "RB"
+            if w[i - 1] == "longer" and w[i - 2].lower() == "no" and t[i - 3][:2] != "VB" and t[i] in _NO_LONGER:
+                # "Ann no longer works": no noun can follow but behind a verb ("is no longer news").
+                t[i] = _NO_LONGER[t[i]]
             # "will also mark", "to found": after a modal or "to" the base form of a verb, whatever its commonest tag.
             if (
                 t[i] in ("NN", "VBP", "VBD", "VBN")

@@ -13,10 +13,10 @@ _WORD = (
     r"[\w\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0970-\u0dff"
     r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u200c\u200d]"
 )
-# Numbers with their separators; dotted abbreviations; a possessive set apart; words joined by hyphens, apostrophes and the
-# like; or one character.
+# Numbers with their separators, times among them; dotted abbreviations; a possessive set apart; words joined by hyphens,
+# apostrophes and the like; or one character.
 _TOKEN = re.compile(
-    rf"\d+(?:[.,]\d+)+(?:%|\w+)?|[^\W\d_](?:\.[^\W\d_])+\b\.?|['’]s\b|{_WORD}+(?:[-–&/@+'’.]{_WORD}+)*|``|''|--+|[^\w\s]"
+    rf"\d+(?:[.,:]\d+)+(?:%|\w+)?|[^\W\d_](?:\.[^\W\d_])+\b\.?|['’]s\b|{_WORD}+(?:[-–&/@+'’.]{_WORD}+)*|``|''|--+|[^\w\s]"
 )
 _POSSESSIVE = ("'s", "’s", "'S")
 _CONTRACTED = ("'re", "'ve", "'ll", "'d", "'m", "’re", "’ve", "’ll", "’d", "’m", "n't", "n’t")

@@ -1,0 +1,99 @@
+"""Tables of HTML: cells that span rows and columns, headers, and rows of a name and a value."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from consumers.parsing.table_rows import is_header, row_text
+
+MAX_COLUMNS = 1000
+"""As HTML has it, of one cell; of a row here, so that nothing grows without bounds."""
+REPEATED_CHARS = 200
+"""A longer cell that spans rows is read in the first of them alone: nobody names a row by a paragraph."""
+Element = Any
+
+
+@dataclass(slots=True)
+class _Row:
+    line: int | None
+    cells: list[str]
+    headers: int
+    """How many of its own cells are th."""
+    own: int
+    is_header: bool
+    """Whether they all are, a corner without text aside."""
+    spans: bool
+
+
+def read_rows(
+    rows: Sequence[tuple[int | None, list[Element]]], text: Callable[[Element], str]
+) -> Iterator[tuple[int | None, str]]:
+    """The line and the text of each row that has cells, every value with the name of its column or row."""
+    laid = [row for row in _lay_out(rows, text) if row.own]
+    while len(laid) > 1 and laid[0].own == 1 and laid[0].spans:
+        # One cell over all columns is what the table is about.
+        row = laid.pop(0)
+        yield row.line, row_text((), row.cells[:1])
+    header = _take_header(laid)
+    for row in laid:
+        if not header and row.own == len(row.cells) == 2 and row.headers == 1 and row.cells[1]:
+            yield row.line, row_text(row.cells[:1], row.cells[1:])
+        elif row.spans and row.own == 1:
+            yield row.line, row_text((), row.cells[:1])
+        else:
+            yield row.line, row_text(header, row.cells)
+
+
+def _take_header(rows: list[_Row]) -> list[str]:
+    """The names of the columns, whose rows are taken off; what stands below a name that spans columns is joined to it."""
+    if len(rows) < 2 or not (rows[0].is_header or (not rows[0].headers and is_header(rows[0].cells))):
+        return []
+    first = rows.pop(0)
+    header, spans = first.cells, first.spans
+    while spans and first.headers and len(rows) > 1 and rows[0].is_header:
+        row = rows.pop(0)
+        width = max(len(header), len(row.cells))
+        pairs = zip(_padded(header, width), _padded(row.cells, width), strict=True)
+        header, spans = [above if above == below else f"{above} {below}".strip() for above, below in pairs], row.spans
+    return header
+
+
+def _padded(cells: list[str], width: int) -> list[str]:
+    return cells + [""] * (width - len(cells))
+
+
+def _lay_out(rows: Sequence[tuple[int | None, list[Element]]], text: Callable[[Element], str]) -> Iterator[_Row]:
+    """Each row with a text for every column: what spans rows again in each, what spans columns once, but for headers."""
+    hanging: dict[int, tuple[int, str]] = {}
+    for line, elements in rows:
+        names = sum(cell.tag == "th" for cell in elements)
+        is_head = names > 0 and all(cell.tag == "th" or not text(cell) for cell in elements)
+        row = _Row(line, [], names, len(elements), is_head, False)
+        waiting = iter(elements)
+        while len(row.cells) < MAX_COLUMNS:
+            column = len(row.cells)
+            if column in hanging:
+                left, value = hanging.pop(column)
+                row.cells.append(value)
+                if left > 1:
+                    hanging[column] = (left - 1, value)
+                continue
+            cell = next(waiting, None)
+            if cell is None:
+                if any(later > column for later in hanging):
+                    row.cells.append("")
+                    continue
+                break
+            value, wide, high = text(cell), _span(cell, "colspan"), _span(cell, "rowspan")
+            row.spans = row.spans or wide > 1 or high > 1
+            again = value if len(value) <= REPEATED_CHARS else ""
+            for k in range(min(wide, MAX_COLUMNS - column)):
+                row.cells.append(value if k == 0 else again if is_head else "")
+                if high > 1:
+                    hanging[column + k] = (high - 1, again if k == 0 or is_head else "")
+        yield row
+
+
+def _span(cell: Element, name: str) -> int:
+    value = (cell.get(name) or "").strip()
+    return min(int(value), MAX_COLUMNS) if value.isascii() and value.isdigit() and len(value) < 6 and int(value) else 1

@@ -1,0 +1,60 @@
+"""Every value of a table in HTML stands with the name of its own column or row."""
+
+import pytest
+
+from consumers.parsing import parse_data
+from consumers.splitting import SplitSettings
+
+
+def rows(table: str) -> list[str]:
+    content = f"<!doctype html><html><body><table>{table}</table></body></html>".encode()
+    (document,) = parse_data(content, b"a.html", "file:///a.html", SplitSettings(max_tokens=400, min_tokens=0))
+    return "\n".join(passage.text for passage in document.passages).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("table", "read"),
+    [
+        (
+            "<tr><th>Year<th>Who<tr><td rowspan=2>1902<td>Strand<tr><td>Lind<tr><td>1903<td>Voss",
+            ["Year: 1902; Who: Strand", "Year: 1902; Who: Lind", "Year: 1903; Who: Voss"],
+        ),
+        (
+            "<tr><th>Year<th>Place<th>Who<tr><td>1902<td rowspan=2>Kessel<td>Strand<tr><td>1903<td>Lind",
+            ["Year: 1902; Place: Kessel; Who: Strand", "Year: 1903; Place: Kessel; Who: Lind"],
+        ),
+        ("<tr><th>A<th>B<th>C<tr><td colspan=2>1<td>2", ["A: 1; C: 2"]),
+        (
+            "<tr><th rowspan=2>Town<th colspan=2>People<tr><th>1900<th>1950<tr><td>Kessel<td>12<td>15",
+            ["Town: Kessel; People 1900: 12; People 1950: 15"],
+        ),
+        ("<tr><td><th>1902<th>1950<tr><th>Cost<td>4<td>5", ["Cost; 1902: 4; 1950: 5"]),
+        ("<tr><th>Name<th>Role<tr><td colspan=2>North<tr><td>Ann<td>Chair", ["North", "Name: Ann; Role: Chair"]),
+        (
+            "<tr><td>Name<td>Town<tr><td>Ann<td>Oslo<tr><td>Bo<td>Rome",
+            ["Name: Ann; Town: Oslo", "Name: Bo; Town: Rome"],
+        ),
+    ],
+    ids=["rowspan", "rowspan within", "colspan", "two headers", "corner", "section", "plain"],
+)
+def test_a_value_has_the_name_of_its_column(table: str, read: list[str]) -> None:
+    assert rows(table) == read
+
+
+def test_a_box_of_names_and_values_says_what_each_is() -> None:
+    box = "<tr><th colspan=2>Old Mill<tr><th>Founder<td>Henriette Voss<tr><th>Place<td>Kessel"
+    assert rows(box) == ["Old Mill", "Founder: Henriette Voss", "Place: Kessel"]
+    assert rows(box.removeprefix("<tr><th colspan=2>Old Mill")) == ["Founder: Henriette Voss", "Place: Kessel"]
+
+
+@pytest.mark.parametrize("span", ["x", "-1", "0", "", "1e9", "²", "99999", "9" * 50])
+def test_a_span_that_is_none_costs_no_row(span: str) -> None:
+    table = f"<tr><th rowspan='{span}'>A<th colspan='{span}'>B<tr><td rowspan='{span}'>1<td colspan='{span}'>2<tr><td>3<td>4"
+    read = rows(table)
+    assert all(any(value in row for row in read) for value in "1234")
+    assert sum(map(len, read)) < 20_000
+
+
+def test_spans_make_no_large_text_of_a_small_page() -> None:
+    tall = "<tr><th>A<th>B<tr>" + f"<td rowspan=65534>{'word ' * 200}" + "<td>x<tr><td>y" * 2_000
+    assert sum(map(len, rows(tall))) < 100_000

@@ -1,0 +1,104 @@
+"""Ordinary sentences of which the rules must not make what they do not say."""
+
+import pytest
+
+from memory.openie.rules.extractor import RulesExtractor
+from store.types import PassageText, Triple
+
+
+def _triples(title: str, text: str) -> set[Triple]:
+    return set(RulesExtractor().extract([PassageText("p1", title, text)])[0].triples)
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("Every autumn her team pours dye into Widow Shaft.", ("odile brandt", "team pours dye into", "widow shaft")),
+        ("Last year his company bought Redbird.", ("odile brandt", "company bought", "redbird")),
+        ("One day Odile Brandt met Bo Ek.", ("odile brandt", "met", "bo ek")),
+        ("The following year Odile Brandt met Bo Ek.", ("odile brandt", "met", "bo ek")),
+        ("Once a week Odile Brandt sees Bo Ek.", ("odile brandt", "sees", "bo ek")),
+        ("Odile Brandt sees Bo Ek three times a year.", ("odile brandt", "sees", "bo ek")),
+        ("Odile Brandt bought Redbird last year.", ("odile brandt", "bought", "redbird")),
+        ("Odile Brandt met Bo Ek this morning.", ("odile brandt", "met", "bo ek")),
+        ("Tomorrow Jane flies to Oslo.", ("jane", "flies to", "oslo")),
+        ("Yesterday I met Bo Ek.", ("odile brandt", "met", "bo ek")),
+        ("On Tuesday Maria called Bo Ek.", ("maria", "called", "bo ek")),
+        ("In January Maria called Bo Ek.", ("maria", "called", "bo ek")),
+    ],
+)
+def test_when_something_happens_is_neither_subject_nor_object(text: str, stated: Triple) -> None:
+    found = _triples("Odile Brandt", text)
+    assert stated in found
+    assert {t for t in found if t[1] != "mentions"} == {stated}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Last year was set by Bo Ek.", "Last year's budget was set by Bo Ek.", "Redbird won a one day trip to Rome."],
+)
+def test_a_time_that_the_sentence_speaks_of_stays(text: str) -> None:
+    assert any("year" in f"{s} {p}" or "day trip" in f"{p} {o}" for s, p, o in _triples("", text))
+
+
+def test_what_opens_a_sentence_does_not_describe_its_subject() -> None:
+    found = _triples("Ann Lee", "During the war Bo Ek lived in Oslo. After dinner Ann Lee and Bo Ek met Tom Hart.")
+    assert {("bo ek", "lived in", "oslo"), ("ann lee", "met", "tom hart"), ("bo ek", "met", "tom hart")} <= found
+    assert not [t for t in found if t[1] == "is" or t[:2] == ("ann lee", "lived in")]
+
+
+def test_a_description_behind_a_preposition_still_describes() -> None:
+    assert ("carl rogers", "is", "psychologist") in _triples("", "Under psychologist Carl Rogers the club won the Cup.")
+
+
+def test_what_is_no_longer_so_keeps_its_mark() -> None:
+    assert ("ann lee", "no longer works at", "redbird") in _triples("Ann Lee", "Ann Lee no longer works at Redbird.")
+
+
+def test_what_has_yet_to_happen_keeps_its_mark() -> None:
+    assert ("ann lee", "has yet to visit", "rome") in _triples("Ann Lee", "Ann Lee has yet to visit Rome.")
+
+
+def test_not_one_but_the_other() -> None:
+    found = _triples(
+        "Redbird", "Redbird was not founded by Ann Lee but by Bo Ek. It did not win the Tin Cup but the Gold Cup."
+    )
+    assert ("redbird", "was founded by", "bo ek") in found
+    assert ("redbird", "did win", "gold cup") in found
+    assert not {("redbird", "was not founded by", "bo ek"), ("redbird", "was founded by", "ann lee")} & found
+
+
+def test_but_of_a_clause_of_its_own_affirms_nothing() -> None:
+    found = _triples("Redbird", "Redbird did not leave Rome, but Tom Hart left Rome.")
+    assert ("redbird", "did leave", "rome") not in found
+    assert ("tom hart", "left", "rome") in found
+
+
+def test_a_second_comparison_is_not_the_first() -> None:
+    found = _triples("Kessel Harbour", "Kessel Harbour is larger than Port Ash but smaller than Long Quay.")
+    assert ("kessel harbour", "is smaller than", "long quay") in found
+    assert ("kessel harbour", "is larger than", "long quay") not in found
+
+
+def test_a_description_with_an_and_is_about_the_one_before_it() -> None:
+    found = _triples("", "Bo Ek, son of Carl Ek and brother of Ida Ek, was born in Oslo.")
+    assert {
+        ("bo ek", "is son of", "carl ek"),
+        ("bo ek", "is brother of", "ida ek"),
+        ("bo ek", "was born in", "oslo"),
+    } == found
+
+
+def test_what_a_list_does_is_not_done_by_its_last_one_s_land() -> None:
+    found = _triples("", "Bo Ek, Carl Ek and the king of Norway met Tom Hart.")
+    assert {("bo ek", "met", "tom hart"), ("carl ek", "met", "tom hart")} <= found
+    assert not [t for t in found if t[0] == "norway"]
+
+
+def test_whose_founder_has_a_name() -> None:
+    found = _triples("", "Rome hired Holm Works, whose founder, Peter Holm, had drowned in Riga.")
+    assert {("holm works", "founder", "peter holm"), ("peter holm", "had drowned in", "riga")} <= found
+
+
+def test_a_time_of_day_is_one_number() -> None:
+    assert not [t for t in _triples("", "Ghent Market closes at 18:30 in Ghent.") if t[2] in ("18", "30")]
