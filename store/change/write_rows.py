@@ -1,6 +1,8 @@
 """Appends what a commit changes to the tables. It is committed by its row in the log alone: `store.log.commits`."""
 
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,21 +32,23 @@ def write_rows(tables: Tables, index: LiveIndex, delta: IndexDelta, seq: int) ->
     def rows(name: str, count: int) -> NDArray[np.int32]:
         return np.arange(first[name], first[name] + count, dtype=np.int32)
 
+    added: dict[str, Mapping[str, Any]] = {}
     if delta.passages:
         numbers = rows("passages", len(delta.passages))
-        tables.append("passages", passages.to_columns(numbers, delta.passages, delta.passage_vectors, dim))
+        added["passages"] = passages.to_columns(numbers, delta.passages, delta.passage_vectors, dim)
     if delta.phrases:
         numbers = rows("phrases", len(delta.phrases))
-        tables.append("phrases", phrases.to_columns(numbers, delta.phrases, delta.phrase_vectors, dim))
+        added["phrases"] = phrases.to_columns(numbers, delta.phrases, delta.phrase_vectors, dim)
     if delta.triples:
         numbers = rows("triples", len(delta.triples))
         stated = [(phrase_id(subject), predicate, phrase_id(object_)) for subject, predicate, object_ in delta.triples]
-        tables.append("triples", triples.to_columns(numbers, stated, delta.triple_vectors, dim))
+        added["triples"] = triples.to_columns(numbers, stated, delta.triple_vectors, dim)
     if delta.extractions:
-        tables.append("extractions", extractions.to_columns(delta.extractions, seq))
+        added["extractions"] = extractions.to_columns(delta.extractions, seq)
     if len(delta.synonyms.a):
         edges = delta.synonyms
-        tables.append("synonyms", synonyms.to_columns(phrase_ids(edges.a), phrase_ids(edges.b), edges.weights, seq))
+        added["synonyms"] = synonyms.to_columns(phrase_ids(edges.a), phrase_ids(edges.b), edges.weights, seq)
     gone = [Document(uri, "", state=State.REMOVED, committed_at=time.time()) for uri in delta.removed]
     if changed := [*delta.documents, *gone]:
-        tables.append("documents", documents.to_columns(changed, seq))
+        added["documents"] = documents.to_columns(changed, seq)
+    tables.append_to(added)

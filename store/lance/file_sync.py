@@ -2,13 +2,10 @@
 
 import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from store.lance.io_threads import at_once
 from store.lance.layout import DATA, DELETIONS, TRANSACTIONS, VERSIONS, table_folder
-
-SYNC_THREADS = 16
-"""Files that are flushed at once."""
 
 
 class FileSync:
@@ -42,10 +39,7 @@ class FileSync:
                 found[folder] = present
                 if known is None or present - known:
                     wanted += [*(folder / file for file in present - (known or set())), folder]
-        if wanted:
-            with ThreadPoolExecutor(SYNC_THREADS, thread_name_prefix="sync") as threads:
-                for _ in threads.map(_fsync, wanted):
-                    pass  # what one of them raises is raised here
+        at_once(_fsync, wanted)
         self._synced |= found
 
     def _folders(self, name: str) -> tuple[Path, ...]:

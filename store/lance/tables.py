@@ -16,6 +16,7 @@ import pyarrow as pa
 from store.lance.file_sync import FileSync
 from store.lance.fragments import UNLIMITED_ROWS, Fragments, row_id_in
 from store.lance.import_shim import lancedb
+from store.lance.io_threads import at_once
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES, schemas
 from store.lance.torn_writes import set_aside_newest, set_aside_torn
@@ -64,6 +65,10 @@ class Tables:
         if table.num_rows:
             self._tables[name].add(table)
             self.fragments.note_append(name)
+
+    def append_to(self, added: Mapping[str, Mapping[str, Any]]) -> None:
+        """The same for several tables, side by side. Where one append fails, others may be done."""
+        at_once(lambda name: self.append(name, added[name]), added)
 
     def columns(self, name: str) -> pa.Schema:
         """The columns that the table has on disk, which are those of an older format until it is migrated."""
