@@ -19,7 +19,7 @@ class FileSync:
         """At opening: what the last commit names was synced then; only what comes now has to be."""
         for name in tables:
             for folder in self._folders(name):
-                if (found := _file_names(folder)) is not None:
+                if (found := _names(folder)) is not None:
                     self._synced[folder] = found
 
     def sync(self, tables: Iterable[str]) -> None:
@@ -33,7 +33,7 @@ class FileSync:
         wanted: list[Path] = []
         for name in tables:
             for folder in self._folders(name):
-                present, known = _file_names(folder), self._synced.get(folder)
+                present, known = _names(folder), self._synced.get(folder)
                 if present is None:
                     continue
                 found[folder] = present
@@ -47,10 +47,10 @@ class FileSync:
         return (table / DATA, table / DELETIONS, table / TRANSACTIONS, table / VERSIONS, table)
 
 
-def _file_names(folder: Path) -> set[str] | None:
+def _names(folder: Path) -> set[str] | None:
+    """What lies in `folder`; None where there is no such folder."""
     try:
-        with os.scandir(folder) as entries:
-            return {entry.name for entry in entries if entry.is_file(follow_symlinks=False)}
+        return set(os.listdir(folder))
     except FileNotFoundError:
         return None
 
