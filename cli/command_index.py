@@ -93,7 +93,7 @@ COMMANDS = {
         "Derive everything once more from the tables and compare; exits with 1 where something differs.",
     ),
     "wait": ("status", "wait", "Wait until all that the sources hold now is committed or failed."),
-    "watch": ("status", "watch", "Print what happens, one event a line, until interrupted."),
+    "watch": ("status", "watch", "Print what happens, one event a line, until hippod stops or you interrupt it."),
 }
 """By name: the file below `cli.commands`, the function in it, and the sentence."""
 COMMON_WORDS = {

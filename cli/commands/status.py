@@ -74,7 +74,7 @@ def wait(invocation: Invocation, timeout_s: float | None) -> None:
 @json_option
 @pass_invocation
 def watch(invocation: Invocation) -> None:
-    """Print what happens, one event a line, until interrupted."""
+    """Print what happens, one event a line, until hippod stops or you interrupt it."""
     with invocation.client() as client, client.stream(Route.EVENTS, accept=EVENT_STREAM, timeout_s=None) as response:
         invocation.stdout_taken = True
         stream = EventStream()
