@@ -1,0 +1,59 @@
+"""A search for near phrases finds the same pairs however its work is shared out."""
+
+import numpy as np
+import pytest
+
+import store.index.synonyms.sketch_index as sketch_index
+import store.index.synonyms.sorted_bands as sorted_bands
+from store.index.synonyms.lsh import meet, sketch
+from store.index.synonyms.sketch_index import SketchIndex
+from store.index.synonyms.sorted_bands import sort_behind
+
+THRESHOLD = 0.8
+ROWS, SORTED = 3_000, (2_700, 2_800)
+
+
+@pytest.fixture(scope="module")
+def sketches():
+    random = np.random.default_rng(4)
+    vectors = random.standard_normal((600, 64))[random.integers(0, 600, ROWS)] + 0.5 * random.standard_normal(
+        (ROWS, 64)
+    )
+    return sketch((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32))
+
+
+@pytest.mark.parametrize("shares", [1, 2, 3, 4])
+@pytest.mark.parametrize("asked", [1, 9, 60])
+def test_the_bands_of_few_queries_can_be_shared_out(sketches, monkeypatch, asked, shares):
+    monkeypatch.setattr(sketch_index, "SHARED_MIN_SKETCHES", 1)
+    monkeypatch.setattr(sketch_index, "processors", lambda: shares)
+    monkeypatch.setattr(sketch_index, "COMPARISONS_A_CANDIDATE", 1)
+    monkeypatch.setattr(sorted_bands, "MIN_ENTRIES", 1 << 30)
+    index, runs = SketchIndex(), ()
+    for end in SORTED:  # what lies behind the last run is in no band yet
+        runs = sort_behind(runs, sketches[:end])
+    index.append(sketches)
+    index.adopt(runs)
+    assert len(runs) == len(SORTED)
+    queries = np.arange(0, ROWS, ROWS // asked)[:asked]
+    found = set()
+    for first, end, pairs in index.candidates(lambda rows: sketches[rows], queries, np.ones(ROWS, np.bool_), THRESHOLD):
+        assert (first, end) == (0, asked)
+        found |= set(zip(pairs[0].tolist(), pairs[1].tolist(), strict=True))
+    a, b = np.repeat(np.arange(asked), ROWS), np.tile(np.arange(ROWS), asked)
+    met = meet(sketches[queries[a]], sketches[b], THRESHOLD)
+    expected = set(zip(a[met].tolist(), b[met].tolist(), strict=True))
+    assert len(expected) > asked
+    assert expected <= found
+    assert len(found) < len(a) // 2
+
+
+def test_queries_among_too_many_near_ones_are_left_to_comparing_with_all(sketches, monkeypatch):
+    monkeypatch.setattr(sketch_index, "SHARED_MIN_SKETCHES", 1)
+    monkeypatch.setattr(sketch_index, "MIN_PAIRS", 10)
+    monkeypatch.setattr(sketch_index, "processors", lambda: 2)
+    index, alike = SketchIndex(), np.repeat(sketches[:1], ROWS, axis=0)
+    index.append(alike)
+    index.adopt(sort_behind((), alike))
+    (found,) = index.candidates(lambda rows: alike[rows], np.arange(9), np.ones(ROWS, np.bool_), THRESHOLD)
+    assert found == (0, 9, None)
