@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,9 +47,6 @@ MIN_PAIRS = 4096
 
 MIN_PART_QUERIES, MAX_PART_QUERIES = 256, 2048
 """Phrases that are worth a thread of their own, and how many one part of a search has at most."""
-
-SHARED_MIN_SKETCHES = 1 << 16
-"""Sketches from which on few queries are worth a second thread: a millisecond for the nine of a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,60 +149,42 @@ class SketchIndex:
         rounds = -(-len(queries) // (MAX_PART_QUERIES * processors()))
         share = max(-(-len(queries) // (max(rounds, 1) * processors())), MIN_PART_QUERIES)
         starts = range(0, len(queries), share)
-        if len(starts) == 1:
-            # Too few to be shared out: the bands are.
-            shares = processors() if self.n >= SHARED_MIN_SKETCHES else 1
-            yield 0, len(queries), self._pairs(sketches(queries), wanted, threshold, shares)
-            return
         for at in range(0, len(starts), processors()):
             parts = [(start, sketches(queries[start : start + share])) for start in starts[at : at + processors()]]
             found = in_parallel(lambda part: self._pairs(part[1], wanted, threshold), parts)
             for (start, part), pairs in zip(parts, found, strict=True):
                 yield start, start + len(part), pairs
 
-    def _pairs(self, sketches: Sketches, wanted: Flags, threshold: float, shares: int = 1) -> Pairs | None:
-        """The same for the sketches of one part, through so many `shares` of the bands side by side."""
-        most = min(MAX_PAIRS // 2, max(len(sketches) * self.n // COMPARISONS_A_CANDIDATE, MIN_PAIRS))
+    def _pairs(self, sketches: Sketches, wanted: Flags, threshold: float) -> Pairs | None:
+        """The same for the sketches of one part."""
+        found: list[NDArray[np.int64]] = []
+        count, most = 0, min(MAX_PAIRS // 2, max(len(sketches) * self.n // COMPARISONS_A_CANDIDATE, MIN_PAIRS))
+        for pairs in self._looked_through(sketches, threshold):
+            if pairs is None:
+                return None
+            found.append(pairs)
+            count += len(pairs)
+            if count > MAX_PAIRS:
+                found = [self._near(found, sketches, wanted, threshold)]
+                count = len(found[0])
+                if count > most:
+                    return None
+        every = self._near(found, sketches, wanted, threshold)
+        return None if len(every) > most else (every // max(self.n, 1), every % max(self.n, 1))
+
+    def _looked_through(self, sketches: Sketches, threshold: float) -> Iterator[NDArray[np.int64] | None]:
+        """Pairs whose heads are near as which * n + row, with repetitions; None where there are too many to look at."""
         # Others may sort meanwhile: one search goes by one order.
         order = self.order()
-
-        def look_through(bands: range) -> NDArray[np.int64] | None:
-            found: list[NDArray[np.int64]] = []
-            count = 0
-            for pairs in self._looked_through(order, bands, sketches, threshold):
-                if pairs is None:
-                    return None
-                found.append(pairs)
-                count += len(pairs)
-                if count > MAX_PAIRS:
-                    found = [self._near(found, sketches, wanted, threshold)]
-                    count = len(found[0])
-                    if count > most:
-                        return None
-            return np.concatenate(found) if found else np.empty(0, np.int64)
-
-        cuts = np.linspace(0, BANDS, shares + 1).astype(int).tolist()
-        found = in_parallel(look_through, [range(*pair) for pair in pairwise(cuts)])
-        some = [pairs for pairs in found if pairs is not None]
-        every = self._near(some, sketches, wanted, threshold)
-        if len(some) < len(found) or len(every) > most:
-            return None
-        return every // max(self.n, 1), every % max(self.n, 1)
-
-    def _looked_through(
-        self, order: Order, bands: range, sketches: Sketches, threshold: float
-    ) -> Iterator[NDArray[np.int64] | None]:
-        """Pairs that meet in `bands` and whose heads are near as which * n + row, with repetitions; None where there are too
-        many to look at. With the first of all bands come those with rows that are in no band yet."""
         values, asked, heads = band_values(sketches), tags(sketches), sketches[:, :HEAD_WORDS].copy()
         for run in order.runs:
             # One band after the other for many queries, so that what is read of it stays in the cache; all at once for few.
-            step = max(1, PROBED_BUCKETS // (len(sketches) * len(probes(threshold, run.bits))))
-            for first in bands[::step]:
-                for pairs in run.near(values, asked, range(first, min(first + step, bands.stop)), threshold):
+            bands = max(1, PROBED_BUCKETS // (len(sketches) * len(probes(threshold, run.bits))))
+            for first in range(0, BANDS, bands):
+                for pairs in run.near(values, asked, range(first, min(first + bands, BANDS)), threshold):
                     yield None if pairs is None else self._heads_near(heads, *order.here(*pairs), threshold)
         tail = self._heads.view()[order.n :]
-        for i, head in enumerate(heads if len(tail) and not bands.start else ()):
+        for i, head in enumerate(heads if len(tail) else ()):
             rows = np.flatnonzero(_differing(tail, head) <= farthest(threshold, 64 * HEAD_WORDS))
             yield i * self.n + rows + order.n
 

@@ -1,4 +1,4 @@
-"""A search for near phrases finds the same pairs however its work is shared out."""
+"""A search for near phrases finds every pair that meets, however its queries are shared out."""
 
 import numpy as np
 import pytest
@@ -22,24 +22,26 @@ def sketches():
     return sketch((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32))
 
 
-@pytest.mark.parametrize("shares", [1, 2, 3, 4])
+@pytest.mark.parametrize("share", [7, 64])
 @pytest.mark.parametrize("asked", [1, 9, 60])
-def test_the_bands_of_few_queries_can_be_shared_out(sketches, monkeypatch, asked, shares):
-    monkeypatch.setattr(sketch_index, "SHARED_MIN_SKETCHES", 1)
-    monkeypatch.setattr(sketch_index, "processors", lambda: shares)
+def test_every_pair_that_meets_is_found(sketches, monkeypatch, asked, share):
+    monkeypatch.setattr(sketch_index, "MIN_PART_QUERIES", share)
+    monkeypatch.setattr(sketch_index, "MAX_PART_QUERIES", share)
     monkeypatch.setattr(sketch_index, "COMPARISONS_A_CANDIDATE", 1)
     monkeypatch.setattr(sorted_bands, "MIN_ENTRIES", 1 << 30)
     index, runs = SketchIndex(), ()
     for end in SORTED:  # what lies behind the last run is in no band yet
         runs = sort_behind(runs, sketches[:end])
+    assert len(runs) == len(SORTED)
     index.append(sketches)
     index.adopt(runs)
-    assert len(runs) == len(SORTED)
     queries = np.arange(0, ROWS, ROWS // asked)[:asked]
-    found = set()
+    found, next_query = set(), 0
     for first, end, pairs in index.candidates(lambda rows: sketches[rows], queries, np.ones(ROWS, np.bool_), THRESHOLD):
-        assert (first, end) == (0, asked)
-        found |= set(zip(pairs[0].tolist(), pairs[1].tolist(), strict=True))
+        assert first == next_query
+        found |= set(zip((pairs[0] + first).tolist(), pairs[1].tolist(), strict=True))
+        next_query = end
+    assert next_query == asked
     a, b = np.repeat(np.arange(asked), ROWS), np.tile(np.arange(ROWS), asked)
     met = meet(sketches[queries[a]], sketches[b], THRESHOLD)
     expected = set(zip(a[met].tolist(), b[met].tolist(), strict=True))
@@ -49,9 +51,7 @@ def test_the_bands_of_few_queries_can_be_shared_out(sketches, monkeypatch, asked
 
 
 def test_queries_among_too_many_near_ones_are_left_to_comparing_with_all(sketches, monkeypatch):
-    monkeypatch.setattr(sketch_index, "SHARED_MIN_SKETCHES", 1)
     monkeypatch.setattr(sketch_index, "MIN_PAIRS", 10)
-    monkeypatch.setattr(sketch_index, "processors", lambda: 2)
     index, alike = SketchIndex(), np.repeat(sketches[:1], ROWS, axis=0)
     index.append(alike)
     index.adopt(sort_behind((), alike))
