@@ -6,6 +6,7 @@ pages count as the file's (`RssFile`), not as memory that only swap could free (
 """
 
 import os
+import tempfile
 from math import prod
 from mmap import MADV_RANDOM, MADV_WILLNEED, PAGESIZE, mmap
 from pathlib import Path
@@ -153,7 +154,7 @@ def link_file(array: NDArray[Any], file: Path) -> bool:
 
 def _map_nameless_file(folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NamelessFile:
     """Raises OSError, also where the disk has no room."""
-    descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    descriptor = _open_nameless_file(folder)
     try:
         size = HEADER_BYTES + prod(shape) * dtype.itemsize
         # A page that has no place on the disk when it is written to would end the process.
@@ -165,6 +166,17 @@ def _map_nameless_file(folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any
         raise
     pages.descriptor, pages.shape, pages.dtype = descriptor, shape, dtype
     return pages
+
+
+def _open_nameless_file(folder: Path) -> int:
+    """The descriptor of a new one. Raises OSError."""
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    except OSError:
+        # Some file systems (NFS, older overlays) know no such files. One that has lost its name is given none again.
+        descriptor, name = tempfile.mkstemp(prefix="scratch-", dir=folder)
+        Path(name).unlink()
+        return descriptor
 
 
 def _npy_header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:

@@ -60,6 +60,24 @@ def test_only_a_whole_nameless_file_is_given_a_name(tmp_path: Path) -> None:
     assert link_file(array, tmp_path / "named.npy")
 
 
+def test_a_file_system_without_nameless_files_has_files_that_lost_their_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = os.open
+
+    def refuse(path: Path, flags: int, *more: int, **kwargs: int) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(95, "Operation not supported")
+        return opened(path, flags, *more, **kwargs)
+
+    monkeypatch.setattr(os, "open", refuse)
+    array = ArrayStorage(tmp_path).empty((LENGTH,), np.int64)
+    array[:] = 1
+    assert in_a_file(array)
+    assert not list(tmp_path.iterdir())
+    assert not link_file(array, tmp_path / "named.npy")
+
+
 def test_no_descriptor_of_a_nameless_file_stays_open(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     arrays = [ArrayStorage(tmp_path).empty((LENGTH,), np.int64) for _ in range(5)]
