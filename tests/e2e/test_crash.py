@@ -4,10 +4,10 @@ import contextlib
 import time
 
 import httpx
-import lancedb
 import psutil
 import pytest
 
+from store.lance.import_shim import lancedb
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import Daemon, texts, until
 

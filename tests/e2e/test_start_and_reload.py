@@ -7,9 +7,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import lancedb
 import pytest
 
+from store.lance.import_shim import lancedb
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import hippod, until, write_config
 
