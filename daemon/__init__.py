@@ -3,7 +3,7 @@
 import os
 
 # A product of numpy's runs on one processor. Its OpenBLAS would share out even that of nine vectors, and its threads wait for
-# each other: on a busy machine, 47 ms for what takes 0.1. What is large is cut into parts instead (`store.index.parallel`).
+# each other: on a busy machine, 16 ms for what takes 0.1. What is large is cut into parts instead (`store.index.parallel`).
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # While Lance rewrites a table, a processor is left for commits and queries.

@@ -14,7 +14,6 @@ from store.index.synonyms.lsh import (
     BANDS,
     BITS,
     HEAD_WORDS,
-    SKETCHED_AT_ONCE,
     WORDS,
     Sketches,
     band_values,
@@ -28,6 +27,9 @@ from store.index.vectors.matrix import Vectors
 
 TAIL_MAX_SKETCHES = 1 << 14
 """Sketches that came since the bands were sorted are all looked at; beyond this it is time to sort them."""
+
+TAKEN_IN_ROWS = 1 << 13
+"""Vectors that are read and sketched at a time: several parts, for all processors."""
 
 PROBED_BUCKETS = 1 << 16
 """Buckets that are looked up together, about."""
@@ -87,7 +89,7 @@ class SketchIndex:
         """Takes in the rows of `vectors` that came since the last call."""
         view = vectors.view()
         while self.n < view.n:
-            self.append(sketch(view.rows(np.arange(self.n, min(self.n + SKETCHED_AT_ONCE, view.n)))))
+            self.append(sketch(view.rows(np.arange(self.n, min(self.n + TAKEN_IN_ROWS, view.n)))))
 
     def append(self, sketches: Sketches) -> None:
         """Takes in the sketches of the next rows; they are looked through one by one until `adopt`."""
