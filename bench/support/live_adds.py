@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import numpy as np
 
 from tests.e2e.real_hippod import ROOT, Daemon
@@ -59,7 +59,7 @@ def live_adds() -> dict[str, Any] | None:
 
 def _listen(daemon: Daemon, seen: dict[str, float], arrived: threading.Condition) -> None:
     # The stream ends with the daemon.
-    with suppress(httpx.HTTPError), daemon.http.stream("GET", "/v1/events", timeout=None) as response:
+    with suppress(httpx2.HTTPError), daemon.http.stream("GET", "/v1/events", timeout=None) as response:
         for line in response.iter_lines():
             if line.startswith("data:"):
                 now = time.perf_counter()

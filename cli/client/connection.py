@@ -1,4 +1,4 @@
-"""HTTP over a Unix socket, one request at a time, with h11: httpx takes as long to load as two commands.
+"""HTTP over a Unix socket, one request at a time, with h11: httpx2 takes as long to load as two commands.
 
 A connection is kept for the next request. The four errors of this file are all that a request can end in.
 """

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
+import httpx2
 
 from cli.client.address import Address
 from cli.ui.one_time_link import OneTimeLink
@@ -49,10 +49,10 @@ class PageServer(http.server.ThreadingHTTPServer):
         self.hosts = {f"{name}:{self.server_port}" for name in (LOOPBACK, "localhost")}
         self.cookie = f"hippod-ui-{self.server_port}"
         self.socket_name = str(address.path)
-        self.daemon = httpx.Client(
-            transport=httpx.HTTPTransport(uds=address.connectable, limits=httpx.Limits(max_connections=64)),
+        self.daemon = httpx2.Client(
+            transport=httpx2.HTTPTransport(uds=address.connectable, limits=httpx2.Limits(max_connections=64)),
             base_url="http://localhost",
-            timeout=httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            timeout=httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             trust_env=False,
         )
 
@@ -148,7 +148,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 began = True
                 for piece in answer.iter_raw():
                     self.wfile.write(piece)
-        except httpx.HTTPError:
+        except httpx2.HTTPError:
             if not began:
                 self._say(HTTPStatus.BAD_GATEWAY, f"No hippod answers on {self.server.socket_name}.\n")
 

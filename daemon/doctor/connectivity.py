@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from daemon.config import Config, model_key
 from daemon.contract.finding import Finding, not_visible
@@ -66,14 +66,14 @@ def embedding_server(config: Config) -> Finding:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     hint = "start the embeddings' server, or mend [encoder] base_url and model"
     try:
-        answer = httpx.post(f"{base}/embeddings", json=body, headers=headers, timeout=ANSWER_TIMEOUT_S)
+        answer = httpx2.post(f"{base}/embeddings", json=body, headers=headers, timeout=ANSWER_TIMEOUT_S)
         answer.raise_for_status()
         dim = len(answer.json()["data"][0]["embedding"])
-    except httpx.HTTPStatusError as error:
+    except httpx2.HTTPStatusError as error:
         return Finding(
             "encoder model", "fail", f"{base} answers {error.response.status_code} for {config.encoder.model}", hint
         )
-    except (httpx.HTTPError, ValueError, LookupError, TypeError) as error:
+    except (httpx2.HTTPError, ValueError, LookupError, TypeError) as error:
         return Finding("encoder model", "fail", f"{base} does not answer as it should ({type(error).__name__})", hint)
     return Finding("encoder model", "ok", f"{config.encoder.model} at {base}: {dim} dimensions")
 

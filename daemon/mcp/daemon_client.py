@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any, TypeVar
 
 import anyio
-import httpx
+import httpx2
 from pydantic import TypeAdapter, ValidationError
 
 from daemon.contract.http.client import (
@@ -45,9 +45,9 @@ class DaemonClient:
         self._for_others = for_others
         self._authorization: str | None = None
         # The daemon limits connections; here there is no limit.
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-        transport = httpx.AsyncHTTPTransport(uds=socket, limits=limits)
-        self._http = httpx.AsyncClient(transport=transport, base_url="http://localhost", trust_env=False)
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
+        transport = httpx2.AsyncHTTPTransport(uds=socket, limits=limits)
+        self._http = httpx2.AsyncClient(transport=transport, base_url="http://localhost", trust_env=False)
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -92,7 +92,7 @@ class DaemonClient:
         """The daemon's answer as it came. Asks again while the daemon is starting or busy. Raises `CallError`."""
         content = None if body is None else json.dumps(body).encode()
         headers = self._headers(f"{JSON}, {PROBLEM_JSON}") | ({} if content is None else {"content-type": JSON})
-        timeout = httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+        timeout = httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
         retries = Retries()
         while True:
             with self._failures():
@@ -107,7 +107,7 @@ class DaemonClient:
         self, path: str, body: Mapping[str, Any], timeout_s: float
     ) -> AsyncGenerator[tuple[str, Any], None]:
         """Server-sent events as they come: name and data. `timeout_s` is how long there may be none. Raises `CallError`."""
-        timeout = httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
+        timeout = httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
         headers = self._headers(f"{EVENT_STREAM}, {PROBLEM_JSON}")
         retries = Retries()
         with self._failures():
@@ -129,13 +129,13 @@ class DaemonClient:
     def _failures(self) -> Iterator[None]:
         try:
             yield
-        except httpx.ConnectError as error:
+        except httpx2.ConnectError as error:
             denied = "Permission denied" in str(error)
             hint = "this process may not open it" if denied else "start hippod, then call again"
             raise CallError(f"No hippod answers on {self._socket}: {hint}.") from None
-        except httpx.ReadTimeout:
+        except httpx2.ReadTimeout:
             raise CallError("hippod has not answered in time; call again, or ask for less.") from None
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             reason = str(error) or type(error).__name__
             raise CallError(f"hippod closed the connection before it had answered ({reason}); call again.") from None
 
@@ -163,7 +163,7 @@ def refusal(problem: Any) -> CallError:
     return CallError(problem_sentence(problem), problem)
 
 
-async def _pause(retries: Retries, response: httpx.Response) -> None:
+async def _pause(retries: Retries, response: httpx2.Response) -> None:
     """Returns when the refused request is to be made again; raises CallError where it is not."""
     problem = parse_json(response.content)
     if not is_problem(problem):

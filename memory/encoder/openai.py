@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
-import httpx
+import httpx2
 import numpy as np
 import openai
 from numpy.typing import NDArray
@@ -38,6 +38,8 @@ class OpenAIEncoder:
             api_key=server.key or "none",
             timeout=server.timeout_s,
             max_retries=server.max_retries,
+            # To follow a redirect would give the texts to a server that nobody named.
+            http_client=openai.DefaultHttpxClient(follow_redirects=False),
         )
         self._host = server.base_url.split("://", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1]
         self._key = server.key
@@ -131,7 +133,10 @@ class OpenAIEncoder:
         return rows
 
     def _message(self, error: openai.OpenAIError) -> str:
-        reason = " ".join(str(error.__cause__ or error).split())[:300]
+        reason = str(error.__cause__ or error)
+        if isinstance(error, openai.APIStatusError) and "location" in error.response.headers:
+            reason += f"; it redirects to {error.response.headers['location']}"
+        reason = " ".join(reason.split())[:300]
         if self._key:
             reason = reason.replace(self._key, "***")
         return self._sentence(f"{type(error).__name__}: {reason}")
@@ -141,7 +146,7 @@ class OpenAIEncoder:
         cause = error.__cause__
         if isinstance(error, openai.APIStatusError):
             return self._sentence(f"{type(error).__name__}, status {error.status_code}")
-        if isinstance(cause, httpx.ConnectError):
+        if isinstance(cause, httpx2.ConnectError):
             return self._sentence(f"{type(error).__name__}: {cause}")
         return self._sentence(f"{type(error).__name__}: {type(cause or error).__name__}")
 

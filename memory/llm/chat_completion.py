@@ -57,7 +57,11 @@ class Chat:
         self._answer_lengths = AnswerLengths()
         self._failures = Failures(settings.base_url, settings.key, settings.timeout_s, capabilities)
         self._openai = openai.AsyncOpenAI(
-            base_url=settings.base_url, api_key=settings.key or "none", timeout=settings.timeout_s, max_retries=0
+            base_url=settings.base_url,
+            api_key=settings.key or "none",
+            timeout=settings.timeout_s,
+            max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
         )
 
     def at_temperature(self, temperature: float) -> "Chat":

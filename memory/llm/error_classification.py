@@ -80,6 +80,11 @@ class Failures:
         after = retry_after_s(error.response.headers)
         if status == 429:
             raise self._transient("429", "takes no more calls (429)", f": {complaint}", after=after) from None
+        if 300 <= status < 400:
+            # To follow it would give the passages to a server that nobody named.
+            what = f"redirects to another address ({status}), which hippod does not follow"
+            hint = f": set base_url to it if it is right: {error.response.headers.get('location', '')}"
+            raise self._transient(str(status), what, hint) from None
         if status in CONFIGURATION_ERRORS:
             what, hint = f"refuses the configuration ({status})", f": {CONFIGURATION_ERRORS[status]}"
             raise self._transient(str(status), what, f": {complaint}", hint, after) from None
@@ -135,6 +140,6 @@ def _cause_without_content(error: Exception) -> str:
 
 def _not_connected(error: Exception) -> bool:
     """Whether no connection was made, so that nothing was sent."""
-    import httpx
+    import httpx2
 
-    return isinstance(error.__cause__ or error, httpx.ConnectError)
+    return isinstance(error.__cause__ or error, httpx2.ConnectError)

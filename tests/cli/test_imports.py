@@ -28,7 +28,7 @@ SLOW = {
     "asyncio",
     "email",
     "http",
-    "httpx",
+    "httpx2",
     "importlib.metadata",
     "numpy",
     "pydantic",

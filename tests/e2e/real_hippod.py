@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-import httpx
+import httpx2
 import psutil
 import tomli_w
 
@@ -133,8 +133,8 @@ class Daemon:
         self.config = write_config(self.home / "hippod.toml", self.sections)
         self.log = self.home / "log.jsonl"
         self.process: subprocess.Popen[bytes] | None = None
-        self.http = httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(self.socket), retries=0),
+        self.http = httpx2.Client(
+            transport=httpx2.HTTPTransport(uds=str(self.socket), retries=0),
             base_url="http://hippod",
             timeout=PATIENCE_S,
             trust_env=False,
@@ -171,7 +171,7 @@ class Daemon:
             raise AssertionError(f"hippod ended with {self.process.returncode}:\n{self.log_text()[-4000:]}")
         try:
             return self.http.get("/healthz").status_code == 200
-        except httpx.TransportError:
+        except httpx2.TransportError:
             return False
 
     def stop(self, patience_s: float = PATIENCE_S) -> int:

@@ -3,7 +3,7 @@
 import contextlib
 import time
 
-import httpx
+import httpx2
 import psutil
 import pytest
 
@@ -126,7 +126,7 @@ def test_what_is_added_while_it_starts_is_taken_up_once(hippo: Hippo) -> None:
     daemon = hippo().launch()
 
     def listens() -> bool:
-        with contextlib.suppress(httpx.TransportError):  # the socket's file is there a moment before
+        with contextlib.suppress(httpx2.TransportError):  # the socket's file is there a moment before
             return daemon.http.get("/v1/status").is_success
         return False
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 import pytest
 
@@ -100,7 +100,7 @@ def test_imports_that_are_given_up_keep_nobody_out_and_what_they_handed_in_is_in
         uri = narrow.write("long.md", "The only reader has it, and the imports wait for room.")
         until(lambda: uri in narrow.documents(state="pending"), "the file is told of")
         for _ in range(3):
-            with pytest.raises(httpx.ReadTimeout):
+            with pytest.raises(httpx2.ReadTimeout):
                 narrow.http.post("/v1/import", json={"docs": docs}, timeout=2)
             until(lambda: narrow.metric("hippod_http_under_way", kind="imports") == 0, "the import is given up")
     narrow.wait()

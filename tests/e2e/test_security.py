@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 import pytest
 
@@ -156,7 +156,7 @@ def test_half_open_connections_on_tcp_hold_nobody_up(guarded: Daemon) -> None:
         def ask(number: int) -> tuple[int, int]:
             question = {"query": f"Who built the Quill lamp {number}", "mode": "bm25"}
             headers = {"Authorization": f"Bearer {TOKEN}"}
-            over_tcp = httpx.post(f"{base(guarded)}/v1/query", json=question, headers=headers, timeout=PATIENCE_S)
+            over_tcp = httpx2.post(f"{base(guarded)}/v1/query", json=question, headers=headers, timeout=PATIENCE_S)
             return over_tcp.status_code, guarded.http.post("/v1/query", json=question).status_code
 
         with ThreadPoolExecutor(4) as pool:
@@ -182,7 +182,7 @@ def test_login_forms_that_are_never_finished_hold_nobody_up(guarded: Daemon) -> 
             with contextlib.suppress(OSError):  # cut off already, to make room
                 each.sendall(half)
         for _ in range(CONNECTIONS):
-            answer = httpx.post(
+            answer = httpx2.post(
                 f"{base(guarded)}/v1/query",
                 json={"query": "Who built the Quill lamp", "mode": "bm25"},
                 headers={"Authorization": f"Bearer {TOKEN}"},
@@ -259,7 +259,7 @@ def test_no_request_names_a_file(guarded: Daemon, outside: Path, tmp_path: Path)
         guarded.add(upload)
         guarded.wait()
     for name in names:
-        quoted = httpx.URL(f"http://hippod/v1/documents/{name}")
+        quoted = httpx2.URL(f"http://hippod/v1/documents/{name}")
         for path in (quoted.raw_path.decode(), f"/v1/documents/{name.replace('/', '%2F')}"):
             assert CANARY not in guarded.http.get(path).text
         guarded.http.post("/v1/retry", json={"uris": [name, f"file://{victim}"]})
@@ -268,7 +268,7 @@ def test_no_request_names_a_file(guarded: Daemon, outside: Path, tmp_path: Path)
     assert victim.read_text().startswith(CANARY)
     assert CANARY not in held(guarded)
     body = {"directory": str(tmp_path / "backup")}
-    answer = httpx.post(f"{base(guarded)}/v1/backup", json=body, headers={"Authorization": f"Bearer {TOKEN}"})
+    answer = httpx2.post(f"{base(guarded)}/v1/backup", json=body, headers={"Authorization": f"Bearer {TOKEN}"})
     assert answer.status_code == 403
     assert not (tmp_path / "backup").exists()
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 from pydantic import BaseModel
 
 from consumers.json_documents import read_json_file, read_json_lines
@@ -136,7 +136,7 @@ def _extraction(extractor: RulesExtractor, data: bytes) -> None:
                 "".join(triple).encode()
 
 
-def _post(http: httpx.Client, path: str, media_type: str, data: bytes) -> httpx.Response:
+def _post(http: httpx2.Client, path: str, media_type: str, data: bytes) -> httpx2.Response:
     answer = http.post(path, content=data, headers={"Content-Type": media_type})
     if answer.status_code != 200:
         assert answer.status_code in REFUSALS, (answer.status_code, answer.text[:500])
@@ -145,7 +145,7 @@ def _post(http: httpx.Client, path: str, media_type: str, data: bytes) -> httpx.
     return answer
 
 
-def _query(http: httpx.Client, data: bytes) -> None:
+def _query(http: httpx2.Client, data: bytes) -> None:
     answer = _post(http, "/v1/query", "application/json", data)
     if answer.status_code == 200:
         QueryResponse.model_validate_json(answer.content)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 ARCHIVE = os.environ.get("HIPPOD_IMAGE", "")
@@ -172,7 +172,7 @@ def test_over_tcp_the_page_and_the_api_want_the_token(podman: Podman, drive: Pat
         "--env=HIPPOD_API__TOKEN_FILE=/run/secrets/hippod-token",
     )
     podman.until_healthy("tcp")
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+    with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
         assert client.get("/v1/status").status_code == 401
         status = client.get("/v1/status", headers={"Authorization": f"Bearer {token.read_text()}"})
         assert status.json()["state"] == "ready"

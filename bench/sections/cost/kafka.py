@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 
 from tests.consumers.kafka.cluster import Cluster, dead
@@ -114,10 +114,10 @@ def _latency(cluster: Cluster, home: Path) -> dict[str, Any]:
 
         def watch() -> None:
             # What a commit has made visible is what a query that begins then finds: a query reads the last commit.
-            transport = httpx.HTTPTransport(uds=str(daemon.socket))
+            transport = httpx2.HTTPTransport(uds=str(daemon.socket))
             with (
-                contextlib.suppress(httpx.TransportError),  # the daemon ends, and the stream with it
-                httpx.Client(transport=transport, base_url="http://h") as http,
+                contextlib.suppress(httpx2.TransportError),  # the daemon ends, and the stream with it
+                httpx2.Client(transport=transport, base_url="http://h") as http,
                 http.stream("GET", "/v1/events", timeout=None) as events,
             ):
                 for line in events.iter_lines():

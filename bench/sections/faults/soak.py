@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 
 from tests.e2e.real_hippod import Daemon
@@ -226,8 +226,8 @@ def clients(daemon: Daemon, drive: Drive, found: Soak) -> Iterator[Any]:
     """A function that has a number of queries asked by all clients together, and returns one that waits for the last."""
     lock = threading.Lock()
     modes = ("fused", "hipporag2", "dense", "bm25", "query-to-node", None)
-    transport = httpx.HTTPTransport(uds=str(daemon.socket), limits=httpx.Limits(max_connections=CLIENTS))
-    with httpx.Client(transport=transport, base_url="http://hippod", timeout=PATIENCE_S, trust_env=False) as http:
+    transport = httpx2.HTTPTransport(uds=str(daemon.socket), limits=httpx2.Limits(max_connections=CLIENTS))
+    with httpx2.Client(transport=transport, base_url="http://hippod", timeout=PATIENCE_S, trust_env=False) as http:
 
         def one(number: int, left: Iterator[int]) -> None:
             chosen = random.Random(number)
@@ -241,7 +241,7 @@ def clients(daemon: Daemon, drive: Drive, found: Soak) -> Iterator[Any]:
                 try:
                     answer = http.post("/v1/query", json=body)
                     problem = "" if answer.status_code == 200 else f"{answer.status_code} {answer.text[:300]}"
-                except httpx.HTTPError as error:
+                except httpx2.HTTPError as error:
                     problem = repr(error)
                 took = time.perf_counter() - began
                 with lock:

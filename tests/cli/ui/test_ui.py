@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -24,7 +24,7 @@ class Ui:
 
     process: subprocess.Popen[str]
     url: str
-    opened: httpx.Client
+    opened: httpx2.Client
 
     @property
     def base(self) -> str:
@@ -45,29 +45,29 @@ def begin(daemon: Daemon) -> tuple[subprocess.Popen[str], str]:
 @pytest.fixture(scope="module")
 def ui(daemon: Daemon) -> Iterator[Ui]:
     process, url = begin(daemon)
-    with httpx.Client(timeout=PATIENCE_S, headers={"Sec-Fetch-Site": "none"}) as client:
+    with httpx2.Client(timeout=PATIENCE_S, headers={"Sec-Fetch-Site": "none"}) as client:
         yield Ui(process, url, client)
     process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE_S) == 0
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(url)
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(url)
 
 
 def test_before_the_address_was_opened_nothing_is_served(ui: Ui) -> None:
     for path in ("/", "/v1/status", "/page/page.js", "/open", "/open?token=", "/open?token=wrong"):
-        answer = httpx.get(ui.base + path)
+        answer = httpx2.get(ui.base + path)
         assert (answer.status_code, "commit" in answer.text) == (401, False), path
 
 
 def test_the_address_works_once(ui: Ui) -> None:
     assert urlsplit(ui.url).hostname == "127.0.0.1"
-    assert httpx.get(ui.url, headers={"Host": "evil.example"}).status_code == 421
-    assert httpx.get(ui.url, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert httpx2.get(ui.url, headers={"Host": "evil.example"}).status_code == 421
+    assert httpx2.get(ui.url, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
     first = ui.opened.get(ui.url)
     assert (first.status_code, first.headers["location"]) == (303, "/")
     assert {"HttpOnly", "SameSite=Strict"} <= set(first.headers["set-cookie"].split("; "))
-    assert httpx.get(ui.url).status_code == 401
-    assert "works once" in httpx.get(ui.url).text
+    assert httpx2.get(ui.url).status_code == 401
+    assert "works once" in httpx2.get(ui.url).text
     assert ui.opened.get(ui.base + "/").status_code == 200
     assert ui.opened.get(ui.url).status_code == 303, "the browser that opened it may go back to it"
 
@@ -101,7 +101,7 @@ def test_no_other_site_can_use_it(ui: Ui) -> None:
     for theirs in HEADERS_OF_OTHER_SITES:
         for method, path in (("GET", "/v1/status"), ("POST", "/v1/retry"), ("POST", "/v1/query")):
             assert ui.opened.request(method, ui.base + path, headers=theirs).status_code == 403, theirs
-        assert httpx.get(ui.url, headers=theirs).status_code == 403, theirs
+        assert httpx2.get(ui.url, headers=theirs).status_code == 403, theirs
     port = urlsplit(ui.base).port
     for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{(port or 0) + 1}"):
         assert ui.opened.get(ui.base + "/v1/status", headers={"Host": host}).status_code == 421, host

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.daemon.mcp.sdk_client import free_port
@@ -50,8 +50,8 @@ class Memory:
     model: ModelServer
     tokens: dict[str, str]
 
-    def client(self, name: str) -> httpx.Client:
-        return httpx.Client(
+    def client(self, name: str) -> httpx2.Client:
+        return httpx2.Client(
             base_url=f"http://{self.daemon.sections['api']['tcp']}",
             headers={"authorization": f"Bearer {self.tokens[name]}"},
             timeout=PATIENCE_S,

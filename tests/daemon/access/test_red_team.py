@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import httpx2
 import pytest
 from mcp import Client
@@ -26,19 +25,19 @@ MODES = ["fused", "hipporag2", "hipporag", "query-to-node", "ner-to-node", "bm25
 
 
 @pytest.fixture
-def visitor(memory: Memory) -> Iterator[httpx.Client]:
+def visitor(memory: Memory) -> Iterator[httpx2.Client]:
     with memory.client("visitor") as client:
         yield client
 
 
 @pytest.fixture
-def clerk(memory: Memory) -> Iterator[httpx.Client]:
+def clerk(memory: Memory) -> Iterator[httpx2.Client]:
     with memory.client("clerk") as client:
         yield client
 
 
 @pytest.fixture
-def board(memory: Memory) -> Iterator[httpx.Client]:
+def board(memory: Memory) -> Iterator[httpx2.Client]:
     with memory.client("board") as client:
         yield client
 
@@ -53,7 +52,7 @@ def without_echo(text: str, sent: str) -> str:
     return text.replace(sent, "").replace(json.dumps(sent)[1:-1], "")
 
 
-def test_there_is_something_to_hide_and_its_owner_sees_it(memory: Memory, board: httpx.Client) -> None:
+def test_there_is_something_to_hide_and_its_owner_sees_it(memory: Memory, board: httpx2.Client) -> None:
     found = board.post("/v1/query", json={"query": QUESTION, "k": 20}).json()
     assert SECRET in json.dumps(found)
     listed = {each["uri"] for each in board.get("/v1/documents").json()["documents"]}
@@ -62,7 +61,7 @@ def test_there_is_something_to_hide_and_its_owner_sees_it(memory: Memory, board:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_no_query_finds_it(visitor: httpx.Client, mode: str) -> None:
+def test_no_query_finds_it(visitor: httpx2.Client, mode: str) -> None:
     body = {"query": QUESTION, "k": 100, "mode": mode, "explain": True}
     answer = visitor.post("/v1/query", json=body)
     assert answer.status_code == 200
@@ -74,7 +73,7 @@ def test_no_query_finds_it(visitor: httpx.Client, mode: str) -> None:
     assert visitor.post("/v1/query", json=body | {"scope": {"labels": ["board"]}}).json()["passages"] == []
 
 
-def test_nor_does_the_past(memory: Memory, visitor: httpx.Client) -> None:
+def test_nor_does_the_past(memory: Memory, visitor: httpx2.Client) -> None:
     for commit in range(1, memory.daemon.status()["commit"] + 1):
         answer = visitor.post("/v1/query", json={"query": QUESTION, "k": 100, "as_of": commit})
         assert answer.status_code in (200, 409)
@@ -84,14 +83,14 @@ def test_nor_does_the_past(memory: Memory, visitor: httpx.Client) -> None:
 @pytest.mark.parametrize(
     "path", ["/v1/status", "/v1/scopes", "/v1/documents", "/v1/export", "/page/overview", "/v1/sessions"]
 )
-def test_nothing_that_is_listed_or_counted_says_it(memory: Memory, visitor: httpx.Client, path: str) -> None:
+def test_nothing_that_is_listed_or_counted_says_it(memory: Memory, visitor: httpx2.Client, path: str) -> None:
     answer = visitor.get(path)
     assert answer.status_code == 200
     assert SECRET not in answer.text
     assert "board" not in answer.text
 
 
-def test_counts_are_of_what_the_client_sees(memory: Memory, visitor: httpx.Client) -> None:
+def test_counts_are_of_what_the_client_sees(memory: Memory, visitor: httpx2.Client) -> None:
     now = visitor.get("/v1/status").json()
     exported = [json.loads(line)["kind"] for line in visitor.get("/v1/export").text.splitlines()]
     assert (now["documents"], now["failed"], now["pending"]) == (4, 1, 0)
@@ -109,7 +108,7 @@ def test_counts_are_of_what_the_client_sees(memory: Memory, visitor: httpx.Clien
 
 
 def test_what_is_hidden_is_answered_as_what_is_not_there(
-    memory: Memory, visitor: httpx.Client, clerk: httpx.Client
+    memory: Memory, visitor: httpx2.Client, clerk: httpx2.Client
 ) -> None:
     whole = memory.daemon.ask("GET", document_path(hidden(memory)[0]))
     ids = [passage["id"] for passage in whole["passages"]]
@@ -130,7 +129,7 @@ def test_what_is_hidden_is_answered_as_what_is_not_there(
     assert set(hidden(memory)) <= set(memory.daemon.documents())
 
 
-def test_a_graph_is_of_what_the_client_sees(visitor: httpx.Client) -> None:
+def test_a_graph_is_of_what_the_client_sees(visitor: httpx2.Client) -> None:
     answer = visitor.post("/v1/graph", json={"query": QUESTION, "nodes": 200})
     assert answer.json()["nodes"]
     assert SECRET not in answer.text
@@ -139,7 +138,7 @@ def test_a_graph_is_of_what_the_client_sees(visitor: httpx.Client) -> None:
 
 @pytest.mark.parametrize("how", [{}, {"steps": 2}, {"passages": True}, {"deep": True, "steps": 2, "session": "mine"}])
 def test_no_model_is_shown_it_and_no_answer_rests_on_it(
-    memory: Memory, visitor: httpx.Client, board: httpx.Client, how: dict[str, Any]
+    memory: Memory, visitor: httpx2.Client, board: httpx2.Client, how: dict[str, Any]
 ) -> None:
     assert board.post("/v1/ask", json={"question": QUESTION, "k": 20} | how).status_code == 200
     assert SECRET in json.dumps([call.body for call in memory.model.calls])
@@ -158,7 +157,7 @@ def test_no_model_is_shown_it_and_no_answer_rests_on_it(
 
 
 @pytest.mark.parametrize("model", list(ChatModel))
-def test_a_conversation_and_a_stream_show_no_more(memory: Memory, visitor: httpx.Client, model: str) -> None:
+def test_a_conversation_and_a_stream_show_no_more(memory: Memory, visitor: httpx2.Client, model: str) -> None:
     memory.model.calls.clear()
     body = {"model": model, "messages": [{"role": "user", "content": QUESTION}]}
     for stream in (False, True):
@@ -174,7 +173,7 @@ def test_a_conversation_and_a_stream_show_no_more(memory: Memory, visitor: httpx
     assert SECRET not in json.dumps([call.body for call in memory.model.calls])
 
 
-def test_without_retrieval_and_for_a_judge_nothing_is_read(memory: Memory, visitor: httpx.Client) -> None:
+def test_without_retrieval_and_for_a_judge_nothing_is_read(memory: Memory, visitor: httpx2.Client) -> None:
     memory.model.calls.clear()
     assert visitor.post("/v1/ask", json={"question": QUESTION, "mode": "none"}).status_code == 200
     judged = {"question": QUESTION, "answer": "So it is.", "criterion": "diversity"}
@@ -184,7 +183,7 @@ def test_without_retrieval_and_for_a_judge_nothing_is_read(memory: Memory, visit
 
 
 def test_recognition_memory_remembers_nothing_of_another(
-    memory: Memory, visitor: httpx.Client, clerk: httpx.Client
+    memory: Memory, visitor: httpx2.Client, clerk: httpx2.Client
 ) -> None:
     asked = {"query": "Who built the mill of Ternby?", "filter": "llm", "mode": "hipporag2"}
     calls = []
@@ -195,7 +194,7 @@ def test_recognition_memory_remembers_nothing_of_another(
     assert calls == [["filter"], [], ["filter"], []]
 
 
-def test_events_are_of_what_the_client_sees(memory: Memory, visitor: httpx.Client) -> None:
+def test_events_are_of_what_the_client_sees(memory: Memory, visitor: httpx2.Client) -> None:
     heard: list[str] = []
     listening = threading.Event()
 
@@ -234,7 +233,7 @@ def test_events_are_of_what_the_client_sees(memory: Memory, visitor: httpx.Clien
 
 
 def test_nothing_is_overwritten_by_who_cannot_see_it(
-    memory: Memory, clerk: httpx.Client, visitor: httpx.Client
+    memory: Memory, clerk: httpx2.Client, visitor: httpx2.Client
 ) -> None:
     taken = f"minutes-{SECRET}"
     before = memory.daemon.ask("GET", document_path(f"added:{taken}"))
@@ -256,7 +255,7 @@ def test_nothing_is_overwritten_by_who_cannot_see_it(
     assert clerk.request("DELETE", "/v1/documents", json={"uris": ["added:[public]/free"]}).json()["removed"] == 1
 
 
-def test_labels_that_are_not_the_clients_cannot_be_given(memory: Memory, clerk: httpx.Client) -> None:
+def test_labels_that_are_not_the_clients_cannot_be_given(memory: Memory, clerk: httpx2.Client) -> None:
     for labels in (["board"], ["public", "board"], [], "public", [1], ["*"]):
         refused = clerk.post("/v1/documents", json={"documents": [{"id": "x", "text": "x", "labels": labels}]})
         assert refused.status_code == 422
@@ -293,13 +292,13 @@ def test_labels_that_are_not_the_clients_cannot_be_given(memory: Memory, clerk: 
         ("POST", "/v1/retry"),
     ],
 )
-def test_what_a_reader_may_not_do_is_refused(visitor: httpx.Client, method: str, path: str) -> None:
+def test_what_a_reader_may_not_do_is_refused(visitor: httpx2.Client, method: str, path: str) -> None:
     refused = visitor.request(method, path, json={})
     assert refused.status_code == 403
     assert refused.json()["detail"].startswith('The client "visitor" has not the right to')
 
 
-def test_retrying_all_tries_what_the_client_sees(memory: Memory, clerk: httpx.Client) -> None:
+def test_retrying_all_tries_what_the_client_sees(memory: Memory, clerk: httpx2.Client) -> None:
     def attempts() -> dict[str, int]:
         return {uri: each["attempts"] for uri, each in memory.daemon.documents(state="failed").items()}
 
@@ -349,7 +348,7 @@ def test_every_tool_of_an_agent_is_limited_like_its_client(memory: Memory) -> No
     assert set(hidden(memory)) <= set(memory.daemon.documents())
 
 
-def test_other_labels_and_rights_count_from_the_next_reload_on(memory: Memory, visitor: httpx.Client) -> None:
+def test_other_labels_and_rights_count_from_the_next_reload_on(memory: Memory, visitor: httpx2.Client) -> None:
     daemon = memory.daemon
     commit = daemon.status()["commit"]
     tables = daemon.sections["client"]
@@ -398,7 +397,7 @@ def test_other_labels_and_rights_count_from_the_next_reload_on(memory: Memory, v
 def test_who_is_no_client_gets_nothing(memory: Memory) -> None:
     tcp = f"http://{memory.daemon.sections['api']['tcp']}"
     for headers in ({}, {"authorization": "Bearer token-of-nobody"}, {"authorization": "Basic eDp5"}):
-        assert httpx.get(f"{tcp}/v1/status", headers=headers).status_code == 401
+        assert httpx2.get(f"{tcp}/v1/status", headers=headers).status_code == 401
     answer = memory.daemon.http.get("/v1/documents", headers={"authorization": "Bearer token-of-visitor"})
     assert SECRET not in answer.text and answer.json()["documents"]
     assert memory.daemon.http.get("/v1/status", headers={"authorization": "Bearer wrong"}).status_code == 401

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from daemon.api.event_hub import EventHub
 from daemon.api.server import ApiServer
@@ -188,7 +188,7 @@ class Served:
     memory: Memory
     hub: EventHub
     path: Path
-    client: httpx.Client
+    client: httpx2.Client
     run: Callable[[Any], Any]
 
     def connect(self) -> socket.socket:
@@ -264,9 +264,9 @@ def served(
 
         server = run(make())
         run(server.start())
-        transport = httpx.HTTPTransport(uds=str(path))
+        transport = httpx2.HTTPTransport(uds=str(path))
         try:
-            with httpx.Client(transport=transport, base_url="http://hippod", timeout=PATIENCE_S) as client:
+            with httpx2.Client(transport=transport, base_url="http://hippod", timeout=PATIENCE_S) as client:
                 yield Served(server, memory, hub, path, client, run)
         finally:
             memory.released.set()

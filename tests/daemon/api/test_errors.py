@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from structlog.testing import capture_logs
 
@@ -19,7 +19,7 @@ def api() -> Iterator[Served]:
         yield running
 
 
-def problem_of(answer: httpx.Response) -> Problem:
+def problem_of(answer: httpx2.Response) -> Problem:
     assert answer.headers["content-type"] == PROBLEM_JSON
     problem = Problem.model_validate_json(answer.content)
     assert problem.status == answer.status_code
@@ -191,7 +191,7 @@ def test_an_export_that_fails_at_once_is_a_problem(api: Served) -> None:
 def test_an_export_that_fails_later_is_seen_to_be_cut_short(api: Served) -> None:
     api.memory.export_chunks = 1
     try:
-        with pytest.raises(httpx.RemoteProtocolError):
+        with pytest.raises(httpx2.RemoteProtocolError):
             api.client.get(Route.EXPORT)
     finally:
         api.memory.export_chunks = 2

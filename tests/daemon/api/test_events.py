@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from daemon.api.event_hub import EventHub
@@ -72,7 +72,7 @@ def test_readers_beyond_the_limit_are_told_to_come_back() -> None:
         until(lambda: status_of_events(api.client) == 200, "the place is free")
 
 
-def status_of_events(client: httpx.Client) -> int:
+def status_of_events(client: httpx2.Client) -> int:
     with client.stream("GET", Route.EVENTS) as answer:
         return answer.status_code
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from daemon.api.settings import ApiLimits
@@ -19,7 +19,7 @@ from tests.daemon.api.harness import Served, read_all, read_one, served, until
 POST = b"POST %s HTTP/1.1\r\nHost: hippod\r\nContent-Type: application/json\r\n"
 
 
-def ask(api: Served, text: str) -> httpx.Response:
+def ask(api: Served, text: str) -> httpx2.Response:
     return api.client.post(Route.QUERY, json={"query": text})
 
 

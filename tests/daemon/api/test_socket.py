@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from structlog.testing import capture_logs
 
@@ -40,7 +40,7 @@ async def started(settings: ApiSettings, inherited: socket.socket | None = None)
 
 
 def answers(path: Path) -> bool:
-    with httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://hippod") as client:
+    with httpx2.Client(transport=httpx2.HTTPTransport(uds=str(path)), base_url="http://hippod") as client:
         return client.get("/healthz").status_code == 200
 
 
@@ -179,8 +179,8 @@ def test_who_changes_the_memory_is_logged_with_what_the_kernel_says_of_it(folder
     path = folder / "s"
     server = run(started(ApiSettings(path)))
     with capture_logs() as logged:
-        transport = httpx.HTTPTransport(uds=str(path))
-        with httpx.Client(transport=transport, base_url="http://hippod") as client:
+        transport = httpx2.HTTPTransport(uds=str(path))
+        with httpx2.Client(transport=transport, base_url="http://hippod") as client:
             client.post("/v1/documents", json={"documents": [{"id": "1", "text": "hidden words"}]})
             client.get("/v1/documents/a%20hidden%20phrase")
             client.request("DELETE", "/v1/sessions", json={"names": ["hidden-plans"]})

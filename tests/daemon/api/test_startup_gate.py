@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from daemon.api.event_hub import EventHub
@@ -20,7 +20,7 @@ from tests.daemon.api.harness import PATIENCE_S, Memory, loop_in_thread, memory_
 
 
 @contextmanager
-def starting(gate_of: Any) -> Iterator[tuple[httpx.Client, StartupGate, Memory, Any]]:
+def starting(gate_of: Any) -> Iterator[tuple[httpx2.Client, StartupGate, Memory, Any]]:
     """A server whose memory is not open."""
     memory = Memory(stage=DaemonState.STARTING)
     with socket_folder() as folder, loop_in_thread() as run:
@@ -31,9 +31,9 @@ def starting(gate_of: Any) -> Iterator[tuple[httpx.Client, StartupGate, Memory, 
 
         server, gate = run(make())
         run(server.start())
-        transport = httpx.HTTPTransport(uds=str(folder / "s"))
+        transport = httpx2.HTTPTransport(uds=str(folder / "s"))
         try:
-            with httpx.Client(transport=transport, base_url="http://hippod", timeout=PATIENCE_S) as client:
+            with httpx2.Client(transport=transport, base_url="http://hippod", timeout=PATIENCE_S) as client:
                 yield client, gate, memory, run
         finally:
             run(server.stop(5.0))
@@ -44,7 +44,7 @@ async def called(action: Any, *arguments: Any) -> None:
 
 
 def test_early_requests_wait_and_status_answers_at_once() -> None:
-    answers: list[httpx.Response] = []
+    answers: list[httpx2.Response] = []
     with starting(StartupGate) as (client, gate, memory, run):
 
         def ask() -> None:

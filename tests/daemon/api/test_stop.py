@@ -4,7 +4,7 @@ import asyncio
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
+import httpx2
 import pytest
 
 from daemon.api.event_hub import EventHub
@@ -26,7 +26,7 @@ from tests.daemon.api.harness import (
 from tests.daemon.api.test_burst import busy, query_bytes, status_of
 
 
-def query(api: Served, text: str) -> httpx.Response:
+def query(api: Served, text: str) -> httpx2.Response:
     return api.client.post(Route.QUERY, json={"query": text})
 
 
@@ -77,7 +77,7 @@ def test_a_query_that_never_ends_is_cut_off() -> None:
         asked = pool.submit(query, api, "hold")
         until(lambda: api.memory.queries_inside == 1, "the query is under way")
         api.run(api.server.stop(1.5))
-        with pytest.raises(httpx.TransportError):
+        with pytest.raises(httpx2.TransportError):
             asked.result()
         until(lambda: api.memory.cancelled == 1, "the port is cancelled")
         assert not api.path.exists()

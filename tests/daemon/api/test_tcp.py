@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 import structlog
 from starlette.responses import PlainTextResponse
@@ -45,13 +45,13 @@ def api(token_file: Path) -> Iterator[Served]:
         yield running
 
 
-def get(api: Served, token: str | None = TOKEN, host: str | None = None, path: str = Route.STATUS) -> httpx.Response:
+def get(api: Served, token: str | None = TOKEN, host: str | None = None, path: str = Route.STATUS) -> httpx2.Response:
     assert api.server.tcp_address is not None
     port = api.server.tcp_address[1]
     headers = {} if token is None else {"Authorization": f"Bearer {token}".rstrip()}
     if host is not None:
         headers["Host"] = host
-    return httpx.get(f"http://127.0.0.1:{port}{path}", headers=headers, timeout=PATIENCE_S)
+    return httpx2.get(f"http://127.0.0.1:{port}{path}", headers=headers, timeout=PATIENCE_S)
 
 
 def test_the_token_lets_in(api: Served) -> None:
@@ -72,7 +72,7 @@ def test_without_the_token_nothing_is_served(api: Served, token: str | None, pat
 def test_another_scheme_is_not_a_token(api: Served) -> None:
     assert api.server.tcp_address is not None
     url = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.STATUS}"
-    assert httpx.get(url, headers={"Authorization": f"Basic {TOKEN}"}).status_code == 401
+    assert httpx2.get(url, headers={"Authorization": f"Basic {TOKEN}"}).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_who_reads_events_by_a_token_that_was_changed_reads_no_more(api: Served,
     assert api.server.tcp_address is not None
     address = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.EVENTS}"
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    with httpx.stream("GET", address, headers=headers, timeout=PATIENCE_S) as stream:
+    with httpx2.stream("GET", address, headers=headers, timeout=PATIENCE_S) as stream:
         lines = stream.iter_lines()
         assert next(lines) == ": hippod"
         token_file.write_text("another")
@@ -225,7 +225,7 @@ def test_the_unix_socket_needs_no_token_and_no_host(api: Served) -> None:
 def test_a_page_of_another_origin_gets_no_permission(api: Served) -> None:
     assert api.server.tcp_address is not None
     url = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.QUERY}"
-    answer = httpx.options(url, headers={"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"})
+    answer = httpx2.options(url, headers={"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"})
     assert answer.status_code == 403
     assert not any(name.startswith("access-control") for name in answer.headers)
 
@@ -279,7 +279,7 @@ def test_a_page_of_another_site_is_refused_even_with_the_token(
         assert api.server.tcp_address is not None
         url = f"http://127.0.0.1:{api.server.tcp_address[1]}{path}"
         for method in ("GET", "POST"):
-            answer = httpx.request(method, url, headers={"Authorization": f"Bearer {TOKEN}", **headers})
+            answer = httpx2.request(method, url, headers={"Authorization": f"Bearer {TOKEN}", **headers})
             assert answer.status_code == 403
             assert Problem.model_validate_json(answer.content).type == ProblemType.FORBIDDEN
             assert not any(name.startswith("access-control") for name in answer.headers)
@@ -289,8 +289,8 @@ def test_its_own_page_gets_as_far_as_the_token(api: Served) -> None:
     assert api.server.tcp_address is not None
     base = f"http://127.0.0.1:{api.server.tcp_address[1]}"
     own = {"Origin": base, "Sec-Fetch-Site": "same-origin"}
-    assert httpx.get(base + Route.STATUS, headers=own).status_code == 401
-    assert httpx.get(base + Route.STATUS, headers=own | {"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+    assert httpx2.get(base + Route.STATUS, headers=own).status_code == 401
+    assert httpx2.get(base + Route.STATUS, headers=own | {"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
 
 async def page(scope: Scope, receive: Receive, send: Send) -> None:
@@ -333,7 +333,7 @@ def test_an_answer_on_a_connection_that_was_used_before_does_not_wait_for_its_he
 def test_a_backup_is_not_taken_over_tcp(api: Served, tmp_path: Path) -> None:
     assert api.server.tcp_address is not None
     url = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.BACKUP}"
-    answer = httpx.post(url, headers={"Authorization": f"Bearer {TOKEN}"}, json={"directory": str(tmp_path / "b")})
+    answer = httpx2.post(url, headers={"Authorization": f"Bearer {TOKEN}"}, json={"directory": str(tmp_path / "b")})
     assert answer.status_code == 403
     assert not (tmp_path / "b").exists()
 

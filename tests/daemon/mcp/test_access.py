@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
@@ -109,8 +109,8 @@ def test_what_is_no_message_does_not_end_standard_input(memory: Daemon) -> None:
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
 def test_without_the_token_nothing_is_learned(memory: Daemon, method: str) -> None:
     for headers in ({}, {"authorization": "Bearer wrong"}, {"mcp-session-id": "0" * 32}):
-        refused = httpx.request(method, url(memory), headers={**ACCEPT, **headers}, json=OFFER)
-        other = httpx.request(method, url(memory, "/v1/nothing"), headers={**ACCEPT, **headers}, json=OFFER)
+        refused = httpx2.request(method, url(memory), headers={**ACCEPT, **headers}, json=OFFER)
+        other = httpx2.request(method, url(memory, "/v1/nothing"), headers={**ACCEPT, **headers}, json=OFFER)
         assert (refused.status_code, refused.content) == (401, other.content)
         assert set(refused.headers) == set(other.headers)
 
@@ -122,16 +122,16 @@ def test_a_page_of_another_site_and_another_name_are_refused(memory: Daemon) -> 
         ({"host": "evil.example"}, 421),
         ({"host": "evil.example", "origin": "http://evil.example"}, 421),
     ):
-        assert httpx.post(url(memory), headers={**LET_IN, **headers}, json=OFFER).status_code == status
+        assert httpx2.post(url(memory), headers={**LET_IN, **headers}, json=OFFER).status_code == status
 
 
 def test_what_is_no_message_is_refused_over_http(memory: Daemon) -> None:
     for body in (b"{", b"null", b"[]", b'{"jsonrpc":"2.0","id":7}', b"\xff"):
         headers = {**LET_IN, "content-type": "application/json"}
-        assert 400 <= httpx.post(url(memory), headers=headers, content=body).status_code < 500
-    large = httpx.post(url(memory), headers={**LET_IN, "content-type": "application/json"}, content=b" " * 5_000_000)
+        assert 400 <= httpx2.post(url(memory), headers=headers, content=body).status_code < 500
+    large = httpx2.post(url(memory), headers={**LET_IN, "content-type": "application/json"}, content=b" " * 5_000_000)
     assert large.status_code == 413
-    assert httpx.get(url(memory, "/mcp/other"), headers=LET_IN).status_code == 404
+    assert httpx2.get(url(memory, "/mcp/other"), headers=LET_IN).status_code == 404
 
 
 def test_agents_are_served_on_tcp_alone(memory: Daemon) -> None:

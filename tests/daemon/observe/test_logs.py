@@ -82,7 +82,7 @@ def test_a_library_that_brought_its_own_handler_prints_no_second_line(stream):
 def test_libraries_never_speak_below_warning(stream):
     logs.setup("debug", stream)
     logging.getLogger("pdfminer.psparser").debug("the text of a document")
-    logging.getLogger("httpx").info("GET …")
+    logging.getLogger("httpx2").info("GET …")
     structlog.get_logger("store.log.commits").debug("ours")
     assert [line["event"] for line in lines(stream)] == ["ours"]
 

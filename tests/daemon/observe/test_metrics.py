@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import promql_parser as promql
 import pytest
 import yaml
@@ -310,7 +310,7 @@ def test_a_scrape_before_the_memory_is_open_is_answered(tmp_path: Path) -> None:
         def text() -> str:
             try:
                 return daemon.http.get("/metrics").text
-            except httpx.TransportError:
+            except httpx2.TransportError:
                 return ""
 
         assert "hippod_ready" in until(text, "the socket answers", pause_s=0.01)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
@@ -58,7 +58,7 @@ def base_url(daemon: Daemon) -> str:
 
 def log_in(base: str, token: str = TOKEN) -> str:
     """A session's cookie."""
-    answer = httpx.post(f"{base}/page/login", data={"token": token}, headers={"Origin": base}, follow_redirects=False)
+    answer = httpx2.post(f"{base}/page/login", data={"token": token}, headers={"Origin": base}, follow_redirects=False)
     assert answer.status_code == 303, answer.text
     return answer.cookies[COOKIE.format(port=urlsplit(base).port)]
 

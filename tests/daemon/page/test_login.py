@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from daemon.api.settings import ApiLimits
@@ -41,29 +41,29 @@ def api(token_file: Path) -> Iterator[Served]:
 
 
 @pytest.fixture
-def browser(api: Served) -> Iterator[httpx.Client]:
+def browser(api: Served) -> Iterator[httpx2.Client]:
     """Keeps cookies, as a browser does; says where it is as a browser does."""
     assert api.server.tcp_address is not None
     base = f"http://127.0.0.1:{api.server.tcp_address[1]}"
     headers = {"Accept": "text/html,*/*", "Sec-Fetch-Site": "same-origin"}
-    with httpx.Client(base_url=base, headers=headers, timeout=PATIENCE_S) as client:
+    with httpx2.Client(base_url=base, headers=headers, timeout=PATIENCE_S) as client:
         yield client
 
 
-def log_in(browser: httpx.Client, token: str = TOKEN, **headers: str) -> httpx.Response:
+def log_in(browser: httpx2.Client, token: str = TOKEN, **headers: str) -> httpx2.Response:
     all_headers = {"Origin": str(browser.base_url).rstrip("/")} | headers
     return browser.post("/page/login", data={"token": token}, headers=all_headers)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [*PATHS, Route.STATUS, Route.EVENTS, Route.DOCUMENTS, "/page/nothing", "/nothing"])
-def test_without_the_token_nothing_is_learned(browser: httpx.Client, path: str) -> None:
+def test_without_the_token_nothing_is_learned(browser: httpx2.Client, path: str) -> None:
     answer = browser.get(path, headers={"Accept": "*/*"})
     assert answer.status_code == 401
     assert Problem.model_validate_json(answer.content).type == ProblemType.UNAUTHORISED
 
 
-def test_a_browser_is_asked_for_the_token_by_a_page_that_needs_nothing_else(browser: httpx.Client) -> None:
+def test_a_browser_is_asked_for_the_token_by_a_page_that_needs_nothing_else(browser: httpx2.Client) -> None:
     answer = browser.get("/")
     assert answer.status_code == 401
     assert answer.headers["content-type"].startswith("text/html")
@@ -74,7 +74,7 @@ def test_a_browser_is_asked_for_the_token_by_a_page_that_needs_nothing_else(brow
     assert not {"src=", "commit", "documents"} & set(answer.text.split())
 
 
-def test_the_token_opens_a_session_in_a_cookie_that_scripts_and_other_sites_never_see(browser: httpx.Client) -> None:
+def test_the_token_opens_a_session_in_a_cookie_that_scripts_and_other_sites_never_see(browser: httpx2.Client) -> None:
     answer = log_in(browser)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"]
@@ -86,7 +86,7 @@ def test_the_token_opens_a_session_in_a_cookie_that_scripts_and_other_sites_neve
     assert browser.get("/page/session").json() == {"logout": True, "rights": ["admin", "read", "write"]}
 
 
-def test_the_page_may_load_its_own_files_alone_and_run_no_text(browser: httpx.Client) -> None:
+def test_the_page_may_load_its_own_files_alone_and_run_no_text(browser: httpx2.Client) -> None:
     log_in(browser)
     policies = [browser.get("/").headers["content-security-policy"] for _ in range(2)]
     assert policies[0] != policies[1], "each page has a nonce of its own"
@@ -101,14 +101,14 @@ def test_the_page_may_load_its_own_files_alone_and_run_no_text(browser: httpx.Cl
     assert text.count("<script") == text.count('<script src="/page/')
 
 
-def test_a_wrong_token_opens_nothing(browser: httpx.Client) -> None:
+def test_a_wrong_token_opens_nothing(browser: httpx2.Client) -> None:
     answer = log_in(browser, "sesame")
     assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
     assert "That is not the token." in answer.text
     assert browser.get("/").status_code == 401
 
 
-def test_a_login_form_that_is_none_is_refused(browser: httpx.Client) -> None:
+def test_a_login_form_that_is_none_is_refused(browser: httpx2.Client) -> None:
     origin = {"Origin": str(browser.base_url).rstrip("/")}
     assert browser.post("/page/login", content=b"\xff" * 100, headers=origin).status_code == 401
     assert browser.post("/page/login", content=b"token=" + b"x" * 20_000, headers=origin).status_code == 413
@@ -195,7 +195,7 @@ def test_strangers_who_do_not_read_their_refusals_keep_nobody_out_either(crowded
 
 @pytest.mark.slow
 @pytest.mark.parametrize("headers", HEADERS_OF_OTHER_SITES)
-def test_another_site_cannot_use_the_session_nor_log_in(browser: httpx.Client, headers: dict[str, str]) -> None:
+def test_another_site_cannot_use_the_session_nor_log_in(browser: httpx2.Client, headers: dict[str, str]) -> None:
     log_in(browser)
     for method, path in (("GET", "/"), ("GET", Route.STATUS), ("POST", Route.RETRY), ("POST", "/page/logout")):
         answer = browser.request(method, path, headers=headers)
@@ -207,11 +207,11 @@ def test_another_site_cannot_use_the_session_nor_log_in(browser: httpx.Client, h
 
 @pytest.mark.slow
 @pytest.mark.parametrize("headers", HEADERS_OF_OTHER_SITES)
-def test_another_site_is_not_even_shown_the_login_form(browser: httpx.Client, headers: dict[str, str]) -> None:
+def test_another_site_is_not_even_shown_the_login_form(browser: httpx2.Client, headers: dict[str, str]) -> None:
     assert browser.get("/", headers=headers).status_code == 403
 
 
-def test_what_changes_something_must_say_where_it_comes_from(browser: httpx.Client) -> None:
+def test_what_changes_something_must_say_where_it_comes_from(browser: httpx2.Client) -> None:
     log_in(browser)
     del browser.headers["Sec-Fetch-Site"]
     assert browser.post(Route.RETRY).status_code == 403
@@ -219,12 +219,12 @@ def test_what_changes_something_must_say_where_it_comes_from(browser: httpx.Clie
     assert log_in(browser, Origin="http://evil.example").status_code == 403
 
 
-def test_another_host_is_refused_in_a_session_too(browser: httpx.Client) -> None:
+def test_another_host_is_refused_in_a_session_too(browser: httpx2.Client) -> None:
     log_in(browser)
     assert browser.get("/", headers={"Host": "evil.example"}).status_code == 421
 
 
-def test_logging_out_ends_the_session(browser: httpx.Client) -> None:
+def test_logging_out_ends_the_session(browser: httpx2.Client) -> None:
     log_in(browser)
     cookies = dict(browser.cookies)
     assert browser.post("/page/logout").status_code == 303
@@ -232,7 +232,7 @@ def test_logging_out_ends_the_session(browser: httpx.Client) -> None:
 
 
 @pytest.mark.slow
-def test_a_session_ends_with_its_token(browser: httpx.Client, token_file: Path) -> None:
+def test_a_session_ends_with_its_token(browser: httpx2.Client, token_file: Path) -> None:
     log_in(browser)
     assert browser.get(Route.STATUS).status_code == 200
     token_file.write_text("another-token")
@@ -241,7 +241,7 @@ def test_a_session_ends_with_its_token(browser: httpx.Client, token_file: Path) 
     assert browser.get("/").status_code == 401, "and does not come back"
 
 
-def test_programs_need_no_session(browser: httpx.Client) -> None:
+def test_programs_need_no_session(browser: httpx2.Client) -> None:
     assert browser.get(Route.STATUS, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
     assert browser.get("/", headers={"Authorization": "Bearer wrong"}).status_code == 401
 

@@ -105,6 +105,26 @@ def test_a_server_that_fails_is_asked_again_and_then_named(serve):
         made.encode_query("never asked before")
 
 
+def test_texts_do_not_follow_a_redirect(serve):
+    server, other = serve(embedding()), serve(embedding())
+    made = encoder(server)
+    server.script = lambda call: Status(307, headers={"Location": f"{other.url}/embeddings"})
+    with pytest.raises(EncoderUnavailable, match=f"redirects to {other.url}") as refused:
+        made.encode(["a secret"])
+    assert other.calls == []
+    assert other.url not in refused.value.loggable
+
+
+def test_where_nobody_listens_the_log_says_why(serve):
+    """Nothing was sent, so nothing of a text can be in it."""
+    server = serve(embedding())
+    made = encoder(server, retries=0)
+    server.stop()
+    with pytest.raises(EncoderUnavailable) as refused:
+        made.encode(["a secret"])
+    assert "refused" in refused.value.loggable
+
+
 @pytest.mark.daemon
 def test_the_daemon_indexes_through_a_server_over_an_outage_and_refuses_vectors_of_another_length(serve, hippo):
     server = serve(embedding())
