@@ -2,6 +2,7 @@
 
 from memory.openie.rules.grammar.chunk import AND, BREAK, COMMA, NOUN, PREP, VERB, WHICH, Chunk
 from memory.openie.rules.grammar.clause_state import POSSESSIVE, ClauseState, short
+from memory.openie.rules.grammar.embedded_clauses import begin_bare_clause
 from memory.phrase_normalisation import normalise_phrase
 
 _PLACE = frozenset({"in", "at", "from", "near", "to", "of", "around", "outside"})
@@ -9,10 +10,19 @@ _PLACE = frozenset({"in", "at", "from", "near", "to", "of", "around", "outside"}
 
 def place_noun(clause: ClauseState, c: Chunk, i: int) -> None:
     """Take the noun phrase that is chunk `i` into the clause."""
-    phrase = clause.mention(c)
+    if _belongs_to_last(clause, c, i):
+        return
     following = clause.following(i)
+    phrase = clause.mention(c)
     plain = not c.name and not c.date and not c.pronoun and phrase != clause.coref.title
     if following is not None and plain and following.kind == NOUN and following.name and following.start <= c.end + 1:
+        if begin_bare_clause(clause, c, i):
+            return
+        if clause.copula and clause.is_direct() and clause.starts_clause(i + 1):
+            # "Bonn is the city Ann was born in": she is no city.
+            _object(clause, c, phrase)
+            clause.verb, clause.tail, clause.subjects = "", "", []
+            return
         if not _ends_adverbial(clause, i):
             _described(clause, c, following)
             return
@@ -37,6 +47,21 @@ def place_noun(clause: ClauseState, c: Chunk, i: int) -> None:
     else:
         _subject(clause, c, phrase)
     clause.left, clause.left_phrase = c, phrase
+
+
+def _belongs_to_last(clause: ClauseState, c: Chunk, i: int) -> bool:
+    """Whether the noun phrase is no other than the one right before it: "Ann herself", "in spring 1997"."""
+    before = clause.chunks[i - 1] if i else c
+    if before.kind != NOUN or before.end != c.start:
+        return False
+    if c.pronoun and c.text.endswith(("self", "selves")):
+        return True
+    if not (before.date and clause.adverbials) or clause.subjects:
+        return False
+    # "According to 2006 Census Bureau estimates, Bonn" has the estimates as one.
+    whole = c.date or clause.adverbials[-1][0] == "according to"
+    following = clause.following(i)
+    return whole and following is not None and following.kind == COMMA
 
 
 def _ends_adverbial(clause: ClauseState, i: int) -> bool:
@@ -163,8 +188,16 @@ def _prepositional(clause: ClauseState, c: Chunk, phrase: str) -> None:
             clause.subjects, clause.lead = [phrase], clause.left.text
         elif clause.left_phrase:
             clause.found.add_triple(clause.left_phrase, f"{prep}" if clause.left.name else f"is {prep}", phrase)
-    else:
+    elif not (clause.adverbials and _belongs_to_noun(clause, c, prep)):
         clause.adverbials.append((prep, phrase))
+
+
+def _belongs_to_noun(clause: ClauseState, c: Chunk, prep: str) -> bool:
+    """Whether a preposition says more of the noun before it: "After the fall of Rome Ann left" is no leaving of Rome."""
+    left = clause.left
+    if clause.since != [PREP] or left is None:
+        return False
+    return prep == "of" or not (left.name or left.date or c.date or prep == "with")
 
 
 def _coordinated(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
@@ -172,6 +205,8 @@ def _coordinated(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
         _subject(clause, c, phrase)
         clause.verb = clause.tail = ""
         clause.main = ([], "")
+        if clause.outer is not None and (COMMA in clause.since or not clause.outer.begun_by_comma):
+            clause.outer = None
     elif AND not in clause.since and (_appose(clause, c, phrase) or (clause.left and clause.left.date and not c.date)):
         return
     elif AND not in clause.since and _contains(clause, c, i):
@@ -242,7 +277,7 @@ def _described(clause: ClauseState, description: Chunk, name: Chunk) -> None:
 
 def _object_relative(clause: ClauseState, phrase: str, verb: Chunk) -> None:
     """ "the book that Ann wrote": the noun before the pronoun is the object."""
-    clause.found.add_triple(phrase, " ".join(verb.words), clause.relative)
+    clause.found.add_triple(phrase, " ".join([*verb.words, clause.relative_prep]), clause.relative)
     clause.subjects, clause.lead = [phrase], ""
 
 

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 
 from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, CLOSE, COMMA, NOUN, OPEN, PREP, VERB, WHICH, Chunk
+from memory.openie.rules.grammar.modality import REPORTS
 from memory.openie.rules.grammar.noun_phrases import read_noun_phrase, read_possessed_noun, starts_noun_phrase
 from memory.openie.rules.grammar.tokenizer import word_set
 
 _VERBS = frozenset({"VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "MD"})
 _BE = word_set("be is are was were been being am 's 're")
 _HAVE = word_set("have has had having 've")
+_AUXILIARY = _BE | _HAVE | word_set("do does did can could will would shall should may might must")
+_FINITE_TAGS = frozenset({"VBD", "VBZ", "VBP", "MD"})
 _MARKS = {"&": AND, "(": OPEN, "[": OPEN, ")": CLOSE, "]": CLOSE, ",": COMMA, "-": COMMA}
 _MARKS |= dict.fromkeys((";", ":", "–", "—", "--", "|", "/"), BREAK)
 _GENERIC = word_set("which who whom that whose what")
@@ -20,8 +23,9 @@ def chunk_sentence(words: Sequence[str], tags: Sequence[str], title: Sequence[st
     i, n = 0, len(words)
     opening = title[0] if title else None
     while i < n:
-        word, tag = words[i], tags[i]
-        lower = word.lower()
+        word, lower = words[i], words[i].lower()
+        # "With" opening a sentence is mistaken for one of these.
+        tag = "IN" if tags[i] == "WDT" and lower == "with" else tags[i]
         if (
             tag == "DT"
             and i + 1 < n
@@ -57,6 +61,12 @@ def chunk_sentence(words: Sequence[str], tags: Sequence[str], title: Sequence[st
             end = read_possessed_noun(found, words, tags, i)
         elif starts_noun_phrase(words, tags, i, found):
             end = read_noun_phrase(found, words, tags, i)
+        elif lower == "according" and i + 1 < n and words[i + 1].lower() == "to":
+            end = i + 2
+            found.append(Chunk(PREP, ["according to"], i, end))
+        elif lower == "following" and i == 0 and n > 1 and tags[1] in ("DT", "PRP$", "NNP", "CD"):
+            end = i + 1
+            found.append(Chunk(PREP, [lower], i, end))
         elif tag in _VERBS or (tag == "TO" and i + 1 < n and tags[i + 1] in ("VB", "VBP")):
             end = _verb(found, words, tags, i)
         elif lower in _GENERIC or tag in ("WDT", "WP", "WP$", "WRB"):
@@ -116,6 +126,9 @@ def _verb(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int)
                 break
             if tag == "VBN" and not joined and group[-1] not in _HAVE:
                 break
+            if tag in _FINITE_TAGS and _is_whole(group, tags[i - 1], lower):
+                # "What Ann needs is": a clause ends between the two.
+                break
             group.append(lower)
         elif tag == "TO" and i + 1 < n and tags[i + 1] in ("VB", "VBP") and words[i + 1].islower():
             group.append(lower)
@@ -136,3 +149,17 @@ def _verb(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int)
     tag = "be" if group and group[-1] in _BE else "passive" if passive else "finite" if finite else tags[start]
     found.append(Chunk(VERB, group or [words[start].lower()], start, max(i, start + 1), tag=tag))
     return max(i, start + 1)
+
+
+def _is_whole(group: Sequence[str], tag: str, following: str) -> bool:
+    """Whether a finite verb that follows the group, whose last word has `tag`, is another clause's.
+
+    "known is" is one ("the best known is"), "believes will" reports, and adverbs ("briefly", "last") are mistaken for verbs.
+    """
+    if not group or group[0] == "to" or group[-1] in _AUXILIARY or group[-1] in REPORTS:
+        return False
+    if group[-1].endswith("ly") or group[-1] in ("last", "first"):
+        return False
+    if tag == "VBN":
+        return len(group) > 1 and following in _AUXILIARY
+    return tag in ("VBD", "VBZ", "VBP", "VB")

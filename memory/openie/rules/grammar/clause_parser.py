@@ -7,6 +7,14 @@ from memory.openie.rules.grammar.brackets import read_bracket
 from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, CLOSE, COMMA, NOUN, OPEN, PREP, VERB, WHICH, Chunk
 from memory.openie.rules.grammar.chunker import chunk_sentence
 from memory.openie.rules.grammar.clause_state import FINITE, ClauseState
+from memory.openie.rules.grammar.embedded_clauses import (
+    begin_free_clause,
+    begin_relative_clause,
+    end_embedded_clause,
+    ends_embedded_clause,
+    subject_of_participle,
+    without_cleft,
+)
 from memory.openie.rules.grammar.modality import asks, mark_clauses, supposed
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.time_phrases import without_time_phrases
@@ -25,7 +33,7 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
     for sentence in sentences:
         words = sentence if found.technical else without_time_phrases(sentence)
         before = len(found.triples)
-        chunks = chunk_sentence(words, tag(words), found.coref.title_words)
+        chunks = without_cleft(chunk_sentence(words, tag(words), found.coref.title_words))
         clause = ClauseState(found, mark_clauses(chunks, words, found.technical))
         if words[-1] == "?" or asks(words) or supposed(words):
             for c in clause.chunks:
@@ -60,7 +68,7 @@ def _read(clause: ClauseState) -> None:
             elif c.kind == COMMA:
                 clause.appositive = None
             elif c.kind == BREAK and c.words != [":"]:
-                clause.close()
+                _break(clause, i)
             # After a colon stands what the words before it announced: "three engineers: Ann Lee, Bo Ek".
             if c.kind == AND and c.words == ["but"]:
                 _but(clause, i)
@@ -68,9 +76,23 @@ def _read(clause: ClauseState) -> None:
         i += 1
 
 
+def _break(clause: ClauseState, i: int) -> None:
+    outer, following = clause.outer, clause.following(i)
+    if following is not None and following.kind == WHICH and clause.subjects and not clause.verb:
+        return
+    clause.close()
+    if outer and following is not None and following.kind == VERB and following.tag in FINITE:
+        # "Lantern - which Ann founded - ended".
+        clause.subjects, clause.lead = outer.subjects, outer.lead
+
+
 def _verb(clause: ClauseState, c: Chunk, i: int) -> None:
     text = " ".join(c.words)
     before = clause.chunks[i - 1].kind if i else ""
+    if ends_embedded_clause(clause, c, i):
+        end_embedded_clause(clause)
+    elif not (clause.subjects or clause.verb or clause.prep) and c.tag in ("VBG", "VBN") and c.start == 0:
+        clause.subjects = subject_of_participle(clause, c, i)
     listed = clause.verb and clause.objects == 0 and not clause.prep and before in (COMMA, AND)
     clause.peers = [*clause.peers, clause.verb][-4:] if listed else []
     if clause.prep:
@@ -88,6 +110,9 @@ def _verb(clause: ClauseState, c: Chunk, i: int) -> None:
         agent = clause.last_predicate.endswith(" by")
         if not clause.copula and not agent and clause.left is not None and not clause.left.date:
             clause.subjects, clause.lead = [clause.left_phrase], ""
+        clause.verb, clause.tail = text, ""
+    elif clause.verb and before == VERB and c.tag in FINITE:
+        # "The highest temperature ever recorded is": of the same subject.
         clause.verb, clause.tail = text, ""
     elif clause.verb and (COMMA in clause.since or AND in clause.since or before == ADVERB):
         if clause.main[0]:
@@ -123,7 +148,7 @@ def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
 
 def _begin(clause: ClauseState, c: Chunk) -> None:
     if not clause.subjects:
-        clause.subjects = [clause.coref.resolve_pronoun()]
+        clause.subjects = [""] if _hides_subject(clause, c) else [clause.coref.resolve_pronoun()]
     if not clause.main[0]:
         clause.main = (clause.subjects, clause.lead)
         # "No new gauge is supported. The installer ...": what there is none of is not what the text goes on about.
@@ -137,11 +162,22 @@ def _begin(clause: ClauseState, c: Chunk) -> None:
     clause.adverbials = []
 
 
+def _hides_subject(clause: ClauseState, c: Chunk) -> bool:
+    """Whether the subject of verb `c` was taken for a part of what stands before it: "At the age of 20 Ann Lee moved"."""
+    left = clause.left
+    if not clause.adverbials or left is None or left.end != c.start:
+        return False
+    return not set(clause.left_phrase.split()) & set(clause.coref.title.split())
+
+
 def _prep(clause: ClauseState, c: Chunk, i: int) -> None:
     word = " ".join(c.words)
     following = clause.following(i)
     if word in _SUBORDINATE and following is not None and clause.clause_ahead(i + 1):
+        first = clause.left is None and not clause.subjects
         clause.close()
+        if first and word == "whether":
+            begin_free_clause(clause, c, i)
         return
     clause.prep = word if not clause.prep else f"{clause.prep} {word}"
 
@@ -163,12 +199,21 @@ def _affirmed(predicate: str) -> str:
 
 
 def _which(clause: ClauseState, c: Chunk, i: int) -> None:
-    clause.prep = ""
-    if c.tag == "WRB" or clause.left is None:
+    clause.relative_prep, clause.prep = clause.prep, ""
+    following = clause.following(i)
+    if clause.left is not None:
+        begin_relative_clause(clause, i)
+    elif not clause.verb:
+        clause.verb, clause.tail, clause.subjects, clause.lead = "", "", [], ""
+        begin_free_clause(clause, c, i)
+        return
+    asked = clause.chunks[i - 1].kind == VERB and following is not None and following.kind == NOUN
+    if c.tag == "WRB" or clause.left is None or asked:
+        # "Ann knows what Bo wrote": Bo did not write Ann.
         clause.verb, clause.tail, clause.subjects, clause.lead = "", "", [], ""
         return
     clause.relative = clause.subjects[0] if clause.copula and clause.subjects and clause.objects else clause.left_phrase
     if c.words[0].lower() == "whose":
         clause.whose, clause.subjects, clause.verb, clause.relative = clause.relative, [], "", ""
-    elif clause.following(i) is not None and clause.chunks[i + 1].kind == NOUN:
+    elif following is not None and following.kind == NOUN:
         clause.verb = ""

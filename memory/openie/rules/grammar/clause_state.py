@@ -1,6 +1,7 @@
 """The state of reading one sentence, and what every step of it needs."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, NOUN, VERB, WHICH, Chunk
 from memory.openie.rules.triple_collector import TripleCollector
@@ -23,6 +24,18 @@ def opens_with_common_word(c: Chunk) -> bool:
     return len(c.words) == 1 and names_nothing(c.words[0].lower())
 
 
+@dataclass(frozen=True, slots=True)
+class OuterClause:
+    """A clause whose verb is still to come, behind an embedded clause (`embedded_clauses`)."""
+
+    subjects: list[str]
+    lead: str = ""
+    begun_by_comma: bool = False
+    """Whether a comma ends the embedded clause, as one began it."""
+    verbs_touch: bool = False
+    """Whether only a verb right behind the embedded clause's own is this one's: "when Ann died is unknown"."""
+
+
 class ClauseState:
     """Who acts (`subjects`), how (`verb`), and what was read last (`left`, `since`)."""
 
@@ -41,7 +54,9 @@ class ClauseState:
         self.since: list[str] = []
         self.adverbials: list[tuple[str, str]] = []
         self.appositive: tuple[str, str] | None = None
-        self.relative = ""
+        self.relative = self.relative_prep = ""
+        self.outer: OuterClause | None = None
+        """The clause around the embedded one that is being read."""
         self.near = True
         """Whether the verb stands beside its subject, and what is said now beside the verb."""
 
@@ -96,3 +111,4 @@ class ClauseState:
     def close(self) -> None:
         self.verb = self.tail = self.prep = self.lead = self.relative = ""
         self.subjects, self.left, self.left_phrase, self.appositive, self.copula = [], None, "", None, False
+        self.outer = None

@@ -20,7 +20,7 @@ _DOUBTS = word_set(
 _SUPPOSES = word_set("if unless lest suppose supposing assume assuming imagine provided")
 _CONDITIONS = word_set("when whenever where once until")
 _OPEN_QUESTION = word_set("whether")
-_REPORTS = word_set(
+REPORTS = word_set(
     "say says said saying claim claims claimed claiming deny denies denied denying allege alleges alleged believe believes "
     "believed think thinks thought hope hopes hoped wish wishes wished doubt doubts doubted suggest suggests suggested argue "
     "argues argued assert asserts asserted insist insists insisted report reports reported state states stated announce "
@@ -311,7 +311,7 @@ def _doubt(chunks: Sequence[Chunk], k: int, words: Sequence[str]) -> list[str]:
         return []
     begin = max((c.end for c in chunks[:k] if c.kind == BREAK), default=0)
     before = [word.lower() for word in words[begin : chunks[k].start]]
-    told = [word for word in before if word in _REPORTS or word in _UNSURE]
+    told = [word for word in before if word in REPORTS or word in _UNSURE]
     denied = [word for word in before if word in NEGATIVE]
     if not told and not denied:
         return []
@@ -324,7 +324,7 @@ def _quotes(chunks: Sequence[Chunk], k: int) -> bool:
     """Whether a clause follows the verb without "that": "claims Alice founded Y"."""
     ahead = chunks[k + 1 : k + 3]
     return (
-        any(word in _REPORTS for word in chunks[k].words)
+        any(word in REPORTS for word in chunks[k].words)
         and [c.kind for c in ahead] == [NOUN, VERB]
         and ahead[1].tag in _FINITE
     )
