@@ -194,6 +194,15 @@ FORMATS = (
         "mail.internet_message.parse_mail",
     ),
     DocumentFormat(
+        "mailbox",
+        "mailboxes",
+        "Each message under its subject.",
+        ("mbox",),
+        ("application/mbox",),
+        "mail.mailbox.parse_mailbox",
+        text_sign=re.compile(rb"From [^\r\n]*\d{4}[^\r\n]*\r?\n"),
+    ),
+    DocumentFormat(
         "outlook",
         "Outlook messages",
         "Subject, people, date and body, and the names of what is attached.",

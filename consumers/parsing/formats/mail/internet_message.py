@@ -22,26 +22,36 @@ _MOST_PARTS = 1000
 
 
 def parse_mail(data: bytes, limits: Limits) -> ParsedText:
-    # The modern policy parses each header's grammar when it is read, which damaged headers can make fail.
-    message = BytesParser(policy=policy.default).parsebytes(data)
+    message = parse_message(data)
     outline = Outline(limits.text_chars)
-    attachments: list[str] = []
-    budget = [_MOST_PARTS]
-    _message(message, outline, limits, attachments, budget, 0)
+    attachments = read_message(message, outline, limits)
     blocks = outline.done()
     if not blocks:
         raise Unreadable(
             "not an e-mail that can be read: neither headers nor a body; save it again as .eml", FailureCode.DAMAGED
         )
-    metadata: dict[str, object] = {name.lower(): value for name in _HEADERS if (value := _header(message, name))}
-    if identity := _header(message, "Message-ID"):
+    metadata: dict[str, object] = {name.lower(): value for name in _HEADERS if (value := header(message, name))}
+    if identity := header(message, "Message-ID"):
         metadata["message_id"] = identity
     if attachments:
         metadata["attachments"] = attachments[:100]
-    return ParsedText(blocks, _header(message, "Subject"), metadata)
+    return ParsedText(blocks, header(message, "Subject"), metadata)
 
 
-def _header(message: EmailMessage, name: str) -> str:
+def parse_message(data: bytes) -> EmailMessage:
+    # The modern policy parses each header's grammar when it is read, which damaged headers can make fail.
+    return BytesParser(policy=policy.default).parsebytes(data)
+
+
+def read_message(message: EmailMessage, outline: Outline, limits: Limits, depth: int = 0) -> list[str]:
+    """Takes a message into `outline`, below headings of level `depth`; returns the names of what is attached."""
+    names: list[str] = []
+    _message(message, outline, limits, names, [_MOST_PARTS], depth)
+    return names
+
+
+def header(message: EmailMessage, name: str) -> str:
+    """One line, "" where there is none."""
     try:
         value = message.get(name)
         return " ".join(clean_text(str(value)).split())[:2000] if value is not None else ""
@@ -52,7 +62,7 @@ def _header(message: EmailMessage, name: str) -> str:
 def _message(
     message: EmailMessage, outline: Outline, limits: Limits, names: list[str], budget: list[int], depth: int
 ) -> None:
-    lines = [f"{name}: {value}" for name in _HEADERS if (value := _header(message, name))]
+    lines = [f"{name}: {value}" for name in _HEADERS if (value := header(message, name))]
     outline.text("\n".join(lines))
     body = _preferred(message)
     for part in _leaves(message, budget):
@@ -62,7 +72,7 @@ def _message(
         name = clean_text(part.get_filename() or "")
         if part.get_content_type() == "message/rfc822" and depth < _DEEPEST:
             for inner in cast("list[EmailMessage]", part.get_payload()):
-                outline.heading(depth + 1, _header(inner, "Subject") or "Attached message")
+                outline.heading(depth + 1, header(inner, "Subject") or "Attached message")
                 _message(inner, outline, limits, names, budget, depth + 1)
         elif part.is_attachment() or name:
             names.append(name or part.get_content_type())
