@@ -67,7 +67,7 @@ def read_questions(path: Path, judged: bool = False) -> list[EvalQuestion]:
         raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
     except UnicodeDecodeError as error:
         raise CommandError(f"{path} is no text in UTF-8: {error.reason} at byte {error.start:,}.") from None
-    entries = _entries(text, path)
+    entries = _entries(text, path) if text.strip() else []
     if not entries:
         raise CommandError(f"{path} holds no questions: it must be a JSON array with one object a question.")
     return [question for number, entry in enumerate(entries, 1) for question in _questions(entry, number, path, judged)]

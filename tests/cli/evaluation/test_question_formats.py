@@ -111,6 +111,14 @@ def test_a_bad_entry_is_named_with_what_it_lacks(tmp_path: Path, entry: Any, sai
     assert said in raised.value.message
 
 
+@pytest.mark.parametrize("text", ["", " \n\n", "[]", '{"questions": []}'])
+def test_a_file_without_questions_says_so(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "q.json"
+    path.write_text(text)
+    with pytest.raises(CommandError, match="holds no questions"):
+        read_questions(path)
+
+
 def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
     path = tmp_path / "q.jsonl"
     path.write_text('{"question": "a?", "answer": "b"}\n\n{"question": \n')
