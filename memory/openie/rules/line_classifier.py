@@ -131,6 +131,7 @@ def _pair(line: str) -> tuple[str, str] | None:
     words = key.split()
     if not value or not words or len(words) > 4 or any(mark in key for mark in '.,;()"“') or not words[0][0].isalnum():
         return None
-    if value[-1] in ".!?" and value.count(" ") > 5:
+    if (value[-1] in ".!?" and value.count(" ") > 5) or value[0] in '"“«':
+        # 'Ann Lee said: "We sold it."'
         return None
     return key.strip(), value

@@ -3,8 +3,10 @@
 from memory.openie.rules.grammar.chunk import AND, BREAK, COMMA, NOUN, PREP, VERB, WHICH, Chunk
 from memory.openie.rules.grammar.clause_state import POSSESSIVE, ClauseState, short
 from memory.openie.rules.grammar.embedded_clauses import begin_bare_clause
+from memory.openie.rules.grammar.tokenizer import word_set
 from memory.phrase_normalisation import normalise_phrase
 
+_SUFFIXES = word_set("inc ltd llc llp plc corp co gmbh ag sa jr sr phd ph.d md m.d esq obe cbe mbe kbe")
 _PLACE = frozenset({"in", "at", "from", "near", "to", "of", "around", "outside"})
 
 
@@ -50,8 +52,10 @@ def place_noun(clause: ClauseState, c: Chunk, i: int) -> None:
 
 
 def _belongs_to_last(clause: ClauseState, c: Chunk, i: int) -> bool:
-    """Whether the noun phrase is no other than the one right before it: "Ann herself", "in spring 1997"."""
+    """Whether the noun phrase is a part of the one before it: "Ann herself", "in spring 1997", "Redbird, Inc."."""
     before = clause.chunks[i - 1] if i else c
+    if before.kind == COMMA and clause.left is not None and clause.left.name and c.text.lower().strip(".") in _SUFFIXES:
+        return True
     if before.kind != NOUN or before.end != c.start:
         return False
     if c.pronoun and c.text.endswith(("self", "selves")):

@@ -24,8 +24,20 @@ def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:
         clause.found.add_triple(subject, "died", normalise_phrase(dates[1].text))
         return
     for c in nouns:
-        if c.date or c.name or len(nouns) == 1:
-            clause.found.add_triple(subject, "date" if c.date else "also known as", clause.mention(c))
+        if c.date:
+            clause.found.add_triple(subject, "date", clause.mention(c))
+        elif len(nouns) == 1 and (counted := _counted(c)) is not None:
+            clause.found.add_triple(subject, *counted)
+        elif c.name or len(nouns) == 1:
+            clause.found.add_triple(subject, "also known as", clause.mention(c))
+
+
+def _counted(c: Chunk) -> tuple[str, str] | None:
+    """ "population 200,000": what is counted, and the number."""
+    at = next((k for k, word in enumerate(c.words) if word[0].isdigit() or word[0] in "$€£"), 0)
+    if not at or not all(word.islower() and len(word) > 2 for word in c.words[:at]):
+        return None
+    return " ".join(c.words[:at]), normalise_phrase(" ".join(c.words[at:]))
 
 
 def _facts(clause: ClauseState, subject: str, inner: Sequence[Chunk]) -> None:

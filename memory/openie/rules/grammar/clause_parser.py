@@ -7,6 +7,7 @@ from memory.openie.rules.grammar.brackets import read_bracket
 from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, CLOSE, COMMA, NOUN, OPEN, PREP, VERB, WHICH, Chunk
 from memory.openie.rules.grammar.chunker import chunk_sentence
 from memory.openie.rules.grammar.clause_state import FINITE, ClauseState
+from memory.openie.rules.grammar.direct_speech import DirectSpeech, without_dateline
 from memory.openie.rules.grammar.embedded_clauses import (
     begin_free_clause,
     begin_relative_clause,
@@ -30,19 +31,34 @@ _ANY = word_set("any anything anyone anybody anywhere no nothing nobody none")
 def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) -> None:
     """Read the tokens of each sentence of English prose into `found`."""
     tag = tagger().tag
-    for sentence in sentences:
-        words = sentence if found.technical else without_time_phrases(sentence)
+    speech = DirectSpeech()
+    for place, sentence in enumerate(sentences):
+        words = list(sentence)
+        if not found.technical:
+            words, quoted = speech.take_out(sentence if place else without_dateline(sentence))
+            for said in quoted:
+                _mention_names(found, said)
+            words = without_time_phrases(words) if words else []
+        if not words:
+            continue
         before = len(found.triples)
         chunks = without_cleft(chunk_sentence(words, tag(words), found.coref.title_words))
-        clause = ClauseState(found, mark_clauses(chunks, words, found.technical))
+        clause = ClauseState(found, mark_clauses(chunks, words, found.technical), "respectively" in words)
         if words[-1] == "?" or asks(words) or supposed(words):
-            for c in clause.chunks:
-                if c.kind == NOUN and c.name:
-                    clause.mention(c)
+            _mention_names(found, words)
         else:
             _read(clause)
         found.drop_vague_triples(before)
         found.coref.past_first_sentence = True
+
+
+def _mention_names(found: TripleCollector, words: Sequence[str]) -> None:
+    """Note what is named in words that state nothing."""
+    chunks = chunk_sentence(words, tagger().tag(words), found.coref.title_words)
+    clause = ClauseState(found, chunks)
+    for c in chunks:
+        if c.kind == NOUN and c.name:
+            clause.mention(c)
 
 
 def _read(clause: ClauseState) -> None:

@@ -39,8 +39,9 @@ class OuterClause:
 class ClauseState:
     """Who acts (`subjects`), how (`verb`), and what was read last (`left`, `since`)."""
 
-    def __init__(self, found: TripleCollector, chunks: Sequence[Chunk]) -> None:
-        self.found, self.coref, self.chunks = found, found.coref, chunks
+    def __init__(self, found: TripleCollector, chunks: Sequence[Chunk], respectively: bool = False) -> None:
+        """`respectively`: of several subjects, each object is one's alone, and which one is not looked into."""
+        self.found, self.coref, self.chunks, self._respectively = found, found.coref, chunks, respectively
         self.subjects: list[str] = []
         self.main: tuple[list[str], str] = ([], "")
         self.lead = self.verb = self.tail = self.prep = self.last_predicate = ""
@@ -75,6 +76,8 @@ class ClauseState:
         return f"{self.lead} {self.verb[-_LONGEST_VERB:]} {self.tail if tail else ''}"
 
     def say(self, predicate: str, object_: str, near: bool = True) -> None:
+        if self._respectively and len(self.subjects) > 1:
+            return
         for subject in self.subjects[:_MOST_SUBJECTS]:
             self.found.add_triple(subject, predicate, object_, near=near and self.near and not self.lead)
             for peer in self.peers:
