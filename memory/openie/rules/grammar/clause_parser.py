@@ -33,7 +33,7 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
     tag = tagger().tag
     speech = DirectSpeech()
     for place, sentence in enumerate(sentences):
-        words = list(sentence)
+        words: Sequence[str] = sentence
         if not found.technical:
             words, quoted = speech.take_out(sentence if place else without_dateline(sentence))
             for said in quoted:
