@@ -15,7 +15,7 @@ from memory.openie.rules.names_and_keywords import is_english, names_and_keyword
 from memory.openie.rules.table_records import read_record
 from memory.openie.rules.technical_text import is_technical
 from memory.openie.rules.titles import is_contents
-from memory.openie.rules.triple_collector import TripleCollector
+from memory.openie.rules.triple_collector import MENTIONED_WITH, TripleCollector
 from memory.phrase_normalisation import normalise_phrase
 from store.text.language import detect_language
 from store.types import Extraction, PassageText
@@ -24,8 +24,6 @@ VERSION = 5
 MAX_CHARS = 40_000
 """Of a passage, read from its beginning: many times what a splitter makes, so that nothing costs more than a moment."""
 MAX_TRIPLES = 400
-TOGETHER = "mentioned with"
-"""Predicate of names that stand in one sentence of a language whose grammar is not read."""
 
 
 class RulesExtractor:
@@ -76,6 +74,5 @@ def _read_prose(text: str, language: str, found: TripleCollector) -> None:
         for name in names_and_keywords(text, read):
             found.add_name(normalise_phrase(name))
         if language not in ("", "en") and not found.technical:
-            # Nobody knows what the sentence says of them: the predicate says so.
             for name, other in names_together(read):
-                found.add_triple(normalise_phrase(name), TOGETHER, normalise_phrase(other))
+                found.add_triple(normalise_phrase(name), MENTIONED_WITH, normalise_phrase(other))

@@ -5,6 +5,10 @@ from memory.openie.rules.triple_filter import is_malformed, is_relation, is_shor
 from memory.phrase_normalisation import normalise_phrase
 from store.types import Triple
 
+MENTIONED_WITH = "mentioned with"
+"""Predicate of names that stand together where nobody knows what is said of them: between brackets, or in a sentence of a
+language whose grammar is not read."""
+
 _MAX_PREDICATE, _MAX_PHRASE = 10, 14
 """Words. ReVerb (Fader et al. 2011, section 3.1) found longer relations to be over-specified."""
 _MAX_CHARS = 400

@@ -108,3 +108,29 @@ def test_each_verb_is_said_of_its_own_subject(text: str, said: set[Triple]) -> N
 
 def test_a_participle_that_opens_a_sentence_without_a_subject_is_about_the_title() -> None:
     assert ("natal ridge", "named by", "ann lee") in _said("It is a ridge. Named by Ann Lee in 1993.", "Natal Ridge")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "Redbird is a double album by English guitarist Fred Frith.",
+            {("redbird", "is double album by", "fred frith"), ("fred frith", "is", "english guitarist")},
+        ),
+        (
+            "Bo Ek is the son of the politician Carl Ek.",
+            {("bo ek", "is son of", "carl ek"), ("carl ek", "is", "politician")},
+        ),
+        (
+            "Bo Ek met Redbird CEO Ann Lee in Bonn.",
+            {("bo ek", "met", "ann lee"), ("bo ek", "met ann lee in", "bonn"), ("ann lee", "is", "redbird ceo")},
+        ),
+        (
+            "Microsoft Chief Executive Officer Ann Lee left Bonn.",
+            {("ann lee", "is", "microsoft chief executive officer"), ("ann lee", "left", "bonn")},
+        ),
+    ],
+)
+def test_a_description_and_its_name_are_one_object(text: str, said: set[Triple]) -> None:
+    assert said <= _said(text)
+    assert not [t for t in _said(text) if t[0] in ("redbird", "bo ek") and t not in said]

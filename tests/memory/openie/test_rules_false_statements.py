@@ -102,3 +102,22 @@ def test_whose_founder_has_a_name() -> None:
 
 def test_a_time_of_day_is_one_number() -> None:
     assert not [t for t in _triples("", "Ghent Market closes at 18:30 in Ghent.") if t[2] in ("18", "30")]
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("Ann Lee (Redbird) beat Bo Ek.", ("ann lee", "mentioned with", "redbird")),
+        ("Ann Lee (Bonn, 1961 – Oslo, 1999) was a nurse.", ("ann lee", "mentioned with", "bonn")),
+        ("The United Nations (UN) met in Bonn.", ("united nations", "also known as", "un")),
+        ("Redbird (formerly Bluebird) makes lamps in Bonn.", ("redbird", "also known as", "bluebird")),
+        ("Der Fluss (English: The River) is a film by Ann Lee.", ("der fluss", "also known as", "river")),
+        ("Westerpark (Western Park) lies in Bonn.", ("westerpark", "also known as", "western park")),
+    ],
+)
+def test_a_name_in_brackets_is_another_name_where_that_shows(text: str, stated: Triple) -> None:
+    found = _triples("Moth Project", text)
+    assert stated in found
+    assert {
+        t for t in found if t[1] in ("also known as", "mentioned with") and t[0] == stated[0] and t[2] == stated[2]
+    } == {stated}

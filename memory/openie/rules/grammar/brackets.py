@@ -1,16 +1,30 @@
 """What stands in brackets after a name: dates of birth and death, other names, facts without a subject."""
 
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from itertools import zip_longest
 
 from memory.openie.rules.grammar.chunk import NOUN, PREP, VERB, Chunk
 from memory.openie.rules.grammar.clause_state import ClauseState
+from memory.openie.rules.grammar.tokenizer import word_set
+from memory.openie.rules.triple_collector import MENTIONED_WITH
+from memory.openie.rules.triple_filter import is_short_for
 from memory.phrase_normalisation import normalise_phrase
+
+_OTHER_NAME = word_set(
+    "also formerly originally previously or aka a.k.a née nee alias later now sometimes called known abbreviated"
+)
+_SHORTENED = 6
+"""Letters of an abbreviation at most."""
+_ALIKE = 0.6
+"""Of letters that two spellings of a name share at least ("Western Park" of "Westerpark"); other names share fewer."""
 
 
 def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:
     """Add what is said between brackets of the name before them."""
     subject = clause.subjects[0] if clause.subjects and not clause.verb and not clause.lead else clause.left_phrase
+    # "(English: The Quiet Sea)", "(formerly Bluebird)"
+    told = any(c.words == [":"] or _OTHER_NAME.intersection(word.lower() for word in c.words) for c in inner)
     inner = [c for c, after in zip_longest(inner, inner[1:]) if after is None or after.words != [":"]]
     if not subject:
         return
@@ -28,8 +42,20 @@ def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:
             clause.found.add_triple(subject, "date", clause.mention(c))
         elif len(nouns) == 1 and (counted := _counted(c)) is not None:
             clause.found.add_triple(subject, *counted)
-        elif c.name or len(nouns) == 1:
-            clause.found.add_triple(subject, "also known as", clause.mention(c))
+        elif (c.name or len(nouns) == 1) and (phrase := clause.mention(c)):
+            other_name = (told and not dates) or _is_alike(subject, phrase)
+            clause.found.add_triple(subject, "also known as" if other_name else MENTIONED_WITH, phrase)
+
+
+def _is_alike(name: str, other: str) -> bool:
+    """Whether one may be another form of the other: its initials, its letters in order, or much the same letters."""
+    if is_short_for(other, name) or is_short_for(name, other):
+        return True
+    short, long = sorted((name.replace(" ", ""), other.replace(" ", "")), key=len)
+    rest = iter(long)
+    if len(short) <= _SHORTENED and short[0] == long[0] and all(letter in rest for letter in short):
+        return True
+    return SequenceMatcher(None, name, other, autojunk=False).ratio() >= _ALIKE
 
 
 def _counted(c: Chunk) -> tuple[str, str] | None:

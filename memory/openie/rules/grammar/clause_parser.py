@@ -73,7 +73,9 @@ def _read(clause: ClauseState) -> None:
                 continue
         elif c.kind == NOUN:
             place_noun(clause, c, i)
-            clause.since = []
+            if c.tag != "desc":
+                # A description is one with the name behind it.
+                clause.since = []
         else:
             if c.kind == VERB:
                 _verb(clause, c, i)

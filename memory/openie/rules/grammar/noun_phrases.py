@@ -17,6 +17,10 @@ _RELATING = word_set(
     "native similar adjacent close due prior opposite equal equivalent parallel famous notable responsible available "
     "suitable capable indigenous endemic unique common"
 )
+_ROLES = word_set(
+    "ceo cfo cto coo president chancellor senator governor mayor chairman chairwoman spokesman spokeswoman founder"
+)
+"""What people are who are named with it: "U.S. President Ann Lee". "King" and "Prince" are more than that: parts of names."""
 _SHOWS = word_set("stars features follows tells includes covers houses hosts contains depicts plays")
 MAX_WORDS = 14
 """Words of one noun phrase; what is longer is a list or a mishap of tagging and is cut."""
@@ -127,6 +131,10 @@ def _split(
             capital += 1
         while capital > first and words[capital - 1][0].isdigit():
             capital -= 1
+        if (role := _role(words, capital, end)) > capital:
+            found.append(Chunk(NOUN, list(words[first:role]), start, role, det=det, tag="desc"))
+            found.append(Chunk(NOUN, list(words[role:end]), role, end, name=True))
+            return
         if capital > first and not words[capital - 1][0].isupper():
             if words[capital - 1] in _SHOWS and capital - 1 > first:
                 # "the film stars Ann Lee": no plural but a verb, which the tagger cannot know.
@@ -143,6 +151,19 @@ def _split(
             return
     name = name or any(_is_naming(words[k], k) for k in range(first, end))
     found.append(Chunk(NOUN, parts, start, end, det=det, name=name, date=_is_date(parts), tag=tags[head]))
+
+
+def _role(words: Sequence[str], first: int, end: int) -> int:
+    """Where the person's name begins in "Redbird CEO Ann Lee", whose title is no part of it; `first` where it has none."""
+    for k in range(end - 3, first - 1, -1):
+        word = words[k].lower()
+        if word in _ROLES or (word == "officer" and words[k - 1].lower() in ("executive", "financial", "operating")):
+            person = words[k + 1 : end]
+            if all(part[0].isupper() and part.isalpha() for part in person) and not tagger().is_common(
+                person[-1].lower()
+            ):
+                return k + 1
+    return first
 
 
 def _is_date(words: Sequence[str]) -> bool:
