@@ -101,9 +101,9 @@ class Compactor:
             with self._write_lock.hold("compact"):
                 self._log.append("compact", {})
 
-    def prune(self, min_age: timedelta) -> None:
+    def prune(self, min_age: timedelta, names: Sequence[str] = TABLES) -> None:
         """Drops versions older than `min_age`; the last commit's stay."""
-        for name in TABLES:
+        for name in names:
             with self._write_lock.hold("prune"):
                 self._tables.refresh(name)
                 listing, versions = self._tables.fragments.listing(name), self._log.last.versions
@@ -114,8 +114,11 @@ class Compactor:
         """Merges fragments, rewrites tables that have `least` or more even then, and drops versions older than `min_age`."""
         with self._lock:
             self.merge()
-            self.rewrite([name for name in TABLES if self._tables.fragments.count(name) >= least])
-            self.prune(min_age)
+            for name in TABLES:
+                if self._tables.fragments.count(name) >= least:
+                    self.rewrite([name])
+                # One after the other: the disk holds a table twice, and never all of them.
+                self.prune(min_age, [name])
 
     def reclaim(self, deleted: bool) -> None:
         """Takes the bytes of deleted rows off the disk; `deleted`: whether a purge has just deleted some.
