@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def store_folder(folder: str) -> Path:
 
 
 def stream_part(stream: Any, count: int) -> list[Any]:
-    return [passage for passage, _ in zip(stream, range(count), strict=False)]
+    return list(islice(stream, count))
 
 
 def timed(step: Callable[[int], None], count: int) -> list[float]:
