@@ -73,6 +73,11 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     request_queue_size = 16
     scripted: Scripted
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # A client that goes before it was answered is no error, and what is printed here is taken for the client's words.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
