@@ -4,12 +4,13 @@ import re
 
 from consumers.failure_codes import FailureCode
 from consumers.parsing.formats.mail.internet_message import header, parse_message, read_message
+from consumers.parsing.formats.registry import MAILBOX_LINE
 from consumers.parsing.limits import Limits, Unreadable
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
-_SEPARATOR = re.compile(rb"(?:\A|(?<=\n)\r?\n)From [^\r\n]*\d{4}[^\r\n]*\r?\n")
-"""Stands before each message, behind a blank line: "From ann@example.org Sat Jan  3 01:05:34 2026"."""
+_SEPARATOR = re.compile(rb"(?:\A|(?<=\n)\r?\n)" + MAILBOX_LINE)
+"""Behind a blank line, or at the beginning."""
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 """A line of a message that would be taken for a separator."""
 

@@ -18,6 +18,8 @@ _SHORTENED = 6
 """Letters of an abbreviation at most."""
 _ALIKE = 0.6
 """Of letters that two spellings of a name share at least ("Western Park" of "Westerpark"); other names share fewer."""
+_COMPARED_CHARS = 60
+"""Of names whose letters are compared: that takes the product of their lengths, or more."""
 
 
 def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:
@@ -55,6 +57,8 @@ def _is_alike(name: str, other: str) -> bool:
     rest = iter(long)
     if len(short) <= _SHORTENED and short[0] == long[0] and all(letter in rest for letter in short):
         return True
+    if max(len(name), len(other)) > _COMPARED_CHARS:
+        return False
     return SequenceMatcher(None, name, other, autojunk=False).ratio() >= _ALIKE
 
 

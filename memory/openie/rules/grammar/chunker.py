@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, CLOSE, COMMA, NOUN, OPEN, PREP, VERB, WHICH, Chunk
-from memory.openie.rules.grammar.modality import REPORTS
+from memory.openie.rules.grammar.modality import AUXILIARY, REPORTS
 from memory.openie.rules.grammar.noun_phrases import read_noun_phrase, read_possessed_noun, starts_noun_phrase
 from memory.openie.rules.grammar.tokenizer import word_set
 
 _VERBS = frozenset({"VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "MD"})
 _BE = word_set("be is are was were been being am 's 're")
 _HAVE = word_set("have has had having 've")
-_AUXILIARY = _BE | _HAVE | word_set("do does did can could will would shall should may might must")
+_AUXILIARY = _BE | _HAVE | AUXILIARY
 _FINITE_TAGS = frozenset({"VBD", "VBZ", "VBP", "MD"})
 _MARKS = {"&": AND, "(": OPEN, "[": OPEN, ")": CLOSE, "]": CLOSE, ",": COMMA, "-": COMMA}
 _MARKS |= dict.fromkeys((";", ":", "–", "—", "--", "|", "/"), BREAK)

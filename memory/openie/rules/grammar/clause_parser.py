@@ -37,7 +37,7 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
         if not found.technical:
             words, quoted = speech.take_out(sentence if place else without_dateline(sentence))
             for said in quoted:
-                _mention_names(found, said)
+                _mention_names(ClauseState(found, chunk_sentence(said, tag(said), found.coref.title_words)))
             words = without_time_phrases(words) if words else []
         if not words:
             continue
@@ -45,18 +45,16 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
         chunks = without_cleft(chunk_sentence(words, tag(words), found.coref.title_words))
         clause = ClauseState(found, mark_clauses(chunks, words, found.technical), "respectively" in words)
         if words[-1] == "?" or asks(words) or supposed(words):
-            _mention_names(found, words)
+            _mention_names(clause)
         else:
             _read(clause)
         found.drop_vague_triples(before)
         found.coref.past_first_sentence = True
 
 
-def _mention_names(found: TripleCollector, words: Sequence[str]) -> None:
+def _mention_names(clause: ClauseState) -> None:
     """Note what is named in words that state nothing."""
-    chunks = chunk_sentence(words, tagger().tag(words), found.coref.title_words)
-    clause = ClauseState(found, chunks)
-    for c in chunks:
+    for c in clause.chunks:
         if c.kind == NOUN and c.name:
             clause.mention(c)
 
@@ -97,6 +95,7 @@ def _read(clause: ClauseState) -> None:
 def _break(clause: ClauseState, i: int) -> None:
     outer, following = clause.outer, clause.following(i)
     if following is not None and following.kind == WHICH and clause.subjects and not clause.verb:
+        # "Lantern - which Ann founded": the relative clause belongs to what is before the dash.
         return
     clause.close()
     if outer and following is not None and following.kind == VERB and following.tag in FINITE:
@@ -219,16 +218,15 @@ def _affirmed(predicate: str) -> str:
 def _which(clause: ClauseState, c: Chunk, i: int) -> None:
     clause.relative_prep, clause.prep = clause.prep, ""
     following = clause.following(i)
+    free = clause.left is None and not clause.verb
     if clause.left is not None:
         begin_relative_clause(clause, i)
-    elif not clause.verb:
-        clause.verb, clause.tail, clause.subjects, clause.lead = "", "", [], ""
-        begin_free_clause(clause, c, i)
-        return
-    asked = clause.chunks[i - 1].kind == VERB and following is not None and following.kind == NOUN
+    asked = i and clause.chunks[i - 1].kind == VERB and following is not None and following.kind == NOUN
     if c.tag == "WRB" or clause.left is None or asked:
         # "Ann knows what Bo wrote": Bo did not write Ann.
         clause.verb, clause.tail, clause.subjects, clause.lead = "", "", [], ""
+        if free:
+            begin_free_clause(clause, c, i)
         return
     clause.relative = clause.subjects[0] if clause.copula and clause.subjects and clause.objects else clause.left_phrase
     if c.words[0].lower() == "whose":

@@ -16,8 +16,8 @@ _SAYS = REPORTS | word_set(
 )
 _FIRST_PERSON = word_set("i we my our us me")
 _FINITE_TAGS = frozenset({"VB", "VBD", "VBP", "VBZ", "MD"})
-_PAUSES = frozenset({",", ";", ":", "-", "–", "—"})
 _DASHES = frozenset({"-", "–", "—", "--"})
+_PAUSES = _DASHES | {",", ";", ":"}
 _LEAST_WORDS = 3
 """A quotation of fewer words is a title, or a word that is spoken of."""
 _DATELINE_WORDS = 12
@@ -39,7 +39,7 @@ class DirectSpeech:
         i, inside, self._until = 0, self._until, ""
         if inside:
             end = words.index(inside) if inside in words else len(words)
-            speeches.append(list(words[:end]))
+            speeches += [list(words[:end])] if end else []
             self._until = inside if end == len(words) else ""
             i = _behind(words, end + 1)
         elif words[0] == '"' and self._odd:

@@ -21,7 +21,7 @@ def begin_relative_clause(clause: ClauseState, i: int) -> None:
     # ", with whom": the comma stands one farther.
     at = i - 2 if clause.chunks[i - 1].kind == PREP and i > 1 else i - 1
     comma, left = clause.chunks[at].kind in (COMMA, BREAK), clause.left
-    if clause.lead and comma and left is not None and left.name and clause.chunks[at - 2].kind == COMMA:
+    if clause.lead and comma and left is not None and left.name and at > 1 and clause.chunks[at - 2].kind == COMMA:
         # "Her single, Redbird, which": the name is the single's.
         clause.outer = OuterClause([clause.left_phrase], begun_by_comma=True)
     else:

@@ -36,7 +36,7 @@ _UNSURE = word_set(
 _WHO = word_set("who whom whose what which how why")
 _ONLY = word_set("only just merely simply solely")
 _FINITE = frozenset({"finite", "be", "passive"})
-_AUXILIARY = word_set(
+AUXILIARY = word_set(
     "did do does has have had is are was were be been can could will would shall should may might must 's"
 )
 
@@ -172,7 +172,7 @@ def _append(verb: Chunk, mark: str) -> None:
 def _invert(chunks: list[Chunk], verb: Chunk, mark: str) -> None:
     """ "Never did Ann found it": the verb that the auxiliary before its subject belongs to is meant."""
     k = chunks.index(verb)
-    alone = all(word in _AUXILIARY or word == mark for word in verb.words)
+    alone = all(word in AUXILIARY or word == mark for word in verb.words)
     if alone and [c.kind for c in chunks[k + 1 : k + 3]] == [NOUN, VERB]:
         _put(chunks[k + 2], mark)
 
@@ -181,7 +181,7 @@ def _put(verb: Chunk, mark: str) -> None:
     """Put the mark into the verb's words: "not" behind an auxiliary, any other before all."""
     if mark in verb.words or (mark.split()[0] in NEGATIVE and any(word in NEGATIVE for word in verb.words)):
         return
-    at = int(mark == "not" and verb.words[0] in _AUXILIARY)
+    at = int(mark == "not" and verb.words[0] in AUXILIARY)
     verb.words = [*verb.words[:at], *mark.split(), *verb.words[at:]]
 
 
@@ -200,7 +200,7 @@ def _share(chunks: list[Chunk], verb: Chunk) -> None:
             return
         if c.kind != VERB or chunks[k - 1] is verb:
             continue
-        if len(c.words) > 1 and c.words[0] in _AUXILIARY:
+        if len(c.words) > 1 and c.words[0] in AUXILIARY:
             # "will not hold files, and will only hold names": it says anew how it is meant.
             return
         own = any(

@@ -157,7 +157,9 @@ def _role(words: Sequence[str], first: int, end: int) -> int:
     """Where the person's name begins in "Redbird CEO Ann Lee", whose title is no part of it; `first` where it has none."""
     for k in range(end - 3, first - 1, -1):
         word = words[k].lower()
-        if word in _ROLES or (word == "officer" and words[k - 1].lower() in ("executive", "financial", "operating")):
+        if word in _ROLES or (
+            word == "officer" and k and words[k - 1].lower() in ("executive", "financial", "operating")
+        ):
             person = words[k + 1 : end]
             if all(part[0].isupper() and part.isalpha() for part in person) and not tagger().is_common(
                 person[-1].lower()
