@@ -1,8 +1,8 @@
 """Phrase rows by the value of each band of their sketches (`lsh`): a hash table a band, all in one sparse matrix.
 
 A table is a *run* of rows: what came since is sorted into a run of its own, and short runs are joined to longer ones, as in
-a log-structured merge tree (O'Neil et al., 1996), up to some length. So a phrase is sorted in again as often as the logarithm
-of that, not as often as a share of them has come.
+a log-structured merge tree (O'Neil et al., 1996). So a phrase is sorted in again as often as the logarithm of their number, not
+as often as a share of them has come.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,10 +37,6 @@ SORTED_ROWS = 1 << 18
 
 JOINED_SHARE = 16
 """A run is joined to what comes behind it once that is as long as this part of it."""
-
-LONGEST_JOINED = 1 << 21
-"""Rows from which on a run is joined to nothing: it would be written again, 0.6 KB a row, and the disk would hold both until
-the next snapshot."""
 
 SCANNED_ENTRIES = 1 << 17
 """Entries of buckets that are looked at together, about: what this takes stays in the processor's cache."""
@@ -122,12 +118,12 @@ def sort(sketches: Sketches, first: int = 0, storage: ArrayStorage = IN_MEMORY) 
 def sort_behind(
     runs: Sequence[SortedBands], sketches: Sketches, storage: ArrayStorage = IN_MEMORY
 ) -> tuple[SortedBands, ...]:
-    """`runs`, of the first rows of `sketches`, and all rows behind them: sorted, and joined to those runs that are too short
-    to stand alone, beside these or at all. Reads what it is given and nothing else, so it may run beside all."""
+    """`runs`, of the first rows of `sketches`, and all rows behind them: sorted, and joined to those runs that are not long
+    enough to stand alone. Reads what it is given and nothing else, so it may run beside all."""
     left, end = list(runs), len(sketches)
     begin = left[-1].end if left else 0
     taken: list[SortedBands] = []
-    while left and left[-1].n < LONGEST_JOINED and (end - begin) * JOINED_SHARE >= left[-1].n:
+    while left and (end - begin) * JOINED_SHARE >= left[-1].n:
         taken.insert(0, left.pop())
         begin = taken[0].first
     bits = _bits_for(end - begin)

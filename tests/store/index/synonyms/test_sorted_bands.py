@@ -19,7 +19,7 @@ from store.index.synonyms.lsh import (
     sketch,
     tags,
 )
-from store.index.synonyms.sorted_bands import JOINED_SHARE, LONGEST_JOINED, sort, sort_behind
+from store.index.synonyms.sorted_bands import JOINED_SHARE, sort, sort_behind
 
 THRESHOLD = 0.8
 
@@ -78,21 +78,18 @@ def test_a_look_among_rows_that_are_all_alike_is_given_up(monkeypatch):
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.lists(st.integers(1, 900), min_size=1, max_size=8), st.sampled_from([1_000, LONGEST_JOINED]))
-def test_runs_cover_all_rows_and_are_joined_to_what_sorting_them_at_once_gives(lengths, longest):
+@given(st.lists(st.integers(1, 900), min_size=1, max_size=8))
+def test_runs_cover_all_rows_and_are_joined_to_what_sorting_them_at_once_gives(lengths):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sorted_bands, "LONGEST_JOINED", longest)
         patched.setattr(sorted_bands, "BITS_FROM", {2_000: 18, 500: 14, 0: 10})
         patched.setattr(sorted_bands, "SORTED_ROWS", 700)
         sketches, runs, end = sketches_of(sum(lengths)), (), 0
         for length in lengths:
-            end, before = end + length, runs
+            end += length
             runs = sort_behind(runs, sketches[:end])
             assert [run.first for run in runs] == [0, *(run.end for run in runs[:-1])]
             assert runs[-1].end == end
-            assert all(long.n >= longest or short.n * JOINED_SHARE < long.n for long, short in pairwise(runs))
-            # What is long enough is never written again.
-            assert [run for run in before if run.n >= longest] == [*runs[: sum(run.n >= longest for run in before)]]
+            assert all(short.n * JOINED_SHARE < long.n for long, short in pairwise(runs))
             for run in runs:
                 whole = sort(sketches[run.first : run.end], run.first)
                 for name, array in whole.arrays().items():
