@@ -60,5 +60,7 @@ def test_a_text_that_is_called_so_is_text(tmp_path: Path) -> None:
 def test_a_line_that_is_nearly_a_separator_costs_no_more_than_its_length(tmp_path: Path) -> None:
     """With a pattern that goes back over every digit this would not end within the test's time."""
     path = tmp_path / "digits.mbox"
-    path.write_bytes(b"From ann Sat Jan  3 01:05:34 2026\nSubject: Numbers\n\nOne.\n\nFrom " + b"1" * 1_000_000 + b"\rTwo.\n")
+    path.write_bytes(
+        b"From ann Sat Jan  3 01:05:34 2026\nSubject: Numbers\n\nOne.\n\nFrom " + b"1" * 1_000_000 + b"\rTwo.\n"
+    )
     assert _read(path).metadata["messages"] == 1
