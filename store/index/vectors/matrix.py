@@ -22,6 +22,9 @@ from store.index.vectors.taken_block import TakenBlock
 BLOCK_VECTORS = 16384
 """Vectors a block of `Vectors`: 25 MB at 384 float32, small enough to allocate without a pause."""
 
+FEW_ROWS = 8
+"""Rows of a block that are copied one by one: numpy's `take` costs as much as copying so many."""
+
 Block = NDArray[np.float32] | TakenBlock
 
 
@@ -53,13 +56,12 @@ def _read_ahead(block: Block, rows: NDArray[np.int64]) -> None:
         read_ahead(block, rows)
 
 
-def _rows(block: Block, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    return block.take(rows) if isinstance(block, TakenBlock) else block[rows]
-
-
 def _take(block: Block, rows: NDArray[np.int64], out: NDArray[np.float32]) -> None:
     if isinstance(block, TakenBlock):
         block.take(rows, out)
+    elif len(rows) <= FEW_ROWS:
+        for at, row in enumerate(rows.tolist()):
+            out[at] = block[row]
     else:
         # None is outside; numpy would copy once more to be able to say so.
         np.take(block, rows, axis=0, out=out, mode="clip")
@@ -145,22 +147,20 @@ class VectorsView:
         wanted = np.asarray(rows, dtype=np.int64)
         if out is None:
             out = np.empty((len(wanted), self.dim), np.float32)
+        if not len(wanted):
+            return out
         in_order = bool((wanted[1:] >= wanted[:-1]).all())
         order = None if in_order else np.argsort(wanted)
-        ordered = wanted if order is None else wanted[order]
-        block_of = ordered // BLOCK_VECTORS
-        cuts = (np.flatnonzero(block_of[1:] != block_of[:-1]) + 1).tolist()
-        parts = [
-            (slice(begin, end), int(block_of[begin])) for begin, end in pairwise([0, *cuts, len(wanted)]) if begin < end
-        ]
-        for part, number in parts:
-            _read_ahead(self._blocks[number], ordered[part] - number * BLOCK_VECTORS)
-        for part, number in parts:
-            block, here = self._blocks[number], ordered[part] - number * BLOCK_VECTORS
-            if order is None:
-                _take(block, here, out[part])
-            else:
-                out[order[part]] = _rows(block, here)
+        block_of, inside = np.divmod(wanted if order is None else wanted[order], BLOCK_VECTORS)
+        cuts = [0, *(np.flatnonzero(block_of[1:] != block_of[:-1]) + 1).tolist(), len(wanted)]
+        parts = [(self._blocks[block_of[begin]], begin, end) for begin, end in pairwise(cuts)]
+        for block, begin, end in parts:
+            _read_ahead(block, inside[begin:end])
+        ordered = out if order is None else np.empty_like(out)
+        for block, begin, end in parts:
+            _take(block, inside[begin:end], ordered[begin:end])
+        if order is not None:
+            out[order] = ordered
         return out
 
 

@@ -1,0 +1,55 @@
+"""Vectors are read as they were written: in any order, few and many of a block, from files and from memory."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.index.file_arrays import map_scattered
+from store.index.vectors import matrix
+from store.index.vectors.matrix import FEW_ROWS, Vectors
+
+BLOCK_ROWS, DIM = 40, 3
+N = 3 * BLOCK_ROWS + 7
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("blocks")
+
+
+@given(
+    st.lists(st.integers(0, N - 1), max_size=4 * FEW_ROWS),
+    st.sampled_from([0, 1, FEW_ROWS, FEW_ROWS + 1, BLOCK_ROWS]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_rows_come_in_the_order_in_which_they_are_asked_for(
+    files: Path, some: list[int], together: int, in_order: bool, given_out: bool
+) -> None:
+    written = np.random.default_rng(0).standard_normal((N, DIM)).astype(np.float32)
+    rows = np.array([*some, *range(BLOCK_ROWS, BLOCK_ROWS + together)], np.int64)
+    if in_order:
+        rows.sort()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matrix, "BLOCK_VECTORS", BLOCK_ROWS)
+        view = _mapped(files, written).view()
+        out = np.full((len(rows), DIM), np.nan, np.float32) if given_out else None
+        found = view.rows(rows, out)
+    assert np.array_equal(found, written[rows])
+    assert out is None or found is out
+
+
+def _mapped(files: Path, written: np.ndarray) -> Vectors:
+    """Two blocks of files and one, with a last one, of memory."""
+    blocks = []
+    for number in range(2):
+        file = files / f"{number}.npy"
+        np.save(file, written[number * BLOCK_ROWS : (number + 1) * BLOCK_ROWS])
+        blocks.append(map_scattered(file))
+    vectors = Vectors(DIM)
+    vectors.load(blocks, np.ones(2 * BLOCK_ROWS, np.bool_))
+    vectors.extend(written[2 * BLOCK_ROWS :])
+    return vectors
