@@ -25,7 +25,7 @@ def as_uri(name: str) -> str:
     there; anything else (a passage's id, a phrase) is text and stays as it is.
     """
     if name in (".", "..", "~") or name.startswith(("/", "./", "../", "~/")) or _is_path(name):
-        return Path(os.path.abspath(Path(name).expanduser())).as_uri()  # noqa: PTH100 - links stay as they are
+        return Path(_as_on_disk(os.path.abspath(Path(name).expanduser()))).as_uri()  # noqa: PTH100 - links stay as they are
     scheme, found, rest = name.partition(":")
     if found and scheme == "file":
         path, hash_, fragment = rest.partition("#")
@@ -57,9 +57,20 @@ def _is_path(name: str) -> bool:
     if not name or _SCHEME.match(name):
         return False
     try:
-        return os.path.lexists(name) or ("/" in name and Path(name).parent.is_dir())
+        return os.path.lexists(_as_on_disk(name)) or ("/" in name and Path(name).parent.is_dir())
     except (OSError, ValueError):  # too long for a name, or with a zero byte: a phrase, or a triple
         return False
+
+
+def _as_on_disk(path: str) -> str:
+    """`path`, or what differs from it in nothing that is seen and is there: macOS, and archives made there, write the marks of
+    letters apart, and keyboards do not."""
+    if path.isascii():
+        return path
+    from unicodedata import normalize
+
+    spellings = (path, normalize("NFC", path), normalize("NFD", path))
+    return next((each for each in spellings if os.path.lexists(each)), path)
 
 
 def _bytes(text: str) -> bytes:

@@ -1,6 +1,7 @@
 """Documents are named as people write them, and what is shown names the same document when it is typed again."""
 
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 
@@ -51,3 +52,18 @@ def test_a_relative_path_is_one_where_it_or_its_folder_is_there(
     ]
     for no_path in ("rain gauge", "absent/gone.md", "kafka://drive/x", '["a", "b/c", "d"]', "a" * 5000, "nul\x00"):
         assert as_uri(no_path) == no_path
+
+
+@pytest.mark.parametrize("typed", ["NFC", "NFD"])
+def test_a_path_may_be_typed_with_the_marks_of_letters_apart_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    apart, composed = normalize("NFD", "Übersicht.md"), normalize("NFC", "Küche")
+    (tmp_path / composed).mkdir()
+    (tmp_path / apart).touch()
+    for there in (apart, composed):
+        name, uri_there = normalize(typed, there), file_uri(bytes(tmp_path / there))
+        assert [as_uri(each) for each in (name, f"./{name}", str(tmp_path / name))] == [uri_there] * 3
+    gone = normalize(typed, "./verlorene Lösung.md")
+    assert as_uri(gone) == file_uri(bytes(tmp_path / gone))
