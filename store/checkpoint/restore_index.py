@@ -46,6 +46,7 @@ def recover_index(
         sketches.result()
     if any(len(rows) and rows[-1] >= saved.next_id[name] for name, rows in there.items()):
         append_contents(index, tables, saved.next_id)
+        index.sketch_phrases()
     replay(index, saved.commit, tables, rule, later.result().sort_by("commit").to_pylist())
     return index, saved.commit
 

@@ -112,6 +112,11 @@ class LiveIndex:
             "incidence": self.incidence,
         }
 
+    @property
+    def vectors(self) -> dict[str, Vectors]:
+        """By table."""
+        return {"passages": self.passage_vectors, "phrases": self.phrase_vectors, "triples": self.triple_vectors}
+
     def shape(self, name: str) -> tuple[int, int]:
         """The present shape of one of `matrices`."""
         phrases, passages, triples = len(self.phrases), len(self.passages), len(self.predicates)
@@ -253,6 +258,12 @@ class LiveIndex:
         if changes:
             rows, cols, values = (np.array(part) for part in zip(*changes, strict=True))
             matrix.add(rows, cols, values)
+
+    def sketch_phrases(self) -> None:
+        """Sketches the phrases that are not yet, at opening, and sorts the sketches where those are many."""
+        self.sketches.extend(self.phrase_vectors)
+        if self.sketches.due:
+            self.sketches.adopt(self.sketches.sorted_behind(self.storage))
 
     def prepare_synonyms(self, cap: int) -> None:
         """Works out, at opening, what planning a commit's synonyms takes and queries do not. O(phrases and edges)."""

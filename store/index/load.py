@@ -1,7 +1,7 @@
 """Builds the live index from the tables, as of now or of an earlier commit."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow.compute as pc
@@ -26,19 +26,53 @@ CONVERTED_ROWS = 256
 """Rows that become Python objects at a time: some 5 ms, in which no other thread runs."""
 
 
-def load_index(
+OnRows = Callable[[int], None]
+"""Called with how many rows of passages, phrases and triples have been read."""
+
+
+class FillVectors(Protocol):
+    """Appends the vectors of the rows from `first` (a number in the table, by table) on, whose texts the index has already."""
+
+    def __call__(self, index: LiveIndex, tables: Tables, first: Mapping[str, int], on_rows: OnRows) -> None: ...
+
+
+def _nobody_counts(_rows: int) -> None:
+    """The `OnRows` of who does not want to know."""
+
+
+def append_vectors(
+    index: LiveIndex, tables: Tables, first: Mapping[str, int], on_rows: OnRows = _nobody_counts
+) -> None:
+    """The `FillVectors` that copies them from the tables."""
+    read = 0
+    for name, array in index.vectors.items():
+        # Vectors are most of a store: each goes to its place as it is read, so that there is one copy of them.
+        for batch in tables.batches(name, ("row", "vector"), f"row >= {first[name]}"):
+            places = np.searchsorted(index.ids[name].view(), batch["row"].to_numpy())
+            array.put(places, vectors.vectors_of(batch, index.dim))
+            read += batch.num_rows
+            on_rows(read)
+
+
+def load_index(tables: Tables, dim: int, cap: int) -> LiveIndex:
+    """The index of what the tables hold now. `cap`: that of `store.types.SynonymRule`."""
+    index = load_index_for_reading(tables, dim)
+    index.sketch_phrases()
+    index.prepare_synonyms(cap)
+    return index
+
+
+def load_index_for_reading(
     tables: Tables,
     dim: int,
-    cap: int,
     commit: int | None = None,
-    on_rows: Callable[[int], None] = lambda _rows: None,
+    on_rows: OnRows = _nobody_counts,
+    fill_vectors: FillVectors = append_vectors,
 ) -> LiveIndex:
-    """The index of what the tables hold now, or as of `commit`. `cap`: that of `store.types.SynonymRule`. `on_rows` is called
-    with how many rows of passages, phrases and triples have been read."""
+    """The index of what the tables hold now, or as of `commit`, without what planning a commit takes."""
     index = LiveIndex(dim, ArrayStorage(tables.folder))
-    append_contents(index, tables, dict.fromkeys(index.next_id, 0), on_rows)
+    append_contents(index, tables, dict.fromkeys(index.next_id, 0), on_rows, fill_vectors)
     _fill(index, tables, commit)
-    index.prepare_synonyms(cap)
     return index
 
 
@@ -71,9 +105,13 @@ def rows_up_to(table: Any, commit: int | None) -> Any:
 
 
 def append_contents(
-    index: LiveIndex, tables: Tables, first: Mapping[str, int], on_rows: Callable[[int], None] = lambda _rows: None
+    index: LiveIndex,
+    tables: Tables,
+    first: Mapping[str, int],
+    on_rows: OnRows = _nobody_counts,
+    fill_vectors: FillVectors = append_vectors,
 ) -> None:
-    """Appends the passages, phrases and triples whose column `row` is `first` (by table) or more."""
+    """Appends the passages, phrases and triples whose column `row` is `first` (by table) or more; phrases are not sketched."""
 
     def rows(name: str) -> Any:
         return tables.read_where(name, TEXTS[name], f"row >= {first[name]}").sort_by("row")
@@ -94,23 +132,10 @@ def append_contents(
         if table.num_rows:
             index.next_id[name] = int(table["row"][-1].as_py()) + 1
     del table, tables_by_name
-    read = 0
-    for name, array in (
-        ("passages", index.passage_vectors),
-        ("phrases", index.phrase_vectors),
-        ("triples", index.triple_vectors),
-    ):
-        # Vectors are most of a store: each goes to its place as it is read, so that there is one copy of them.
-        for batch in tables.batches(name, ("row", "vector"), f"row >= {first[name]}"):
-            places = np.searchsorted(index.ids[name].view(), batch["row"].to_numpy())
-            array.put(places, vectors.vectors_of(batch, index.dim))
-            read += batch.num_rows
-            on_rows(read)
+    fill_vectors(index, tables, first, on_rows)
+    for name, array in index.vectors.items():
         if array.n != index.ids[name].n:
             raise ValueError(f"the table {name} has {index.ids[name].n} rows and {array.n} vectors")
-    index.sketches.extend(index.phrase_vectors)
-    if index.sketches.due:
-        index.sketches.adopt(index.sketches.sorted_behind(index.storage))
 
 
 def _last_extractions(table: Any) -> Any:

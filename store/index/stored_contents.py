@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.live_index import LiveIndex
+from store.index.vectors.matrix import VectorsView
 from store.types import ExtractionState
 
 KINDS = ("passages", "phrases", "triples")
+
+Rows = NDArray[np.int64]
 
 
 class StoredContents:
@@ -26,18 +29,24 @@ class StoredContents:
         self._extracted = index.extracted.copy()
         self._states = index.extraction_states.copy()
 
-    def rows(self, kind: str) -> dict[int, int]:
-        """The index's row, by number in the table."""
+    def rows(self, kind: str) -> tuple[Rows, Rows]:
+        """The numbers in the table, in order, and the index's row of each."""
         index = self._index
         known: dict[str, Any] = {
             "passages": index.passage_rows,
             "phrases": index.phrase_rows,
             "triples": index.triple_rows,
         }
-        rows = np.array(list(known[kind].values()), np.int64)
-        numbers = index.ids[kind].view()[rows]
+        rows = np.sort(np.fromiter(known[kind].values(), np.int64))
+        # Rows are in the order of their numbers.
+        numbers = index.ids[kind].view()[rows].astype(np.int64)
         there = numbers < self.next_id[kind]
-        return dict(zip(numbers[there].tolist(), rows[there].tolist(), strict=True))
+        return numbers[there], rows[there]
+
+    def vectors(self, kind: str) -> tuple[Rows, VectorsView]:
+        """The numbers in the table, in order, and the vectors of all rows, those of later commits too."""
+        view = self._index.vectors[kind].view()
+        return self._index.ids[kind].view()[: view.n].astype(np.int64), view
 
     def content(self, kind: str, row: int) -> Any:
         """The passage, phrase or triple in a row."""

@@ -30,6 +30,7 @@ def load_fresh(tables: Tables, dim: int, rule: SynonymRule) -> LiveIndex:
 def catch_up(index: LiveIndex, old: LiveIndex, tables: Tables, rule: SynonymRule, commit: int) -> None:
     """Applies the commits after `commit`. The caller holds the write lock."""
     append_contents(index, tables, dict(index.next_id))
+    index.sketch_phrases()
     later = tables.read_where("documents", None, f"commit > {commit}").sort_by("commit").to_pylist()
     replay(index, commit, tables, rule, later)
     index.keep_numbering_of(old)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from store.index.stored_contents import KINDS, StoredContents
 from store.types import ExtractionState
 
@@ -13,18 +15,21 @@ def compare_contents(live: StoredContents, anew: StoredContents) -> Iterator[str
     nor writes it.
     """
     for kind in KINDS:
-        mine, theirs = live.rows(kind), anew.rows(kind)
-        theirs = {number: row for number, row in theirs.items() if number < live.next_id[kind]}
-        for number in sorted(mine.keys() ^ theirs.keys()):
-            where, memory = ("memory", live) if number in mine else ("the tables", anew)
-            row = mine[number] if number in mine else theirs[number]
-            yield f"number {number} of the {kind}, {memory.content(kind, row)!r}, is in {where} alone"
-        for number in sorted(mine.keys() & theirs.keys()):
-            what = live.content(kind, mine[number])
-            if what != anew.content(kind, theirs[number]):
-                yield f"number {number} of the {kind}, {what!r}, is {anew.content(kind, theirs[number])!r} in the tables"
+        (mine, rows), (theirs, rows_anew) = live.rows(kind), anew.rows(kind)
+        theirs = theirs[theirs < live.next_id[kind]]
+        for where, memory, numbers, at in (("memory", live, mine, rows), ("the tables", anew, theirs, rows_anew)):
+            other = theirs if memory is live else mine
+            for place in np.flatnonzero(~np.isin(numbers, other, assume_unique=True)).tolist():
+                content = memory.content(kind, int(at[place]))
+                yield f"number {numbers[place]} of the {kind}, {content!r}, is in {where} alone"
+        both, places, places_anew = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+        pairs = zip(both.tolist(), rows[places].tolist(), rows_anew[places_anew].tolist(), strict=True)
+        for number, row, row_anew in pairs:
+            what, by_tables = live.content(kind, row), anew.content(kind, row_anew)
+            if what != by_tables:
+                yield f"number {number} of the {kind}, {what!r}, is {by_tables!r} in the tables"
             elif kind == "passages":
-                yield from _compare_extractions(live, anew, mine[number], theirs[number])
+                yield from _compare_extractions(live, anew, row, row_anew)
     for row in live.orphaned_extractions():
         yield f"the extraction of row {row} of the passages is in memory, and the passage is not"
 

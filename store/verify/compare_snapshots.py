@@ -1,5 +1,7 @@
 """Where the memory in use differs from one built anew from the tables, in what queries use and an export does not show.
 
+Vectors are compared as the tables are read (`store.verify.compare_vectors`).
+
 The two number their rows differently: everything is compared by name.
 """
 
@@ -10,11 +12,7 @@ import numpy as np
 
 from store.document_snapshot import DocumentSnapshot
 from store.export.canonical_order import CanonicalOrder, Rows, places
-from store.index.vectors.matrix import VectorsView
 from store.snapshot import Snapshot
-
-COMPARED_VECTORS = 8_192
-"""Vectors compared at a time."""
 
 
 def compare_snapshots(live: DocumentSnapshot, anew: DocumentSnapshot) -> Iterator[str]:
@@ -25,20 +23,13 @@ def compare_snapshots(live: DocumentSnapshot, anew: DocumentSnapshot) -> Iterato
     if any(a != b for a, b in [*sizes, (len(triples), len(triples_anew))]):
         yield "other passages, phrases or triples live than by the tables"
         return
-    for name, rows, rows_anew in (
-        ("passage", mine.passages, theirs.passages),
-        ("phrase", mine.phrases, theirs.phrases),
-        ("triple", triples, triples_anew),
-    ):
-        pair = getattr(live.snapshot, f"{name}_vectors"), getattr(anew.snapshot, f"{name}_vectors")
-        for place in _different_vectors(*pair, rows, rows_anew):
-            yield f"the vector of the {name} {_label(live.snapshot, name, int(rows[place]))} is another than in the tables"
-    statements = (
+    differing = np.setxor1d(
         _statements(live.snapshot, mine.passages, triples),
         _statements(anew.snapshot, theirs.passages, triples_anew),
+        assume_unique=True,
     )
-    for passage, _ in sorted(statements[0] ^ statements[1]):
-        yield f"the passage {live.snapshot.passage_id(int(mine.passages[passage]))} states other triples than by the tables"
+    for place in np.unique(differing // (len(triples) + 1)).tolist():
+        yield f"the passage {live.snapshot.passage_id(int(mine.passages[place]))} states other triples than by the tables"
     fingerprints = (
         live.snapshot.term_fingerprints(_term_hash)[mine.passages],
         anew.snapshot.term_fingerprints(_term_hash)[theirs.passages],
@@ -53,23 +44,13 @@ def compare_snapshots(live: DocumentSnapshot, anew: DocumentSnapshot) -> Iterato
             yield f"the passage {id} is held by {holders}, by the tables by {holders_anew}"
 
 
-def _different_vectors(mine: VectorsView, theirs: VectorsView, rows: Rows, rows_anew: Rows) -> Iterator[int]:
-    for start in range(0, len(rows), COMPARED_VECTORS):
-        part = slice(start, start + COMPARED_VECTORS)
-        differ = (mine.rows(rows[part]) != theirs.rows(rows_anew[part])).any(axis=1)
-        yield from (start + np.flatnonzero(differ)).tolist()
-
-
-def _statements(snapshot: Snapshot, passages: Rows, triples: Rows) -> set[tuple[int, int]]:
-    """(passage, triple) for every statement: positions in `passages` and `triples`."""
+def _statements(snapshot: Snapshot, passages: Rows, triples: Rows) -> Rows:
+    """A number for every statement: its passage's place in `passages`, times one more than there are triples, and its
+    triple's place in `triples`, counted from 1: 0 is one that does not live."""
     matrix = snapshot.incidence.merged().tocoo()
-    return set(
-        zip(
-            places(passages, snapshot.n_passages)[matrix.row].tolist(),
-            places(triples, snapshot.n_triples)[matrix.col].tolist(),
-            strict=True,
-        )
-    )
+    found: Rows = places(passages, snapshot.n_passages)[matrix.row] * (len(triples) + 1)
+    found += places(triples, snapshot.n_triples)[matrix.col] + 1
+    return found
 
 
 def _documents(live: DocumentSnapshot, anew: DocumentSnapshot) -> Iterator[str]:

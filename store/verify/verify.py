@@ -4,12 +4,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
 
-import numpy as np
-
 from store.checkpoint.files import KINDS
 from store.document_snapshot import DocumentSnapshot
 from store.export.json_lines import export_lines
-from store.index.load import load_index
+from store.index.load import load_index_for_reading
 from store.index.stored_contents import StoredContents
 from store.index.synonyms.search import EXACT_BELOW
 from store.lance.tables import Tables
@@ -18,6 +16,7 @@ from store.snapshot import Snapshot
 from store.store import Store
 from store.verify.compare_contents import compare_contents
 from store.verify.compare_snapshots import compare_snapshots
+from store.verify.compare_vectors import ComparedVectors
 
 MAX_PROBLEMS = 20
 """Differences that are reported: one fault makes many."""
@@ -60,16 +59,18 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
             found.problems += _duplicate_rows(tables)
             rows = sum(map(tables.rows, KINDS))
             report("reading the tables", 0, rows)
-            index = load_index(
+            vectors = ComparedVectors(contents, MAX_PROBLEMS)
+            index = load_index_for_reading(
                 tables,
                 snapshot.dim,
-                store.rule.cap,
                 snapshot.commit,
                 lambda done: report("reading the tables", done, rows),
+                vectors,
             )
         except (OSError, RuntimeError, ValueError, KeyError) as error:
             found.problems.append(f"the tables cannot be read: {type(error).__name__}: {error}")
             return found
+        found.problems += vectors.problems
         report("comparing what is kept", 0, None)
         found.problems += islice(compare_contents(contents, StoredContents(index)), MAX_PROBLEMS)
     anew = Snapshot(index, snapshot.commit, snapshot.time)
@@ -79,14 +80,7 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
         if len(found.problems) >= MAX_PROBLEMS:
             break
         found.problems.append(difference)
-    report("comparing vectors and synonyms", 0, None)
-    for name in KINDS:
-        vectors = getattr(anew, f"{name[:-1]}_vectors")
-        for start, block in vectors.blocks():
-            lengths = np.linalg.norm(block, axis=1)
-            # The zero vector is that of a text of which the encoder knows nothing.
-            if not np.isfinite(lengths).all() or ((np.abs(lengths - 1) > 1e-3) & (lengths != 0)).any():
-                found.problems.append(f"vectors of {name} from row {start} on are neither of length 1 nor zero")
+    report("comparing synonyms", 0, None)
     recall = measure_recall(
         snapshot, store.rule, anew.n_phrases if anew.n_phrases <= EXACT_BELOW else RECALL_SAMPLE_PHRASES
     )

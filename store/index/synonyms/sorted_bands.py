@@ -112,7 +112,7 @@ class SortedBands:
 def sort(sketches: Sketches, first: int = 0, storage: ArrayStorage = IN_MEMORY) -> SortedBands:
     """The rows of `sketches`, which have the numbers from `first` on, made in `storage`."""
     bits = _bits_for(len(sketches))
-    return _joined(list(_sorted_pieces(sketches, first, bits)), storage)
+    return _joined(list(_sorted_pieces(sketches, first, bits, storage)), storage)
 
 
 def sort_behind(
@@ -130,9 +130,11 @@ def sort_behind(
     parts: list[SortedBands] = []
     for run in taken:
         # Buckets of another width are sorted anew: that happens to short runs alone.
-        parts.extend([run] if run.bits == bits else _sorted_pieces(sketches[run.first : run.end], run.first, bits))
+        parts.extend(
+            [run] if run.bits == bits else _sorted_pieces(sketches[run.first : run.end], run.first, bits, storage)
+        )
     behind = taken[-1].end if taken else begin
-    parts.extend(_sorted_pieces(sketches[behind:], behind, bits))
+    parts.extend(_sorted_pieces(sketches[behind:], behind, bits, storage))
     return (*left, _joined(parts, storage)) if parts else tuple(left)
 
 
@@ -147,17 +149,19 @@ def _bits_for(n: int) -> int:
     return next(bits for least, bits in BITS_FROM.items() if n >= least)
 
 
-def _sorted_pieces(sketches: Sketches, first: int, bits: int) -> Iterator[SortedBands]:
+def _sorted_pieces(sketches: Sketches, first: int, bits: int, storage: ArrayStorage) -> Iterator[SortedBands]:
+    # One piece is soon joined and gone. Many, as where all bands are sorted anew, are as large together as what they become.
+    place = IN_MEMORY if len(sketches) <= SORTED_ROWS else storage
     for start in range(0, len(sketches), SORTED_ROWS):
-        yield _sorted(sketches[start : start + SORTED_ROWS], first + start, bits)
+        yield _sorted(sketches[start : start + SORTED_ROWS], first + start, bits, place)
 
 
-def _sorted(sketches: Sketches, first: int, bits: int) -> SortedBands:
+def _sorted(sketches: Sketches, first: int, bits: int, storage: ArrayStorage) -> SortedBands:
     n, buckets = len(sketches), 1 << bits
     values = np.ascontiguousarray((band_values(sketches) >> (BAND_BITS - bits)).T)
     each_tag = np.ascontiguousarray(tags(sketches).T).view(np.int32)
     starts = np.empty(BANDS * buckets + 1, _numbers(n))
-    rows, entries = np.empty(BANDS * n, starts.dtype), np.empty(BANDS * n, np.int32)
+    rows, entries = storage.empty((BANDS * n,), starts.dtype), storage.empty((BANDS * n,), np.int32)
     every = np.arange(n + 1, dtype=np.int32)
     for band in range(BANDS):
         # Turning a matrix with one entry a row on its side is a counting sort that keeps the rows' order.

@@ -47,7 +47,7 @@ def test_both_say_how_far_they_are(store, tmp_path, monkeypatch):
         "reading the tables",
         "comparing what is kept",
         "comparing exports",
-        "comparing vectors and synonyms",
+        "comparing synonyms",
         "copying",
         "waiting for the disk",
     ]

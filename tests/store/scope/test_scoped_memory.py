@@ -5,11 +5,13 @@ import time
 from dataclasses import replace
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 import store.index.live_index
 import store.index.synonyms.crowding
 import store.scope.scopes
+from store.export.canonical_order import CanonicalOrder
 from store.export.json_lines import export_lines
 from store.passage_id import passage_id
 from store.types import Batch, Document, PassageRef, PassageText
@@ -34,8 +36,22 @@ def scoped(memory, letters, moment=None):
 
 def differences(memory, alone):
     """But for when the documents were committed."""
-    found = compare_snapshots(memory, alone.document_snapshot())
+    other = alone.document_snapshot()
+    found = [*compare_snapshots(memory, other), *other_vectors(memory.snapshot, other.snapshot)]
     return [each for each in found if not each.endswith("is not what the tables say")]
+
+
+def other_vectors(mine, theirs):
+    """Whose vectors differ."""
+    ones, others = CanonicalOrder(mine), CanonicalOrder(theirs)
+    for kind, rows, other_rows in (
+        ("passage", ones.passages, others.passages),
+        ("phrase", ones.phrases, others.phrases),
+        ("triple", ones.triples(), others.triples()),
+    ):
+        pair = getattr(mine, f"{kind}_vectors").rows(rows), getattr(theirs, f"{kind}_vectors").rows(other_rows)
+        if not np.array_equal(*pair):
+            yield f"a {kind} has another vector"
 
 
 def bm25(snapshot, query):

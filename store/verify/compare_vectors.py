@@ -1,0 +1,75 @@
+"""Compares the tables' vectors with those in memory while an index is loaded from the tables.
+
+The index is given those in memory, as far as they are the same rows, instead of a copy of what was read: vectors are most of a
+store, and a machine need not have room for them twice.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.live_index import LiveIndex
+from store.index.load import OnRows
+from store.index.stored_contents import Rows, StoredContents
+from store.index.vectors.matrix import VectorsView
+from store.lance.schema.vectors import vectors_of
+from store.lance.tables import Tables
+
+MAX_LENGTH_ERROR = 1e-3
+"""By how much the length of a vector may differ from 1."""
+
+
+class ComparedVectors:
+    """A `store.index.load.FillVectors`."""
+
+    def __init__(self, live: StoredContents, most: int) -> None:
+        """`live`: what is in memory. `most`: how many differences are told."""
+        self._live = live
+        self._most = most
+        self.problems: list[str] = []
+        """A sentence for each difference."""
+
+    def __call__(self, index: LiveIndex, tables: Tables, first: Mapping[str, int], on_rows: OnRows) -> None:
+        read = 0
+        for kind, array in index.vectors.items():
+            numbers = index.ids[kind].view().astype(np.int64)
+            numbers_live, live = self._live.vectors(kind)
+            places, there = _places(numbers_live, numbers)
+            # What came since, and in a damaged memory what follows on a row that it lost, is copied.
+            same = len(there) if there.all() else int(np.argmin(there))
+            rest = index.storage.empty((len(numbers) - same, index.dim), np.float32)
+            for batch in tables.batches(kind, ("row", "vector"), f"row >= {first[kind]}"):
+                rows, vectors = np.searchsorted(numbers, batch["row"].to_numpy()), vectors_of(batch, index.dim)
+                known, behind = there[rows], rows >= same
+                self._compare(kind, live, places[rows[known]], vectors[known])
+                rest[rows[behind] - same] = vectors[behind]
+                read += batch.num_rows
+                on_rows(read)
+            array.take(live, places[:same])
+            array.extend(rest)
+
+    def _compare(self, kind: str, live: VectorsView, rows: Rows, by_tables: NDArray[Any]) -> None:
+        lengths = np.linalg.norm(by_tables, axis=1)
+        # The zero vector is that of a text of which the encoder knows nothing.
+        wrong = ~np.isfinite(lengths) | ((np.abs(lengths - 1) > MAX_LENGTH_ERROR) & (lengths != 0))
+        differing = (live.rows(rows) != by_tables).any(axis=1)
+        for found, told in (
+            (differing, "is another than in the tables"),
+            (wrong, "is neither of length 1 nor zero in the tables"),
+        ):
+            for row in rows[found][: max(self._most - len(self.problems), 0)].tolist():
+                self.problems.append(f"the vector of the {kind[:-1]} {self._label(kind, row)} {told}")
+
+    def _label(self, kind: str, row: int) -> str:
+        content = self._live.content(kind, row)
+        return str(content.id if kind == "passages" else content)
+
+
+def _places(mine: Rows, theirs: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+    """For `theirs`, numbers in order, where each stands in `mine`, and whether it does."""
+    places = np.searchsorted(mine, theirs)
+    there = places < len(mine)
+    there[there] = mine[places[there]] == theirs[there]
+    return places, there

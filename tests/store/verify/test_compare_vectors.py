@@ -1,0 +1,76 @@
+"""Vectors are compared as the tables are read, and what memory has is not copied."""
+
+import numpy as np
+import pytest
+
+from store.backup.local import backup
+from store.index.load import load_index_for_reading
+from store.index.vectors.taken_block import TakenBlock
+from store.lance.tables import Tables
+from store.verify import compare_vectors
+from store.verify.compare_vectors import ComparedVectors
+from tests.store.small_store import complete, numbered_documents, open_store
+
+
+@pytest.fixture
+def store(tmp_path):
+    with open_store(tmp_path / "store") as opened:
+        opened.commit(complete(opened, numbered_documents(0, 8), []))
+        yield opened
+
+
+def loaded(store, compared=None):
+    tables = Tables(store.folder, store.snapshot().dim, repair=False)
+    more = {} if compared is None else {"fill_vectors": compared}
+    return load_index_for_reading(tables, tables.dim, **more)
+
+
+def same_vectors(index, other):
+    pairs = [(index.vectors[kind].view(), other.vectors[kind].view()) for kind in index.vectors]
+    return all(a.n == b.n and np.array_equal(a.rows(range(a.n)), b.rows(range(b.n))) for a, b in pairs)
+
+
+def test_what_memory_has_is_not_copied(store):
+    compared = ComparedVectors(store.stored_contents(), 20)
+    index = loaded(store, compared)
+    assert compared.problems == []
+    assert same_vectors(index, loaded(store))
+    assert all(isinstance(block, TakenBlock) for each in index.vectors.values() for block in each._blocks)
+
+
+@pytest.mark.slow
+def test_what_came_since_is_copied(store, tmp_path):
+    backup(store, tmp_path / "earlier")
+    store.commit(complete(store, numbered_documents(20, 30), []))
+    with open_store(tmp_path / "earlier") as earlier:
+        compared = ComparedVectors(earlier.stored_contents(), 20)
+        assert same_vectors(loaded(store, compared), loaded(store))
+        assert compared.problems == []
+
+
+def test_a_row_that_memory_lost_leaves_the_others_compared(store, monkeypatch):
+    contents = store.stored_contents()
+    whole = contents.vectors
+
+    def without_the_second(kind):
+        numbers, view = whole(kind)
+        numbers = numbers.copy()
+        numbers[1:] += 1
+        return numbers, view
+
+    monkeypatch.setattr(contents, "vectors", without_the_second)
+    compared = ComparedVectors(contents, 20)
+    assert same_vectors(loaded(store, compared), loaded(store))
+    assert any("is another than in the tables" in problem for problem in compared.problems)
+
+
+def test_a_length_that_no_vector_has_is_told_and_no_more_than_asked_for(store, monkeypatch):
+    of_tables = compare_vectors.vectors_of
+    monkeypatch.setattr(compare_vectors, "vectors_of", lambda batch, dim: 2 * of_tables(batch, dim))
+    compared = ComparedVectors(store.stored_contents(), 10**6)
+    loaded(store, compared)
+    told = [problem for problem in compared.problems if "neither of length 1 nor zero" in problem]
+    assert told
+    few = ComparedVectors(store.stored_contents(), 3)
+    loaded(store, few)
+    assert few.problems == compared.problems[:3]
