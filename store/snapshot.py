@@ -112,6 +112,10 @@ class Snapshot:
         subject, object_ = self.triple_ends[row]
         return self._phrases[subject], self._predicates[row], self._phrases[object_]
 
+    def predicate(self, row: int) -> str:
+        """That of the triple in a row."""
+        return self._predicates[row]
+
     def phrase_row(self, text: str) -> int | None:
         """The row of a living phrase."""
         row = self._phrase_rows.get(text)

@@ -55,14 +55,20 @@ class CanonicalOrder:
     def _phrase_places(self) -> Rows:
         return places(self.phrases, self.snapshot.n_phrases)
 
+    @cached_property
     def triples(self) -> Rows:
         """Rows of the living triples, by subject, predicate and object."""
         rows = np.flatnonzero(self.snapshot.triple_alive)
-        predicates = [self.snapshot.triple(row)[1] for row in rows.tolist()]
+        predicates = [self.snapshot.predicate(row) for row in rows.tolist()]
         places = {text: place for place, text in enumerate(sorted(set(predicates)))}
         second = np.fromiter((places[text] for text in predicates), np.int64, len(predicates))
-        first, third = self._phrase_places[self.snapshot.triple_ends[rows]].reshape(-1, 2).T
+        first, third = self.triple_ends(rows).T
         return rows.astype(np.int64)[np.lexsort((third, second, first))]
+
+    def triple_ends(self, triples: NDArray[Any]) -> Rows:
+        """The places in `phrases` of the subject and the object of each of `triples`, which are rows; shape (n, 2)."""
+        ends: Rows = self._phrase_places[self.snapshot.triple_ends[triples]].reshape(-1, 2)
+        return ends
 
     def edges(self, kind: EdgeType) -> tuple[Rows, Rows, NDArray[np.float64]]:
         """(source, target, weight) of every edge of one kind, each once, by source and target.

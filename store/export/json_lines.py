@@ -17,7 +17,7 @@ def export_lines(snapshot: Snapshot) -> Iterator[str]:
         yield _line({"kind": "passage", "title": passage.title, "text": passage.text})
     for row in ordered.phrases.tolist():
         yield _line({"kind": "phrase", "text": snapshot.phrase(row)})
-    for row in ordered.triples():
+    for row in ordered.triples:
         subject, predicate, object_ = snapshot.triple(int(row))
         yield _line({"kind": "triple", "subject": subject, "predicate": predicate, "object": object_})
     for kind in EDGE_TYPES:

@@ -15,10 +15,14 @@ from store.export.canonical_order import CanonicalOrder, Rows, places
 from store.snapshot import Snapshot
 
 
-def compare_snapshots(live: DocumentSnapshot, anew: DocumentSnapshot) -> Iterator[str]:
-    """A sentence for each difference; where different things live, that one alone, as the rest would follow from it."""
-    mine, theirs = CanonicalOrder(live.snapshot), CanonicalOrder(anew.snapshot)
-    triples, triples_anew = mine.triples(), theirs.triples()
+def compare_snapshots(
+    live: DocumentSnapshot, anew: DocumentSnapshot, mine: CanonicalOrder, theirs: CanonicalOrder
+) -> Iterator[str]:
+    """A sentence for each difference; where different things live, that one alone, as the rest would follow from it.
+
+    `mine` and `theirs` are the orders of `live` and `anew`.
+    """
+    triples, triples_anew = mine.triples, theirs.triples
     sizes = [(len(mine.passages), len(theirs.passages)), (len(mine.phrases), len(theirs.phrases))]
     if any(a != b for a, b in [*sizes, (len(triples), len(triples_anew))]):
         yield "other passages, phrases or triples live than by the tables"

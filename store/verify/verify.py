@@ -1,12 +1,12 @@
 """Builds the memory anew from the tables and compares it with the one that answers queries."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 
 from store.checkpoint.files import KINDS
 from store.document_snapshot import DocumentSnapshot
-from store.export.json_lines import export_lines
+from store.export.canonical_order import CanonicalOrder
 from store.index.load import load_index_for_reading
 from store.index.stored_contents import StoredContents
 from store.index.synonyms.search import EXACT_BELOW
@@ -15,14 +15,12 @@ from store.maintenance.synonym_recall import measure_recall
 from store.snapshot import Snapshot
 from store.store import Store
 from store.verify.compare_contents import compare_contents
+from store.verify.compare_exports import compare_exports
 from store.verify.compare_snapshots import compare_snapshots
 from store.verify.compare_vectors import ComparedVectors
 
 MAX_PROBLEMS = 20
 """Differences that are reported: one fault makes many."""
-
-REPORTED_LINES = 1_000
-"""How often progress is reported."""
 
 RECALL_SAMPLE_PHRASES = 500
 """Phrases whose synonyms are checked where there are too many to check all."""
@@ -76,7 +74,14 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
     anew = Snapshot(index, snapshot.commit, snapshot.time)
     by_tables = DocumentSnapshot(anew, index.documents, index.holders)
     lines = snapshot.living_passages + snapshot.living_phrases + snapshot.living_triples + sum(snapshot.edges.values())
-    for difference in chain(_compare_exports(snapshot, anew, found, lines, report), compare_snapshots(live, by_tables)):
+    mine, theirs = CanonicalOrder(snapshot), CanonicalOrder(anew)
+
+    def note_lines(done: int) -> None:
+        found.lines = done
+        report("comparing exports", done, lines)
+
+    differences = compare_exports(mine, theirs, note_lines), compare_snapshots(live, by_tables, mine, theirs)
+    for difference in chain(*differences):
         if len(found.problems) >= MAX_PROBLEMS:
             break
         found.problems.append(difference)
@@ -103,14 +108,3 @@ def _duplicate_rows(tables: Tables) -> list[str]:
         if len(values.unique()) != len(values):
             problems.append(f"the table {name} holds a {column} twice")
     return problems
-
-
-def _compare_exports(
-    live: Snapshot, anew: Snapshot, found: VerifyReport, lines: int, report: ReportStep
-) -> Iterator[str]:
-    for mine, theirs in zip_longest(export_lines(live), export_lines(anew)):
-        found.lines += 1
-        if found.lines % REPORTED_LINES == 0:
-            report("comparing exports", found.lines, lines)
-        if mine != theirs:
-            yield f"in memory {mine}, by the tables {theirs}"

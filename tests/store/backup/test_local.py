@@ -12,7 +12,6 @@ from store.backup.local import backup, restore
 from store.errors import StoreDamaged, StoreError, StoreLocked
 from store.lance.schema import TABLES
 from store.snapshot import Snapshot
-from store.verify import verify as verifying
 from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete, exported, extract, numbered_documents, open_store
@@ -33,8 +32,7 @@ def test_a_sound_store_verifies(store):
     assert found.commit == store.snapshot().commit
 
 
-def test_both_say_how_far_they_are(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(verifying, "REPORTED_LINES", 1)
+def test_both_say_how_far_they_are(store, tmp_path):
     said = []
     verify(store, lambda *step: said.append(step))
     backup(store, tmp_path / "backup", lambda *step: said.append(step))

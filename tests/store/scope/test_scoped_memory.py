@@ -37,19 +37,20 @@ def scoped(memory, letters, moment=None):
 def differences(memory, alone):
     """But for when the documents were committed."""
     other = alone.document_snapshot()
-    found = [*compare_snapshots(memory, other), *other_vectors(memory.snapshot, other.snapshot)]
+    orders = CanonicalOrder(memory.snapshot), CanonicalOrder(other.snapshot)
+    found = [*compare_snapshots(memory, other, *orders), *other_vectors(*orders)]
     return [each for each in found if not each.endswith("is not what the tables say")]
 
 
-def other_vectors(mine, theirs):
+def other_vectors(ones, others):
     """Whose vectors differ."""
-    ones, others = CanonicalOrder(mine), CanonicalOrder(theirs)
     for kind, rows, other_rows in (
         ("passage", ones.passages, others.passages),
         ("phrase", ones.phrases, others.phrases),
-        ("triple", ones.triples(), others.triples()),
+        ("triple", ones.triples, others.triples),
     ):
-        pair = getattr(mine, f"{kind}_vectors").rows(rows), getattr(theirs, f"{kind}_vectors").rows(other_rows)
+        mine, theirs = (getattr(order.snapshot, f"{kind}_vectors") for order in (ones, others))
+        pair = mine.rows(rows), theirs.rows(other_rows)
         if not np.array_equal(*pair):
             yield f"a {kind} has another vector"
 
