@@ -13,12 +13,11 @@ from store.index.vectors.matrix import BLOCK_VECTORS
 def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> None:
     """Takes whole blocks of vectors, bands, texts, hashes and lists from the files at `place`, where `captured` of `index` was
     written: the disk holds them once, and the next checkpoint links them. The caller holds the write lock. Raises OSError."""
-    vectors = {"passages": index.passage_vectors, "phrases": index.phrase_vectors, "triples": index.triple_vectors}
     for name, view in captured.vectors.items():
         for start, block in view.blocks():
             if len(block) == BLOCK_VECTORS and mapped_inode(block) is None:
                 number = start // BLOCK_VECTORS
-                vectors[name].adopt(number, map_vectors(place, name, number), map_codes(place, name, number))
+                index.vectors[name].adopt(number, map_vectors(place, name, number), map_codes(place, name, number))
     if index.sketches.runs is captured.runs:
         # What is mapped already stays: mapped anew, its pages would have to be found again one by one.
         both = zip(captured.runs, map_runs(place), strict=True)

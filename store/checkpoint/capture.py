@@ -79,7 +79,7 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
         index.total_length,
         arrays,
         index.sketches.runs,
-        {name: getattr(index, f"{name[:-1]}_vectors").view() for name in KINDS},
+        {name: vectors.view() for name, vectors in index.vectors.items()},
         {name: matrix.view(index.shape(name)) for name, matrix in index.matrices.items()},
         {name: texts.frozen() for name, texts in texts_of(index).items()},
         {name: (index.hashed_rows[name], index.hashed_rows[name].begin_fold()) for name in KINDS},

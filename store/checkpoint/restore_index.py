@@ -86,7 +86,7 @@ def _load_documents(index: LiveIndex, saved: SavedCheckpoint) -> None:
 
 
 def _load_derived(index: LiveIndex, saved: SavedCheckpoint) -> None:
-    for name, vectors in zip(KINDS, (index.passage_vectors, index.phrase_vectors, index.triple_vectors), strict=True):
+    for name, vectors in index.vectors.items():
         vectors.load(saved.vectors(name), saved.array(f"{name}-encoded"), saved.codes(name))
     index.postings = saved.postings(index.storage)
     for name in ("passage", "phrase", "triple"):

@@ -114,7 +114,7 @@ class LiveIndex:
 
     @property
     def vectors(self) -> dict[str, Vectors]:
-        """By table."""
+        """By table, as `ids`."""
         return {"passages": self.passage_vectors, "phrases": self.phrase_vectors, "triples": self.triple_vectors}
 
     def shape(self, name: str) -> tuple[int, int]:

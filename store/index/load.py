@@ -40,9 +40,7 @@ def _nobody_counts(_rows: int) -> None:
     """The `OnRows` of who does not want to know."""
 
 
-def append_vectors(
-    index: LiveIndex, tables: Tables, first: Mapping[str, int], on_rows: OnRows = _nobody_counts
-) -> None:
+def append_vectors(index: LiveIndex, tables: Tables, first: Mapping[str, int], on_rows: OnRows) -> None:
     """The `FillVectors` that copies them from the tables."""
     read = 0
     for name, array in index.vectors.items():

@@ -134,5 +134,5 @@ def held_bytes(index: LiveIndex) -> int:
     if isinstance(index, NearlyWholeIndex):
         return index.own_bytes + edges
     rows = len(index.passages) + len(index.phrases) + len(index.predicates)
-    vectors = index.passage_vectors.own_bytes + index.phrase_vectors.own_bytes + index.triple_vectors.own_bytes
+    vectors = sum(each.own_bytes for each in index.vectors.values())
     return index.crowding.bytes + 300 * rows + vectors + edges + 100 * len(index.phrases)

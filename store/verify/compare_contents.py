@@ -19,10 +19,11 @@ def compare_contents(live: StoredContents, anew: StoredContents) -> Iterator[str
         theirs = theirs[theirs < live.next_id[kind]]
         for where, memory, numbers, at in (("memory", live, mine, rows), ("the tables", anew, theirs, rows_anew)):
             other = theirs if memory is live else mine
-            for place in np.flatnonzero(~np.isin(numbers, other, assume_unique=True)).tolist():
+            for place in np.flatnonzero(~np.isin(numbers, other)).tolist():
                 content = memory.content(kind, int(at[place]))
                 yield f"number {numbers[place]} of the {kind}, {content!r}, is in {where} alone"
-        both, places, places_anew = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+        # A damaged table may have a number twice.
+        both, places, places_anew = np.intersect1d(mine, theirs, return_indices=True)
         pairs = zip(both.tolist(), rows[places].tolist(), rows_anew[places_anew].tolist(), strict=True)
         for number, row, row_anew in pairs:
             what, by_tables = live.content(kind, row), anew.content(kind, row_anew)

@@ -30,7 +30,6 @@ def compare_snapshots(
     differing = np.setxor1d(
         _statements(live.snapshot, mine.passages, triples),
         _statements(anew.snapshot, theirs.passages, triples_anew),
-        assume_unique=True,
     )
     for place in np.unique(differing // (len(triples) + 1)).tolist():
         yield f"the passage {live.snapshot.passage_id(int(mine.passages[place]))} states other triples than by the tables"

@@ -1,0 +1,30 @@
+"""Verifying tables that are damaged ends with what is wrong, not with an exception."""
+
+import pyarrow as pa
+import pytest
+
+from store.verify.verify import verify
+from tests.store.small_store import complete, numbered_documents, open_store
+
+
+@pytest.fixture
+def store(tmp_path):
+    with open_store(tmp_path / "store") as opened:
+        opened.commit(complete(opened, numbered_documents(0, 8), []))
+        yield opened
+
+
+@pytest.mark.parametrize("table", ["phrases", "triples"])
+def test_rows_that_a_table_has_twice_are_told(store, table):
+    rows = store._tables.read(table)
+    store._tables._tables[table].add(rows.slice(rows.num_rows // 2, 2))
+    assert f"the table {table} holds a row twice" in verify(store).problems
+
+
+def test_a_number_that_two_texts_have_is_told(store):
+    rows = store._tables.read("phrases")
+    some = rows.slice(rows.num_rows - 2, 2)
+    others = pa.array(["another text", "and one more"], rows.schema.field("text").type)
+    column = rows.schema.get_field_index("text")
+    store._tables._tables["phrases"].add(some.set_column(column, rows.schema.field("text"), others))
+    assert "the table phrases holds a row twice" in verify(store).problems
