@@ -19,7 +19,7 @@ from store.index.synonyms.lsh import (
     sketch,
     tags,
 )
-from store.index.synonyms.sorted_bands import JOINED_SHARE, sort, sort_behind
+from store.index.synonyms.sorted_bands import JOINED_SHARE, places, sort, sort_behind
 
 THRESHOLD = 0.8
 
@@ -95,3 +95,11 @@ def test_runs_cover_all_rows_and_are_joined_to_what_sorting_them_at_once_gives(l
                 for name, array in whole.arrays().items():
                     assert np.array_equal(run.arrays()[name], array), name
         assert sort_behind(runs, sketches) == runs
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.08, 0.5, 1.0])
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 1_000])
+def test_small_counts_are_found_however_many_they_are(n, share):
+    random = np.random.default_rng(n)
+    counts = np.where(random.random(n) < share, random.integers(0, 11, n), random.integers(11, 33, n)).astype(np.uint8)
+    assert places(counts, 10).tolist() == [at for at, count in enumerate(counts.tolist()) if count <= 10]
