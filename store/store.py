@@ -307,6 +307,10 @@ class Store(StoreReader):
             self.synonym_recall = measure_recall(self.snapshot(), self.rule, sample)
         return self.synonym_recall
 
+    def wait_until_paged_in(self) -> None:
+        """Until what additions read is in memory. That begins with the first after opening; nothing needs to wait for it."""
+        self._index.sketches.wait_until_paged_in()
+
     @contextmanager
     def maintenance_paused(self) -> Iterator[None]:
         """While this lasts no table's files are rearranged or dropped; commits and queries go on."""

@@ -5,8 +5,10 @@ nobody, so that a busy machine slows it in proportion only.
 """
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from typing import TypeVar
 
@@ -15,6 +17,10 @@ Result = TypeVar("Result")
 
 MAX_THREADS = 4
 """Beyond it, reading from memory is what takes the time."""
+
+
+BACKGROUND_NICENESS = 10
+"""Of threads that nobody waits for."""
 
 
 @cache
@@ -33,3 +39,16 @@ def in_parallel(work: Callable[[Part], Result], parts: Iterable[Part]) -> list[R
     """`work` of each of `parts`, in order, on several processors where there are several parts."""
     every = list(parts)
     return list(threads().map(work, every)) if len(every) > 1 else [work(part) for part in every]
+
+
+def in_background(work: Callable[[], None], name: str) -> threading.Thread:
+    """A thread that does `work` where nobody else needs the processor, and that the process does not wait for at its end."""
+
+    def run() -> None:
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICENESS)
+        work()
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    return thread

@@ -198,6 +198,8 @@ def mutate(folder: str, count: str) -> dict[str, Any]:
         commit(store, encoder, [document(first + at, *next(fresh))])
 
     warm(store, encoder, questions(3))
+    add(int(count))
+    store.wait_until_paged_in()
     found["add_ms_p50_p95"] = timed(add, int(count))
     found["edit_ms_p50_p95"] = timed(
         lambda at: commit(store, encoder, [document(first + at, *next(fresh))]), int(count)

@@ -8,10 +8,8 @@ A row's code follows from its one-byte code alone (rotation and codebook depend 
 trained), so neither the order of arrival nor a restart changes a score.
 """
 
-import os
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -20,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.parallel import in_background
 from store.index.vectors.codes import CODED_ROWS, CodedBlock
 
 GROUP_ROWS = 262_144
@@ -28,7 +27,6 @@ GROUP_BITS = 4
 SCORE_DEVIATION = 0.1
 """Times 1 / sqrt(dim): standard deviation of a score's error, where rows are unit vectors. Measured at 384: 0.005, and 0.029
 at most among 800,000."""
-MAKER_NICENESS = 10
 UNMASKED_SHARE = 0.75
 """Share of a group's rows that are compared, from which the others are dropped after the search."""
 
@@ -52,8 +50,7 @@ class QuantisedGroups:
             return []  # the library's codes are whole bytes
         with self._lock:
             if len(self._made) < whole and self._maker is None:
-                self._maker = threading.Thread(target=self._make, args=(whole, blocks), name="groups", daemon=True)
-                self._maker.start()
+                self._maker = in_background(lambda: self._make(whole, blocks), "groups")
             return self._made[:whole]
 
     def wait(self) -> None:
@@ -63,8 +60,6 @@ class QuantisedGroups:
             maker.join()
 
     def _make(self, whole: int, blocks: Callable[[int], Sequence[CodedBlock]]) -> None:
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), MAKER_NICENESS)
         try:
             coded = blocks(whole * GROUP_ROWS)
             per_group = GROUP_ROWS // len(coded[0].units)

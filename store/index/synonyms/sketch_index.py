@@ -1,5 +1,6 @@
 """The search for a phrase's near ones among many, without comparing it with all of them: by sorted bands of sketches."""
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -7,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
-from store.index.file_arrays import IN_MEMORY, ArrayStorage
-from store.index.parallel import in_parallel, processors
+from store.index.file_arrays import IN_MEMORY, ArrayStorage, page_in
+from store.index.parallel import in_background, in_parallel, processors
 from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import (
     BANDS,
@@ -80,6 +81,8 @@ class SketchIndex:
         self._heads = GrowableArray(np.uint64, HEAD_WORDS, storage)
         """The first words of each sketch again: all that most pairs are looked at for."""
         self._runs: tuple[SortedBands, ...] = ()
+        self._paged_in: tuple[SortedBands, ...] = ()
+        self._pager: threading.Thread | None = None
 
     @property
     def n(self) -> int:
@@ -130,10 +133,30 @@ class SketchIndex:
     def adopt(self, runs: Sequence[SortedBands]) -> None:
         """Takes over the sorted bands of the first rows."""
         self._runs = tuple(runs)
+        self._paged_in = tuple(run for run in self._paged_in if run in self._runs)
 
     def order(self) -> Order:
         """What a search goes by."""
         return Order(self._runs, self._runs[-1].end if self._runs else 0)
+
+    def _page_in(self) -> None:
+        """Has the bands brought into memory beside all, from when they are first searched. One phrase looks at 1,500 places of
+        them, so a few hundred would read them whole, page by page."""
+        cold = [run for run in self._runs if run not in self._paged_in]
+        if cold:
+            self._paged_in = (*self._paged_in, *cold)
+
+            def bring() -> None:
+                for run in cold:
+                    for array in run.arrays().values():
+                        page_in(array)
+
+            self._pager = in_background(bring, "bands")
+
+    def wait_until_paged_in(self) -> None:
+        """Until all bands that were searched are in memory."""
+        if self._pager is not None:
+            self._pager.join()
 
     def candidates(
         self,
@@ -148,6 +171,7 @@ class SketchIndex:
 
         `sketches` gives those of `queries`.
         """
+        self._page_in()
         rounds = -(-len(queries) // (MAX_PART_QUERIES * processors()))
         share = max(-(-len(queries) // (max(rounds, 1) * processors())), MIN_PART_QUERIES)
         starts = range(0, len(queries), share)

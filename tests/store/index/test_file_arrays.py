@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from store.index.append_only_arrays import GrowableArray
-from store.index.file_arrays import FILE_MIN_BYTES, ArrayStorage, link_file, map_file, map_scattered, read_ahead
+from store.index.file_arrays import (
+    FILE_MIN_BYTES,
+    ArrayStorage,
+    link_file,
+    map_file,
+    map_scattered,
+    page_in,
+    read_ahead,
+)
+from tests.store.index.resident import resident_share
 
 LENGTH = FILE_MIN_BYTES // 8
 
@@ -132,3 +141,19 @@ def test_rows_that_are_read_ahead_are_in_memory(tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
     assert float(array[rows].sum()) == len(rows) * 384
     assert resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before < len(rows) // 2
+
+
+def test_a_file_that_is_paged_in_has_all_its_pages_in_memory(tmp_path: Path) -> None:
+    file = tmp_path / "array.npy"
+    np.save(file, np.arange(5 * LENGTH).reshape(5, -1))
+    array = map_file(file)
+    assert resident_share(file) < 0.2
+    page_in(array)
+    assert resident_share(file) == 1.0
+    assert np.array_equal(array.ravel(), np.arange(5 * LENGTH))
+
+
+def test_what_is_of_no_file_or_has_nothing_in_it_is_left_alone(tmp_path: Path) -> None:
+    page_in(np.arange(10))
+    np.save(tmp_path / "empty.npy", np.empty((0, 3)))
+    page_in(map_file(tmp_path / "empty.npy"))

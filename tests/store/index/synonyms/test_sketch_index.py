@@ -5,9 +5,11 @@ import pytest
 
 import store.index.synonyms.sketch_index as sketch_index
 import store.index.synonyms.sorted_bands as sorted_bands
+from store.index.file_arrays import map_file
 from store.index.synonyms.lsh import meet, sketch
 from store.index.synonyms.sketch_index import SketchIndex
-from store.index.synonyms.sorted_bands import sort_behind
+from store.index.synonyms.sorted_bands import BAND_ARRAYS, bands_of_arrays, sort_behind
+from tests.store.index.resident import resident_share
 
 THRESHOLD = 0.8
 ROWS, SORTED = 3_000, (2_700, 2_800)
@@ -57,3 +59,32 @@ def test_queries_among_too_many_near_ones_are_left_to_comparing_with_all(sketche
     index.adopt(sort_behind((), alike))
     (found,) = index.candidates(lambda rows: alike[rows], np.arange(9), np.ones(ROWS, np.bool_), THRESHOLD)
     assert found == (0, 9, None)
+
+
+def test_bands_in_files_are_in_memory_after_the_first_search_and_after_each_change(sketches, tmp_path):
+    def mapped(name, runs):
+        found = []
+        for run in runs:
+            files = [tmp_path / f"{name}-{len(found)}-{part}.npy" for part in BAND_ARRAYS]
+            for file, array in zip(files, run.arrays().values(), strict=True):
+                np.save(file, array)
+            found.append(bands_of_arrays(run.first, *map(map_file, files)))
+        return found
+
+    def share(name):
+        return min(resident_share(file) for file in tmp_path.glob(f"{name}-*-rows.npy"))
+
+    def search():
+        list(index.candidates(lambda rows: sketches[rows], np.arange(1), np.ones(ROWS, np.bool_), THRESHOLD))
+        index.wait_until_paged_in()
+
+    index = SketchIndex()
+    index.append(sketches)
+    index.adopt(mapped("first", sort_behind((), sketches[: SORTED[0]])))
+    assert share("first") < 1.0
+    search()
+    assert share("first") == 1.0
+    index.adopt(mapped("second", sort_behind((), sketches)))
+    assert share("second") < 1.0
+    search()
+    assert share("second") == 1.0
