@@ -28,9 +28,10 @@ from store.index.synonyms.lsh import (
     tags,
 )
 
-BITS_FROM = {1 << 20: 18, 1 << 18: 16, 1 << 15: 14, 1 << 12: 12, 0: 10}
-"""From how many rows on a run has a bucket for each value of so many of the highest bits of a band: looking one up takes as
-long as looking at ten entries. In steps, as runs with the same can be joined without being sorted anew."""
+BITS_FROM = {1 << 18: 18, 1 << 16: 16, 1 << 13: 14, 1 << 10: 12, 0: 10}
+"""From how many rows on a run has a bucket for each value of so many of the highest bits of a band. Looking one up takes as
+long as looking at ten entries, and a bucket that is looked up has twice as many as the average. In steps, as runs with the same
+can be joined without being sorted anew."""
 
 SORTED_ROWS = 1 << 18
 """Rows that are sorted at a time, before they are joined: 90 MB of values."""
@@ -38,8 +39,9 @@ SORTED_ROWS = 1 << 18
 JOINED_SHARE = 16
 """A run is joined to what comes behind it once that is as long as this part of it."""
 
-SCANNED_ENTRIES = 1 << 17
-"""Entries of buckets that are looked at together, about: what this takes stays in the processor's cache."""
+SCANNED_ENTRIES = 1 << 18
+"""Entries of buckets that are looked at together, about: few enough to stay in the processor's cache, and so many that threads
+do not wait for the interpreter between short steps."""
 
 MIN_ENTRIES = 1 << 17
 """Entries that are not too many for any look."""
