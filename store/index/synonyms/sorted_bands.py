@@ -95,8 +95,8 @@ class SortedBands:
         wanted = asked[asking[:, None], TAG_OF_BAND[bands.start : bands.stop]].ravel()
         which = asking.astype(np.int32).repeat(len(bands))
         # Entries by question and band: those of all its buckets come one after the other.
-        lengths = self.buckets.indptr[probed + 1] - self.buckets.indptr[probed]
-        lengths = lengths.reshape(-1, len(steps)).sum(axis=1)
+        lengths = self.buckets.indptr.take(probed + 1) - self.buckets.indptr.take(probed)
+        lengths = np.einsum("ij->i", lengths.reshape(-1, len(steps)))
         ends = np.cumsum(lengths, dtype=np.int64)
         if ends[-1] > max(MIN_ENTRIES, len(values) * self.n * len(bands) // BANDS):
             yield None
