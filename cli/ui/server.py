@@ -30,7 +30,7 @@ BROWSER_TIMEOUT_S = 60.0
 
 _GET_PATHS = {Route.STATUS, Route.EVENTS, Route.DOCUMENTS, Route.SCOPES, Route.METRICS, "/"}
 _POST_PATHS = {Route.QUERY, Route.GRAPH, Route.RETRY}
-_PAGE_FILE = re.compile(r"/page/(?:lib/)?[a-z][a-z.-]*")
+_PAGE_FILE = re.compile(r"/page/(?:lib/|graph/)?[a-z][a-z.-]*")
 _HEADERS_NOT_FORWARDED = {"connection", "date", "server", "transfer-encoding", "keep-alive"}
 
 LINK_USED = (

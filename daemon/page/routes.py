@@ -21,7 +21,11 @@ from daemon.page.security_headers import SECURITY_HEADERS, page_headers
 
 OVERVIEW_PATH = "/page/overview"
 STATIC_FOLDER = Path(__file__).with_name("static")
-PAGE_FILES = frozenset(path.name for path in STATIC_FOLDER.iterdir() if path.suffix in (".css", ".js", ".svg"))
+PAGE_FILES = frozenset(
+    path.relative_to(STATIC_FOLDER).as_posix()
+    for path in STATIC_FOLDER.rglob("*")
+    if path.suffix in (".css", ".js", ".svg")
+)
 LIBRARY_FILES = frozenset({"bokeh.min.js", "bokeh-api.min.js"})
 """The files of the plotting library that are served, out of its package, without importing it."""
 
@@ -58,7 +62,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     app.add_route("/page/lib/{name}", library, ["GET"], include_in_schema=False)
 
     app.add_route(OVERVIEW_PATH, overview, ["GET"], include_in_schema=False)
-    app.add_route("/page/{name}", static, ["GET"], include_in_schema=False)
+    app.add_route("/page/{name:path}", static, ["GET"], include_in_schema=False)
 
 
 async def _file(request: Request, folder: StaticFiles, names: frozenset[str]) -> Response:
@@ -68,7 +72,7 @@ async def _file(request: Request, folder: StaticFiles, names: frozenset[str]) ->
         raise NotFound(f"The page has no file {name[:100]!r}.")
     answer = await folder.get_response(name, request.scope)
     answer.headers.update(SECURITY_HEADERS)
-    if name == "layout.js":  # a worker has a policy of its own: it needs nothing
+    if name == "graph/layout.js":  # a worker has a policy of its own: it needs nothing
         answer.headers["Content-Security-Policy"] = "default-src 'none'"
     return answer
 

@@ -3,7 +3,7 @@ import { get } from "./api.js";
 import { Arrivals } from "./arrivals.js";
 import { Growth, Latency } from "./charts.js";
 import { Failures } from "./failures.js";
-import { Graph } from "./graph.js";
+import { Graph } from "./graph/graph.js";
 import { TimeSlider } from "./time-slider.js";
 import { Search } from "./search.js";
 import { byId, number, percent, timeLeft } from "./text.js";

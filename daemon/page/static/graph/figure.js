@@ -1,8 +1,8 @@
 // The graph as a figure: nodes sized and coloured by PageRank, edges by type, names, and one path in another colour.
-import { byPageRank, edgeKey } from "./graph-data.js";
-import { addGraphControls } from "./graph-controls.js";
-import { between, colour, dress, Plot, Range, Source, whenPaletteChanges } from "./plotting.js";
-import { line } from "./text.js";
+import { byPageRank, edgeKey } from "./data.js";
+import { addGraphControls } from "./controls.js";
+import { between, colour, dress, Plot, Range, Source, whenPaletteChanges } from "../plotting.js";
+import { line } from "../text.js";
 
 const LABELS_MAX = 40;
 const OUTLINED_NODES_MAX = 800;

@@ -1,5 +1,5 @@
 // The nodes and edges that the graph shows, and where each node is.
-import { line } from "./text.js";
+import { line } from "../text.js";
 
 export const NODES_MAX = 2000;
 const EDGES_MAX = 8000;

@@ -1,8 +1,8 @@
 // The graph around a question: what it shows, more of it on demand, details of a node, the path to a passage.
-import { post } from "./api.js";
-import { byPageRank, GraphData, NODES_MAX } from "./graph-data.js";
-import { GraphFigure } from "./graph-figure.js";
-import { byId, count, documentName, documentText, element, line, milliseconds, number, percent, place } from "./text.js";
+import { post } from "../api.js";
+import { byPageRank, GraphData, NODES_MAX } from "./data.js";
+import { GraphFigure } from "./figure.js";
+import { byId, count, documentName, documentText, element, line, milliseconds, number, percent, place } from "../text.js";
 
 const NEIGHBOURS_ADDED = 40;
 const LISTED_NODES = 60;
@@ -158,7 +158,7 @@ export class Graph {
 }
 
 function layoutWorker() {
-  const url = "/page/layout.js";
+  const url = "/page/graph/layout.js";
   // Browsers that know trusted types let only this policy name a script, and it knows one.
   const policy = window.trustedTypes?.createPolicy("hippod", { createScriptURL: () => url });
   return new Worker(policy ? policy.createScriptURL("") : url);
