@@ -185,7 +185,7 @@ def memory(folder: str, count: str) -> dict[str, Any]:
 
 
 def mutate(folder: str, count: str) -> dict[str, Any]:
-    """`count` single adds, edits and removals by themselves.
+    """`count` single adds, edits and removals by themselves, once what they read is in memory.
 
     Encoding apart: the vectors are made before a commit is timed.
     """
