@@ -23,8 +23,7 @@ def compare_exports(mine: CanonicalOrder, theirs: CanonicalOrder, on_lines: Call
 
 
 def _kinds(mine: CanonicalOrder, theirs: CanonicalOrder) -> Iterator[tuple[int, bool]]:
-    """For each kind of line how many there are in `mine`, and whether `theirs` has the same, without
-    writing them."""
+    """For each kind of line how many there are in `mine`, and whether `theirs` has the same, without writing them."""
     one, other = mine.snapshot, theirs.snapshot
     yield len(mine.passages), _same(one.passage, mine.passages, other.passage, theirs.passages)
     yield len(mine.phrases), _same(one.phrase, mine.phrases, other.phrase, theirs.phrases)
