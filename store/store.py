@@ -129,7 +129,7 @@ class Store(StoreReader):
         try:
             index, commit = recover_index(self.folder, self._tables, dim, self.rule, times, horizon)
         except CheckpointUnusable as reason:
-            index = load_index(self._tables, dim, self.rule.cap)
+            index = load_index(self._tables, dim, self.rule)
             # No later start may use it either: numbers of purged rows are used again from here on.
             discard(self.folder)
             return index, f"rebuilt from the tables; no snapshot was used: {reason}", None
@@ -190,7 +190,7 @@ class Store(StoreReader):
         except Exception:
             # The commit stands. An index with a part of it would answer wrongly, or not at all, from now on.
             log.exception("index_reloaded", commit=commit.seq)
-            spoiled, self._index = self._index, load_index(self._tables, self._index.dim, self.rule.cap)
+            spoiled, self._index = self._index, load_index(self._tables, self._index.dim, self.rule)
             self._index.keep_numbering_of(spoiled)
             self.scopes.clear()
         self._snapshot = Snapshot(self._index, commit.seq, commit.time)

@@ -171,9 +171,12 @@ class SynonymRule:
     threshold: float = 0.8
     cap: int = 100
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     """Goes up when other pairs become edges than before, by what is in `store.index.synonyms`: the edges of a store that says a
     smaller number are made anew (`store.change.settle_synonyms`)."""
+
+
+DEFAULT_SYNONYM_RULE = SynonymRule()
 
 
 @dataclass(frozen=True, slots=True)

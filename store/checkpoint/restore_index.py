@@ -34,7 +34,7 @@ def recover_index(
     saved = SavedCheckpoint(place, dim, rule)
     if saved.commit < horizon or times.get(saved.commit) != saved.time:
         raise CheckpointUnusable(f"{place.name} is of no commit that this store keeps")
-    index = LiveIndex(dim, ArrayStorage(folder))
+    index = LiveIndex(dim, ArrayStorage(folder), rule)
     with ThreadPoolExecutor(2, thread_name_prefix="start") as beside:
         numbers = {name: beside.submit(tables.read, name, ("row",)) for name in KINDS}
         later = beside.submit(tables.read_where, "documents", None, f"commit > {saved.commit}")

@@ -27,7 +27,7 @@ from store.index.synonyms.search import EXACT_BELOW, linkable, wordings
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.triple_rows import TripleRows
 from store.index.vectors.matrix import Vectors
-from store.types import Document, ExtractionState, PassageText, Triple
+from store.types import DEFAULT_SYNONYM_RULE, Document, ExtractionState, PassageText, SynonymRule, Triple
 
 SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
 """Facts about texts: the same at every commit, and readers take one entry of them at a time."""
@@ -48,9 +48,10 @@ class _InternedTexts(dict[str, str]):
 class LiveIndex:
     """The state as of the last commit. Only the thread that commits changes it; a query reads a `store.snapshot.Snapshot`."""
 
-    def __init__(self, dim: int, storage: ArrayStorage = IN_MEMORY) -> None:
-        """`storage`: where its large arrays lie."""
+    def __init__(self, dim: int, storage: ArrayStorage = IN_MEMORY, rule: SynonymRule = DEFAULT_SYNONYM_RULE) -> None:
+        """`storage`: where its large arrays lie; `rule`: what its synonyms are found by."""
         self.dim = dim
+        self.rule = rule
         self.storage = storage
         self.ids = {name: GrowableArray(np.int32, storage=storage) for name in ("passages", "phrases", "triples")}
         """The column `row` of the tables, by row here. Purging leaves gaps in it; rows here have none after a rebuild."""
@@ -69,7 +70,7 @@ class LiveIndex:
         """A scope asks those of the whole memory instead."""
         self.passage_vectors = Vectors(dim, storage)
         self.phrase_vectors = Vectors(dim, storage)
-        self.sketches = SketchIndex(storage)
+        self.sketches = SketchIndex(rule.threshold, storage)
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
         self.linkable = GrowableArray(np.bool_, storage=storage)
         self.wordings = GrowableArray(np.int64, storage=storage)
@@ -322,7 +323,7 @@ class LiveIndex:
 
         The caller holds the write lock, for some 20 ms a million phrases. Later commits do not change what it returns.
         """
-        then = LiveIndex(self.dim, self.storage)
+        then = LiveIndex(self.dim, self.storage, self.rule)
         for name in SHARED_ATTRIBUTES:
             setattr(then, name, getattr(self, name))
         for name in GROWING_ATTRIBUTES:

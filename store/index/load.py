@@ -14,6 +14,7 @@ from store.index.file_arrays import ArrayStorage
 from store.index.live_index import LiveIndex
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples, vectors
 from store.lance.tables import Tables
+from store.types import DEFAULT_SYNONYM_RULE, SynonymRule
 
 TEXTS = {
     "passages": passages.TEXT_COLUMNS,
@@ -52,11 +53,11 @@ def append_vectors(index: LiveIndex, tables: Tables, first: Mapping[str, int], o
             on_rows(read)
 
 
-def load_index(tables: Tables, dim: int, cap: int) -> LiveIndex:
-    """The index of what the tables hold now. `cap`: that of `store.types.SynonymRule`."""
-    index = load_index_for_reading(tables, dim)
+def load_index(tables: Tables, dim: int, rule: SynonymRule) -> LiveIndex:
+    """The index of what the tables hold now."""
+    index = load_index_for_reading(tables, dim, rule=rule)
     index.sketch_phrases()
-    index.prepare_synonyms(cap)
+    index.prepare_synonyms(rule.cap)
     return index
 
 
@@ -66,9 +67,10 @@ def load_index_for_reading(
     commit: int | None = None,
     on_rows: OnRows = _nobody_counts,
     fill_vectors: FillVectors = append_vectors,
+    rule: SynonymRule = DEFAULT_SYNONYM_RULE,
 ) -> LiveIndex:
     """The index of what the tables hold now, or as of `commit`, without what planning a commit takes."""
-    index = LiveIndex(dim, ArrayStorage(tables.folder))
+    index = LiveIndex(dim, ArrayStorage(tables.folder), rule)
     append_contents(index, tables, dict.fromkeys(index.next_id, 0), on_rows, fill_vectors)
     _fill(index, tables, commit)
     return index

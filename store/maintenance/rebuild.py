@@ -24,7 +24,7 @@ def needs_rebuild(index: LiveIndex) -> bool:
 
 def load_fresh(tables: Tables, dim: int, rule: SynonymRule) -> LiveIndex:
     """The index of what `tables` hold: handles of their own, which stay at the commit that they were opened at."""
-    return load_index(tables, dim, rule.cap)
+    return load_index(tables, dim, rule)
 
 
 def catch_up(index: LiveIndex, old: LiveIndex, tables: Tables, rule: SynonymRule, commit: int) -> None:

@@ -42,7 +42,7 @@ class SharedSketches(SketchIndex):
     """The sketches of the whole memory as they are now, to be searched through the bands as it has them sorted later."""
 
     def __init__(self, whole: SketchIndex) -> None:
-        super().__init__()
+        super().__init__(whole.threshold)
         frozen = whole.frozen()
         self._whole, self._sketches, self._heads = whole, frozen._sketches, frozen._heads
 
@@ -60,7 +60,7 @@ class NearlyWholeIndex(LiveIndex):
     """Shares the rows of `whole` as they are now; nothing lives yet. The caller keeps commits from being applied."""
 
     def __init__(self, whole: LiveIndex) -> None:
-        super().__init__(whole.dim)
+        super().__init__(whole.dim, rule=whole.rule)
         self.crowding = whole.crowding.copy()
         self.synonym_needs.extend(whole.synonym_needs.view())
         self.passage_rows = SharedRows(whole.passage_rows, 0)

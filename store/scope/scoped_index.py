@@ -44,7 +44,7 @@ def scoped_index(
 
     Raises KeyError where a purge beside this took a text away: `whole` is too old then.
     """
-    index = LiveIndex(whole.snapshot.dim)
+    index = LiveIndex(whole.snapshot.dim, rule=rule)
     passages, shared = held
     index.documents = documents
     index.holders = whole.holders.take(passages, TakenTexts(whole.index.passages.ids, passages))

@@ -15,7 +15,7 @@ class ScopedSketches(SketchIndex):
     ) -> None:
         """`sketches` are those of `rows` of the whole memory, which are in order; `places` says the row here of each row there,
         or -1."""
-        super().__init__()
+        super().__init__(whole.threshold)
         self._whole, self._rows, self._places = whole, rows, places
         self.append(sketches)
 

@@ -127,10 +127,11 @@ def crossover(largest: str) -> dict[str, Any]:
     from store.index.synonyms.search import EXACT_BELOW, similar
     from store.index.synonyms.sketch_index import SketchIndex
     from store.index.vectors.matrix import Vectors
+    from store.types import DEFAULT_SYNONYM_RULE
 
     encoder = make_encoder("hash", "", 64, "cpu")
     world = World(seed=3)
-    vectors, index = Vectors(encoder.identity.dim), SketchIndex()
+    vectors, index = Vectors(encoder.identity.dim), SketchIndex(DEFAULT_SYNONYM_RULE.threshold)
     none = np.empty((0, encoder.identity.dim), np.float32)
     found: dict[str, Any] = {"exact_below": EXACT_BELOW}
     stream, taken = world.passages(10**9), 0

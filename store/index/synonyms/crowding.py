@@ -4,8 +4,8 @@ Crowded phrases get no synonym edges.
 
 An encoder that does not know a language gives thousands of its phrases nearly one vector; then all pairs are near, and edges
 between all of them would say nothing and cost everything. How many phrases lie about a vector is counted as in Luo and
-Shrivastava, "Arrays of (Locality-Sensitive) Count Estimators" (2018): the sketch (`store.sketches`) is cut into 32 cells of
-24 bits, and for each cell and value the living phrases are counted. A phrase is crowded while four of its cells or more
+Shrivastava, "Arrays of (Locality-Sensitive) Count Estimators" (2018): the signs of the sketch (`lsh`) are cut into 32
+cells of 24, and for each cell and value the living phrases are counted. A phrase is crowded while four of its cells or more
 (an eighth) hold more than `CELL_PHRASES` of them.
 
 The counts are sums over the phrases that live, and a phrase's sketch follows from its vector. So who is crowded follows from
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from store.index.append_only_arrays import Counts
 from store.index.synonyms.changed_flags import Flags
-from store.index.synonyms.lsh import WORDS, Sketches
+from store.index.synonyms.lsh import SIGN_WORDS, Sketches
 
 CELL_PHRASES = 200
 """Living phrases in a cell above which it is full."""
@@ -34,7 +34,7 @@ FULL_CELLS = 4
 """Full cells from which on a phrase is crowded. One alone is full by chance in a large memory, as cells are of unequal size."""
 
 CELL_BYTES = 3
-CELLS = 8 * WORDS // CELL_BYTES
+CELLS = 8 * SIGN_WORDS // CELL_BYTES
 SLOT_BITS = 17
 """Values of a cell are counted in 2¹⁷ slots: 17 MB in all. Of a million phrases eight share a slot by chance."""
 
@@ -60,7 +60,7 @@ def slots_of(sketches: Sketches) -> Slots:
 
 def _octets(sketches: Sketches) -> NDArray[np.uint8]:
     """The bytes of each cell, shape (len(sketches), CELLS, CELL_BYTES)."""
-    return np.ascontiguousarray(sketches).view(np.uint8).reshape(len(sketches), CELLS, CELL_BYTES)
+    return np.ascontiguousarray(sketches[:, :SIGN_WORDS]).view(np.uint8).reshape(len(sketches), CELLS, CELL_BYTES)
 
 
 def _slots(octets: NDArray[np.uint8], first: NDArray[np.int32] | np.int32) -> Slots:

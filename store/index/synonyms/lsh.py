@@ -1,23 +1,21 @@
 """Which pairs of phrases can be synonyms: a rule about two vectors alone, without anything to train.
 
-A vector's sketch is the signs of 768 random projections; two vectors at an angle of t differ in a share t / pi of them
-(Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3). A pair *meets* when its sketches
-are as near as the threshold's angle lets expect and some band of 18 bits differs in one at most (Lv et al., "Multi-Probe
-LSH", 2007). Only pairs that meet can be synonyms, in a memory of any size and however they were found, so that the edges
-follow from the vectors alone. Of pairs right at a cosine of 0.8 one in 540 does not meet, of pairs at 0.82 one in 2,100, of
-nearer ones fewer.
+A vector's sketch is the signs of 768 random projections, of which two vectors at an angle of t differ in a share t / pi
+(Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3), and 192 *codes*: which of 128 random
+directions or their opposites it points to most (Andoni et al., "Practical and Optimal LSH for Angular Distance", 2015,
+section 3: cross-polytope hashing). A *band* is two codes. A pair *meets* when its signs are as near as the threshold's angle
+lets expect and it has both codes of some band in common. Only pairs that meet can be synonyms, in a memory of any size and
+however they were found, so that the edges follow from the vectors alone. Of pairs right at a cosine of 0.8 one in 560 does
+not meet, of pairs at 0.82 one in 2,400, of nearer ones fewer.
 
-A sketch's first 738 bits are 18 rows of 41, and a band is a line through them: its bit in row r is the one at
-(start + slope * r) modulo 41. As 41 is prime, two bands share a bit at most, and those of one slope none, so that one that a
-pair misses says little about the others.
+For a threshold of 0.8 there are 91 bands, which share no code. A lower one needs more, for which the codes are paired anew.
 
 The projections are products of whole numbers whose sums stay below 2²⁴, which float32 adds up exactly: a vector has the
 same sketch in whatever company it is sketched, on every machine.
 """
 
-from collections.abc import Iterator
+from bisect import bisect_left
 from functools import cache
-from itertools import combinations
 from math import comb
 from typing import Any
 
@@ -26,137 +24,213 @@ from numpy.typing import NDArray
 
 from store.index.parallel import in_parallel
 
-WORDS = 12
-BITS = 64 * WORDS
-BAND_BITS = 18
-BAND_STARTS = 41
-SLOPES = 2
-BANDS = SLOPES * BAND_STARTS
+SIGN_WORDS = 12
+SIGNS = 64 * SIGN_WORDS
+
+CODES = 192
+CODE_BITS = 8
+BAND_BITS = 2 * CODE_BITS
+DIRECTIONS = 1 << (CODE_BITS - 1)
+"""A code is twice the number of a direction, and one more for its opposite."""
+
+PART = 64
+PARTS = SIGNS // PART
+"""The directions of a code lie among so many projections, as to look for them among all takes twice as long. Of parts half as
+long twice as many pairs that are far apart would meet."""
+
+WORDS = SIGN_WORDS + CODES // 8
+"""Length of a sketch in words of 64 bits."""
 
 HEAD_WORDS = 2
 """Words at the beginning of a sketch that must be near by themselves."""
 
 TAG_BITS = 32
-TAGS = BITS // TAG_BITS
+TAGS = SIGNS // TAG_BITS
 
-MISSED = 1e-3
-"""Share of the pairs right at the threshold that may share no band, were bands independent of each other."""
+MISSED = 1 / 750
+"""Share of the pairs right at the threshold that may share no band, were codes independent of each other."""
+
+FEWEST_BANDS = 64
+"""A high threshold needs fewer. More of them miss fewer pairs, and take no longer than for 0.8."""
+
+MOST_BANDS = 512
+"""More take more room than vectors do, and longer to look through than comparing with all."""
 
 SIGMAS = 4.0
 """How far beyond its expectation a pair's distance may lie: one pair in 30,000 at the threshold lies farther."""
 
+HEAD_SIGMAS = 3.5
+"""The same for heads: one in 6,000."""
+
 TAG_SIGMAS = 1.5
-"""The same for the tag that a band tells pairs apart by. A pair at the threshold meets in seven bands on average, with
+"""The same for the tag that a band tells pairs apart by. A pair at the threshold meets in six bands on average, with
 different tags, so that being lost in one of them costs little; and few others are left to be looked at whole."""
 
-VECTOR_STEPS, PROJECTION_STEPS = 4096, 64
-"""What a component of a vector and of a projection is rounded to: whole parts of these. The sum of a projection is at most
-their product times the square root of the dimension, which float32 holds exactly up to 4,000 dimensions."""
+VECTOR_STEPS, PROJECTION_STEPS, DIRECTION_STEPS = 4096, 64, 8
+"""What a component of a vector, of a projection and of a direction is rounded to: whole parts of these."""
 
-SKETCHED_AT_ONCE = 1024
-"""Vectors that are sketched at a time, and sketches whose bands are worked out at a time."""
+PROJECTED_STEP = 1024
+"""What a projection is rounded to a multiple of, before its directions are looked for. So sums stay below 2²⁴ up to 4,000
+dimensions: a sum of products is at most the product of both lengths."""
+
+SKETCHED_AT_ONCE = 128
+"""Vectors that are sketched at a time: what is worked out for them stays in the processor's cache."""
+
+COMPARED_AT_ONCE = 4096
+"""Pairs whose codes are compared at a time."""
 
 Sketches = NDArray[np.uint64]
 
 
 def farthest(threshold: float, bits: int, sigmas: float = SIGMAS) -> int:
     """How many of `bits` two vectors with a cosine at the threshold differ in, at most but for rare pairs."""
-    share = float(np.arccos(min(threshold, 1.0)) / np.pi)
+    share = _differing_share(threshold)
     return int(np.ceil(bits * share + sigmas * np.sqrt(bits * share * (1 - share))))
 
 
-@cache
-def flips(threshold: float) -> int:
-    """In how many bits of a band a pair may differ that meets there: 1 for 0.8, 2 below 0.79, 3 below 0.6."""
-    share = float(np.arccos(min(threshold, 1.0)) / np.pi)
-    inside, allowed = (1 - share) ** BAND_BITS, 0
-    while (1 - inside) ** BANDS > MISSED:
-        allowed += 1
-        inside += comb(BAND_BITS, allowed) * share**allowed * (1 - share) ** (BAND_BITS - allowed)
-    return allowed
+def _differing_share(threshold: float) -> float:
+    return float(np.arccos(min(threshold, 1.0)) / np.pi)
 
 
 @cache
-def _masks(most: int, bits: int) -> NDArray[np.int32]:
-    places = (flipped for count in range(most + 1) for flipped in combinations(range(BAND_BITS), count))
-    return np.unique(np.array([sum(1 << bit for bit in flipped) for flipped in places], np.int32) >> (BAND_BITS - bits))
+def bands(threshold: float) -> int:
+    """How many bands a pair at the threshold needs so as to meet, but for rare pairs: 91 for 0.8, 294 for 0.7; 0 where it
+    would be more than `MOST_BANDS`, below 0.65. There comparing with all costs less, and pairs meet by their signs alone."""
+    share, most = _differing_share(threshold), farthest(threshold, TAG_BITS, TAG_SIGMAS)
+    in_tag, equal = _binomial(TAG_BITS, share)[: most + 1].sum(), _equal_codes(threshold)
+    half, met = CODES // 2, min(in_tag * equal**2, 0.5)
+    apart = int(np.ceil(np.log(MISSED) / np.log(1 - met)))
+    if apart <= half:
+        return max(apart, FEWEST_BANDS)
+    # Further bands share codes with these. So many of the first half of the codes, and so many of the second, are equal: each
+    # of the first has as many bands as the others.
+    chance, numbers = _binomial(half, equal), np.arange(half + 1)
+
+    def missed(count: int) -> float:
+        of_one = (1 - in_tag * numbers / half) ** (count / half)
+        return float(chance @ of_one[None] ** numbers[:, None] @ chance)
+
+    count = bisect_left(range(MOST_BANDS + 1), True, lo=half, key=lambda count: missed(count) <= MISSED)
+    return count if count <= MOST_BANDS else 0
 
 
-def probes(threshold: float, bits: int) -> NDArray[np.int32]:
-    """What turns the highest `bits` of a band's value into those of all values that differ from it little enough to meet."""
-    return _masks(flips(threshold), bits)
+def _binomial(n: int, share: float) -> NDArray[np.float64]:
+    """How likely 0 to n of n are so, each with this likelihood; shape (n + 1,)."""
+    return np.array([comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1)])
+
+
+def _equal_codes(cosine: float) -> float:
+    """The share of codes that two vectors with this cosine have in common.
+
+    Their components along one direction, u and v, are normal and correlated. The code is this direction's where all
+    others are shorter: an integral over u, v > 0 of their density, times the share of shorter ones to the power of the others.
+    """
+    cosine = min(max(cosine, 0.0), 0.995)
+    step, at = 0.02, np.arange(-6.0, 6.0, 0.02) + 0.01
+    u, v = at[:, None], at[None]
+    squared = 1 - cosine**2
+    density = np.exp(-(u**2 - 2 * cosine * u * v + v**2) / (2 * squared)) / (2 * np.pi * np.sqrt(squared)) * step**2
+    below, half = np.cumsum(np.cumsum(density, axis=0), axis=1), len(at) // 2
+    up, down = slice(half, None), slice(half - 1, None, -1)
+    shorter = below[up, up] - below[down, up] - below[up, down] + below[down, down]
+    return float(2 * DIRECTIONS * (density[up, up] * shorter.clip(0, 1) ** (DIRECTIONS - 1)).sum())
 
 
 @cache
 def _projections(dim: int) -> NDArray[np.float32]:
-    drawn = np.random.default_rng(20).standard_normal((dim, BITS))
+    drawn = np.random.default_rng(20).standard_normal((dim, SIGNS))
     return np.rint(drawn * PROJECTION_STEPS).astype(np.float32)
 
 
 @cache
-def _lines() -> NDArray[np.intp]:
-    """Which bits of a sketch are a band's, shape (BAND_BITS, BANDS)."""
-    rows, (slopes, starts) = np.arange(BAND_BITS)[:, None], np.divmod(np.arange(BANDS), BAND_STARTS)
-    return rows * BAND_STARTS + (starts + slopes * rows) % BAND_STARTS
+def _directions() -> NDArray[np.float32]:
+    """The directions of each part's codes, shape (PARTS, PART, codes of a part * DIRECTIONS)."""
+    drawn = np.random.default_rng(21).standard_normal((PARTS, PART, CODES // PARTS * DIRECTIONS))
+    return np.rint(drawn * DIRECTION_STEPS).astype(np.float32)
 
 
-TAG_OF_BAND = np.arange(BANDS) * 7 % TAGS
-"""Which part of the sketch goes with each band, to tell most far pairs apart that share the band."""
+def tag_of_band(band: int | NDArray[Any]) -> Any:
+    """Which part of the signs goes with a band, to tell most far pairs apart that share it."""
+    return band * 7 % TAGS
+
+
+def codes_of_band(band: int) -> tuple[int, int]:
+    """The two codes of a band: any two bands differ in one at least, and the first 96 in both. The codes of the first bands
+    are of two parts, as two codes of one part are equal together too often."""
+    half = CODES // 2
+    paired_anew, code = divmod(band, half)
+    return code, half + (code + paired_anew + 1) % half
 
 
 def sketch(vectors: NDArray[np.float32]) -> Sketches:
-    """Signs of the projections of `vectors`, shape (n, dim); shape (n, WORDS)."""
+    """Sketches of `vectors`, shape (n, dim); shape (n, WORDS)."""
     out = np.empty((len(vectors), WORDS), np.uint64)
+    projections = _projections(vectors.shape[1]), _directions()
 
     def fill(start: int) -> None:
-        whole = np.rint(vectors[start : start + SKETCHED_AT_ONCE] * np.float32(VECTOR_STEPS))
-        signs = whole @ _projections(vectors.shape[1]) > 0
-        out[start : start + SKETCHED_AT_ONCE] = np.packbits(signs, axis=1).view(np.uint64)
+        part = slice(start, start + SKETCHED_AT_ONCE)
+        projected = np.rint(vectors[part] * np.float32(VECTOR_STEPS)) @ projections[0]
+        out[part, :SIGN_WORDS] = np.packbits(projected > 0, axis=1).view(np.uint64)
+        out[part, SIGN_WORDS:] = _nearest_directions(projected, projections[1]).view(np.uint64)
 
     in_parallel(fill, range(0, len(vectors), SKETCHED_AT_ONCE))
     return out
 
 
-def band_values(sketches: Sketches) -> NDArray[np.int32]:
-    """The values of each sketch's bands, shape (len(sketches), BANDS)."""
-    out = np.zeros((BANDS, len(sketches)), np.int32)
-    for part, bits in _unpacked(sketches):
-        for place, line in enumerate(_lines()):
-            out[:, part] |= bits[line].astype(np.int32) << place
-    return out.T
+def _nearest_directions(projected: NDArray[np.float32], directions: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """The codes, shape (len(projected), CODES)."""
+    rounded = np.rint(projected * np.float32(1 / PROJECTED_STEP))
+    found = np.empty((len(rounded), CODES // PARTS, PARTS), np.uint8)
+    first = np.arange(found[:, :, 0].size) * DIRECTIONS
+    for number, part in enumerate(directions):
+        along = (rounded[:, number * PART : (number + 1) * PART] @ part).reshape(-1, DIRECTIONS)
+        longest = np.abs(along).argmax(axis=1)
+        opposite = along.ravel().take(first + longest) < 0
+        found[:, :, number] = (2 * longest + opposite).reshape(found.shape[:2])
+    return found.reshape(len(rounded), CODES)
+
+
+def codes(sketches: Sketches) -> NDArray[np.uint8]:
+    """The codes of each sketch, shape (len(sketches), CODES)."""
+    return np.ascontiguousarray(sketches[:, SIGN_WORDS:]).view(np.uint8)
+
+
+def band_values(sketches: Sketches, count: int) -> NDArray[np.int32]:
+    """The values of each sketch's first `count` bands, shape (count, len(sketches)): two that are equal share the band."""
+    columns = np.ascontiguousarray(codes(sketches).T)
+    out = np.empty((count, len(sketches)), np.int32)
+    for band in range(count):
+        one, other = codes_of_band(band)
+        np.left_shift(columns[one], CODE_BITS, out=out[band], dtype=np.int32)
+        out[band] |= columns[other]
+    return out
 
 
 def tags(sketches: Sketches) -> NDArray[np.uint32]:
-    """The parts of each sketch that `TAG_OF_BAND` names, shape (len(sketches), TAGS)."""
-    return np.ascontiguousarray(sketches).view(np.uint32).reshape(len(sketches), TAGS)
+    """The parts of each sketch that `tag_of_band` names, shape (len(sketches), TAGS)."""
+    return np.ascontiguousarray(sketches[:, :SIGN_WORDS]).view(np.uint32)
 
 
 def meet(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
     """Which pairs (a[i], b[i]) can be synonyms, shape (n,); the same for (b[i], a[i])."""
-    differing = a ^ b
+    differing = a[:, :SIGN_WORDS] ^ b[:, :SIGN_WORDS]
     apart: NDArray[Any] = np.bitwise_count(differing)
-    near = apart.sum(axis=1, dtype=np.int32) <= farthest(threshold, BITS)
-    near &= apart[:, :HEAD_WORDS].sum(axis=1) <= farthest(threshold, 64 * HEAD_WORDS)
-    met = np.zeros(len(a), np.bool_)
-    rows = np.flatnonzero(near)
-    in_band = _differing_in_bands(differing[rows]) <= flips(threshold)
-    in_tag = np.bitwise_count(tags(differing[rows])) <= farthest(threshold, TAG_BITS, TAG_SIGMAS)
-    met[rows] = (in_band & in_tag[:, TAG_OF_BAND]).any(axis=1)
+    met: NDArray[np.bool_] = apart.sum(axis=1, dtype=np.int32) <= farthest(threshold, SIGNS)
+    met &= apart[:, :HEAD_WORDS].sum(axis=1) <= farthest(threshold, 64 * HEAD_WORDS, HEAD_SIGMAS)
+    near, count = np.flatnonzero(met), bands(threshold)
+    for start in range(0, len(near) if count else 0, COMPARED_AT_ONCE):
+        rows = near[start : start + COMPARED_AT_ONCE]
+        in_tag = np.bitwise_count(tags(differing[rows])) <= farthest(threshold, TAG_BITS, TAG_SIGMAS)
+        met[rows] = _share_band(codes(a[rows]) == codes(b[rows]), in_tag, count)
     return met
 
 
-def _differing_in_bands(differing: Sketches) -> NDArray[np.uint8]:
-    """How many bits of each band are set, shape (len(differing), BANDS)."""
-    out = np.zeros((BANDS, len(differing)), np.uint8)
-    for part, bits in _unpacked(differing):
-        for line in _lines():
-            out[:, part] += bits[line]
-    return out.T
-
-
-def _unpacked(sketches: Sketches) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
-    """Some sketches after the others: which, and their bits, shape (BITS, sketches), so that a band's bits are whole rows."""
-    octets = np.ascontiguousarray(sketches).view(np.uint8).reshape(len(sketches), BITS // 8)
-    for start in range(0, len(sketches), SKETCHED_AT_ONCE):
-        part = slice(start, start + SKETCHED_AT_ONCE)
-        yield part, np.ascontiguousarray(np.unpackbits(octets[part], axis=1).T)
+def _share_band(equal: NDArray[np.bool_], in_tag: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
+    """Whether a pair has both codes of one of `count` bands in common, and is near in its tag. `equal`: by code, shape (n,
+    CODES); `in_tag`: by tag, shape (n, TAGS)."""
+    by_code, by_tag = np.ascontiguousarray(equal.T), np.ascontiguousarray(in_tag.T)
+    found = np.zeros(len(equal), np.bool_)
+    for band in range(count):
+        one, other = codes_of_band(band)
+        found |= by_code[one] & by_code[other] & by_tag[tag_of_band(band)]
+    return found

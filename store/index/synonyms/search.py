@@ -15,7 +15,7 @@ from store.index.columns.hashed_rows import text_hash
 from store.index.file_arrays import read_ahead
 from store.index.parallel import in_parallel, processors
 from store.index.synonyms.changed_flags import Flags
-from store.index.synonyms.lsh import WORDS, Sketches, flips, meet, sketch
+from store.index.synonyms.lsh import WORDS, Sketches, bands, meet, sketch
 from store.index.synonyms.nearest_pairs import Rows, Scored
 from store.index.synonyms.numbers import is_number, without_numbers
 from store.index.synonyms.sketch_index import SketchIndex
@@ -37,9 +37,6 @@ TILE = (256, 8192)
 EXACT_BELOW = 8_192
 """Phrases up to which each new one is compared with every other: simpler, and about as fast as sketches (`lsh`) up to there
 (`bench growth`, "crossover"). Both find the same pairs."""
-
-MOST_FLIPS = 2
-"""With a threshold that needs more, below 0.6, looking through the bands costs more than comparing with all."""
 
 
 def linkable(phrase: str) -> bool:
@@ -111,7 +108,7 @@ def similar(
         return out
 
     queries = np.asarray(queries, np.int64)
-    through_bands &= by_rule and flips(threshold) <= MOST_FLIPS
+    through_bands &= by_rule and bands(threshold) > 0
     if by_rule and extra_sketches is None:
         extra_sketches = sketch(extra)
 

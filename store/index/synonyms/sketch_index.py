@@ -12,14 +12,15 @@ from store.index.file_arrays import IN_MEMORY, ArrayStorage, page_in
 from store.index.parallel import in_background, in_parallel, processors
 from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import (
-    BANDS,
-    BITS,
+    HEAD_SIGMAS,
     HEAD_WORDS,
+    SIGN_WORDS,
+    SIGNS,
     WORDS,
     Sketches,
     band_values,
+    bands,
     farthest,
-    probes,
     sketch,
     tags,
 )
@@ -32,7 +33,7 @@ TAIL_MAX_SKETCHES = 1 << 14
 TAKEN_IN_ROWS = 1 << 13
 """Vectors that are read and sketched at a time: several parts, for all processors."""
 
-PROBED_BUCKETS = 1 << 16
+LOOKED_UP_BUCKETS = 1 << 16
 """Buckets that are looked up together, about."""
 
 MAX_PAIRS = 1 << 21
@@ -40,7 +41,7 @@ MAX_PAIRS = 1 << 21
 with all is cheaper."""
 
 COMPARED_SKETCHES = 1 << 14
-"""Pairs whose whole sketches are compared at a time: 5 MB."""
+"""Pairs whose signs are compared at a time: 5 MB."""
 
 COMPARED_HEADS = 1 << 18
 """Pairs of heads that are compared at a time where all are looked at: 2 MB of each word. With an eighth of it two threads wait
@@ -78,9 +79,9 @@ class Order:
 class SketchIndex:
     """The sketches of all phrase rows. `extend` and `adopt` are the writer's, which is also the only one that searches."""
 
-    def __init__(self, storage: ArrayStorage = IN_MEMORY) -> None:
-        """`storage`: where the sketches lie."""
-        self._storage = storage
+    def __init__(self, threshold: float, storage: ArrayStorage = IN_MEMORY) -> None:
+        """`threshold`: the cosine that the bands are for; `storage`: where the sketches lie."""
+        self.threshold, self._storage = threshold, storage
         self._sketches = GrowableArray(np.uint64, WORDS, storage)
         self._heads = GrowableArray(np.uint64, HEAD_WORDS, storage)
         """The first words of each sketch again: all that most pairs are looked at for."""
@@ -120,7 +121,7 @@ class SketchIndex:
 
     def frozen(self) -> "SketchIndex":
         """The sketches of the rows that there are now; nothing is copied, and nothing may be appended."""
-        frozen = SketchIndex()
+        frozen = SketchIndex(self.threshold)
         frozen._sketches = self._sketches.frozen()
         frozen._heads = self._heads.frozen()
         return frozen
@@ -128,11 +129,13 @@ class SketchIndex:
     @property
     def due(self) -> bool:
         """Whether it is time to sort what came since."""
-        return self.n - self.order().n > TAIL_MAX_SKETCHES
+        return bands(self.threshold) > 0 and self.n - self.order().n > TAIL_MAX_SKETCHES
 
     def sorted_behind(self, storage: ArrayStorage = IN_MEMORY) -> tuple[SortedBands, ...]:
-        """The runs with all rows that there are now, for `adopt`; changes nothing, so it may run beside all."""
-        return sort_behind(self._runs, self.view(), storage)
+        """The runs with all rows that there are now, for `adopt`; changes nothing, so it may run beside all. None where pairs
+        are not found by bands."""
+        count = bands(self.threshold)
+        return sort_behind(self._runs, self.view(), count, storage) if count else ()
 
     def adopt(self, runs: Sequence[SortedBands]) -> None:
         """Takes over the sorted bands of the first rows."""
@@ -144,8 +147,8 @@ class SketchIndex:
         return Order(self._runs, self._runs[-1].end if self._runs else 0)
 
     def _page_in(self) -> None:
-        """Has the bands brought into memory beside all, from when they are first searched. One phrase looks at 1,500 places of
-        them, so a few hundred would read them whole, page by page."""
+        """Has the bands brought into memory beside all, from when they are first searched. One phrase looks at 91 places of
+        each, so a few thousand would read them whole, page by page."""
         cold = [run for run in self._runs if run not in self._paged_in]
         if cold:
             self._paged_in = (*self._paged_in, *cold)
@@ -206,12 +209,13 @@ class SketchIndex:
         """Pairs whose heads are near as which * n + row, with repetitions; None where there are too many to look at."""
         # Others may sort meanwhile: one search goes by one order.
         order = self.order()
-        values, asked, heads = band_values(sketches), tags(sketches), sketches[:, :HEAD_WORDS].copy()
+        count = bands(self.threshold)
+        values, asked, heads = band_values(sketches, count), tags(sketches), sketches[:, :HEAD_WORDS].copy()
+        # Some bands after the others for many queries, so that what is read of them stays in the cache; all at once for few.
+        together = max(1, LOOKED_UP_BUCKETS // len(sketches))
         for run in order.runs:
-            # One band after the other for many queries, so that what is read of it stays in the cache; all at once for few.
-            bands = max(1, PROBED_BUCKETS // (len(sketches) * len(probes(threshold, run.bits))))
-            for first in range(0, BANDS, bands):
-                for pairs in run.near(values, asked, range(first, min(first + bands, BANDS)), threshold):
+            for first in range(0, count, together):
+                for pairs in run.near(values, asked, range(first, min(first + together, count)), threshold):
                     yield None if pairs is None else self._heads_near(heads, *order.here(*pairs), threshold)
         yield from self._tail_near(heads, order.n, threshold)
 
@@ -220,7 +224,7 @@ class SketchIndex:
     ) -> NDArray[np.int64]:
         """Of the pairs (which, row) those whose heads are near. `heads`: of the questions."""
         apart = _differing(self._heads.view().take(rows, axis=0), heads.take(which, axis=0))
-        near = np.flatnonzero(apart <= farthest(threshold, 64 * HEAD_WORDS))
+        near = np.flatnonzero(apart <= farthest(threshold, 64 * HEAD_WORDS, HEAD_SIGMAS))
         return which[near] * self.n + rows[near]
 
     def _tail_near(self, heads: Sketches, first: int, threshold: float) -> Iterator[NDArray[np.int64]]:
@@ -234,13 +238,13 @@ class SketchIndex:
             apart = np.bitwise_count(words[0] ^ asked[:, 0])
             for word in range(1, HEAD_WORDS):
                 apart += np.bitwise_count(words[word] ^ asked[:, word])
-            which, rows = np.divmod(np.flatnonzero(apart <= farthest(threshold, 64 * HEAD_WORDS)), n)
+            which, rows = np.divmod(np.flatnonzero(apart <= farthest(threshold, 64 * HEAD_WORDS, HEAD_SIGMAS)), n)
             yield (begin + which) * self.n + rows + first
 
     def _near(
         self, found: list[NDArray[np.int64]], sketches: Sketches, wanted: Flags, threshold: float
     ) -> NDArray[np.int64]:
-        """Of the pairs which * n + row, each once, those of `wanted` rows of which the whole sketches are near."""
+        """Of the pairs which * n + row, each once, those of `wanted` rows of which all signs are near."""
         # A pair that meets in several bands is one pair.
         pairs = _once(np.concatenate(found)) if found else np.empty(0, np.int64)
         pairs = pairs[wanted[pairs % max(self.n, 1)]]
@@ -248,9 +252,9 @@ class SketchIndex:
         for start in range(0, len(pairs), COMPARED_SKETCHES):
             part = slice(start, start + COMPARED_SKETCHES)
             which, rows = np.divmod(pairs[part], self.n)
-            apart = np.bitwise_count(every.take(rows, axis=0) ^ sketches.take(which, axis=0))
+            apart = np.bitwise_count((every.take(rows, axis=0) ^ sketches.take(which, axis=0))[:, :SIGN_WORDS])
             # Three times as fast as `sum`, which goes through twelve numbers at a time.
-            near[part] = np.einsum("ij->i", apart, dtype=np.uint16) <= farthest(threshold, BITS)
+            near[part] = np.einsum("ij->i", apart, dtype=np.uint16) <= farthest(threshold, SIGNS)
         return pairs[near]
 
 

@@ -16,7 +16,7 @@ import store.index.synonyms.nearest_pairs
 import store.index.synonyms.search
 from bench.support.hostile_vectors import in_letters, row_of, vectors
 from store.export.json_lines import export_lines
-from store.index.synonyms.lsh import meet, sketch
+from store.index.synonyms.lsh import SIGN_WORDS, meet, sketch
 from store.passage_id import passage_id
 from store.store import Store
 from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
@@ -51,7 +51,7 @@ def expected(vectors, living):
     """The synonym edges between the phrases of `living` documents, by comparing all with all."""
     rows = np.array(sorted(row for document in living for row in (2 * document, 2 * document + 1)), np.int64)
     rows = rows[vectors[rows].any(axis=1)]
-    bits = np.unpackbits(sketch(vectors[rows]).view(np.uint8), axis=1).reshape(len(rows), 32, 24)
+    bits = np.unpackbits(sketch(vectors[rows])[:, :SIGN_WORDS].copy().view(np.uint8), axis=1).reshape(len(rows), 32, 24)
     crowded = np.zeros(len(rows), np.int64)
     for cell in range(32):
         _, places, counts = np.unique(bits[:, cell], axis=0, return_inverse=True, return_counts=True)
@@ -203,7 +203,7 @@ from store.index.synonyms.sketch_index import SketchIndex
 from store.index.synonyms.nearest_pairs import Nearest
 from store.index.synonyms.search import Wanted, similar
 count, asked, heard = 50_000, 200, sys.argv[2] == "heard"
-found, index = Vectors(384), SketchIndex()
+found, index = Vectors(384), SketchIndex(0.8)
 found.extend(vectors(sys.argv[1], count))
 index.extend(found)
 index.adopt(index.sorted_behind())

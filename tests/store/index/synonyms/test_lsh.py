@@ -7,11 +7,12 @@ import pytest
 
 import store.index.live_index as live_index
 import store.index.synonyms.lsh
+import store.index.synonyms.search
 import store.index.synonyms.sketch_index
 import store.index.synonyms.sorted_bands
 from bench.support.hostile_vectors import in_letters
 from store.export.json_lines import export_lines
-from store.index.synonyms.lsh import sketch
+from store.index.synonyms.lsh import bands, sketch
 from store.index.synonyms.search import similar
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.synonyms.sorted_bands import sort
@@ -46,11 +47,12 @@ def pairs(vectors, queries, sketches=None, extra=None, threshold=0.8, **options)
     return {(a, b): score for a, b, score in every}
 
 
-def sketched(vectors, sort_first):
-    """An index of all of `vectors`, of which the first so many are sorted."""
-    index = SketchIndex()
+def sketched(vectors, sort_first, threshold=0.8):
+    """An index of all of `vectors`, of which the first so many are sorted, where the threshold has bands."""
+    index = SketchIndex(threshold)
     index.extend(vectors)
-    index.adopt([sort(index.view()[:sort_first])] if sort_first else ())
+    count = bands(threshold)
+    index.adopt([sort(index.view()[:sort_first], count)] if sort_first and count else ())
     return index
 
 
@@ -61,7 +63,7 @@ def test_nearly_every_pair_is_found_and_its_cosine_is_exact():
     true, found = pairs(vectors, queries, by_rule=False), pairs(vectors, queries, sketched(vectors, vectors.n))
     assert len(true) > 3_000
     assert found.items() <= true.items()
-    assert len(found) >= 0.9995 * len(true)
+    assert len(found) >= 0.999 * len(true)
 
 
 @pytest.mark.slow
@@ -70,17 +72,22 @@ def test_nearly_every_pair_is_found_at_other_thresholds(threshold):
     vectors = held(clustered(6_000, 64, (1 / threshold - 1) ** 0.5))
     queries = np.arange(0, 6_000, 20)
     true = pairs(vectors, queries, threshold=threshold, by_rule=False)
-    found = pairs(vectors, queries, sketched(vectors, 5_000), threshold=threshold)
+    found = pairs(vectors, queries, sketched(vectors, 5_000, threshold), threshold=threshold)
     assert len(true) > 500
     assert found == pairs(vectors, queries, threshold=threshold)
     assert found.items() <= true.items()
     assert len(found) >= 0.999 * len(true)
 
 
+def few_bands(monkeypatch):
+    for module in (store.index.synonyms.lsh, store.index.synonyms.sketch_index, store.index.synonyms.search):
+        monkeypatch.setattr(module, "bands", lambda _: 30)
+
+
 @pytest.fixture
 def forgetful(monkeypatch):
     """Sketches that miss more pairs, so that it would show if it mattered which way a pair was looked for."""
-    monkeypatch.setattr(store.index.synonyms.lsh, "flips", lambda _: 0)
+    few_bands(monkeypatch)
 
 
 @pytest.mark.slow
@@ -116,7 +123,7 @@ def test_a_vector_has_one_sketch_in_any_company():
 
 def test_taking_vectors_in_one_by_one_loses_none():
     vectors = clustered(3_000, 32, 0.4)
-    grown, sketches = Vectors(32), SketchIndex()
+    grown, sketches = Vectors(32), SketchIndex(0.8)
     for vector in vectors:
         grown.extend(vector[None])
         sketches.extend(grown)
@@ -126,7 +133,7 @@ def test_taking_vectors_in_one_by_one_loses_none():
 
 def test_dead_phrases_are_nobodys_synonyms():
     vectors = held(clustered(4_000, 32, 0.3))
-    sketches = SketchIndex()
+    sketches = SketchIndex(0.8)
     sketches.extend(vectors)
     alive = np.arange(4_000) % 2 == 0
     none = np.empty((0, 32), np.float32)
@@ -203,7 +210,7 @@ def test_edges_that_another_rule_made_are_made_anew_as_a_store_is_opened(tmp_pat
     expected = filled(tmp_path / "fresh", vectors, order, 300)
     with monkeypatch.context() as earlier:
         earlier.setattr(SynonymRule, "VERSION", SynonymRule.VERSION - 1)
-        earlier.setattr(store.index.synonyms.lsh, "flips", lambda _: 0)
+        few_bands(earlier)
         assert filled(tmp_path / "old", vectors, order, 300) != expected
     for _ in range(2):
         with Store(tmp_path / "old", EncoderIdentity("clustered", 48), SynonymRule(0.8, 4)) as memory:
@@ -226,7 +233,7 @@ def test_sorted_bands_are_saved_and_found_again(tmp_path, monkeypatch):
         sketches = memory._index.sketches
         assert len(sketches.runs) > 1
         for run in sketches.runs:
-            anew = sort(sketches.view()[run.first : run.end]).arrays()
+            anew = sort(sketches.view()[run.first : run.end], bands(0.8)).arrays()
             assert all(np.array_equal(array, anew[name]) for name, array in run.arrays().items())
         assert list(export_lines(memory.snapshot())) == expected
     assert filled(tmp_path, vectors, order[1_200:], 300) == filled(tmp_path / "fresh", vectors, order, 300)

@@ -6,12 +6,13 @@ import pytest
 import store.index.synonyms.sketch_index as sketch_index
 import store.index.synonyms.sorted_bands as sorted_bands
 from store.index.file_arrays import map_file
-from store.index.synonyms.lsh import meet, sketch
+from store.index.synonyms.lsh import bands, meet, sketch
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.synonyms.sorted_bands import BAND_ARRAYS, bands_of_arrays, sort_behind
 from tests.store.index.resident import resident_share
 
 THRESHOLD = 0.8
+BANDS = bands(THRESHOLD)
 ROWS, SORTED = 3_000, (2_700, 2_800)
 
 
@@ -31,9 +32,9 @@ def test_every_pair_that_meets_is_found(sketches, monkeypatch, asked, share):
     monkeypatch.setattr(sketch_index, "MAX_PART_QUERIES", share)
     monkeypatch.setattr(sketch_index, "COMPARISONS_A_CANDIDATE", 1)
     monkeypatch.setattr(sorted_bands, "MIN_ENTRIES", 1 << 30)
-    index, runs = SketchIndex(), ()
+    index, runs = SketchIndex(THRESHOLD), ()
     for end in SORTED:  # what lies behind the last run is in no band yet
-        runs = sort_behind(runs, sketches[:end])
+        runs = sort_behind(runs, sketches[:end], BANDS)
     assert len(runs) == len(SORTED)
     index.append(sketches)
     index.adopt(runs)
@@ -54,9 +55,9 @@ def test_every_pair_that_meets_is_found(sketches, monkeypatch, asked, share):
 
 def test_queries_among_too_many_near_ones_are_left_to_comparing_with_all(sketches, monkeypatch):
     monkeypatch.setattr(sketch_index, "MIN_PAIRS", 10)
-    index, alike = SketchIndex(), np.repeat(sketches[:1], ROWS, axis=0)
+    index, alike = SketchIndex(THRESHOLD), np.repeat(sketches[:1], ROWS, axis=0)
     index.append(alike)
-    index.adopt(sort_behind((), alike))
+    index.adopt(sort_behind((), alike, BANDS))
     (found,) = index.candidates(lambda rows: alike[rows], np.arange(9), np.ones(ROWS, np.bool_), THRESHOLD)
     assert found == (0, 9, None)
 
@@ -78,13 +79,13 @@ def test_bands_in_files_are_in_memory_after_the_first_search_and_after_each_chan
         list(index.candidates(lambda rows: sketches[rows], np.arange(1), np.ones(ROWS, np.bool_), THRESHOLD))
         index.wait_until_paged_in()
 
-    index = SketchIndex()
+    index = SketchIndex(THRESHOLD)
     index.append(sketches)
-    index.adopt(mapped("first", sort_behind((), sketches[: SORTED[0]])))
+    index.adopt(mapped("first", sort_behind((), sketches[: SORTED[0]], BANDS)))
     assert share("first") < 1.0
     search()
     assert share("first") == 1.0
-    index.adopt(mapped("second", sort_behind((), sketches)))
+    index.adopt(mapped("second", sort_behind((), sketches, BANDS)))
     assert share("second") < 1.0
     search()
     assert share("second") == 1.0
