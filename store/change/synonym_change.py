@@ -42,7 +42,7 @@ def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Row
     present, crowded = index.present_phrases(), index.crowding.flags
     present_now = ChangedFlags(present, moved, among(moved, arriving))
     if len(moved):
-        sketches, crowded_then = index.sketches.view(), unchanged(crowded)
+        sketches, crowded_then = index.sketches.signs(), unchanged(crowded)
         delta.crowding = index.crowding.plan(
             sketches, delta.phrase_sketches, present_now, crowded_then, arriving, leaving
         )

@@ -17,7 +17,7 @@ PREFIX = "snapshot-"
 UNFINISHED = "snapshot.new"
 MANIFEST = "manifest.json"
 KINDS = ("passages", "phrases", "triples")
-CHECKED_LATER = ("-vectors-", "-codes-", "-units-", "bands-", "-sketches")
+CHECKED_LATER = ("-vectors-", "-codes-", "-units-", "bands-", "-signs")
 """In the names of the files that hold most of the bytes: a start looks at their size alone, `damaged_file` reads them."""
 
 HASH_ARRAYS = ("hashes", "hashed")

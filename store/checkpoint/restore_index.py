@@ -38,7 +38,9 @@ def recover_index(
     with ThreadPoolExecutor(2, thread_name_prefix="start") as beside:
         numbers = {name: beside.submit(tables.read, name, ("row",)) for name in KINDS}
         later = beside.submit(tables.read_where, "documents", None, f"commit > {saved.commit}")
-        sketches = beside.submit(index.sketches.load, saved.array("phrases-sketches"), saved.runs())
+        sketches = beside.submit(
+            index.sketches.load, saved.array("phrases-signs"), saved.runs(), saved.array("phrases-sketches")
+        )
         there = {name: np.sort(table.result()["row"].to_numpy()) for name, table in numbers.items()}
         _load_texts(index, saved, there)
         _load_documents(index, saved)

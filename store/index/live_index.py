@@ -264,7 +264,7 @@ class LiveIndex:
         """Sketches the phrases that are not yet, at opening, and sorts the sketches where those are many."""
         self.sketches.extend(self.phrase_vectors)
         if self.sketches.due:
-            self.sketches.adopt(self.sketches.sorted_behind(self.storage))
+            self.sketches.adopt(self.sketches.sorted_behind(self.phrase_vectors, self.storage))
 
     def prepare_synonyms(self, cap: int) -> None:
         """Works out, at opening, what planning a commit's synonyms takes and queries do not. O(phrases and edges)."""
@@ -273,7 +273,7 @@ class LiveIndex:
 
     def count_crowds(self, maybe: NDArray[np.bool_] | None = None) -> None:
         """Finds out which phrases are crowded; only among `maybe`, shape (phrases,), where that is known."""
-        self.crowding.load(self.sketches.view(), self.synonym_candidates(), maybe)
+        self.crowding.load(self.sketches.signs(), self.synonym_candidates(), maybe)
 
     def find_needs(self, cap: int) -> None:
         """Works out `synonym_needs` from the edges."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from store.index.columns.holders import Holders
 from store.index.columns.row_lists import RowLists
 from store.index.live_index import LiveIndex
-from store.index.synonyms.lsh import Sketches
+from store.index.synonyms.sketch_index import SketchIndex
 from store.snapshot import Snapshot
 from store.types import Document, ExtractionState
 
@@ -28,7 +28,7 @@ class FrozenIndex:
     ids: Mapping[str, NDArray[np.int32]]
     linkable: NDArray[np.bool_]
     wordings: NDArray[np.int64]
-    sketches: Sketches
+    sketches: SketchIndex
 
 
 def freeze(index: LiveIndex, snapshot: Snapshot) -> FrozenIndex:
@@ -45,5 +45,5 @@ def freeze(index: LiveIndex, snapshot: Snapshot) -> FrozenIndex:
         {name: ids.view() for name, ids in index.ids.items()},
         index.linkable.view(),
         index.wordings.view(),
-        index.sketches.view(),
+        index.sketches.frozen(),
     )

@@ -43,8 +43,8 @@ class SharedSketches(SketchIndex):
 
     def __init__(self, whole: SketchIndex) -> None:
         super().__init__(whole.threshold)
-        frozen = whole.frozen()
-        self._whole, self._sketches, self._heads = whole, frozen._sketches, frozen._heads
+        self._whole = whole
+        self._share(whole)
 
     def order(self) -> Order:
         there = self._whole.order()
@@ -128,7 +128,7 @@ def _change_synonyms(index: NearlyWholeIndex, whole: FrozenIndex, rule: SynonymR
     present = index.synonym_candidates()
     came, went = np.flatnonzero(present & ~before), np.flatnonzero(before & ~present)
     nothing = np.empty((0, WORDS), np.uint64)
-    index.crowding.apply(index.crowding.plan(index.sketches.view(), nothing, present, crowded, came, went))
+    index.crowding.apply(index.crowding.plan(index.sketches.signs(), nothing, present, crowded, came, went))
     can = present & ~(index.crowding.rows.view().array()[: len(present)] > 0)
     index.synonym.adopt(whole.snapshot.synonym.merged(), 0)
     planner = SynonymPlanner(

@@ -103,7 +103,7 @@ def _take_phrases(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64],
     index.wordings.extend(whole.wordings[rows])
     index.synonym_needs.extend(np.zeros(len(rows)))
     index.crowding.rows.grow(len(rows))
-    index.sketches = ScopedSketches(whole.index.sketches, whole.sketches[rows], rows, places)
+    index.sketches = ScopedSketches(whole.index.sketches, whole.sketches, rows, places)
     index.phrase_vectors.take(whole.snapshot.phrase_vectors, rows)
 
 
@@ -147,7 +147,7 @@ def _add_synonyms(index: LiveIndex, can: NDArray[np.bool_], searched: Rows, rule
     if not len(searched):
         return
     if index.sketches.due or len(searched) > SORTED_FOR_SHARE * len(can):
-        index.sketches.adopt(index.sketches.sorted_behind())
+        index.sketches.adopt(index.sketches.sorted_behind(index.phrase_vectors))
     planner = SynonymPlanner(
         rule.cap,
         len(index.phrases),

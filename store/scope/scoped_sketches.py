@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.synonyms.lsh import Sketches
+from store.index.synonyms.lsh import HEAD_WORDS
 from store.index.synonyms.sketch_index import Order, SketchIndex
 
 
@@ -11,13 +11,17 @@ class ScopedSketches(SketchIndex):
     """Searches through the bands as the whole memory has them sorted now; those of phrases that came later one by one."""
 
     def __init__(
-        self, whole: SketchIndex, sketches: Sketches, rows: NDArray[np.int64], places: NDArray[np.int32]
+        self, whole: SketchIndex, frozen: SketchIndex, rows: NDArray[np.int64], places: NDArray[np.int32]
     ) -> None:
-        """`sketches` are those of `rows` of the whole memory, which are in order; `places` says the row here of each row there,
-        or -1."""
+        """The sketches of `rows`, which are in order, of `frozen`: the whole memory as it was. `places` says the row here of
+        each row there, or -1."""
         super().__init__(whole.threshold)
         self._whole, self._rows, self._places = whole, rows, places
-        self.append(sketches)
+        signs, tail = frozen.signs()[rows], frozen.tail()
+        first = frozen.n - len(tail)
+        self._signs.extend(signs)
+        self._heads.extend(signs[:, :HEAD_WORDS])
+        self._tail.extend(tail[rows[np.searchsorted(rows, first) :] - first])
 
     def order(self) -> Order:
         if self.runs:

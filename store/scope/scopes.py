@@ -149,7 +149,7 @@ class Scopes:
         if len(batch.passages) > max(FOLLOWED_PASSAGES, FOLLOWED_SHARE * index.living_passages):
             return None
         if index.sketches.due:
-            index.sketches.adopt(index.sketches.sorted_behind())
+            index.sketches.adopt(index.sketches.sorted_behind(index.phrase_vectors))
         try:
             index.apply(plan(index, batch, self._rule, time.time()))
         except IncompleteBatch:

@@ -54,7 +54,8 @@ _FIRST = np.arange(CELLS, dtype=np.int32) << SLOT_BITS
 
 
 def slots_of(sketches: Sketches) -> Slots:
-    """The slot of each cell of each sketch, shape (len(sketches), CELLS), numbered through all cells."""
+    """The slot of each cell of each sketch, of which the signs are enough; shape (len(sketches), CELLS), numbered through all
+    cells."""
     return _slots(_octets(sketches), _FIRST)
 
 

@@ -213,21 +213,27 @@ def tags(sketches: Sketches) -> NDArray[np.uint32]:
 
 def meet(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
     """Which pairs (a[i], b[i]) can be synonyms, shape (n,); the same for (b[i], a[i])."""
-    differing = a[:, :SIGN_WORDS] ^ b[:, :SIGN_WORDS]
-    apart: NDArray[Any] = np.bitwise_count(differing)
+    apart: NDArray[Any] = np.bitwise_count(a[:, :SIGN_WORDS] ^ b[:, :SIGN_WORDS])
     met: NDArray[np.bool_] = apart.sum(axis=1, dtype=np.int32) <= farthest(threshold, SIGNS)
     met &= apart[:, :HEAD_WORDS].sum(axis=1) <= farthest(threshold, 64 * HEAD_WORDS, HEAD_SIGMAS)
-    near, count = np.flatnonzero(met), bands(threshold)
-    for start in range(0, len(near) if count else 0, COMPARED_AT_ONCE):
-        rows = near[start : start + COMPARED_AT_ONCE]
-        in_tag = np.bitwise_count(tags(differing[rows])) <= farthest(threshold, TAG_BITS, TAG_SIGMAS)
-        met[rows] = _share_band(codes(a[rows]) == codes(b[rows]), in_tag, count)
+    near = np.flatnonzero(met)
+    met[near] = share_band(a[near], b[near], threshold)
     return met
 
 
+def share_band(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
+    """Which pairs (a[i], b[i]) have both codes of a band in common, and are near in its tag, shape (n,)."""
+    shared, count = np.ones(len(a), np.bool_), bands(threshold)
+    for start in range(0, len(a) if count else 0, COMPARED_AT_ONCE):
+        part = slice(start, start + COMPARED_AT_ONCE)
+        in_tag = np.bitwise_count(tags(a[part] ^ b[part])) <= farthest(threshold, TAG_BITS, TAG_SIGMAS)
+        shared[part] = _share_band(codes(a[part]) == codes(b[part]), in_tag, count)
+    return shared
+
+
 def _share_band(equal: NDArray[np.bool_], in_tag: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
-    """Whether a pair has both codes of one of `count` bands in common, and is near in its tag. `equal`: by code, shape (n,
-    CODES); `in_tag`: by tag, shape (n, TAGS)."""
+    """The same among `count` bands. `equal`: whether a code is, shape (n, CODES); `in_tag`: whether a tag is near, shape (n,
+    TAGS)."""
     by_code, by_tag = np.ascontiguousarray(equal.T), np.ascontiguousarray(in_tag.T)
     found = np.zeros(len(equal), np.bool_)
     for band in range(count):

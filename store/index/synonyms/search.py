@@ -60,6 +60,10 @@ def wordings(phrases: Iterable[str]) -> Rows:
     return hashes.view(np.int64)
 
 
+Candidates = tuple[Rows, Rows, NDArray[np.bool_]]
+"""(row, other row, whether they are known to meet) of pairs, three arrays of one length."""
+
+
 class Needs(Protocol):
     """By row, the cosine that a pair needs to be among the row's nearest: an array, or what gives a part of one."""
 
@@ -118,31 +122,38 @@ def similar(
             return sketch(take(each))[places]
         out = np.empty((len(rows), WORDS), np.uint64)
         old = rows < vectors.n
-        out[old], out[~old] = sketches.view()[rows[old]], extra_sketches[rows[~old] - vectors.n]
+        out[old], out[~old] = sketches.whole(rows[old], vectors.rows), extra_sketches[rows[~old] - vectors.n]
         return out
 
     comparison = _Comparison(take, sketches_of, candidates, threshold, by_rule, wanted, wording)
-    for a, b in _gathered(_candidates(comparison, vectors, extra, queries, sketches if through_bands else None)):
+    found = _candidates(comparison, vectors, extra, queries, sketches if through_bands else None)
+    for a, b, met in _gathered(found):
         for begin in range(0, len(a), GATHERED_PAIRS):
-            left, right = a[begin : begin + GATHERED_PAIRS], b[begin : begin + GATHERED_PAIRS]
-            scores = comparison.exactly(left, right)
+            part = slice(begin, begin + GATHERED_PAIRS)
+            left, right = a[part], b[part]
+            scores = comparison.exactly(left, right, met[part])
             kept = np.flatnonzero(scores)
             if len(kept):
                 yield left[kept], right[kept], scores[kept].astype(np.float64)
 
 
-def _gathered(pieces: Iterable[tuple[Rows, Rows]]) -> Iterator[tuple[Rows, Rows]]:
+def _gathered(pieces: Iterable[Candidates]) -> Iterator[Candidates]:
     """The same pairs in fewer and larger pieces."""
-    waiting: list[tuple[Rows, Rows]] = []
+    waiting: list[Candidates] = []
     count = 0
     for piece in pieces:
         waiting.append(piece)
         count += len(piece[0])
         if count >= GATHERED_PAIRS:
-            yield np.concatenate([a for a, _ in waiting]), np.concatenate([b for _, b in waiting])
+            yield _joined(waiting)
             waiting, count = [], 0
     if count:
-        yield np.concatenate([a for a, _ in waiting]), np.concatenate([b for _, b in waiting])
+        yield _joined(waiting)
+
+
+def _joined(pieces: list[Candidates]) -> Candidates:
+    a, b, met = zip(*pieces, strict=True)
+    return np.concatenate(a), np.concatenate(b), np.concatenate(met)
 
 
 def _candidates(
@@ -151,7 +162,7 @@ def _candidates(
     extra: NDArray[np.float32],
     queries: Rows,
     sketches: SketchIndex | None,
-) -> Iterator[tuple[Rows, Rows]]:
+) -> Iterator[Candidates]:
     """Pairs that may reach the threshold, by the sketches where those help."""
     added = [(vectors.n, extra)]
     if sketches is None:
@@ -165,7 +176,7 @@ def _candidates(
             yield from comparison.blockwise(vectors.blocks(), queries[first:end])
         else:
             which, rows = found
-            yield queries[first:end][which], rows
+            yield queries[first:end][which], rows, np.ones(len(rows), np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,17 +191,17 @@ class _Comparison:
     wanted: Wanted | None
     wording: Callable[[Rows], Rows] | None
 
-    def exactly(self, a: Rows, b: Rows) -> NDArray[np.float32]:
-        """The cosine of each pair (a[i], b[i]), 0 for those that are no pairs."""
+    def exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The cosine of each pair (a[i], b[i]), 0 for those that are no pairs. `met`: which are known to meet."""
         scores = np.zeros(len(a), np.float32)
         # In the order in which the others' vectors lie.
         order = np.argsort(b)
         for begin in range(0, len(a), COMPARED_PAIRS):
             part = order[begin : begin + COMPARED_PAIRS]
-            scores[part] = self._exactly(a[part], b[part])
+            scores[part] = self._exactly(a[part], b[part], met[part])
         return scores
 
-    def _exactly(self, a: Rows, b: Rows) -> NDArray[np.float32]:
+    def _exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
         x, y = self.take(a), self.take(b)
         scores = np.zeros(len(a), np.float32)
         # Most candidates are far from a pair: what decides is worked out for those that are not.
@@ -200,13 +211,11 @@ class _Comparison:
         exact = np.multiply(x, y, dtype=np.float64).sum(axis=1).astype(np.float32)
         kept = np.flatnonzero(exact >= np.float32(self.threshold))
         near = maybe[kept]
-        kept = kept[self._meet(a[near], b[near])]
+        kept = kept[self._can_pair(a[near], b[near], met[near])]
         scores[maybe[kept]] = exact[kept]
         return scores
 
-    def blockwise(
-        self, blocks: Sequence[tuple[int, NDArray[np.float32]]], queries: Rows
-    ) -> Iterator[tuple[Rows, Rows]]:
+    def blockwise(self, blocks: Sequence[tuple[int, NDArray[np.float32]]], queries: Rows) -> Iterator[Candidates]:
         """Pairs that may reach the threshold, by comparing each query with each vector of `blocks` ((first row, vectors))."""
         for begin in range(0, len(queries), TILE[0]):
             part = queries[begin : begin + TILE[0]]
@@ -226,19 +235,21 @@ class _Comparison:
                     for first, (cosines, some) in zip(several, compared, strict=True):
                         if len(some):
                             q, c = self._hits(cosines[some], some, needs, part, start + first)
-                            yield part[some[q]], c + (start + first)
+                            yield part[some[q]], c + (start + first), np.zeros(len(q), np.bool_)
 
     def _can_be_pairs(self, rows: Rows, others: Rows) -> NDArray[np.bool_]:
         """Whether rows[i] and others[i, j] are two and may be a pair but for their cosine; shape of `others`."""
         ones, twos = np.repeat(rows, others.shape[1]), others.ravel()
-        shaped: NDArray[np.bool_] = ((ones != twos) & self._meet(ones, twos)).reshape(others.shape)
+        can = (ones != twos) & self._can_pair(ones, twos, np.zeros(len(ones), np.bool_))
+        shaped: NDArray[np.bool_] = can.reshape(others.shape)
         return shaped
 
-    def _meet(self, ones: Rows, twos: Rows) -> NDArray[np.bool_]:
-        """Which (ones[i], twos[i]) are a pair by what is not their cosine."""
+    def _can_pair(self, ones: Rows, twos: Rows, met: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which (ones[i], twos[i]) are a pair by what is not their cosine. `met`: which are known to meet."""
         can = np.ones(len(ones), np.bool_) if self.wording is None else self.wording(ones) != self.wording(twos)
-        if self.by_rule:
-            can &= meet(self.sketches(ones), self.sketches(twos), self.threshold)
+        asked = np.flatnonzero(can & ~met) if self.by_rule else ()
+        if len(asked):
+            can[asked] = meet(self.sketches(ones[asked]), self.sketches(twos[asked]), self.threshold)
         return can
 
     def _hits(

@@ -21,6 +21,7 @@ from store.index.synonyms.lsh import (
     band_values,
     bands,
     farthest,
+    share_band,
     sketch,
     tags,
 )
@@ -77,21 +78,24 @@ class Order:
 
 
 class SketchIndex:
-    """The sketches of all phrase rows. `extend` and `adopt` are the writer's, which is also the only one that searches."""
+    """The signs of all phrase rows' sketches, and the whole sketches of those that are not sorted yet: of the others the bands
+    are enough. `extend` and `adopt` are the writer's, which is also the only one that searches."""
 
     def __init__(self, threshold: float, storage: ArrayStorage = IN_MEMORY) -> None:
-        """`threshold`: the cosine that the bands are for; `storage`: where the sketches lie."""
+        """`threshold`: the cosine that the bands are for; `storage`: where signs and sketches lie."""
         self.threshold, self._storage = threshold, storage
-        self._sketches = GrowableArray(np.uint64, WORDS, storage)
+        self._signs = GrowableArray(np.uint64, SIGN_WORDS, storage)
         self._heads = GrowableArray(np.uint64, HEAD_WORDS, storage)
         """The first words of each sketch again: all that most pairs are looked at for."""
+        self._tail = GrowableArray(np.uint64, WORDS, storage)
+        """The sketches of the last rows."""
         self._runs: tuple[SortedBands, ...] = ()
         self._paged_in: tuple[SortedBands, ...] = ()
         self._pager: threading.Thread | None = None
 
     @property
     def n(self) -> int:
-        return self._sketches.n
+        return self._signs.n
 
     def extend(self, vectors: Vectors) -> None:
         """Takes in the rows of `vectors` that came since the last call."""
@@ -101,17 +105,33 @@ class SketchIndex:
 
     def append(self, sketches: Sketches) -> None:
         """Takes in the sketches of the next rows; they are looked through one by one until `adopt`."""
-        self._sketches.extend(sketches)
+        self._signs.extend(sketches[:, :SIGN_WORDS])
         self._heads.extend(sketches[:, :HEAD_WORDS])
+        self._tail.extend(sketches)
 
-    def view(self) -> Sketches:
-        """The sketches of all rows, shape (n, WORDS)."""
-        return self._sketches.view()
+    def signs(self) -> Sketches:
+        """The signs of all rows, shape (n, SIGN_WORDS)."""
+        return self._signs.view()
 
-    def load(self, sketches: Sketches, runs: Sequence[SortedBands]) -> None:
-        """Takes over saved sketches, and the bands of the first of them."""
-        self._sketches.load(sketches)
-        self._heads.load(sketches[:, :HEAD_WORDS])
+    def tail(self) -> Sketches:
+        """The sketches of the last rows, those that are not sorted among them; shape (rows, WORDS)."""
+        return self._tail.view()
+
+    def whole(self, rows: NDArray[np.int64], vectors: Callable[[NDArray[np.int64]], NDArray[np.float32]]) -> Sketches:
+        """The sketches of `rows`, shape (len(rows), WORDS). `vectors` gives those of rows: but for the tail sketches are not
+        kept."""
+        tail, first = self.tail(), self.n - self._tail.n
+        out, kept = np.empty((len(rows), WORDS), np.uint64), rows >= first
+        out[kept] = tail[rows[kept] - first]
+        each, places = np.unique(rows[~kept], return_inverse=True)
+        out[~kept] = sketch(vectors(each))[places]
+        return out
+
+    def load(self, signs: Sketches, runs: Sequence[SortedBands], tail: Sketches) -> None:
+        """Takes over saved signs, the bands of the first rows and the sketches of the last."""
+        self._signs.load(signs)
+        self._heads.load(signs[:, :HEAD_WORDS])
+        self._tail.load(tail)
         self.adopt(runs)
 
     @property
@@ -122,24 +142,34 @@ class SketchIndex:
     def frozen(self) -> "SketchIndex":
         """The sketches of the rows that there are now; nothing is copied, and nothing may be appended."""
         frozen = SketchIndex(self.threshold)
-        frozen._sketches = self._sketches.frozen()
-        frozen._heads = self._heads.frozen()
+        frozen._share(self)
         return frozen
+
+    def _share(self, other: "SketchIndex") -> None:
+        self._signs, self._heads, self._tail = other._signs.frozen(), other._heads.frozen(), other._tail.frozen()
 
     @property
     def due(self) -> bool:
         """Whether it is time to sort what came since."""
         return bands(self.threshold) > 0 and self.n - self.order().n > TAIL_MAX_SKETCHES
 
-    def sorted_behind(self, storage: ArrayStorage = IN_MEMORY) -> tuple[SortedBands, ...]:
+    def sorted_behind(self, vectors: Vectors, storage: ArrayStorage = IN_MEMORY) -> tuple[SortedBands, ...]:
         """The runs with all rows that there are now, for `adopt`; changes nothing, so it may run beside all. None where pairs
-        are not found by bands."""
-        count = bands(self.threshold)
-        return sort_behind(self._runs, self.view(), count, storage) if count else ()
+        are not found by bands. `vectors`: of all rows."""
+        count, n = bands(self.threshold), self.n
+        if not count:
+            return ()
+        behind = self.whole(np.arange(self._runs[-1].end if self._runs else 0, n), vectors.view().rows)
+        return sort_behind(self._runs, behind, count, storage)
 
     def adopt(self, runs: Sequence[SortedBands]) -> None:
         """Takes over the sorted bands of the first rows."""
         self._runs = tuple(runs)
+        unsorted = self.n - self._runs[-1].end if self._runs else self._tail.n
+        if unsorted < self._tail.n:
+            tail = GrowableArray(np.uint64, WORDS, self._storage)
+            tail.extend(self.tail()[self._tail.n - unsorted :])
+            self._tail = tail
         self._paged_in = tuple(run for run in self._paged_in if run in self._runs)
 
     def order(self) -> Order:
@@ -173,8 +203,8 @@ class SketchIndex:
         threshold: float,
     ) -> Iterator[tuple[int, int, Pairs | None]]:
         """(first, end, pairs) for one part of `queries` after the other: `queries[first:end]`, and (index in the part, row) of
-        all pairs that meet and some that do not, of `wanted` rows alone, the query itself among them. None for
-        pairs where they are so many that comparing with all is cheaper.
+        all pairs that meet, of `wanted` rows alone, the query itself among them. None for pairs where they are so many that
+        comparing with all is cheaper.
 
         `sketches` gives those of `queries`.
         """
@@ -190,9 +220,11 @@ class SketchIndex:
 
     def _pairs(self, sketches: Sketches, wanted: Flags, threshold: float) -> Pairs | None:
         """The same for the sketches of one part."""
+        # Others may sort meanwhile: one search goes by one order.
+        order = self.order()
         found: list[NDArray[np.int64]] = []
         count, most = 0, min(MAX_PAIRS // 2, max(len(sketches) * self.n // COMPARISONS_A_CANDIDATE, MIN_PAIRS))
-        for pairs in self._looked_through(sketches, threshold):
+        for pairs in self._looked_through(order, sketches, threshold):
             if pairs is None:
                 return None
             found.append(pairs)
@@ -203,12 +235,18 @@ class SketchIndex:
                 if count > most:
                     return None
         every = self._near(found, sketches, wanted, threshold)
-        return None if len(every) > most else (every // max(self.n, 1), every % max(self.n, 1))
+        return None if len(every) > most else self._meeting(order, every, sketches, threshold)
 
-    def _looked_through(self, sketches: Sketches, threshold: float) -> Iterator[NDArray[np.int64] | None]:
+    def _meeting(self, order: Order, pairs: NDArray[np.int64], sketches: Sketches, threshold: float) -> Pairs:
+        """Of pairs which * n + row those that share a band: rows behind the sorted ones came for being near."""
+        which, rows = np.divmod(pairs, max(self.n, 1))
+        kept, behind = np.ones(len(pairs), np.bool_), np.flatnonzero(rows >= order.n)
+        there = self.tail().take(rows[behind] - (self.n - self._tail.n), axis=0)
+        kept[behind] = share_band(sketches.take(which[behind], axis=0), there, threshold)
+        return which[kept], rows[kept]
+
+    def _looked_through(self, order: Order, sketches: Sketches, threshold: float) -> Iterator[NDArray[np.int64] | None]:
         """Pairs whose heads are near as which * n + row, with repetitions; None where there are too many to look at."""
-        # Others may sort meanwhile: one search goes by one order.
-        order = self.order()
         count = bands(self.threshold)
         values, asked, heads = band_values(sketches, count), tags(sketches), sketches[:, :HEAD_WORDS].copy()
         # Some bands after the others for many queries, so that what is read of them stays in the cache; all at once for few.
@@ -248,11 +286,11 @@ class SketchIndex:
         # A pair that meets in several bands is one pair.
         pairs = _once(np.concatenate(found)) if found else np.empty(0, np.int64)
         pairs = pairs[wanted[pairs % max(self.n, 1)]]
-        every, near = self._sketches.view(), np.empty(len(pairs), np.bool_)
+        every, asked, near = self.signs(), sketches[:, :SIGN_WORDS].copy(), np.empty(len(pairs), np.bool_)
         for start in range(0, len(pairs), COMPARED_SKETCHES):
             part = slice(start, start + COMPARED_SKETCHES)
             which, rows = np.divmod(pairs[part], self.n)
-            apart = np.bitwise_count((every.take(rows, axis=0) ^ sketches.take(which, axis=0))[:, :SIGN_WORDS])
+            apart = np.bitwise_count(every.take(rows, axis=0) ^ asked.take(which, axis=0))
             # Three times as fast as `sum`, which goes through twelve numbers at a time.
             near[part] = np.einsum("ij->i", apart, dtype=np.uint16) <= farthest(threshold, SIGNS)
         return pairs[near]

@@ -118,17 +118,17 @@ def sort(sketches: Sketches, bands: int, first: int = 0, storage: ArrayStorage =
 
 
 def sort_behind(
-    runs: Sequence[SortedBands], sketches: Sketches, bands: int, storage: ArrayStorage = IN_MEMORY
+    runs: Sequence[SortedBands], behind: Sketches, bands: int, storage: ArrayStorage = IN_MEMORY
 ) -> tuple[SortedBands, ...]:
-    """`runs`, of the first rows of `sketches`, and all rows behind them: sorted, and joined to those runs that are not long
-    enough to stand alone. Reads what it is given and nothing else, so it may run beside all."""
-    left, end = list(runs), len(sketches)
-    begin = sorted_until = left[-1].end if left else 0
+    """`runs`, and the rows behind them, of the sketches `behind`: sorted, and joined to those runs that are not long enough to
+    stand alone. Reads what it is given and nothing else, so it may run beside all."""
+    left = list(runs)
+    begin = first = left[-1].end if left else 0
     joined: list[SortedBands] = []
-    while left and (end - begin) * JOINED_SHARE >= left[-1].n:
+    while left and (first + len(behind) - begin) * JOINED_SHARE >= left[-1].n:
         joined.insert(0, left.pop())
         begin = joined[0].first
-    joined.extend(_sorted_pieces(sketches[sorted_until:], bands, sorted_until, storage))
+    joined.extend(_sorted_pieces(behind, bands, first, storage))
     return (*left, _joined(joined, storage)) if joined else tuple(left)
 
 
