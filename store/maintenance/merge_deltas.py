@@ -68,7 +68,9 @@ class Folding:
                 if rows.due:
                     self.fold_rows(rows)
             if index.sketches.due:
-                runs = index.sketches.sorted_behind(index.phrase_vectors, index.storage)
+                with self._write_lock.hold("fold"):
+                    tail, vectors = index.sketches.tail.frozen(), index.phrase_vectors.view()
+                runs = index.sketches.sorted_behind(tail, vectors, index.storage)
                 with self._write_lock.hold("fold"):
                     index.sketches.adopt(runs)
 

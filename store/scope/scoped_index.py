@@ -147,7 +147,8 @@ def _add_synonyms(index: LiveIndex, can: NDArray[np.bool_], searched: Rows, rule
     if not len(searched):
         return
     if index.sketches.due or len(searched) > SORTED_FOR_SHARE * len(can):
-        index.sketches.adopt(index.sketches.sorted_behind(index.phrase_vectors))
+        sketches = index.sketches
+        sketches.adopt(sketches.sorted_behind(sketches.tail, index.phrase_vectors.view()))
     planner = SynonymPlanner(
         rule.cap,
         len(index.phrases),

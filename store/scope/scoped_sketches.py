@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.synonyms.lsh import HEAD_WORDS
-from store.index.synonyms.sketch_index import Order, SketchIndex
+from store.index.append_only_arrays import GrowableArray
+from store.index.synonyms.lsh import HEAD_WORDS, WORDS
+from store.index.synonyms.sketch_index import Order, SketchIndex, Tail
 
 
 class ScopedSketches(SketchIndex):
@@ -17,11 +18,11 @@ class ScopedSketches(SketchIndex):
         each row there, or -1."""
         super().__init__(whole.threshold)
         self._whole, self._rows, self._places = whole, rows, places
-        signs, tail = frozen.signs()[rows], frozen.tail()
-        first = frozen.n - len(tail)
+        signs, sorted_rows = frozen.signs()[rows], int(np.searchsorted(rows, frozen.tail.first))
         self._signs.extend(signs)
         self._heads.extend(signs[:, :HEAD_WORDS])
-        self._tail.extend(tail[rows[np.searchsorted(rows, first) :] - first])
+        self.tail = Tail(sorted_rows, GrowableArray(np.uint64, WORDS))
+        self.tail.rows.extend(frozen.tail.rows.view()[rows[sorted_rows:] - frozen.tail.first])
 
     def order(self) -> Order:
         if self.runs:

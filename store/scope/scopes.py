@@ -149,7 +149,8 @@ class Scopes:
         if len(batch.passages) > max(FOLLOWED_PASSAGES, FOLLOWED_SHARE * index.living_passages):
             return None
         if index.sketches.due:
-            index.sketches.adopt(index.sketches.sorted_behind(index.phrase_vectors))
+            sketches = index.sketches
+            sketches.adopt(sketches.sorted_behind(sketches.tail, index.phrase_vectors.view()))
         try:
             index.apply(plan(index, batch, self._rule, time.time()))
         except IncompleteBatch:

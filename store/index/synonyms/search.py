@@ -122,7 +122,7 @@ def similar(
             return sketch(take(each))[places]
         out = np.empty((len(rows), WORDS), np.uint64)
         old = rows < vectors.n
-        out[old], out[~old] = sketches.whole(rows[old], vectors.rows), extra_sketches[rows[~old] - vectors.n]
+        out[old], out[~old] = sketches.tail.sketches(rows[old], vectors.rows), extra_sketches[rows[~old] - vectors.n]
         return out
 
     comparison = _Comparison(take, sketches_of, candidates, threshold, by_rule, wanted, wording)

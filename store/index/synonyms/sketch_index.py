@@ -26,7 +26,7 @@ from store.index.synonyms.lsh import (
     tags,
 )
 from store.index.synonyms.sorted_bands import Pairs, SortedBands, sort_behind
-from store.index.vectors.matrix import Vectors
+from store.index.vectors.matrix import Vectors, VectorsView
 
 TAIL_MAX_SKETCHES = 1 << 14
 """Sketches that came since the bands were sorted are all looked at; beyond this it is time to sort them."""
@@ -77,6 +77,27 @@ class Order:
         return which[rows >= 0], rows[rows >= 0]
 
 
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The whole sketches of the rows from `first` on: in one object, as others read both beside what is appended."""
+
+    first: int
+    rows: GrowableArray[np.uint64]
+
+    def frozen(self) -> "Tail":
+        return Tail(self.first, self.rows.frozen())
+
+    def sketches(
+        self, rows: NDArray[np.int64], vectors: Callable[[NDArray[np.int64]], NDArray[np.float32]]
+    ) -> Sketches:
+        """Those of `rows`, shape (len(rows), WORDS), before `first` as well: `vectors` gives what they are worked out from."""
+        out, kept = np.empty((len(rows), WORDS), np.uint64), rows >= self.first
+        out[kept] = self.rows.view()[rows[kept] - self.first]
+        each, places = np.unique(rows[~kept], return_inverse=True)
+        out[~kept] = sketch(vectors(each))[places]
+        return out
+
+
 class SketchIndex:
     """The signs of all phrase rows' sketches, and the whole sketches of those that are not sorted yet: of the others the bands
     are enough. `extend` and `adopt` are the writer's, which is also the only one that searches."""
@@ -87,8 +108,8 @@ class SketchIndex:
         self._signs = GrowableArray(np.uint64, SIGN_WORDS, storage)
         self._heads = GrowableArray(np.uint64, HEAD_WORDS, storage)
         """The first words of each sketch again: all that most pairs are looked at for."""
-        self._tail = GrowableArray(np.uint64, WORDS, storage)
-        """The sketches of the last rows."""
+        self.tail = Tail(0, GrowableArray(np.uint64, WORDS, storage))
+        """Those that are not sorted among them."""
         self._runs: tuple[SortedBands, ...] = ()
         self._paged_in: tuple[SortedBands, ...] = ()
         self._pager: threading.Thread | None = None
@@ -107,31 +128,18 @@ class SketchIndex:
         """Takes in the sketches of the next rows; they are looked through one by one until `adopt`."""
         self._signs.extend(sketches[:, :SIGN_WORDS])
         self._heads.extend(sketches[:, :HEAD_WORDS])
-        self._tail.extend(sketches)
+        self.tail.rows.extend(sketches)
 
     def signs(self) -> Sketches:
         """The signs of all rows, shape (n, SIGN_WORDS)."""
         return self._signs.view()
 
-    def tail(self) -> Sketches:
-        """The sketches of the last rows, those that are not sorted among them; shape (rows, WORDS)."""
-        return self._tail.view()
-
-    def whole(self, rows: NDArray[np.int64], vectors: Callable[[NDArray[np.int64]], NDArray[np.float32]]) -> Sketches:
-        """The sketches of `rows`, shape (len(rows), WORDS). `vectors` gives those of rows: but for the tail sketches are not
-        kept."""
-        tail, first = self.tail(), self.n - self._tail.n
-        out, kept = np.empty((len(rows), WORDS), np.uint64), rows >= first
-        out[kept] = tail[rows[kept] - first]
-        each, places = np.unique(rows[~kept], return_inverse=True)
-        out[~kept] = sketch(vectors(each))[places]
-        return out
-
     def load(self, signs: Sketches, runs: Sequence[SortedBands], tail: Sketches) -> None:
         """Takes over saved signs, the bands of the first rows and the sketches of the last."""
         self._signs.load(signs)
         self._heads.load(signs[:, :HEAD_WORDS])
-        self._tail.load(tail)
+        self.tail = Tail(len(signs) - len(tail), GrowableArray(np.uint64, WORDS, self._storage))
+        self.tail.rows.extend(tail)
         self.adopt(runs)
 
     @property
@@ -146,30 +154,31 @@ class SketchIndex:
         return frozen
 
     def _share(self, other: "SketchIndex") -> None:
-        self._signs, self._heads, self._tail = other._signs.frozen(), other._heads.frozen(), other._tail.frozen()
+        self._signs, self._heads, self.tail = other._signs.frozen(), other._heads.frozen(), other.tail.frozen()
 
     @property
     def due(self) -> bool:
         """Whether it is time to sort what came since."""
         return bands(self.threshold) > 0 and self.n - self.order().n > TAIL_MAX_SKETCHES
 
-    def sorted_behind(self, vectors: Vectors, storage: ArrayStorage = IN_MEMORY) -> tuple[SortedBands, ...]:
-        """The runs with all rows that there are now, for `adopt`; changes nothing, so it may run beside all. None where pairs
-        are not found by bands. `vectors`: of all rows."""
-        count, n = bands(self.threshold), self.n
+    def sorted_behind(
+        self, tail: Tail, vectors: VectorsView, storage: ArrayStorage = IN_MEMORY
+    ) -> tuple[SortedBands, ...]:
+        """The runs with all rows up to the end of `tail`, for `adopt`; none where pairs are not found by bands. Changes
+        nothing, so it may run beside all with a tail that is frozen. `vectors`: of all rows."""
+        count = bands(self.threshold)
         if not count:
             return ()
-        behind = self.whole(np.arange(self._runs[-1].end if self._runs else 0, n), vectors.view().rows)
-        return sort_behind(self._runs, behind, count, storage)
+        rows = np.arange(self._runs[-1].end if self._runs else 0, tail.first + tail.rows.n)
+        return sort_behind(self._runs, tail.sketches(rows, vectors.rows), count, storage)
 
     def adopt(self, runs: Sequence[SortedBands]) -> None:
         """Takes over the sorted bands of the first rows."""
         self._runs = tuple(runs)
-        unsorted = self.n - self._runs[-1].end if self._runs else self._tail.n
-        if unsorted < self._tail.n:
-            tail = GrowableArray(np.uint64, WORDS, self._storage)
-            tail.extend(self.tail()[self._tail.n - unsorted :])
-            self._tail = tail
+        if self._runs and self._runs[-1].end > self.tail.first:
+            tail = Tail(self._runs[-1].end, GrowableArray(np.uint64, WORDS, self._storage))
+            tail.rows.extend(self.tail.rows.view()[tail.first - self.tail.first :])
+            self.tail = tail
         self._paged_in = tuple(run for run in self._paged_in if run in self._runs)
 
     def order(self) -> Order:
@@ -241,7 +250,7 @@ class SketchIndex:
         """Of pairs which * n + row those that share a band: rows behind the sorted ones came for being near."""
         which, rows = np.divmod(pairs, max(self.n, 1))
         kept, behind = np.ones(len(pairs), np.bool_), np.flatnonzero(rows >= order.n)
-        there = self.tail().take(rows[behind] - (self.n - self._tail.n), axis=0)
+        there = self.tail.rows.view().take(rows[behind] - self.tail.first, axis=0)
         kept[behind] = share_band(sketches.take(which[behind], axis=0), there, threshold)
         return which[kept], rows[kept]
 

@@ -52,7 +52,7 @@ def sketched(vectors, sort_first, threshold=0.8):
     index = SketchIndex(threshold)
     index.extend(vectors)
     count = bands(threshold)
-    index.adopt([sort(index.tail()[:sort_first], count)] if sort_first and count else ())
+    index.adopt([sort(index.tail.rows.view()[:sort_first], count)] if sort_first and count else ())
     return index
 
 
@@ -233,7 +233,7 @@ def test_sorted_bands_are_saved_and_found_again(tmp_path, monkeypatch):
         sketches = memory._index.sketches
         assert len(sketches.runs) > 1
         for run in sketches.runs:
-            whole = sketches.whole(np.arange(run.first, run.end), memory.snapshot().phrase_vectors.rows)
+            whole = sketches.tail.sketches(np.arange(run.first, run.end), memory.snapshot().phrase_vectors.rows)
             anew = sort(whole, bands(0.8)).arrays()
             assert all(np.array_equal(array, anew[name]) for name, array in run.arrays().items())
         assert list(export_lines(memory.snapshot())) == expected
