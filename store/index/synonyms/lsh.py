@@ -35,8 +35,8 @@ DIRECTIONS = 1 << (CODE_BITS - 1)
 
 PART = 64
 PARTS = SIGNS // PART
-"""The directions of a code lie among so many projections, as to look for them among all takes twice as long. Of parts half as
-long twice as many pairs that are far apart would meet."""
+"""The directions of a code lie among so many projections, as to look for them among all takes twice as long. With parts
+half as long pairs that are far apart meet half as often again."""
 
 WORDS = SIGN_WORDS + CODES // 8
 """Length of a sketch in words of 64 bits."""
