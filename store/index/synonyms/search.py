@@ -28,6 +28,9 @@ SLACK = 1e-4
 COMPARED_PAIRS = 1_024
 """Candidate pairs that are compared at a time."""
 
+ROUGHLY_COMPARED_PAIRS = 4_096
+"""Candidate pairs that are compared by codes at a time: 6 MB of each side."""
+
 GATHERED_PAIRS = 1 << 18
 """Candidate pairs that are gathered before they are compared: 4 MB."""
 
@@ -125,7 +128,7 @@ def similar(
         out[old], out[~old] = sketches.tail.sketches(rows[old], vectors.rows), extra_sketches[rows[~old] - vectors.n]
         return out
 
-    comparison = _Comparison(take, sketches_of, candidates, threshold, by_rule, wanted, wording)
+    comparison = _Comparison(take, vectors, sketches_of, candidates, threshold, by_rule, wanted, wording)
     found = _candidates(comparison, vectors, extra, queries, sketches if through_bands else None)
     for a, b, met in _gathered(found):
         for begin in range(0, len(a), GATHERED_PAIRS):
@@ -184,6 +187,7 @@ class _Comparison:
     """One search: `take` and `sketches` give the vectors and the sketches of rows, the rest is as of `similar`."""
 
     take: Callable[[NDArray[Any]], NDArray[np.float32]]
+    vectors: VectorsView
     sketches: Callable[[Rows], Sketches]
     candidates: Flags
     threshold: float
@@ -195,11 +199,25 @@ class _Comparison:
         """The cosine of each pair (a[i], b[i]), 0 for those that are no pairs. `met`: which are known to meet."""
         scores = np.zeros(len(a), np.float32)
         # In the order in which the others' vectors lie.
-        order = np.argsort(b)
-        for begin in range(0, len(a), COMPARED_PAIRS):
+        order = self._near(a, b, met, np.argsort(b))
+        for begin in range(0, len(order), COMPARED_PAIRS):
             part = order[begin : begin + COMPARED_PAIRS]
             scores[part] = self._exactly(a[part], b[part], met[part])
         return scores
+
+    def _near(self, a: Rows, b: Rows, met: NDArray[np.bool_], order: Rows) -> Rows:
+        """Of `order`, which is that of `b`, the pairs that can reach the threshold by the codes of their vectors. Most of what
+        bands find cannot, and codes are a quarter of the bytes to read; pairs that were compared already can."""
+        kept = []
+        coded = met & (b < self.vectors.coded_rows)
+        for begin in range(0, len(order), ROUGHLY_COMPARED_PAIRS):
+            part = order[begin : begin + ROUGHLY_COMPARED_PAIRS]
+            near, found = ~coded[part], np.flatnonzero(coded[part])
+            each, places = np.unique(a[part[found]], return_inverse=True)
+            most = self.vectors.most(b[part[found]], self.take(each)[places])
+            near[found] = most >= self.threshold - SLACK
+            kept.append(part[near])
+        return np.concatenate(kept) if kept else order
 
     def _exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
         x, y = self.take(a), self.take(b)

@@ -8,12 +8,13 @@ each component at most, and that bounds what a product with it is off by.
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.file_arrays import IN_MEMORY, ArrayStorage
+from store.index.file_arrays import IN_MEMORY, ArrayStorage, read_ahead
 from store.index.parallel import in_parallel
 from store.index.vectors.taken_block import TakenBlock
 
@@ -52,6 +53,27 @@ class VectorCodes:
         """Takes a whole block from where it was written down; equal to the one that is there."""
         with self._lock:
             self._blocks[number] = saved
+
+    @property
+    def n(self) -> int:
+        """How many rows, from the first on, have codes."""
+        return self._n
+
+    def most(self, rows: NDArray[np.int64], queries: NDArray[np.float32], block_rows: int) -> NDArray[np.float32]:
+        """What the products of `rows`, which have codes and are in order, with `queries` are at most; shape (len(rows),).
+        `queries`: one for each row, shape (len(rows), dim). Apart from what float32 rounds."""
+        codes, units = np.empty((len(rows), self.dim), np.int8), np.empty(len(rows), np.float32)
+        block_of, inside = np.divmod(rows, block_rows)
+        cuts = [0, *(np.flatnonzero(block_of[1:] != block_of[:-1]) + 1).tolist(), len(rows)]
+        parts = [(self._blocks[block_of[begin]], slice(begin, end)) for begin, end in pairwise(cuts) if begin < end]
+        for block, part in parts:
+            read_ahead(block.codes, inside[part])
+        for block, part in parts:
+            np.take(block.codes, inside[part], axis=0, out=codes[part], mode="clip")
+            np.take(block.units, inside[part], out=units[part], mode="clip")
+        off = np.abs(queries).sum(axis=1) / 2
+        found: NDArray[np.float32] = units * (np.einsum("ij,ij->i", codes.astype(np.float32), queries) + off)
+        return found
 
     @property
     def bytes(self) -> int:

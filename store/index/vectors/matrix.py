@@ -111,6 +111,16 @@ class VectorsView:
                 np.take(block.codes, here, axis=0, out=codes[begin:end], mode="clip")
                 np.take(block.units, here, out=units[begin:end], mode="clip")
 
+    @property
+    def coded_rows(self) -> int:
+        """How many rows, from the first on, have codes already."""
+        return min(self._codes.n, self.n)
+
+    def most(self, rows: NDArray[np.int64], queries: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What the cosines of `rows`, which have codes and are in order, with `queries` are at most, shape (len(rows),);
+        `queries`: one for each row."""
+        return self._codes.most(rows, queries, BLOCK_VECTORS)
+
     def groups(self) -> list[Any]:
         """The groups (`store.index.quantised.groups`) that are there, from the first row on."""
 

@@ -16,7 +16,7 @@ from store.index.synonyms.lsh import bands, sketch
 from store.index.synonyms.search import similar
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.synonyms.sorted_bands import sort
-from store.index.vectors.matrix import Vectors
+from store.index.vectors.matrix import Vectors, VectorsView
 from store.maintenance.synonym_recall import measure_recall
 from store.passage_id import passage_id
 from store.store import Store
@@ -119,6 +119,19 @@ def test_a_vector_has_one_sketch_in_any_company():
         whole = sketch(vectors)
         assert np.array_equal(whole, np.concatenate([sketch(row[None]) for row in vectors]))
         assert np.array_equal(whole[13:490], sketch(np.asfortranarray(vectors[13:490])))
+
+
+def test_codes_leave_out_no_pair_and_spare_most_vectors(monkeypatch):
+    vectors = held(clustered(20_000, 64, 0.56))
+    sketches, asked, read = sketched(vectors, vectors.n), np.arange(0, 20_000, 40), []
+    rows_of = VectorsView.rows
+    monkeypatch.setattr(VectorsView, "rows", lambda view, rows: read.append(len(rows)) or rows_of(view, rows))
+    without, read_without = pairs(vectors, asked, sketches), sum(read)
+    vectors.view().coded_blocks()
+    read.clear()
+    assert pairs(vectors, asked, sketches) == without
+    assert len(without) > 100
+    assert sum(read) < 0.7 * read_without
 
 
 def test_taking_vectors_in_one_by_one_loses_none():

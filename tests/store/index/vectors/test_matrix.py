@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from store.index.file_arrays import map_scattered
 from store.index.vectors import matrix
+from store.index.vectors.codes import CODE_MAX
 from store.index.vectors.matrix import FEW_ROWS, Vectors
 
 BLOCK_ROWS, DIM = 40, 3
@@ -53,3 +54,24 @@ def _mapped(files: Path, written: np.ndarray) -> Vectors:
     vectors.load(blocks, np.ones(2 * BLOCK_ROWS, np.bool_))
     vectors.extend(written[2 * BLOCK_ROWS :])
     return vectors
+
+
+@given(st.lists(st.integers(0, N - 1), max_size=30), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1e-20, 1.0, 1e5]))
+def test_no_cosine_is_more_than_codes_say_and_few_are_much_less(some: list[int], seed: int, scale: float) -> None:
+    random = np.random.default_rng(seed)
+    written = (scale * random.standard_normal((N, DIM))).astype(np.float32)
+    queries = random.standard_normal((len(some), DIM)).astype(np.float32)
+    rows = np.sort(np.array(some, np.int64))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matrix, "BLOCK_VECTORS", BLOCK_ROWS)
+        vectors = Vectors(DIM)
+        vectors.extend(written)
+        view = vectors.view()
+        assert view.coded_rows == 0
+        view.coded_blocks()
+        assert view.coded_rows == N
+        most = view.most(rows, queries)
+    exact = np.einsum("ij,ij->i", written[rows].astype(np.float64), queries)
+    largest = np.abs(written[rows]).max(axis=1, initial=0.0) * np.abs(queries).sum(axis=1)
+    assert (exact <= most + 1e-6 * largest).all()
+    assert (most <= exact + largest / CODE_MAX + 1e-6 * largest).all()
