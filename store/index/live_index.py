@@ -264,8 +264,7 @@ class LiveIndex:
         """Sketches the phrases that are not yet, at opening, and sorts the sketches where those are many."""
         self.sketches.extend(self.phrase_vectors)
         if self.sketches.due:
-            sketches, vectors = self.sketches, self.phrase_vectors.view()
-            sketches.adopt(sketches.sorted_behind(sketches.tail, vectors, self.storage))
+            self.sketches.sort(self.phrase_vectors, self.storage)
 
     def prepare_synonyms(self, cap: int) -> None:
         """Works out, at opening, what planning a commit's synonyms takes and queries do not. O(phrases and edges)."""

@@ -147,8 +147,7 @@ def _add_synonyms(index: LiveIndex, can: NDArray[np.bool_], searched: Rows, rule
     if not len(searched):
         return
     if index.sketches.due or len(searched) > SORTED_FOR_SHARE * len(can):
-        sketches = index.sketches
-        sketches.adopt(sketches.sorted_behind(sketches.tail, index.phrase_vectors.view()))
+        index.sketches.sort(index.phrase_vectors)
     planner = SynonymPlanner(
         rule.cap,
         len(index.phrases),

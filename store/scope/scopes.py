@@ -149,8 +149,7 @@ class Scopes:
         if len(batch.passages) > max(FOLLOWED_PASSAGES, FOLLOWED_SHARE * index.living_passages):
             return None
         if index.sketches.due:
-            sketches = index.sketches
-            sketches.adopt(sketches.sorted_behind(sketches.tail, index.phrase_vectors.view()))
+            index.sketches.sort(index.phrase_vectors)
         try:
             index.apply(plan(index, batch, self._rule, time.time()))
         except IncompleteBatch:

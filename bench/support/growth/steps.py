@@ -142,7 +142,7 @@ def crossover(largest: str) -> dict[str, Any]:
         vectors.extend(np.asarray(encoder.encode(list(world.phrases)[taken:count]), np.float32))
         taken = count
         index.extend(vectors)
-        index.adopt(index.sorted_behind(index.tail, vectors.view()))
+        index.sort(vectors)
         # As many as a commit of a passage brings, and as a batch of a bulk load does.
         for together in (9, 900):
             asked = np.linspace(0, count - 1, together).astype(np.int64)

@@ -172,6 +172,10 @@ class SketchIndex:
         rows = np.arange(self._runs[-1].end if self._runs else 0, tail.first + tail.rows.n)
         return sort_behind(self._runs, tail.sketches(rows, vectors.rows), count, storage)
 
+    def sort(self, vectors: Vectors, storage: ArrayStorage = IN_MEMORY) -> None:
+        """Sorts all rows at once, where nothing goes on beside. `vectors`: of all rows."""
+        self.adopt(self.sorted_behind(self.tail, vectors.view(), storage))
+
     def adopt(self, runs: Sequence[SortedBands]) -> None:
         """Takes over the sorted bands of the first rows."""
         self._runs = tuple(runs)

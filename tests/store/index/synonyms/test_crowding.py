@@ -206,7 +206,7 @@ count, asked, heard = 50_000, 200, sys.argv[2] == "heard"
 found, index = Vectors(384), SketchIndex(0.8)
 found.extend(vectors(sys.argv[1], count))
 index.extend(found)
-index.adopt(index.sorted_behind(index.tail, found.view()))
+index.sort(found)
 Path("/proc/self/clear_refs").write_text("5")  # The peak begins anew: imports and the vectors are no part of it.
 before = _status("VmHWM")
 none, every = np.empty((0, 384), np.float32), np.ones(count, np.bool_)

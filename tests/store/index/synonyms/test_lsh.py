@@ -58,12 +58,15 @@ def sketched(vectors, sort_first, threshold=0.8):
 
 @pytest.mark.slow
 def test_nearly_every_pair_is_found_and_its_cosine_is_exact():
-    vectors = held(clustered(60_000, 96, 0.48))
-    queries = np.random.default_rng(1).choice(vectors.n, 1_500, replace=False)
-    true, found = pairs(vectors, queries, by_rule=False), pairs(vectors, queries, sketched(vectors, vectors.n))
-    assert len(true) > 3_000
-    assert found.items() <= true.items()
-    assert len(found) >= 0.999 * len(true)
+    true_pairs = found_pairs = 0
+    for seed in range(3):
+        vectors = held(clustered(60_000, 96, 0.48, seed))
+        queries = np.random.default_rng(1).choice(vectors.n, 1_500, replace=False)
+        true, found = pairs(vectors, queries, by_rule=False), pairs(vectors, queries, sketched(vectors, vectors.n))
+        assert len(true) > 3_000
+        assert found.items() <= true.items()
+        true_pairs, found_pairs = true_pairs + len(true), found_pairs + len(found)
+    assert found_pairs >= 0.9995 * true_pairs
 
 
 @pytest.mark.slow

@@ -52,6 +52,7 @@ def test_every_pair_that_meets_is_found(sketches, monkeypatch, asked, share):
     expected = set(zip(a[met].tolist(), b[met].tolist(), strict=True))
     assert len(expected) > asked
     assert expected == found
+    assert len(found) < len(a) // 2
 
 
 def test_queries_among_too_many_near_ones_are_left_to_comparing_with_all(sketches, monkeypatch):
