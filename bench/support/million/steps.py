@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.support.growth.clocked_encoder import ClockedEncoder
 from bench.support.growth.loading import BATCH, load_passages
 from bench.support.growth.store import commit, megabytes, resident_mb, spread, timed
 from bench.support.million.aside import STEPS, warm
@@ -69,7 +70,7 @@ def load(folder: str, size: str) -> dict[str, Any]:
     store, encoder = open_million(folder)
     began, snapshots, compactions = time.perf_counter(), [], []
 
-    def write_down(loaded: int) -> None:
+    def write_down(loaded: int, seconds: float) -> None:
         # A load that goes on need not begin at a whole batch.
         if loaded % UPKEEP_EACH >= BATCH and loaded < int(size):
             return
@@ -82,7 +83,8 @@ def load(folder: str, size: str) -> dict[str, Any]:
         store.write_checkpoint()
         snapshots.append(round(time.perf_counter() - writing, 1))
         print(
-            f"{loaded} passages after {time.perf_counter() - began:.0f} s, {megabytes(Path(folder)):.0f} MB on the disk, "
+            f"{loaded} passages after {time.perf_counter() - began:.0f} s, {seconds:.0f} s of them commits, "
+            f"{megabytes(Path(folder)):.0f} MB on the disk, "
             f"{anonymous_bytes() >> 20} MB that cannot be dropped, compaction {compactions[-1]} s, snapshot {snapshots[-1]} s",
             file=sys.stderr,
             flush=True,
@@ -187,9 +189,10 @@ def memory(folder: str, count: str) -> dict[str, Any]:
 def mutate(folder: str, count: str) -> dict[str, Any]:
     """`count` single adds, edits and removals by themselves, once what they read is in memory.
 
-    Encoding apart: the vectors are made before a commit is timed.
+    Encoding apart.
     """
-    store, encoder = open_million(folder)
+    store, plain = open_million(folder)
+    encoder = ClockedEncoder(plain)
     fresh = World(seed=int(time.time())).passages(10**9)
     first = 10**8 + 1000 * int(time.time() % 10**5)
     found: dict[str, Any] = {}
@@ -200,9 +203,9 @@ def mutate(folder: str, count: str) -> dict[str, Any]:
     warm(store, encoder, questions(3))
     add(int(count))
     store.wait_until_paged_in()
-    found["add_ms_p50_p95"] = timed(add, int(count))
+    found["add_ms_p50_p95"] = timed(add, int(count), lambda: encoder.wall)
     found["edit_ms_p50_p95"] = timed(
-        lambda at: commit(store, encoder, [document(first + at, *next(fresh))]), int(count)
+        lambda at: commit(store, encoder, [document(first + at, *next(fresh))]), int(count), lambda: encoder.wall
     )
     removed = [f"added:{first + at}" for at in range(int(count))]
     found["remove_ms_p50_p95"] = timed(lambda at: commit(store, encoder, [], (removed[at],)), int(count))
