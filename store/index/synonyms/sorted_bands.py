@@ -35,7 +35,7 @@ SORTED_ROWS = 1 << 18
 JOINED_SHARE = 16
 """A run is joined to what comes behind it once that is as long as this part of it."""
 
-SCANNED_ENTRIES = 1 << 18
+SCANNED_ENTRIES = 1 << 19
 """Entries of buckets that are looked at together, about: few enough to stay in the processor's cache, and so many that threads
 do not wait for the interpreter between short steps."""
 
@@ -85,7 +85,7 @@ class SortedBands:
         first = np.asarray(bands, np.int32)[:, None] * BUCKETS
         looked_up = (values[bands.start : bands.stop].take(asking, axis=1) + first).ravel()
         wanted = asked[asking[None], tag_of_band(np.asarray(bands))[:, None]].ravel()
-        which = np.tile(asking.astype(np.int32), len(bands))
+        which = np.tile(asking, len(bands))
         lengths = self.buckets.indptr.take(looked_up + 1) - self.buckets.indptr.take(looked_up)
         ends = np.cumsum(lengths, dtype=np.int64)
         if ends[-1] > max(MIN_ENTRIES, len(asking) * self.n * len(bands) // self.bands):
@@ -97,8 +97,8 @@ class SortedBands:
             apart = np.repeat(wanted[begin:end], lengths[begin:end])
             apart ^= there.data.view(np.uint32)
             here = places(np.bitwise_count(apart), farthest(threshold, TAG_BITS, TAG_SIGMAS))
-            asks = np.repeat(which[begin:end], lengths[begin:end])
-            yield asks.take(here).astype(np.int64), there.indices.take(here).astype(np.int64) + self.first
+            of_each = np.diff(np.searchsorted(here, there.indptr))
+            yield np.repeat(which[begin:end], of_each), there.indices.take(here).astype(np.int64) + self.first
 
 
 def places(counts: NDArray[np.uint8], most: int) -> NDArray[np.intp]:
