@@ -1,14 +1,14 @@
 """Which pairs of phrases can be synonyms: a rule about two vectors alone, without anything to train.
 
 A vector's sketch is the signs of 768 random projections, of which two vectors at an angle of t differ in a share t / pi
-(Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3), and 192 *codes*: which of 128 random
+(Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3), and 192 *hashes*: which of 128 random
 directions or their opposites it points to most (Andoni et al., "Practical and Optimal LSH for Angular Distance", 2015,
-section 3: cross-polytope hashing). A *band* is two codes. A pair *meets* when its signs are as near as the threshold's angle
-lets expect and it has both codes of some band in common. Only pairs that meet can be synonyms, in a memory of any size and
+section 3: cross-polytope hashing). A *band* is two hashes. A pair *meets* when its signs are as near as the threshold's angle
+lets expect and it has both hashes of some band in common. Only pairs that meet can be synonyms, in a memory of any size and
 however they were found, so that the edges follow from the vectors alone. Of pairs right at a cosine of 0.8 one in 560 does
 not meet, of pairs at 0.82 one in 2,400, of nearer ones fewer.
 
-For a threshold of 0.8 there are 91 bands, which share no code. A lower one needs more, for which the codes are paired anew.
+For a threshold of 0.8 there are 91 bands, which share no hash. A lower one needs more, for which the hashes are paired anew.
 
 The projections are products of whole numbers whose sums stay below 2²⁴, which float32 adds up exactly: a vector has the
 same sketch in whatever company it is sketched, on every machine.
@@ -27,18 +27,18 @@ from store.index.parallel import in_parallel
 SIGN_WORDS = 12
 SIGNS = 64 * SIGN_WORDS
 
-CODES = 192
-CODE_BITS = 8
-BAND_BITS = 2 * CODE_BITS
-DIRECTIONS = 1 << (CODE_BITS - 1)
-"""A code is twice the number of a direction, and one more for its opposite."""
+HASHES = 192
+HASH_BITS = 8
+BAND_BITS = 2 * HASH_BITS
+DIRECTIONS = 1 << (HASH_BITS - 1)
+"""A hash is twice the number of a direction, and one more for its opposite."""
 
 PART = 64
 PARTS = SIGNS // PART
-"""The directions of a code lie among so many projections, as to look for them among all takes twice as long. With parts
+"""The directions of a hash lie among so many projections, as to look for them among all takes twice as long. With parts
 half as long pairs that are far apart meet half as often again."""
 
-WORDS = SIGN_WORDS + CODES // 8
+WORDS = SIGN_WORDS + HASHES // 8
 """Length of a sketch in words of 64 bits."""
 
 HEAD_WORDS = 2
@@ -48,7 +48,7 @@ TAG_BITS = 32
 TAGS = SIGNS // TAG_BITS
 
 MISSED = 1 / 750
-"""Share of the pairs right at the threshold that may share no band, were codes independent of each other."""
+"""Share of the pairs right at the threshold that may share no band, were hashes independent of each other."""
 
 FEWEST_BANDS = 64
 """A high threshold needs fewer. More of them miss fewer pairs, and take no longer than for 0.8."""
@@ -77,7 +77,7 @@ SKETCHED_AT_ONCE = 128
 """Vectors that are sketched at a time: what is worked out for them stays in the processor's cache."""
 
 COMPARED_AT_ONCE = 4096
-"""Pairs whose codes are compared at a time."""
+"""Pairs whose hashes are compared at a time."""
 
 Sketches = NDArray[np.uint64]
 
@@ -97,12 +97,12 @@ def bands(threshold: float) -> int:
     """How many bands a pair at the threshold needs so as to meet, but for rare pairs: 91 for 0.8, 294 for 0.7; 0 where it
     would be more than `MOST_BANDS`, below 0.65. There comparing with all costs less, and pairs meet by their signs alone."""
     share, most = _differing_share(threshold), farthest(threshold, TAG_BITS, TAG_SIGMAS)
-    in_tag, equal = _binomial(TAG_BITS, share)[: most + 1].sum(), _equal_codes(threshold)
-    half, met = CODES // 2, min(in_tag * equal**2, 0.5)
+    in_tag, equal = _binomial(TAG_BITS, share)[: most + 1].sum(), _equal_hashes(threshold)
+    half, met = HASHES // 2, min(in_tag * equal**2, 0.5)
     apart = int(np.ceil(np.log(MISSED) / np.log(1 - met)))
     if apart <= half:
         return max(apart, FEWEST_BANDS)
-    # Further bands share codes with these. So many of the first half of the codes, and so many of the second, are equal: each
+    # Further bands share hashes with these. So many of the first half of the hashes, and so many of the second, are equal: each
     # of the first has as many bands as the others.
     chance, numbers = _binomial(half, equal), np.arange(half + 1)
 
@@ -119,10 +119,10 @@ def _binomial(n: int, share: float) -> NDArray[np.float64]:
     return np.array([comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1)])
 
 
-def _equal_codes(cosine: float) -> float:
-    """The share of codes that two vectors with this cosine have in common.
+def _equal_hashes(cosine: float) -> float:
+    """The share of hashes that two vectors with this cosine have in common.
 
-    Their components along one direction, u and v, are normal and correlated. The code is this direction's where all
+    Their components along one direction, u and v, are normal and correlated. The hash is this direction's where all
     others are shorter: an integral over u, v > 0 of their density, times the share of shorter ones to the power of the others.
     """
     cosine = min(max(cosine, 0.0), 0.995)
@@ -144,8 +144,8 @@ def _projections(dim: int) -> NDArray[np.float32]:
 
 @cache
 def _directions() -> NDArray[np.float32]:
-    """The directions of each part's codes, shape (PARTS, PART, codes of a part * DIRECTIONS)."""
-    drawn = np.random.default_rng(21).standard_normal((PARTS, PART, CODES // PARTS * DIRECTIONS))
+    """The directions of each part's hashes, shape (PARTS, PART, hashes of a part * DIRECTIONS)."""
+    drawn = np.random.default_rng(21).standard_normal((PARTS, PART, HASHES // PARTS * DIRECTIONS))
     return np.rint(drawn * DIRECTION_STEPS).astype(np.float32)
 
 
@@ -154,12 +154,12 @@ def tag_of_band(band: int | NDArray[Any]) -> Any:
     return band * 7 % TAGS
 
 
-def codes_of_band(band: int) -> tuple[int, int]:
-    """The two codes of a band: any two bands differ in one at least, and the first 96 in both. The codes of the first bands
-    are of two parts, as two codes of one part are equal together too often."""
-    half = CODES // 2
-    paired_anew, code = divmod(band, half)
-    return code, half + (code + paired_anew + 1) % half
+def hashes_of_band(band: int) -> tuple[int, int]:
+    """The two hashes of a band: any two bands differ in one at least, and the first 96 in both. The hashes of the first bands
+    are of two parts, as two hashes of one part are equal together too often."""
+    half = HASHES // 2
+    paired_anew, number = divmod(band, half)
+    return number, half + (number + paired_anew + 1) % half
 
 
 def sketch(vectors: NDArray[np.float32]) -> Sketches:
@@ -178,30 +178,30 @@ def sketch(vectors: NDArray[np.float32]) -> Sketches:
 
 
 def _nearest_directions(projected: NDArray[np.float32], directions: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """The codes, shape (len(projected), CODES)."""
+    """The hashes, shape (len(projected), HASHES)."""
     rounded = np.rint(projected * np.float32(1 / PROJECTED_STEP))
-    found = np.empty((len(rounded), CODES // PARTS, PARTS), np.uint8)
+    found = np.empty((len(rounded), HASHES // PARTS, PARTS), np.uint8)
     first = np.arange(found[:, :, 0].size) * DIRECTIONS
     for number, part in enumerate(directions):
         along = (rounded[:, number * PART : (number + 1) * PART] @ part).reshape(-1, DIRECTIONS)
         longest = np.abs(along).argmax(axis=1)
         opposite = along.ravel().take(first + longest) < 0
         found[:, :, number] = (2 * longest + opposite).reshape(found.shape[:2])
-    return found.reshape(len(rounded), CODES)
+    return found.reshape(len(rounded), HASHES)
 
 
-def codes(sketches: Sketches) -> NDArray[np.uint8]:
-    """The codes of each sketch, shape (len(sketches), CODES)."""
+def hashes(sketches: Sketches) -> NDArray[np.uint8]:
+    """The hashes of each sketch, shape (len(sketches), HASHES)."""
     return np.ascontiguousarray(sketches[:, SIGN_WORDS:]).view(np.uint8)
 
 
 def band_values(sketches: Sketches, count: int) -> NDArray[np.int32]:
     """The values of each sketch's first `count` bands, shape (count, len(sketches)): two that are equal share the band."""
-    columns = np.ascontiguousarray(codes(sketches).T)
+    columns = np.ascontiguousarray(hashes(sketches).T)
     out = np.empty((count, len(sketches)), np.int32)
     for band in range(count):
-        one, other = codes_of_band(band)
-        np.left_shift(columns[one], CODE_BITS, out=out[band], dtype=np.int32)
+        one, other = hashes_of_band(band)
+        np.left_shift(columns[one], HASH_BITS, out=out[band], dtype=np.int32)
         out[band] |= columns[other]
     return out
 
@@ -222,21 +222,21 @@ def meet(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
 
 
 def share_band(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
-    """Which pairs (a[i], b[i]) have both codes of a band in common, and are near in its tag, shape (n,)."""
+    """Which pairs (a[i], b[i]) have both hashes of a band in common, and are near in its tag, shape (n,)."""
     shared, count = np.ones(len(a), np.bool_), bands(threshold)
     for start in range(0, len(a) if count else 0, COMPARED_AT_ONCE):
         part = slice(start, start + COMPARED_AT_ONCE)
         in_tag = np.bitwise_count(tags(a[part] ^ b[part])) <= farthest(threshold, TAG_BITS, TAG_SIGMAS)
-        shared[part] = _share_band(codes(a[part]) == codes(b[part]), in_tag, count)
+        shared[part] = _share_band(hashes(a[part]) == hashes(b[part]), in_tag, count)
     return shared
 
 
 def _share_band(equal: NDArray[np.bool_], in_tag: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
-    """The same among `count` bands. `equal`: whether a code is, shape (n, CODES); `in_tag`: whether a tag is near, shape (n,
+    """The same among `count` bands. `equal`: whether a hash is, shape (n, HASHES); `in_tag`: whether a tag is near, shape (n,
     TAGS)."""
-    by_code, by_tag = np.ascontiguousarray(equal.T), np.ascontiguousarray(in_tag.T)
+    by_hash, by_tag = np.ascontiguousarray(equal.T), np.ascontiguousarray(in_tag.T)
     found = np.zeros(len(equal), np.bool_)
     for band in range(count):
-        one, other = codes_of_band(band)
-        found |= by_code[one] & by_code[other] & by_tag[tag_of_band(band)]
+        one, other = hashes_of_band(band)
+        found |= by_hash[one] & by_hash[other] & by_tag[tag_of_band(band)]
     return found

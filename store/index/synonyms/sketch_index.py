@@ -195,8 +195,12 @@ class SketchIndex:
         cold = [run for run in self._runs if run not in self._paged_in]
         if cold:
             self._paged_in = (*self._paged_in, *cold)
+            earlier = self._pager
 
             def bring() -> None:
+                # Who waits for the last thread waits for all.
+                if earlier is not None:
+                    earlier.join()
                 for run in cold:
                     for array in run.arrays().values():
                         page_in(array)

@@ -7,7 +7,6 @@ import pytest
 
 import store.index.live_index as live_index
 import store.index.synonyms.lsh
-import store.index.synonyms.search
 import store.index.synonyms.sketch_index
 import store.index.synonyms.sorted_bands
 from bench.support.hostile_vectors import in_letters
@@ -83,7 +82,7 @@ def test_nearly_every_pair_is_found_at_other_thresholds(threshold):
 
 
 def few_bands(monkeypatch):
-    for module in (store.index.synonyms.lsh, store.index.synonyms.sketch_index, store.index.synonyms.search):
+    for module in (store.index.synonyms.lsh, store.index.synonyms.sketch_index):
         monkeypatch.setattr(module, "bands", lambda _: 30)
 
 

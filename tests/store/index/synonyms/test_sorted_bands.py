@@ -13,7 +13,7 @@ from store.index.synonyms.sorted_bands import JOINED_SHARE, places, sort, sort_b
 
 THRESHOLD = 0.8
 BANDS = 100
-"""More than there are without a code in common."""
+"""More than there are without a hash in common."""
 
 
 def sketches_of(n, seed=0):
