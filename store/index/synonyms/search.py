@@ -208,16 +208,19 @@ class _Comparison:
     def _near(self, a: Rows, b: Rows, met: NDArray[np.bool_], order: Rows) -> Rows:
         """Of `order`, which is that of `b`, the pairs that can reach the threshold by the codes of their vectors. Most of what
         bands find cannot, and codes are a quarter of the bytes to read; pairs that were compared already can."""
-        kept = []
         coded = met & (b < self.vectors.coded_rows)
-        for begin in range(0, len(order), ROUGHLY_COMPARED_PAIRS):
-            part = order[begin : begin + ROUGHLY_COMPARED_PAIRS]
-            near, found = ~coded[part], np.flatnonzero(coded[part])
+
+        def near(part: Rows) -> Rows:
+            found = np.flatnonzero(coded[part])
             each, places = np.unique(a[part[found]], return_inverse=True)
             most = self.vectors.most(b[part[found]], self.take(each)[places])
-            near[found] = most >= self.threshold - SLACK
-            kept.append(part[near])
-        return np.concatenate(kept) if kept else order
+            kept = ~coded[part]
+            kept[found] = most >= self.threshold - SLACK
+            return part[kept]
+
+        parts = [order[at : at + ROUGHLY_COMPARED_PAIRS] for at in range(0, len(order), ROUGHLY_COMPARED_PAIRS)]
+        # What takes long is the first look at a page, which threads do side by side.
+        return np.concatenate(in_parallel(near, parts)) if parts else order
 
     def _exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
         x, y = self.take(a), self.take(b)
