@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from store.lance.layout import FRAGMENT_BITS, file_names, fragments_with_deletions, table_folder
+from store.lance.versioned_table import VersionedTable
 
 MERGED_FRAGMENT_ROWS = 4096
 """Rows up to which new fragments are merged into one: some 20 ms, for which a commit may have to wait."""
@@ -38,7 +39,9 @@ class FragmentRows:
 class Fragments:
     """The fragments of a store's tables. `tables` are the handles that commits use: what changes them needs the write lock."""
 
-    def __init__(self, store: Path, db: Any, tables: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> None:
+    def __init__(
+        self, store: Path, db: Any, tables: Mapping[str, VersionedTable], schemas: Mapping[str, pa.Schema]
+    ) -> None:
         self._store = store
         self._db = db
         self._tables = tables
@@ -67,7 +70,7 @@ class Fragments:
         return max(self._appended.values())
 
     def count(self, name: str) -> int:
-        return int(self._tables[name].stats()["fragment_stats"]["num_fragments"])
+        return self._tables[name].count_fragments()
 
     def with_deletions(self, name: str) -> list[int]:
         """The fragments that still have rows in their files which were deleted."""

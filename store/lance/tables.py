@@ -21,6 +21,7 @@ from store.lance.layout import table_folder
 from store.lance.schema import TABLES, schemas
 from store.lance.torn_writes import set_aside_newest, set_aside_torn
 from store.lance.vacuum import prune
+from store.lance.versioned_table import VersionedTable
 
 READ_BATCH_ROWS = 8192
 """Rows that are read at a time where not all are wanted at once."""
@@ -51,10 +52,10 @@ class Tables:
         self._readers = 0
         self._reading = threading.Lock()
 
-    def _open(self, name: str) -> Any:
+    def _open(self, name: str) -> VersionedTable:
         if table_folder(self.folder, name).exists():
-            return self._db.open_table(name)
-        return self._db.create_table(name, schema=self._schemas[name])
+            return VersionedTable(self._db.open_table(name))
+        return VersionedTable(self._db.create_table(name, schema=self._schemas[name]))
 
     def _read_log(self) -> None:
         self._db.open_table("commits").to_arrow()
@@ -75,7 +76,7 @@ class Tables:
         return self._tables[name].schema
 
     def version(self, name: str) -> int:
-        return int(self._tables[name].version)
+        return self._tables[name].version
 
     def versions(self) -> dict[str, int]:
         """The version of every table but `commits` itself."""
@@ -102,8 +103,9 @@ class Tables:
         """The whole table, or some of its columns, now or as of `version`."""
         table = self._tables[name]
         if version is not None:
-            table = self._db.open_table(name)
-            table.checkout(version)
+            earlier = self._db.open_table(name)
+            earlier.checkout(version)
+            table = VersionedTable(earlier)
         if columns is None:
             return table.to_arrow()
         if not table.count_rows():
@@ -141,7 +143,7 @@ class Tables:
         self._tables[name].delete(row_id_in(ids))
 
     def rows(self, name: str) -> int:
-        return int(self._tables[name].count_rows())
+        return self._tables[name].count_rows()
 
     def replace_rows(
         self, name: str, schema: pa.Schema, convert: Callable[[pa.RecordBatch], Mapping[str, object]]
@@ -160,7 +162,7 @@ class Tables:
                     yield pa.record_batch(dict(convert(batch)), schema=schema)
 
         rows = pa.RecordBatchReader.from_batches(schema, converted())
-        self._tables[name] = self._db.create_table(name, data=rows, mode="overwrite")
+        self._tables[name] = VersionedTable(self._db.create_table(name, data=rows, mode="overwrite"))
         self.fragments.note_rewrite(name)
 
     def refresh(self, name: str) -> None:

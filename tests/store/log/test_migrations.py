@@ -40,7 +40,8 @@ def test_a_released_store_opens_and_is_what_it_was(archive: Path, tmp_path: Path
 
 
 def add_a_column(tables: Tables) -> None:
-    tables._tables["documents"].add_columns({"language": "'en'"})
+    tables._db.open_table("documents").add_columns({"language": "'en'"})
+    tables.refresh("documents")
 
 
 @pytest.fixture

@@ -1,0 +1,54 @@
+"""A handle of a LanceDB table that knows which version it is at: a commit asks for that of every table."""
+
+from typing import Any
+
+import pyarrow as pa
+
+
+class VersionedTable:
+    """What the store does with a table. Changes give the version that they made, which Lance would take 0.2 ms to look up."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self._version: int | None = None
+        """None where it has to be looked up."""
+
+    @property
+    def version(self) -> int:
+        if self._version is None:
+            self._version = int(self._table.version)
+        return self._version
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._table.schema
+
+    def add(self, rows: pa.Table) -> None:
+        self._version = None  # what it is after a failure has to be looked up
+        self._version = int(self._table.add(rows).version)
+
+    def delete(self, condition: str) -> None:
+        """Deletes the rows for which `condition` (SQL) holds."""
+        self._version = None
+        self._version = int(self._table.delete(condition).version)
+
+    def restore(self, version: int) -> None:
+        """Brings back what `version` had, as a new version."""
+        self._version = None
+        self._table.restore(version)
+
+    def checkout_latest(self) -> None:
+        self._version = None
+        self._table.checkout_latest()
+
+    def search(self) -> Any:
+        return self._table.search()
+
+    def to_arrow(self) -> pa.Table:
+        return self._table.to_arrow()
+
+    def count_rows(self) -> int:
+        return int(self._table.count_rows())
+
+    def count_fragments(self) -> int:
+        return int(self._table.stats()["fragment_stats"]["num_fragments"])
