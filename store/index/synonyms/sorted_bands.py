@@ -80,15 +80,15 @@ class SortedBands:
 
         `values` and `asked` are the band values and the tags of the questions, shape (bands, questions) and (questions, TAGS).
         """
-        # Questions in the order in which the buckets of a band lie in memory.
-        asking = np.argsort(values[bands.start])
+        # In each band questions in the order in which its buckets lie in memory: then most lie in a page with the one before.
+        asking = np.argsort(values[bands.start : bands.stop], axis=1)
         first = np.asarray(bands, np.int32)[:, None] * BUCKETS
-        looked_up = (values[bands.start : bands.stop].take(asking, axis=1) + first).ravel()
-        wanted = asked[asking[None], tag_of_band(np.asarray(bands))[:, None]].ravel()
-        which = np.tile(asking, len(bands))
+        looked_up = (np.take_along_axis(values[bands.start : bands.stop], asking, axis=1) + first).ravel()
+        wanted = asked[asking, tag_of_band(np.asarray(bands))[:, None]].ravel()
+        which = asking.ravel()
         lengths = self.buckets.indptr.take(looked_up + 1) - self.buckets.indptr.take(looked_up)
         ends = np.cumsum(lengths, dtype=np.int64)
-        if ends[-1] > max(MIN_ENTRIES, len(asking) * self.n * len(bands) // self.bands):
+        if ends[-1] > max(MIN_ENTRIES, values.shape[1] * self.n * len(bands) // self.bands):
             yield None
             return
         cuts = np.searchsorted(ends, np.arange(SCANNED_ENTRIES, ends[-1], SCANNED_ENTRIES)).tolist()
