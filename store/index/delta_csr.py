@@ -5,6 +5,7 @@ are float32 values held in float64: sums of the same weights cancel to exactly z
 commit; it stays what it is while the log grows and while a folded base takes the old one's place.
 """
 
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -17,14 +18,57 @@ from store.index.append_only_arrays import GrowableArray
 Rows = NDArray[np.int32]
 Values = NDArray[np.float64]
 
+UNSORTED_ENTRIES = 4096
+"""Entries of a log that are looked through one by one."""
+
+UNSORTED_SHARE = 1 / 16
+"""The same as a share of the others, where that is more: a sort then costs a constant for each entry that came."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogOrder:
+    """The first entries of a log by row, so that those of some rows are found without looking at all. `keys`, in order: an
+    entry's row * 2³² + its place in the log."""
+
+    keys: NDArray[np.int64]
+
+    @property
+    def n(self) -> int:
+        return len(self.keys)
+
+    def places(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the entries of the rows `wanted` stand in the log."""
+        first, end = np.searchsorted(self.keys, wanted << 32), np.searchsorted(self.keys, (wanted + 1) << 32)
+        counts = end - first
+        before = np.cumsum(counts) - counts
+        found: NDArray[np.int64] = self.keys[np.repeat(first - before, counts) + np.arange(counts.sum())] & 0xFFFF_FFFF
+        return found
+
+
+UNSORTED = LogOrder(np.empty(0, np.int64))
+
+
+def _ordered(rows: Rows) -> LogOrder:
+    return LogOrder(np.sort((rows.astype(np.int64) << 32) | np.arange(len(rows))))
+
 
 class MatrixView:
     """The matrix as of one commit, shape `shape`; the base may be smaller (rows and columns were added since)."""
 
-    def __init__(self, base: Any, rows: Rows, cols: Rows, values: Values, shape: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        base: Any,
+        rows: Rows,
+        cols: Rows,
+        values: Values,
+        shape: tuple[int, int],
+        order: LogOrder = UNSORTED,
+    ) -> None:
+        """`order`: that of the log's beginning."""
         self.base = base
         self.shape = shape
         self._log = (rows, cols, values)
+        self._order = order
         self._delta: Any = None
         self._lock = Lock()
 
@@ -54,12 +98,13 @@ class MatrixView:
         return cols, values
 
     def entries(self, rows: NDArray[Any]) -> tuple[Rows, Rows, Values]:
-        """(row, column, value) of every entry of `rows` that is not zero, by row and column. O(their entries + log)."""
-        wanted = np.unique(rows)
+        """(row, column, value) of every entry of `rows` that is not zero, by row and column. O(their entries)."""
+        wanted = np.unique(rows).astype(np.int64)
         inside = wanted[wanted < self.base.shape[0]]
         part = sparse.coo_array(self.base[inside]) if len(inside) else None
         log_rows, log_cols, log_values = self._log
-        here = np.isin(log_rows, wanted)
+        behind = np.flatnonzero(np.isin(log_rows[self._order.n :], wanted)) + self._order.n
+        here = np.concatenate([self._order.places(wanted), behind])
         found_rows = np.concatenate([inside[part.row] if part is not None else inside[:0], log_rows[here]])
         found_cols = np.concatenate([part.col if part is not None else log_cols[:0], log_cols[here]])
         found_values = np.concatenate([part.data if part is not None else log_values[:0], log_values[here]])
@@ -102,16 +147,18 @@ class LiveMatrix:
             GrowableArray(np.int32),
             GrowableArray(np.float64),
         )
-        self._start = 0
+        self._order = UNSORTED
 
     def add(self, rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> None:
         """Adds `values` to the entries at (rows, cols); all three have shape (k,)."""
         self._rows.extend(rows)
         self._cols.extend(cols)
         self._values.extend(values)
+        if self._rows.n - self._order.n > max(UNSORTED_ENTRIES, UNSORTED_SHARE * self._order.n):
+            self._order = _ordered(self._rows.view())
 
     def view(self, shape: tuple[int, int]) -> MatrixView:
-        return MatrixView(self._base, self._rows.view(), self._cols.view(), self._values.view(), shape)
+        return MatrixView(self._base, self._rows.view(), self._cols.view(), self._values.view(), shape, self._order)
 
     def adopt(self, folded: Any, length: int) -> None:
         """Takes `folded`, which holds the base and the first `length` log entries, as the new base."""
@@ -122,6 +169,7 @@ class LiveMatrix:
             GrowableArray(np.int32),
             GrowableArray(np.float64),
         )
+        self._order = UNSORTED
         self.add(rows, cols, values)
 
     @property
