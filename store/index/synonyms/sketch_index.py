@@ -54,7 +54,7 @@ COMPARISONS_A_CANDIDATE = 64
 MIN_PAIRS = 4096
 """Candidates that are not too many for any search."""
 
-MIN_PART_QUERIES, MAX_PART_QUERIES = 256, 2048
+MIN_PART_QUERIES, MAX_PART_QUERIES = 256, 4096
 """Phrases that are worth a thread of their own, and how many one part of a search has at most."""
 
 
