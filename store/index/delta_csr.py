@@ -98,7 +98,8 @@ class MatrixView:
         return cols, values
 
     def entries(self, rows: NDArray[Any]) -> tuple[Rows, Rows, Values]:
-        """(row, column, value) of every entry of `rows` that is not zero, by row and column. O(their entries)."""
+        """(row, column, value) of every entry of `rows` that is not zero, by row and column. O(their entries + the
+        log's end, which is not in order)."""
         wanted = np.unique(rows).astype(np.int64)
         inside = wanted[wanted < self.base.shape[0]]
         part = sparse.coo_array(self.base[inside]) if len(inside) else None
