@@ -143,11 +143,11 @@ class LiveMatrix:
 
     def __init__(self, base: Any | None = None) -> None:
         self._base = base if base is not None else sparse.csr_array((0, 0), dtype=np.float64)
-        self._rows, self._cols, self._values = (
-            GrowableArray(np.int32),
-            GrowableArray(np.int32),
-            GrowableArray(np.float64),
-        )
+        self._begin_log()
+
+    def _begin_log(self) -> None:
+        self._rows, self._cols = GrowableArray(np.int32), GrowableArray(np.int32)
+        self._values = GrowableArray(np.float64)
         self._order = UNSORTED
 
     def add(self, rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> None:
@@ -165,12 +165,7 @@ class LiveMatrix:
         """Takes `folded`, which holds the base and the first `length` log entries, as the new base."""
         rows, cols, values = self._rows.view()[length:], self._cols.view()[length:], self._values.view()[length:]
         self._base = folded
-        self._rows, self._cols, self._values = (
-            GrowableArray(np.int32),
-            GrowableArray(np.int32),
-            GrowableArray(np.float64),
-        )
-        self._order = UNSORTED
+        self._begin_log()
         self.add(rows, cols, values)
 
     @property

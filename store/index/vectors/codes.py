@@ -8,7 +8,6 @@ each component at most, and that bounds what a product with it is off by.
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,12 @@ from numpy.typing import NDArray
 
 from store.index.file_arrays import IN_MEMORY, ArrayStorage, read_ahead
 from store.index.parallel import in_parallel
+from store.index.vectors.rows_in_blocks import by_block, take
 from store.index.vectors.taken_block import TakenBlock
 
 CODE_MAX = 127
 CODED_MIN_ROWS = 65_536
 """Living rows from which they are compared by codes. Below, all float32 vectors are read in some milliseconds."""
-FEW_ROWS = 8
-"""Rows of a block, on average, that are copied one by one: numpy's `take` costs as much as copying so many."""
 CODED_ROWS = 2_048
 """Rows that are coded at a time: 3 MB at 384 dimensions, which stay in the processor's cache."""
 
@@ -65,19 +63,12 @@ class VectorCodes:
         """What the products of `rows`, which have codes and are in order, with `queries` are at most; shape (len(rows),).
         `queries`: one for each row, shape (len(rows), dim). Apart from what float32 rounds."""
         codes, units = np.empty((len(rows), self.dim), np.int8), np.empty(len(rows), np.float32)
-        block_of, inside = np.divmod(rows, block_rows)
-        cuts = [0, *(np.flatnonzero(block_of[1:] != block_of[:-1]) + 1).tolist(), len(rows)]
-        parts = [(self._blocks[block_of[begin]], slice(begin, end)) for begin, end in pairwise(cuts) if begin < end]
-        for block, part in parts:
-            read_ahead(block.codes, inside[part])
-        if len(rows) < FEW_ROWS * len(parts):
-            for at, (number, row) in enumerate(zip(block_of.tolist(), inside.tolist(), strict=True)):
-                block = self._blocks[number]
-                codes[at], units[at] = block.codes[row], block.units[row]
-        else:
-            for block, part in parts:
-                np.take(block.codes, inside[part], axis=0, out=codes[part], mode="clip")
-                np.take(block.units, inside[part], out=units[part], mode="clip")
+        parts = [(self._blocks[number], part, places) for number, part, places in by_block(rows, block_rows)]
+        for block, _, places in parts:
+            read_ahead(block.codes, places)
+        for block, part, places in parts:
+            take(block.codes, places, codes[part])
+            take(block.units, places, units[part])
         off = np.abs(queries).sum(axis=1) / 2
         found: NDArray[np.float32] = units * (np.einsum("ij,ij->i", codes.astype(np.float32), queries) + off)
         return found

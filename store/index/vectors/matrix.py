@@ -4,7 +4,6 @@ A block that is full never changes, and what is appended lies behind the rows th
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any
 
@@ -17,13 +16,11 @@ from store.index.parallel import in_parallel
 from store.index.quantised.groups import QuantisedGroups
 from store.index.quantised.sample import RowSample, SampledRows
 from store.index.vectors.codes import CodedBlock, VectorCodes
+from store.index.vectors.rows_in_blocks import by_block, take
 from store.index.vectors.taken_block import TakenBlock
 
 BLOCK_VECTORS = 16384
 """Vectors a block of `Vectors`: 25 MB at 384 float32, small enough to allocate without a pause."""
-
-FEW_ROWS = 8
-"""Rows of a block that are copied one by one: numpy's `take` costs as much as copying so many."""
 
 Block = NDArray[np.float32] | TakenBlock
 
@@ -59,12 +56,8 @@ def _read_ahead(block: Block, rows: NDArray[np.int64]) -> None:
 def _take(block: Block, rows: NDArray[np.int64], out: NDArray[np.float32]) -> None:
     if isinstance(block, TakenBlock):
         block.take(rows, out)
-    elif len(rows) <= FEW_ROWS:
-        for at, row in enumerate(rows.tolist()):
-            out[at] = block[row]
     else:
-        # None is outside; numpy would copy once more to be able to say so.
-        np.take(block, rows, axis=0, out=out, mode="clip")
+        take(block, rows, out)
 
 
 class VectorsView:
@@ -161,14 +154,12 @@ class VectorsView:
             return out
         in_order = bool((wanted[1:] >= wanted[:-1]).all())
         order = None if in_order else np.argsort(wanted)
-        block_of, inside = np.divmod(wanted if order is None else wanted[order], BLOCK_VECTORS)
-        cuts = [0, *(np.flatnonzero(block_of[1:] != block_of[:-1]) + 1).tolist(), len(wanted)]
-        parts = [(self._blocks[block_of[begin]], begin, end) for begin, end in pairwise(cuts)]
-        for block, begin, end in parts:
-            _read_ahead(block, inside[begin:end])
+        parts = by_block(wanted if order is None else wanted[order], BLOCK_VECTORS)
+        for number, _, places in parts:
+            _read_ahead(self._blocks[number], places)
         ordered = out if order is None else np.empty_like(out)
-        for block, begin, end in parts:
-            _take(block, inside[begin:end], ordered[begin:end])
+        for number, part, places in parts:
+            _take(self._blocks[number], places, ordered[part])
         if order is not None:
             out[order] = ordered
         return out

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from store.index.file_arrays import map_scattered
 from store.index.vectors import matrix
 from store.index.vectors.codes import CODE_MAX
-from store.index.vectors.matrix import FEW_ROWS, Vectors
+from store.index.vectors.matrix import Vectors
+from store.index.vectors.rows_in_blocks import FEW_ROWS
 
 BLOCK_ROWS, DIM = 40, 3
 N = 3 * BLOCK_ROWS + 7
