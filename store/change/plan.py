@@ -4,7 +4,7 @@ A passage's *effective* triples follow from the documents that hold it (`store.i
 edge from the effective triples before and after. So the end state depends on the documents alone, in whatever order they came.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,11 +13,12 @@ from store.change.passage_documents import holders_after
 from store.change.row_numbers import RowNumbers
 from store.change.synonym_change import plan_crowding, plan_synonyms
 from store.errors import IncompleteBatch
+from store.fixed_point import Fixed, fixed
 from store.index.columns.row_lists import NO_ROWS
 from store.index.effective_triples import UpstreamTriples, effective_triples, overruled_triples
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
-from store.types import Batch, PassageText, State, SynonymRule
+from store.types import Batch, PassageText, State, SynonymRule, Vector
 
 
 def plan(index: LiveIndex, batch: Batch, rule: SynonymRule, now: float) -> IndexDelta:
@@ -68,6 +69,7 @@ def _add_passages(
     texts: Mapping[str, PassageText],
 ) -> dict[str, int]:
     rows: dict[str, int] = {}
+    vectors = []
     for passage, holders in after.items():
         if passage in index.passage_rows or not holders:
             continue
@@ -76,8 +78,14 @@ def _add_passages(
             raise IncompleteBatch(f"passage {passage} of {next(iter(holders))} came without its text or vector")
         rows[passage] = len(index.passages) + len(rows)
         delta.passages.append(text)
-        delta.passage_vectors.append(vector)
+        vectors.append(vector)
+    delta.passage_vectors = _kept(vectors, index.dim)
     return rows
+
+
+def _kept(vectors: Sequence[Vector], dim: int) -> Fixed:
+    """Vectors as the memory keeps them, shape (len(vectors), dim)."""
+    return fixed(np.stack(vectors)) if vectors else np.empty((0, dim), np.int16)
 
 
 def _change_passage(
@@ -137,9 +145,11 @@ def _vectors(index: LiveIndex, delta: IndexDelta, batch: Batch, numbers: RowNumb
     for phrase in delta.phrases:
         if phrase not in batch.phrase_vectors:
             raise IncompleteBatch(f"the phrase {phrase!r} came without its vector")
-        delta.phrase_vectors.append(batch.phrase_vectors[phrase])
+    delta.phrase_vectors = _kept([batch.phrase_vectors[phrase] for phrase in delta.phrases], index.dim)
+    vectors = []
     for subject, predicate, object_ in delta.triples:
         triple = (text(subject), predicate, text(object_))
         if triple not in batch.triple_vectors:
             raise IncompleteBatch(f"the triple {triple!r} came without its vector")
-        delta.triple_vectors.append(batch.triple_vectors[triple])
+        vectors.append(batch.triple_vectors[triple])
+    delta.triple_vectors = _kept(vectors, index.dim)

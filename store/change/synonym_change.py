@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.change.row_numbers import RowNumbers
+from store.fixed_point import floats
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.synonyms.changed_flags import ChangedFlags, Flags, OneWithoutOther, among, unchanged
@@ -23,9 +24,8 @@ def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Row
     Returns which can have synonyms after the change, and the rows that can no longer and that can from now on, each in order.
     """
     known = len(index.phrases)
-    extra = np.stack(delta.phrase_vectors) if delta.phrases else np.empty((0, index.dim), np.float32)
-    delta.phrase_sketches = sketch(extra)
-    linkable_new = extra.any(axis=1) & np.array([linkable(text) for text in delta.phrases], np.bool_)
+    delta.phrase_sketches = sketch(floats(delta.phrase_vectors))
+    linkable_new = delta.phrase_vectors.any(axis=1) & np.array([linkable(text) for text in delta.phrases], np.bool_)
     came: list[int] = []
     went: list[int] = []
     linkable_known, with_vector = index.linkable.view(), index.phrase_vectors.view().known
@@ -63,7 +63,6 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
         return
     known, total = len(index.phrases), len(index.phrases) + len(delta.phrases)
     new_text = {row: text for text, row in numbers.phrases.items()}
-    extra = np.stack(delta.phrase_vectors) if delta.phrases else np.empty((0, index.dim), np.float32)
 
     def text(row: int) -> str:
         return index.phrases[row] if row < known else new_text[row]
@@ -78,7 +77,7 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
     def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
         return similar(
             index.phrase_vectors.view(),
-            extra,
+            delta.phrase_vectors,
             can,
             rows,
             rule.threshold,

@@ -13,7 +13,7 @@ from store.types import SynonymRule
 
 def searcher(index: LiveIndex, can: NDArray[np.bool_], rule: SynonymRule) -> Callable[[Rows, Wanted], Iterator[Scored]]:
     """The `search` of a `SynonymPlanner`. `can`: which phrases can have synonyms."""
-    wordings, nothing = index.wordings.view(), np.empty((0, index.dim), np.float32)
+    wordings, nothing = index.wordings.view(), np.empty((0, index.dim), np.int16)
 
     def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
         return similar(

@@ -16,7 +16,6 @@ from store.types import Document, State
 
 def write_rows(tables: Tables, index: LiveIndex, delta: IndexDelta, seq: int) -> None:
     """Appends what `delta` brings to `index`, as commit `seq`."""
-    dim = index.dim
     first = index.next_id
     known = len(index.phrases)
     ids = index.ids["phrases"].view()
@@ -35,14 +34,14 @@ def write_rows(tables: Tables, index: LiveIndex, delta: IndexDelta, seq: int) ->
     added: dict[str, Mapping[str, Any]] = {}
     if delta.passages:
         numbers = rows("passages", len(delta.passages))
-        added["passages"] = passages.to_columns(numbers, delta.passages, delta.passage_vectors, dim)
+        added["passages"] = passages.to_columns(numbers, delta.passages, delta.passage_vectors)
     if delta.phrases:
         numbers = rows("phrases", len(delta.phrases))
-        added["phrases"] = phrases.to_columns(numbers, delta.phrases, delta.phrase_vectors, dim)
+        added["phrases"] = phrases.to_columns(numbers, delta.phrases, delta.phrase_vectors)
     if delta.triples:
         numbers = rows("triples", len(delta.triples))
         stated = [(phrase_id(subject), predicate, phrase_id(object_)) for subject, predicate, object_ in delta.triples]
-        added["triples"] = triples.to_columns(numbers, stated, delta.triple_vectors, dim)
+        added["triples"] = triples.to_columns(numbers, stated, delta.triple_vectors)
     if delta.extractions:
         added["extractions"] = extractions.to_columns(delta.extractions, seq)
     if len(delta.synonyms.a):

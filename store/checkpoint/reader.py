@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
@@ -20,6 +19,7 @@ from store.checkpoint.files import (
     checksum_of,
     terms_of_probe,
 )
+from store.fixed_point import Fixed
 from store.index.bm25 import Postings, PostingsArrays
 from store.index.columns.documents import shells
 from store.index.columns.hashed_rows import SortedHashes
@@ -76,7 +76,7 @@ class SavedCheckpoint:
             texts: list[str] = pa.ipc.open_file(source).read_all()["text"].to_pylist()
             return texts
 
-    def vectors(self, name: str) -> list[NDArray[np.float32]]:
+    def vectors(self, name: str) -> list[Fixed]:
         count = sum(file.startswith(f"{name}-vectors-") for file in self._files)
         return [map_vectors(self._place, name, number) for number in range(count)]
 
@@ -124,7 +124,7 @@ class SavedCheckpoint:
         return {row: states[number] for row, number in zip(rows, numbers, strict=True)}
 
 
-def map_vectors(place: Path, name: str, number: int) -> NDArray[np.float32]:
+def map_vectors(place: Path, name: str, number: int) -> Fixed:
     """A block of vectors of the checkpoint at `place`."""
     return map_scattered(place / f"{name}-vectors-{number:05d}.npy")
 

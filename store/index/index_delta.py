@@ -5,11 +5,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from store.fixed_point import Fixed
 from store.index.effective_triples import UpstreamTriples
 from store.index.synonyms.crowding import CrowdingChange
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.lsh import WORDS, Sketches
-from store.types import Document, Extraction, PassageText, Vector
+from store.types import Document, Extraction, PassageText
+
+
+def _no_vectors() -> Fixed:
+    return np.empty((0, 0), np.int16)
+
 
 TripleKey = tuple[int, str, int]
 """(subject's phrase row, predicate, object's phrase row)."""
@@ -19,16 +25,17 @@ TripleKey = tuple[int, str, int]
 class IndexDelta:
     """What comes, what goes, and by how much counts and edges change.
 
-    The `*_changes` map rows to what is added to their counts. Edge changes are (row, column, weight added) lists.
+    The `*_vectors` have a row for each that comes. The `*_changes` map
+    rows to what is added to their counts. Edge changes are (row, column, weight added) lists.
     """
 
     passages: list[PassageText] = field(default_factory=list)
-    passage_vectors: list[Vector] = field(default_factory=list)
+    passage_vectors: Fixed = field(default_factory=_no_vectors)
     phrases: list[str] = field(default_factory=list)
-    phrase_vectors: list[Vector] = field(default_factory=list)
+    phrase_vectors: Fixed = field(default_factory=_no_vectors)
     phrase_sketches: Sketches = field(default_factory=lambda: np.empty((0, WORDS), np.uint64))
     triples: list[TripleKey] = field(default_factory=list)
-    triple_vectors: list[Vector] = field(default_factory=list)
+    triple_vectors: Fixed = field(default_factory=_no_vectors)
     extractions: list[Extraction] = field(default_factory=list)
     extracted: dict[int, NDArray[np.int32]] = field(default_factory=dict)
     documents: list[Document] = field(default_factory=list)

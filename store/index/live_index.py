@@ -217,8 +217,8 @@ class LiveIndex:
             (self.phrase_vectors, delta.phrase_vectors),
             (self.triple_vectors, delta.triple_vectors),
         ):
-            if added:
-                vectors.extend(np.stack(added))
+            if len(added):
+                vectors.append(added)
         self.sketches.append(delta.phrase_sketches)
         for document in delta.documents:
             self.documents[document.uri] = document

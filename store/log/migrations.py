@@ -16,6 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from store.fixed_point import fixed
+from store.lance.schema.vectors import vector_column, vector_field, vectors_of
 from store.lance.tables import Tables
 from store.types import ExtractionOutcome
 
@@ -73,7 +75,20 @@ def _columns(batch: pa.RecordBatch) -> dict[str, object]:
     return dict(zip(batch.schema.names, batch.columns, strict=True))
 
 
-STEPS: dict[int, Step] = {1: add_failure_columns}
+def round_vectors(tables: Tables) -> None:
+    """Format 2 to 3: vectors have two bytes a component (`store.fixed_point`)."""
+    for name in ("passages", "phrases", "triples"):
+        schema = tables.columns(name)
+        column = schema.get_field_index("vector")
+        tables.replace_rows(name, schema.set(column, vector_field(tables.dim)), _round_vectors)
+
+
+def _round_vectors(batch: pa.RecordBatch) -> Mapping[str, object]:
+    dim = batch.schema.field("vector").type.list_size
+    return _columns(batch) | {"vector": vector_column(fixed(vectors_of(batch, dim)))}
+
+
+STEPS: dict[int, Step] = {1: add_failure_columns, 2: round_vectors}
 """The step from each earlier format to the one after it. Format 1 is the first."""
 
 

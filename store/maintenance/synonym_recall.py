@@ -36,7 +36,7 @@ def measure_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> Recall
     living = np.flatnonzero(alive)
     rows = np.sort(np.random.default_rng(snapshot.commit).permutation(living)[:sample])
     rows = np.array([row for row in rows.tolist() if linkable(snapshot.phrase(row))], np.int64)
-    none = np.empty((0, snapshot.dim), np.float32)
+    none = np.empty((0, snapshot.dim), np.int16)
     vectors = snapshot.phrase_vectors
     true, due = Nearest(rule.cap, snapshot.phrase), Nearest(rule.cap, snapshot.phrase)
 

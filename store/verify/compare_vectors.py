@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from store.fixed_point import fixed
 from store.index.live_index import LiveIndex
 from store.index.load import OnRows
 from store.index.stored_contents import Rows, StoredContents
@@ -39,16 +40,16 @@ class ComparedVectors:
             places, there = _places(numbers_live, numbers)
             # What came since, and in a damaged memory what follows on a row that it lost, is copied.
             same = len(there) if there.all() else int(np.argmin(there))
-            rest = index.storage.empty((len(numbers) - same, index.dim), np.float32)
+            rest = index.storage.empty((len(numbers) - same, index.dim), np.int16)
             for batch in tables.batches(kind, ("row", "vector"), f"row >= {first[kind]}"):
                 rows, vectors = np.searchsorted(numbers, batch["row"].to_numpy()), vectors_of(batch, index.dim)
                 known, behind = there[rows], rows >= same
                 self._compare(kind, live, places[rows[known]], vectors[known])
-                rest[rows[behind] - same] = vectors[behind]
+                rest[rows[behind] - same] = fixed(vectors[behind])
                 read += batch.num_rows
                 on_rows(read)
             array.take(live, places[:same])
-            array.extend(rest)
+            array.append(rest)
 
     def _compare(self, kind: str, live: VectorsView, rows: Rows, by_tables: NDArray[Any]) -> None:
         lengths = np.linalg.norm(by_tables, axis=1)

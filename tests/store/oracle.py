@@ -34,6 +34,12 @@ def vector(text):
     return (v / np.linalg.norm(v)).astype(np.float32)
 
 
+def kept(vectors):
+    """What a memory keeps of unit vectors: of each component 14 binary digits behind the point, and eleven of them at most."""
+    exact = np.asarray(vectors, np.float32)
+    return np.where(np.abs(exact) < 1 / 8, np.round(exact * 2**14) / 2**14, exact.astype(np.float16)).astype(np.float32)
+
+
 def export(documents, extract, vector=vector):
     """`documents`: {uri: [(title, text, given or None), ...]}; `extract(title, text)` gives the extractor's triples.
 
@@ -71,14 +77,15 @@ def export(documents, extract, vector=vector):
 
 def synonyms(phrases, vector=vector):
     long_enough = [p for p in phrases if sum(c.isalnum() for c in p) > 2 or any("\u4e00" <= c <= "\u9fff" for c in p)]
-    long_enough = [phrase for phrase in long_enough if vector(phrase).any() and not is_number(phrase)]
+    known = {phrase: kept(vector(phrase)).astype(float) for phrase in long_enough}
+    long_enough = [phrase for phrase in long_enough if known[phrase].any() and not is_number(phrase)]
     apart = crowded(long_enough)
     long_enough = [phrase for phrase in long_enough if phrase not in apart]
     near = {}
     for a in long_enough:
         pairs = []
         for b in long_enough:
-            cosine = float(np.float32(np.dot(vector(a).astype(float), vector(b).astype(float))))
+            cosine = float(np.float32(np.dot(known[a], known[b])))
             if a != b and cosine >= np.float32(THRESHOLD) and numberless(a) != numberless(b):
                 pairs.append((-cosine, b))
         near[a] = sorted(pairs)[:CAP]
@@ -112,7 +119,7 @@ def cells(text):
     """The sketch of a phrase in pieces: the signs of 768 projections that are rounded to whole numbers."""
     drawn = np.random.default_rng(20).standard_normal((DIM, 768))
     signs = [
-        sum(round(float(a) * 4096) * round(b * 64) for a, b in zip(vector(text), column, strict=True))
+        sum(round(float(a) * 4096) * round(b * 64) for a, b in zip(kept(vector(text)), column, strict=True))
         for column in drawn.T
     ]
     return ["".join("1" if sign > 0 else "0" for sign in signs[start : start + 24]) for start in range(0, 768, 24)]

@@ -132,7 +132,7 @@ def crossover(largest: str) -> dict[str, Any]:
     encoder = make_encoder("hash", "", 64, "cpu")
     world = World(seed=3)
     vectors, index = Vectors(encoder.identity.dim), SketchIndex(DEFAULT_SYNONYM_RULE.threshold)
-    none = np.empty((0, encoder.identity.dim), np.float32)
+    none = np.empty((0, encoder.identity.dim), np.int16)
     found: dict[str, Any] = {"exact_below": EXACT_BELOW}
     stream, taken = world.passages(10**9), 0
     count = 4_096

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from store.fixed_point import Fixed, floats
 from store.index.columns.hashed_rows import text_hash
 from store.index.file_arrays import read_ahead
 from store.index.parallel import in_parallel, processors
@@ -87,7 +88,7 @@ class Wanted:
 
 def similar(
     vectors: VectorsView,
-    extra: NDArray[np.float32],
+    extra: Fixed,
     candidates: Flags,
     queries: NDArray[Any],
     threshold: float,
@@ -111,13 +112,13 @@ def similar(
         old = rows < vectors.n
         out = np.empty((len(rows), vectors.dim), np.float32)
         out[old] = vectors.rows(rows[old])
-        out[~old] = extra[rows[~old] - vectors.n]
+        out[~old] = floats(extra[rows[~old] - vectors.n])
         return out
 
     queries = np.asarray(queries, np.int64)
     through_bands &= by_rule and bands(threshold) > 0
     if by_rule and extra_sketches is None:
-        extra_sketches = sketch(extra)
+        extra_sketches = sketch(floats(extra))
 
     def sketches_of(rows: Rows) -> Sketches:
         if sketches is None or extra_sketches is None:
@@ -162,7 +163,7 @@ def _joined(pieces: list[Candidates]) -> Candidates:
 def _candidates(
     comparison: "_Comparison",
     vectors: VectorsView,
-    extra: NDArray[np.float32],
+    extra: Fixed,
     queries: Rows,
     sketches: SketchIndex | None,
 ) -> Iterator[Candidates]:
@@ -207,7 +208,7 @@ class _Comparison:
 
     def _near(self, a: Rows, b: Rows, met: NDArray[np.bool_], order: Rows) -> Rows:
         """Of `order`, which is that of `b`, the pairs that can reach the threshold by the codes of their vectors. Most of what
-        bands find cannot, and codes are a quarter of the bytes to read; pairs that were compared already can."""
+        bands find cannot, and codes are half of the bytes to read; pairs that were compared already can."""
         coded = met & (b < self.vectors.coded_rows)
 
         def near(part: Rows) -> Rows:
@@ -236,14 +237,14 @@ class _Comparison:
         scores[maybe[kept]] = exact[kept]
         return scores
 
-    def blockwise(self, blocks: Sequence[tuple[int, NDArray[np.float32]]], queries: Rows) -> Iterator[Candidates]:
+    def blockwise(self, blocks: Sequence[tuple[int, Fixed]], queries: Rows) -> Iterator[Candidates]:
         """Pairs that may reach the threshold, by comparing each query with each vector of `blocks` ((first row, vectors))."""
         for begin in range(0, len(queries), TILE[0]):
             part = queries[begin : begin + TILE[0]]
             asked, needs = self.take(part), np.full(len(part), self.threshold, np.float32)
 
-            def compare(tile: NDArray[np.float32], asked: NDArray[np.float32] = asked) -> tuple[Any, Rows]:
-                cosines = asked @ tile.T
+            def compare(tile: Fixed, asked: NDArray[np.float32] = asked) -> tuple[Any, Rows]:
+                cosines = asked @ floats(tile).T
                 # Most queries have no pair in most tiles: one pass for the maxima instead of four over all cosines.
                 return cosines, np.flatnonzero(cosines.max(axis=1, initial=-1) >= self.threshold - SLACK)
 

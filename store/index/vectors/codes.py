@@ -1,4 +1,4 @@
-"""Vectors as codes of one byte a component: a quarter of the bytes to read where all rows are compared with a query.
+"""Vectors as codes of one byte a component: half of the bytes to read where all rows are compared with a query.
 
 A row's code depends on the row alone: its components in units of 1/127 of the largest, rounded. So the order of arrival, a
 removal and a restart change no code, and none is ever trained or written again. A code times its unit is off by half a unit in
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from store.fixed_point import Fixed, floats
 from store.index.file_arrays import IN_MEMORY, ArrayStorage, read_ahead
 from store.index.parallel import in_parallel
 from store.index.vectors.rows_in_blocks import by_block, take
@@ -20,7 +21,7 @@ from store.index.vectors.taken_block import TakenBlock
 
 CODE_MAX = 127
 CODED_MIN_ROWS = 65_536
-"""Living rows from which they are compared by codes. Below, all float32 vectors are read in some milliseconds."""
+"""Living rows from which they are compared by codes. Below, all vectors are read in some milliseconds."""
 CODED_ROWS = 2_048
 """Rows that are coded at a time: 3 MB at 384 dimensions, which stay in the processor's cache."""
 
@@ -77,7 +78,7 @@ class VectorCodes:
     def bytes(self) -> int:
         return sum(block.codes.nbytes + block.units.nbytes for block in self._blocks)
 
-    def blocks(self, vectors: Sequence[NDArray[np.float32] | TakenBlock], n: int, block_rows: int) -> list[CodedBlock]:
+    def blocks(self, vectors: Sequence[Fixed | TakenBlock], n: int, block_rows: int) -> list[CodedBlock]:
         """Those of the first `n` rows of `vectors`, which come in blocks of `block_rows`. O(rows that have none yet)."""
         with self._lock:
             self._extend(vectors, n, block_rows)
@@ -87,7 +88,7 @@ class VectorCodes:
                 for start, block in zip(starts, self._blocks, strict=False)
             ]
 
-    def _extend(self, vectors: Sequence[NDArray[np.float32] | TakenBlock], n: int, block_rows: int) -> None:
+    def _extend(self, vectors: Sequence[Fixed | TakenBlock], n: int, block_rows: int) -> None:
         pieces, at = [], self._n
         while at < n:
             number, offset = divmod(at, block_rows)
@@ -106,9 +107,9 @@ class VectorCodes:
         self._n = max(self._n, n)
 
 
-def _encode(piece: tuple[NDArray[np.float32], CodedBlock, slice]) -> None:
+def _encode(piece: tuple[Fixed, CodedBlock, slice]) -> None:
     vectors, block, part = piece
-    rows = vectors[part]
+    rows = floats(vectors[part])
     largest = np.abs(rows).max(axis=1, initial=0.0)
     units = np.divide(largest, CODE_MAX, dtype=np.float32)
     # The least unit keeps a zero vector's codes zero.

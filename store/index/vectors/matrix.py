@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from store.fixed_point import Fixed, fixed, floats
 from store.index.append_only_arrays import GrowableArray
 from store.index.file_arrays import IN_MEMORY, ArrayStorage, read_ahead
 from store.index.parallel import in_parallel
@@ -20,30 +21,33 @@ from store.index.vectors.rows_in_blocks import by_block, take
 from store.index.vectors.taken_block import TakenBlock
 
 BLOCK_VECTORS = 16384
-"""Vectors a block of `Vectors`: 25 MB at 384 float32, small enough to allocate without a pause."""
+"""Vectors a block of `Vectors`: 13 MB at 384 dimensions, small enough to allocate without a pause."""
 
-Block = NDArray[np.float32] | TakenBlock
+COMPARED_ROWS = 1_024
+"""Vectors of which a query is compared with at a time: 1.5 MB as float32, which stay in the processor's cache."""
+
+Block = Fixed | TakenBlock
 
 
-def _block(dim: int, storage: ArrayStorage) -> NDArray[np.float32]:
+def _block(dim: int, storage: ArrayStorage) -> Fixed:
     """Place for `BLOCK_VECTORS` vectors in `storage`, or in memory pages of its own.
 
     They take no memory before they are written to, and none once the last view of them is gone. The C library would give only
     the first such blocks so, and later ones from a heap, which does not give memory back.
     """
     if storage is not IN_MEMORY:
-        return storage.empty((BLOCK_VECTORS, dim), np.float32)
-    pages = mmap(-1, BLOCK_VECTORS * dim * np.dtype(np.float32).itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
-    return np.frombuffer(pages, np.float32).reshape(BLOCK_VECTORS, dim)
+        return storage.empty((BLOCK_VECTORS, dim), np.int16)
+    pages = mmap(-1, BLOCK_VECTORS * dim * np.dtype(np.int16).itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+    return np.frombuffer(pages, np.int16).reshape(BLOCK_VECTORS, dim)
 
 
-def _not_zero(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+def _not_zero(vectors: Fixed) -> NDArray[np.bool_]:
     """Which rows have a component that is not zero, shape (len(vectors),)."""
     found: NDArray[np.bool_] = (vectors != 0).any(axis=1)
     return found
 
 
-def _whole(block: Block) -> NDArray[np.float32]:
+def _whole(block: Block) -> Fixed:
     return block.copied() if isinstance(block, TakenBlock) else block
 
 
@@ -53,7 +57,7 @@ def _read_ahead(block: Block, rows: NDArray[np.int64]) -> None:
         read_ahead(block, rows)
 
 
-def _take(block: Block, rows: NDArray[np.int64], out: NDArray[np.float32]) -> None:
+def _take(block: Block, rows: NDArray[np.int64], out: Fixed) -> None:
     if isinstance(block, TakenBlock):
         block.take(rows, out)
     else:
@@ -83,8 +87,8 @@ class VectorsView:
         self.known = known
         """Which rows are not zero, shape (n,): the encoder knows something of their text."""
 
-    def blocks(self) -> list[tuple[int, NDArray[np.float32]]]:
-        """(first row, vectors) for each block, in row order."""
+    def blocks(self) -> list[tuple[int, Fixed]]:
+        """(first row, vectors) for each block, in row order; `store.fixed_point.floats` makes float32 of them."""
         starts = range(0, self.n, BLOCK_VECTORS)
         return [(start, _whole(block)[: self.n - start]) for start, block in zip(starts, self._blocks, strict=False)]
 
@@ -135,10 +139,14 @@ class VectorsView:
         """Cosine of every row with `query` (shape (dim,)), shape (n,)."""
         out = np.empty(self.n, np.float32)
 
-        def fill(part: tuple[int, NDArray[np.float32]]) -> None:
+        def fill(part: tuple[int, Fixed]) -> None:
             start, block = part
             read_ahead(block)
-            np.dot(block, query, out=out[start : start + len(block)])
+            vectors = np.empty((COMPARED_ROWS, self.dim), np.float32)
+            for at in range(0, len(block), COMPARED_ROWS):
+                several = block[at : at + COMPARED_ROWS]
+                begin, end = start + at, start + at + len(several)
+                np.dot(floats(several, vectors[: len(several)]), query, out=out[begin:end])
 
         in_parallel(fill, self.blocks())
         return out
@@ -147,9 +155,13 @@ class VectorsView:
         self, rows: NDArray[np.integer[Any]] | Sequence[int], out: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32]:
         """The vectors of `rows`, shape (len(rows), dim), copied; to `out` where it is given."""
+        return floats(self.fixed(rows), out)
+
+    def fixed(self, rows: NDArray[np.integer[Any]] | Sequence[int], out: Fixed | None = None) -> Fixed:
+        """The same as they are kept."""
         wanted = np.asarray(rows, dtype=np.int64)
         if out is None:
-            out = np.empty((len(wanted), self.dim), np.float32)
+            out = np.empty((len(wanted), self.dim), np.int16)
         if not len(wanted):
             return out
         in_order = bool((wanted[1:] >= wanted[:-1]).all())
@@ -182,6 +194,11 @@ class Vectors:
         return self._known.n
 
     def extend(self, vectors: NDArray[np.float32]) -> None:
+        """Appends `vectors`, shape (n, dim), as `store.fixed_point` has them."""
+        self.append(fixed(vectors))
+
+    def append(self, vectors: Fixed) -> None:
+        """The same of vectors that are so already."""
         done = 0
         while done < len(vectors):
             offset = self.n % BLOCK_VECTORS
@@ -197,7 +214,7 @@ class Vectors:
         self._blocks = [TakenBlock(other, rows[at : at + BLOCK_VECTORS]) for at in range(0, len(rows), BLOCK_VECTORS)]
         self._known.load(other.known[rows])
 
-    def _last(self) -> NDArray[np.float32]:
+    def _last(self) -> Fixed:
         """The last block, to be written to behind the rows that there are."""
         last = self._blocks[-1]
         if isinstance(last, TakenBlock):
@@ -214,17 +231,18 @@ class Vectors:
         if not len(rows):
             return
         self._known.extend(np.zeros(max(int(rows.max()) + 1 - self.n, 0)))
-        self._known.put(rows, _not_zero(vectors))
+        kept = fixed(vectors)
+        self._known.put(rows, _not_zero(kept))
         while len(self._blocks) * BLOCK_VECTORS < self.n:
             self._blocks.append(_block(self.dim, self._storage))
         block_of = rows // BLOCK_VECTORS
         for block in np.unique(block_of):
             here = block_of == block
-            _whole(self._blocks[block])[rows[here] % BLOCK_VECTORS] = vectors[here]
+            _whole(self._blocks[block])[rows[here] % BLOCK_VECTORS] = kept[here]
 
     def load(
         self,
-        blocks: Sequence[NDArray[np.float32]],
+        blocks: Sequence[Fixed],
         known: NDArray[np.bool_],
         codes: Sequence[CodedBlock] = (),
     ) -> None:
@@ -241,7 +259,7 @@ class Vectors:
             last[: n % BLOCK_VECTORS] = blocks[-1][: n % BLOCK_VECTORS]
             self._blocks[-1] = last
 
-    def adopt(self, block: int, saved: NDArray[np.float32], codes: CodedBlock | None = None) -> None:
+    def adopt(self, block: int, saved: Fixed, codes: CodedBlock | None = None) -> None:
         """Takes a whole block, and its codes where there are some, from where they were written."""
         self._blocks[block] = saved
         if codes is not None:

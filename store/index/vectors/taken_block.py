@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from store.fixed_point import Fixed
+
 if TYPE_CHECKING:
     from store.index.vectors.codes import CodedBlock
     from store.index.vectors.matrix import VectorsView
@@ -22,7 +24,7 @@ class TakenBlock:
         """`rows`: which of `whole` there are here, in this order."""
         self._whole = whole
         self._rows = rows
-        self._copied: NDArray[np.float32] | None = None
+        self._copied: Fixed | None = None
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -33,18 +35,18 @@ class TakenBlock:
         """What is copied."""
         return 0 if self._copied is None else self._copied.nbytes
 
-    def copied(self) -> NDArray[np.float32]:
+    def copied(self) -> Fixed:
         """All rows, shape (len(self), dim)."""
         with self._lock:
             if self._copied is None:
-                self._copied = self._whole.rows(self._rows)
+                self._copied = self._whole.fixed(self._rows)
             return self._copied
 
-    def take(self, rows: NDArray[np.int64], out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+    def take(self, rows: NDArray[np.int64], out: Fixed | None = None) -> Fixed:
         """The vectors of some rows, shape (len(rows), dim), copied; to `out` where it is given."""
         if self._copied is not None:
             return np.take(self._copied, rows, axis=0, out=out, mode="clip")
-        return self._whole.rows(self._rows[rows], out)
+        return self._whole.fixed(self._rows[rows], out)
 
     def take_codes(self, begin: int, end: int, to: "CodedBlock") -> None:
         """Copies the codes of rows `begin` to `end`, which are those of the whole, to the same rows of `to`."""

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from store.fixed_point import Fixed
 from store.lance.schema.vectors import Columns, Rows, vector_column, vector_field
-from store.types import PassageText, Vector
+from store.types import PassageText
 
 TEXT_COLUMNS = ("row", "id", "title", "text")
 """All columns but the vector."""
@@ -17,13 +18,13 @@ def schema(dim: int) -> pa.Schema:
     )
 
 
-def to_columns(rows: Rows, passages: Sequence[PassageText], vectors: Sequence[Vector], dim: int) -> Columns:
+def to_columns(rows: Rows, passages: Sequence[PassageText], vectors: Fixed) -> Columns:
     return {
         "row": rows,
         "id": [passage.id for passage in passages],
         "title": [passage.title for passage in passages],
         "text": [passage.text for passage in passages],
-        "vector": vector_column(vectors, dim),
+        "vector": vector_column(vectors),
     }
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from store.fixed_point import Fixed
 from store.lance.schema.vectors import Columns, Rows, vector_column, vector_field
-from store.types import Vector
 
 TEXT_COLUMNS = ("row", "text")
 """All columns but the vector."""
@@ -15,8 +15,8 @@ def schema(dim: int) -> pa.Schema:
     return pa.schema([("row", pa.int32()), ("text", pa.string()), vector_field(dim)])
 
 
-def to_columns(rows: Rows, phrases: Sequence[str], vectors: Sequence[Vector], dim: int) -> Columns:
-    return {"row": rows, "text": list(phrases), "vector": vector_column(vectors, dim)}
+def to_columns(rows: Rows, phrases: Sequence[str], vectors: Fixed) -> Columns:
+    return {"row": rows, "text": list(phrases), "vector": vector_column(vectors)}
 
 
 def from_table(table: pa.Table) -> list[str]:

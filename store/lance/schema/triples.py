@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from store.fixed_point import Fixed
 from store.lance.schema.vectors import Columns, Rows, vector_column, vector_field
-from store.types import Vector
 
 TEXT_COLUMNS = ("row", "subject", "predicate", "object")
 """All columns but the vector."""
@@ -25,14 +25,14 @@ def schema(dim: int) -> pa.Schema:
     )
 
 
-def to_columns(rows: Rows, triples: Sequence[tuple[int, str, int]], vectors: Sequence[Vector], dim: int) -> Columns:
+def to_columns(rows: Rows, triples: Sequence[tuple[int, str, int]], vectors: Fixed) -> Columns:
     """`triples` are (subject, predicate, object), the ends as the column `row` of the table `phrases` has them."""
     return {
         "row": rows,
         "subject": [subject for subject, _, _ in triples],
         "predicate": [predicate for _, predicate, _ in triples],
         "object": [object_ for _, _, object_ in triples],
-        "vector": vector_column(vectors, dim),
+        "vector": vector_column(vectors),
     }
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from memory.phrase_normalisation import normalise_phrase
 from store.index.synonyms.numbers import is_number, without_numbers
 from store.text.terms import folded
+from tests.store.oracle import kept
 
 Passage = tuple[str, str, str, tuple[tuple[str, str, str], ...]]
 """(id, title, text, triples)."""
@@ -96,9 +97,9 @@ class Reference:
         self.holders = {
             phrase: sum(any(phrase in (s, o) for s, _, o in p[3]) for p in self.passages) for phrase in self.phrases
         }
-        self.passage_vectors = np.array([vector(text) for text in self.full], float)
-        self.phrase_vectors = np.array([vector(phrase) for phrase in self.phrases], float)
-        self.triple_vectors = np.array([vector(f"('{s}', '{p}', '{o}')") for s, p, o in self.triples], float)
+        self.passage_vectors = np.array([kept(vector(text)) for text in self.full], float)
+        self.phrase_vectors = np.array([kept(vector(phrase)) for phrase in self.phrases], float)
+        self.triple_vectors = np.array([kept(vector(f"('{s}', '{p}', '{o}')")) for s, p, o in self.triples], float)
         self.edges = self._relations()
         self.synonyms = self._synonyms(threshold, cap)
 

@@ -11,6 +11,7 @@ import store.index.synonyms.sketch_index
 import store.index.synonyms.sorted_bands
 from bench.support.hostile_vectors import in_letters
 from store.export.json_lines import export_lines
+from store.fixed_point import fixed
 from store.index.synonyms.lsh import bands, sketch
 from store.index.synonyms.search import similar
 from store.index.synonyms.sketch_index import SketchIndex
@@ -20,6 +21,7 @@ from store.maintenance.synonym_recall import measure_recall
 from store.passage_id import passage_id
 from store.store import Store
 from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
+from tests.store.oracle import kept
 from tests.store.small_store import complete, open_store
 
 
@@ -28,7 +30,7 @@ def clustered(n, dim, spread, seed=0):
     random = np.random.default_rng(seed)
     centres = random.standard_normal((n // 8, dim))
     vectors = centres[random.integers(0, len(centres), n)] + spread * random.standard_normal((n, dim))
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return kept(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
 def held(vectors):
@@ -38,7 +40,7 @@ def held(vectors):
 
 
 def pairs(vectors, queries, sketches=None, extra=None, threshold=0.8, **options):
-    extra = np.empty((0, vectors.dim), np.float32) if extra is None else extra
+    extra = np.empty((0, vectors.dim), np.int16) if extra is None else fixed(extra)
     alive = np.ones(vectors.n + len(extra), np.bool_)
     found = similar(vectors.view(), extra, alive, queries, threshold, sketches, **options)
     every = [pair for part in found for pair in zip(*(side.tolist() for side in part), strict=True)]
@@ -151,7 +153,7 @@ def test_dead_phrases_are_nobodys_synonyms():
     sketches = SketchIndex(0.8)
     sketches.extend(vectors)
     alive = np.arange(4_000) % 2 == 0
-    none = np.empty((0, 32), np.float32)
+    none = np.empty((0, 32), np.int16)
     b = np.concatenate([found[1] for found in similar(vectors.view(), none, alive, np.arange(100), 0.8, sketches)])
     assert len(b)
     assert alive[b].all()
