@@ -168,7 +168,7 @@ def _candidates(
     sketches: SketchIndex | None,
 ) -> Iterator[Candidates]:
     """Pairs that may reach the threshold, by the sketches where those help."""
-    added = [(vectors.n, extra)]
+    added = [(vectors.n, floats(extra))]
     if sketches is None:
         yield from comparison.blockwise([*vectors.blocks(), *added], queries)
         return
@@ -237,14 +237,16 @@ class _Comparison:
         scores[maybe[kept]] = exact[kept]
         return scores
 
-    def blockwise(self, blocks: Sequence[tuple[int, Fixed]], queries: Rows) -> Iterator[Candidates]:
+    def blockwise(
+        self, blocks: Sequence[tuple[int, Fixed | NDArray[np.float32]]], queries: Rows
+    ) -> Iterator[Candidates]:
         """Pairs that may reach the threshold, by comparing each query with each vector of `blocks` ((first row, vectors))."""
         for begin in range(0, len(queries), TILE[0]):
             part = queries[begin : begin + TILE[0]]
             asked, needs = self.take(part), np.full(len(part), self.threshold, np.float32)
 
-            def compare(tile: Fixed, asked: NDArray[np.float32] = asked) -> tuple[Any, Rows]:
-                cosines = asked @ floats(tile).T
+            def compare(tile: Any, asked: NDArray[np.float32] = asked) -> tuple[Any, Rows]:
+                cosines = asked @ (tile if tile.dtype == np.float32 else floats(tile)).T
                 # Most queries have no pair in most tiles: one pass for the maxima instead of four over all cosines.
                 return cosines, np.flatnonzero(cosines.max(axis=1, initial=-1) >= self.threshold - SLACK)
 
