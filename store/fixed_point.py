@@ -27,7 +27,7 @@ Fixed = NDArray[np.int16]
 def fixed(vectors: NDArray[np.float32]) -> Fixed:
     """The multiples nearest to `vectors`, whose components are below 2; the same shape. Exact for what `floats` gave."""
     scaled = np.multiply(vectors, 1 / STEP, dtype=np.float32, order="C").clip(-LARGEST, LARGEST)
-    multiples = np.rint(scaled).astype(np.int16)
+    multiples: Fixed = np.rint(scaled).astype(np.int16)
     # Few are so large: float16 takes long.
     large = np.flatnonzero(np.abs(multiples) > EVERY_MULTIPLE)
     multiples.reshape(-1)[large] = scaled.reshape(-1)[large].astype(np.float16).astype(np.int16)

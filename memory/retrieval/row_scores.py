@@ -1,6 +1,6 @@
 """Cosines of all rows with a query: exact, or by codes of one byte a component with a bound on the error.
 
-By codes a query reads a quarter of the bytes. A code times its unit is off by half a unit in each component at most. The query
+By codes a query reads half of the bytes. A code times its unit is off by half a unit in each component at most. The query
 becomes whole numbers too, q̂, and how far off those are is known. So a cosine is off by at most ½ · unit · ‖q̂‖₁ + ‖q - q̂‖₂,
 whatever the vectors are. Products of whole numbers are exact: a row's score depends on row and query alone, not on where the
 row stands.
