@@ -117,8 +117,8 @@ def texts(graph: Graph, mask: np.ndarray) -> set[str]:
     return {graph.snapshot.phrase(int(row)) for row in np.flatnonzero(mask)}
 
 
-def cosine(a: str, b: str) -> float:
-    return float(np.dot(oracle.vector(a).astype(float), oracle.vector(b).astype(float)))
+def cosine(query: str, text: str) -> float:
+    return float(np.dot(oracle.vector(query).astype(float), oracle.kept(oracle.vector(text)).astype(float)))
 
 
 @pytest.mark.slow
