@@ -86,7 +86,7 @@ STORE_ROOMS = {
     "as_of": {"document_snapshot", "errors", "index", "lance", "log", "scope", "snapshot"},
     "scope": {"change", "document_snapshot", "errors", "index", "snapshot", "types"},
     "reader": {"change", "document_snapshot", "index", "lance", "log", "maintenance", "snapshot", "types"},
-    "maintenance": {"change", "checkpoint", "index", "lance", "log", "snapshot", "types"},
+    "maintenance": {"change", "checkpoint", "fixed_point", "index", "lance", "log", "snapshot", "types"},
     "checkpoint": {"change", "durable_files", "fixed_point", "index", "lance", "text", "types"},
     "change": {"errors", "fixed_point", "index", "lance", "types"},
     "export": {"snapshot"},

@@ -13,7 +13,7 @@ from store.change.passage_documents import holders_after
 from store.change.row_numbers import RowNumbers
 from store.change.synonym_change import plan_crowding, plan_synonyms
 from store.errors import IncompleteBatch
-from store.fixed_point import Fixed, fixed
+from store.fixed_point import Fixed, fixed, no_vectors
 from store.index.columns.row_lists import NO_ROWS
 from store.index.effective_triples import UpstreamTriples, effective_triples, overruled_triples
 from store.index.index_delta import IndexDelta
@@ -85,7 +85,7 @@ def _add_passages(
 
 def _kept(vectors: Sequence[Vector], dim: int) -> Fixed:
     """Vectors as the memory keeps them, shape (len(vectors), dim)."""
-    return fixed(np.stack(vectors)) if vectors else np.empty((0, dim), np.int16)
+    return fixed(np.stack(vectors)) if vectors else no_vectors(dim)
 
 
 def _change_passage(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.change.row_numbers import RowNumbers
-from store.fixed_point import floats
+from store.fixed_point import floats, not_zero
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.synonyms.changed_flags import ChangedFlags, Flags, OneWithoutOther, among, unchanged
@@ -25,7 +25,7 @@ def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Row
     """
     known = len(index.phrases)
     delta.phrase_sketches = sketch(floats(delta.phrase_vectors))
-    linkable_new = delta.phrase_vectors.any(axis=1) & np.array([linkable(text) for text in delta.phrases], np.bool_)
+    linkable_new = not_zero(delta.phrase_vectors) & np.array([linkable(text) for text in delta.phrases], np.bool_)
     came: list[int] = []
     went: list[int] = []
     linkable_known, with_vector = index.linkable.view(), index.phrase_vectors.view().known

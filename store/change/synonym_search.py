@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from store.fixed_point import no_vectors
 from store.index.live_index import LiveIndex
 from store.index.synonyms.nearest_pairs import Rows, Scored
 from store.index.synonyms.search import Wanted, similar
@@ -13,7 +14,7 @@ from store.types import SynonymRule
 
 def searcher(index: LiveIndex, can: NDArray[np.bool_], rule: SynonymRule) -> Callable[[Rows, Wanted], Iterator[Scored]]:
     """The `search` of a `SynonymPlanner`. `can`: which phrases can have synonyms."""
-    wordings, nothing = index.wordings.view(), np.empty((0, index.dim), np.int16)
+    wordings, nothing = index.wordings.view(), no_vectors(index.dim)
 
     def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
         return similar(

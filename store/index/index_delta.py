@@ -5,17 +5,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from store.fixed_point import Fixed
+from store.fixed_point import Fixed, no_vectors
 from store.index.effective_triples import UpstreamTriples
 from store.index.synonyms.crowding import CrowdingChange
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.lsh import WORDS, Sketches
 from store.types import Document, Extraction, PassageText
-
-
-def _no_vectors() -> Fixed:
-    return np.empty((0, 0), np.int16)
-
 
 TripleKey = tuple[int, str, int]
 """(subject's phrase row, predicate, object's phrase row)."""
@@ -30,12 +25,12 @@ class IndexDelta:
     """
 
     passages: list[PassageText] = field(default_factory=list)
-    passage_vectors: Fixed = field(default_factory=_no_vectors)
+    passage_vectors: Fixed = field(default_factory=lambda: no_vectors(0))
     phrases: list[str] = field(default_factory=list)
-    phrase_vectors: Fixed = field(default_factory=_no_vectors)
+    phrase_vectors: Fixed = field(default_factory=lambda: no_vectors(0))
     phrase_sketches: Sketches = field(default_factory=lambda: np.empty((0, WORDS), np.uint64))
     triples: list[TripleKey] = field(default_factory=list)
-    triple_vectors: Fixed = field(default_factory=_no_vectors)
+    triple_vectors: Fixed = field(default_factory=lambda: no_vectors(0))
     extractions: list[Extraction] = field(default_factory=list)
     extracted: dict[int, NDArray[np.int32]] = field(default_factory=dict)
     documents: list[Document] = field(default_factory=list)

@@ -12,7 +12,8 @@ from store.index.columns.row_lists import NO_ROWS, RowLists
 from store.index.effective_triples import effective_triples, upstream_triples
 from store.index.file_arrays import ArrayStorage
 from store.index.live_index import LiveIndex
-from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples, vectors
+from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples
+from store.lance.schema.vectors import VECTOR_COLUMNS, vectors_of
 from store.lance.tables import Tables
 from store.types import DEFAULT_SYNONYM_RULE, SynonymRule
 
@@ -46,9 +47,9 @@ def append_vectors(index: LiveIndex, tables: Tables, first: Mapping[str, int], o
     read = 0
     for name, array in index.vectors.items():
         # Vectors are most of a store: each goes to its place as it is read, so that there is one copy of them.
-        for batch in tables.batches(name, ("row", "vector"), f"row >= {first[name]}"):
+        for batch in tables.batches(name, ("row", *VECTOR_COLUMNS), f"row >= {first[name]}"):
             places = np.searchsorted(index.ids[name].view(), batch["row"].to_numpy())
-            array.put(places, vectors.vectors_of(batch, index.dim))
+            array.put(places, vectors_of(batch))
             read += batch.num_rows
             on_rows(read)
 

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from store.fixed_point import fixed
-from store.lance.schema.vectors import vector_column, vector_field, vectors_of
+from store.lance.schema.vectors import VECTOR_COLUMNS, vector_columns, vector_fields
 from store.lance.tables import Tables
 from store.types import ExtractionOutcome
 
@@ -78,14 +78,14 @@ def _columns(batch: pa.RecordBatch) -> dict[str, object]:
 def round_vectors(tables: Tables) -> None:
     """Format 2 to 3: vectors have two bytes a component (`store.fixed_point`)."""
     for name in ("passages", "phrases", "triples"):
-        schema = tables.columns(name)
-        column = schema.get_field_index("vector")
-        tables.replace_rows(name, schema.set(column, vector_field(tables.dim)), _round_vectors)
+        before = [field for field in tables.columns(name) if field.name not in VECTOR_COLUMNS]
+        tables.replace_rows(name, pa.schema([*before, *vector_fields(tables.dim)]), _round_vectors)
 
 
 def _round_vectors(batch: pa.RecordBatch) -> Mapping[str, object]:
     dim = batch.schema.field("vector").type.list_size
-    return _columns(batch) | {"vector": vector_column(fixed(vectors_of(batch, dim)))}
+    before = batch["vector"].flatten().to_numpy(zero_copy_only=False).reshape(-1, dim)
+    return _columns(batch) | vector_columns(fixed(before))
 
 
 STEPS: dict[int, Step] = {1: add_failure_columns, 2: round_vectors}

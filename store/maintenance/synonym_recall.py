@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from store.fixed_point import no_vectors
 from store.index.synonyms.lsh import meet, sketch
 from store.index.synonyms.nearest_pairs import Nearest, Rows
 from store.index.synonyms.search import linkable, similar, wordings
@@ -36,7 +37,7 @@ def measure_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> Recall
     living = np.flatnonzero(alive)
     rows = np.sort(np.random.default_rng(snapshot.commit).permutation(living)[:sample])
     rows = np.array([row for row in rows.tolist() if linkable(snapshot.phrase(row))], np.int64)
-    none = np.empty((0, snapshot.dim), np.int16)
+    none = no_vectors(snapshot.dim)
     vectors = snapshot.phrase_vectors
     true, due = Nearest(rule.cap, snapshot.phrase), Nearest(rule.cap, snapshot.phrase)
 

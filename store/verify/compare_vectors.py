@@ -5,17 +5,16 @@ store, and a machine need not have room for them twice.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from store.fixed_point import fixed
+from store.fixed_point import Fixed, floats, width
 from store.index.live_index import LiveIndex
 from store.index.load import OnRows
 from store.index.stored_contents import Rows, StoredContents
 from store.index.vectors.matrix import VectorsView
-from store.lance.schema.vectors import vectors_of
+from store.lance.schema.vectors import VECTOR_COLUMNS, vectors_of
 from store.lance.tables import Tables
 
 MAX_LENGTH_ERROR = 1e-3
@@ -40,22 +39,22 @@ class ComparedVectors:
             places, there = _places(numbers_live, numbers)
             # What came since, and in a damaged memory what follows on a row that it lost, is copied.
             same = len(there) if there.all() else int(np.argmin(there))
-            rest = index.storage.empty((len(numbers) - same, index.dim), np.int16)
-            for batch in tables.batches(kind, ("row", "vector"), f"row >= {first[kind]}"):
-                rows, vectors = np.searchsorted(numbers, batch["row"].to_numpy()), vectors_of(batch, index.dim)
+            rest = index.storage.empty((len(numbers) - same, width(index.dim)), np.int16)
+            for batch in tables.batches(kind, ("row", *VECTOR_COLUMNS), f"row >= {first[kind]}"):
+                rows, by_tables = np.searchsorted(numbers, batch["row"].to_numpy()), vectors_of(batch)
                 known, behind = there[rows], rows >= same
-                self._compare(kind, live, places[rows[known]], vectors[known])
-                rest[rows[behind] - same] = fixed(vectors[behind])
+                self._compare(kind, live, places[rows[known]], by_tables[known])
+                rest[rows[behind] - same] = by_tables[behind]
                 read += batch.num_rows
                 on_rows(read)
             array.take(live, places[:same])
             array.append(rest)
 
-    def _compare(self, kind: str, live: VectorsView, rows: Rows, by_tables: NDArray[Any]) -> None:
-        lengths = np.linalg.norm(by_tables, axis=1)
+    def _compare(self, kind: str, live: VectorsView, rows: Rows, by_tables: Fixed) -> None:
+        lengths = np.linalg.norm(floats(by_tables), axis=1)
         # The zero vector is that of a text of which the encoder knows nothing.
         wrong = ~np.isfinite(lengths) | ((np.abs(lengths - 1) > MAX_LENGTH_ERROR) & (lengths != 0))
-        differing = (live.rows(rows) != by_tables).any(axis=1)
+        differing = (live.fixed(rows) != by_tables).any(axis=1)
         for found, told in (
             (differing, "is another than in the tables"),
             (wrong, "is neither of length 1 nor zero in the tables"),

@@ -35,9 +35,12 @@ def vector(text):
 
 
 def kept(vectors):
-    """What a memory keeps of unit vectors: of each component 14 binary digits behind the point, and eleven of them at most."""
-    exact = np.asarray(vectors, np.float32)
-    return np.where(np.abs(exact) < 1 / 8, np.round(exact * 2**14) / 2**14, exact.astype(np.float16)).astype(np.float32)
+    """What a memory keeps of vectors: of each component a whole multiple of the least power of two of which no component
+    is more than 32767."""
+    exact = np.asarray(vectors, np.float32).astype(float)
+    largest = np.abs(exact).max(axis=-1, keepdims=True, initial=2.0**-100)
+    unit = np.maximum(2.0 ** np.ceil(np.log2(largest / 32767.5)), 2.0**-100)
+    return (np.round(exact / unit) * unit).astype(np.float32)
 
 
 def export(documents, extract, vector=vector):

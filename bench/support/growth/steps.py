@@ -124,6 +124,7 @@ def crossover(largest: str) -> dict[str, Any]:
     """Processor time for finding one new phrase's synonyms among so many: by comparing with all, and by sketches."""
     from bench.support.synthetic_documents import World
     from memory.encoder import make_encoder
+    from store.fixed_point import no_vectors
     from store.index.synonyms.search import EXACT_BELOW, similar
     from store.index.synonyms.sketch_index import SketchIndex
     from store.index.vectors.matrix import Vectors
@@ -132,7 +133,7 @@ def crossover(largest: str) -> dict[str, Any]:
     encoder = make_encoder("hash", "", 64, "cpu")
     world = World(seed=3)
     vectors, index = Vectors(encoder.identity.dim), SketchIndex(DEFAULT_SYNONYM_RULE.threshold)
-    none = np.empty((0, encoder.identity.dim), np.int16)
+    none = no_vectors(encoder.identity.dim)
     found: dict[str, Any] = {"exact_below": EXACT_BELOW}
     stream, taken = world.passages(10**9), 0
     count = 4_096

@@ -21,6 +21,7 @@ from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.row_scores import row_scores
 from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.top_k import top_k_by_cosine
+from store.fixed_point import Fixed, fixed
 from store.index.file_arrays import ArrayStorage
 from store.index.vectors.codes import CodedBlock, VectorCodes
 from store.index.vectors.matrix import BLOCK_VECTORS, Vectors, VectorsView
@@ -36,11 +37,10 @@ class _DecodedBlock:
     def __init__(self, coded: CodedBlock) -> None:
         self.coded = coded
 
-    def __getitem__(self, rows: Any) -> NDArray[np.float32]:
-        decoded: NDArray[np.float32] = self.coded.codes[rows] * self.coded.units[rows, None]
-        return decoded
+    def __getitem__(self, rows: Any) -> Fixed:
+        return fixed(self.coded.codes[rows] * self.coded.units[rows, None])
 
-    def take(self, rows: Any, out: NDArray[np.float32], **_: Any) -> NDArray[np.float32]:
+    def take(self, rows: Any, out: Fixed, **_: Any) -> Fixed:
         out[:] = self[rows]
         return out
 
@@ -94,7 +94,7 @@ def _filled(folder: Path, encoder: WordSumEncoder, rows: int) -> VectorsView:
     whole, storage = Vectors(encoder.identity.dim), ArrayStorage(folder)
     blocks = []
     for vectors in _triples(encoder, rows):
-        made = VectorCodes(encoder.identity.dim, storage).blocks([vectors], len(vectors), BLOCK_VECTORS)
+        made = VectorCodes(encoder.identity.dim, storage).blocks([fixed(vectors)], len(vectors), BLOCK_VECTORS)
         blocks += made
     known = np.ones(sum(len(block.units) for block in blocks), np.bool_)
     # The last block is whole too, so nothing is copied.

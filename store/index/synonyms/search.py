@@ -102,7 +102,7 @@ def similar(
     """Pairs (query row, candidate row, cosine) with cosine >= threshold that meet (`store.index.synonyms.lsh`), some at a time,
     without pairs of a row with itself; with `by_rule` false those that do not meet too, which takes comparing with all.
 
-    `extra` are vectors of rows that follow those in `vectors`, shape (k, dim); `candidates` covers both, shape (n + k,);
+    `extra` are vectors of rows that follow those in `vectors`, as they are kept; `candidates` covers both, shape (n + k,);
     `queries` are row numbers, any of them; `sketches`, where given, are of the rows of `vectors`, and candidates are found by
     them if `through_bands`. Without `wanted` all pairs come. `wording` gives the `wordings` of rows; where
     two share one, they are no pair. `extra_sketches`: those of `extra`, where they are known.

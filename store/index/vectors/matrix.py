@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.fixed_point import Fixed, fixed, floats
+from store.fixed_point import Fixed, fixed, floats, not_zero, width
 from store.index.append_only_arrays import GrowableArray
 from store.index.file_arrays import IN_MEMORY, ArrayStorage, read_ahead
 from store.index.parallel import in_parallel
@@ -36,15 +36,9 @@ def _block(dim: int, storage: ArrayStorage) -> Fixed:
     the first such blocks so, and later ones from a heap, which does not give memory back.
     """
     if storage is not IN_MEMORY:
-        return storage.empty((BLOCK_VECTORS, dim), np.int16)
-    pages = mmap(-1, BLOCK_VECTORS * dim * np.dtype(np.int16).itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
-    return np.frombuffer(pages, np.int16).reshape(BLOCK_VECTORS, dim)
-
-
-def _not_zero(vectors: Fixed) -> NDArray[np.bool_]:
-    """Which rows have a component that is not zero, shape (len(vectors),)."""
-    found: NDArray[np.bool_] = (vectors != 0).any(axis=1)
-    return found
+        return storage.empty((BLOCK_VECTORS, width(dim)), np.int16)
+    pages = mmap(-1, BLOCK_VECTORS * width(dim) * np.dtype(np.int16).itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+    return np.frombuffer(pages, np.int16).reshape(BLOCK_VECTORS, width(dim))
 
 
 def _whole(block: Block) -> Fixed:
@@ -161,7 +155,7 @@ class VectorsView:
         """The same as they are kept."""
         wanted = np.asarray(rows, dtype=np.int64)
         if out is None:
-            out = np.empty((len(wanted), self.dim), np.int16)
+            out = np.empty((len(wanted), width(self.dim)), np.int16)
         if not len(wanted):
             return out
         in_order = bool((wanted[1:] >= wanted[:-1]).all())
@@ -194,7 +188,7 @@ class Vectors:
         return self._known.n
 
     def extend(self, vectors: NDArray[np.float32]) -> None:
-        """Appends `vectors`, shape (n, dim), as `store.fixed_point` has them."""
+        """Appends `vectors`, shape (n, dim), as `store.fixed_point` keeps them."""
         self.append(fixed(vectors))
 
     def append(self, vectors: Fixed) -> None:
@@ -206,7 +200,7 @@ class Vectors:
                 self._blocks.append(_block(self.dim, self._storage))
             part = vectors[done : done + BLOCK_VECTORS - offset]
             self._last()[offset : offset + len(part)] = part
-            self._known.extend(_not_zero(part))
+            self._known.extend(not_zero(part))
             done += len(part)
 
     def take(self, other: VectorsView, rows: NDArray[np.int64]) -> None:
@@ -223,7 +217,7 @@ class Vectors:
             self._blocks[-1] = last = own
         return last
 
-    def put(self, rows: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> None:
+    def put(self, rows: NDArray[np.integer[Any]], vectors: Fixed) -> None:
         """Writes `vectors` at `rows`, which may lie behind the end: for filling at opening, in whatever order they come.
 
         What lies between and is never written is undefined.
@@ -231,14 +225,13 @@ class Vectors:
         if not len(rows):
             return
         self._known.extend(np.zeros(max(int(rows.max()) + 1 - self.n, 0)))
-        kept = fixed(vectors)
-        self._known.put(rows, _not_zero(kept))
+        self._known.put(rows, not_zero(vectors))
         while len(self._blocks) * BLOCK_VECTORS < self.n:
             self._blocks.append(_block(self.dim, self._storage))
         block_of = rows // BLOCK_VECTORS
         for block in np.unique(block_of):
             here = block_of == block
-            _whole(self._blocks[block])[rows[here] % BLOCK_VECTORS] = kept[here]
+            _whole(self._blocks[block])[rows[here] % BLOCK_VECTORS] = vectors[here]
 
     def load(
         self,

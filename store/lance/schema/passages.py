@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from store.fixed_point import Fixed
-from store.lance.schema.vectors import Columns, Rows, vector_column, vector_field
+from store.lance.schema.vectors import Columns, Rows, vector_columns, vector_fields
 from store.types import PassageText
 
 TEXT_COLUMNS = ("row", "id", "title", "text")
@@ -14,7 +14,13 @@ TEXT_COLUMNS = ("row", "id", "title", "text")
 
 def schema(dim: int) -> pa.Schema:
     return pa.schema(
-        [("row", pa.int32()), ("id", pa.string()), ("title", pa.string()), ("text", pa.string()), vector_field(dim)]
+        [
+            ("row", pa.int32()),
+            ("id", pa.string()),
+            ("title", pa.string()),
+            ("text", pa.string()),
+            *vector_fields(dim),
+        ]
     )
 
 
@@ -24,8 +30,7 @@ def to_columns(rows: Rows, passages: Sequence[PassageText], vectors: Fixed) -> C
         "id": [passage.id for passage in passages],
         "title": [passage.title for passage in passages],
         "text": [passage.text for passage in passages],
-        "vector": vector_column(vectors),
-    }
+    } | vector_columns(vectors)
 
 
 def from_table(table: pa.Table) -> list[PassageText]:

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from store.fixed_point import Fixed
-from store.lance.schema.vectors import Columns, Rows, vector_column, vector_field
+from store.lance.schema.vectors import Columns, Rows, vector_columns, vector_fields
 
 TEXT_COLUMNS = ("row", "text")
 """All columns but the vector."""
 
 
 def schema(dim: int) -> pa.Schema:
-    return pa.schema([("row", pa.int32()), ("text", pa.string()), vector_field(dim)])
+    return pa.schema([("row", pa.int32()), ("text", pa.string()), *vector_fields(dim)])
 
 
 def to_columns(rows: Rows, phrases: Sequence[str], vectors: Fixed) -> Columns:
-    return {"row": rows, "text": list(phrases), "vector": vector_column(vectors)}
+    return {"row": rows, "text": list(phrases)} | vector_columns(vectors)
 
 
 def from_table(table: pa.Table) -> list[str]:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from store.fixed_point import Fixed
-from store.lance.schema.vectors import Columns, Rows, vector_column, vector_field
+from store.lance.schema.vectors import Columns, Rows, vector_columns, vector_fields
 
 TEXT_COLUMNS = ("row", "subject", "predicate", "object")
 """All columns but the vector."""
@@ -20,7 +20,7 @@ def schema(dim: int) -> pa.Schema:
             ("subject", pa.int32()),
             ("predicate", pa.string()),
             ("object", pa.int32()),
-            vector_field(dim),
+            *vector_fields(dim),
         ]
     )
 
@@ -32,8 +32,7 @@ def to_columns(rows: Rows, triples: Sequence[tuple[int, str, int]], vectors: Fix
         "subject": [subject for subject, _, _ in triples],
         "predicate": [predicate for _, predicate, _ in triples],
         "object": [object_ for _, _, object_ in triples],
-        "vector": vector_column(vectors),
-    }
+    } | vector_columns(vectors)
 
 
 def from_table(table: pa.Table, phrase_ids: NDArray[np.int32]) -> tuple[NDArray[np.int32], list[str]]:

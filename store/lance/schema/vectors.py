@@ -1,29 +1,35 @@
-"""The column `vector` of passages, phrases and triples: float16, which holds what is kept of a vector exactly
-(`store.fixed_point`)."""
+"""The columns `vector` and `scale` of passages, phrases and triples: whole numbers, and what they are multiplied by."""
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from store.fixed_point import Fixed, floats
+from store.fixed_point import Fixed, scales
 
 Columns = dict[str, object]
 """Rows by column, as `Tables.append` takes them."""
 
 Rows = NDArray[np.int32]
 
-
-def vector_field(dim: int) -> pa.Field:
-    return pa.field("vector", pa.list_(pa.float16(), dim))
+VECTOR_COLUMNS = ("vector", "scale")
 
 
-def vector_column(vectors: Fixed) -> pa.Array:
-    """Vectors, shape (rows, dim), as Lance's fixed-size lists."""
-    return pa.FixedSizeListArray.from_arrays(pa.array(floats(vectors).astype(np.float16).ravel()), vectors.shape[1])
+def vector_fields(dim: int) -> list[pa.Field]:
+    return [pa.field("vector", pa.list_(pa.int16(), dim)), pa.field("scale", pa.float32())]
 
 
-def vectors_of(batch: pa.RecordBatch, dim: int) -> NDArray[np.float32]:
-    """The vectors of a record batch, shape (rows, dim)."""
-    flat = batch["vector"].flatten().to_numpy(zero_copy_only=False)
-    vectors: NDArray[np.float32] = flat.astype(np.float32, copy=False).reshape(-1, dim)
-    return vectors
+def vector_columns(vectors: Fixed) -> Columns:
+    whole = np.ascontiguousarray(vectors[:, :-1])
+    return {
+        "vector": pa.FixedSizeListArray.from_arrays(pa.array(whole.ravel()), whole.shape[1]),
+        "scale": scales(vectors),
+    }
+
+
+def vectors_of(batch: pa.RecordBatch) -> Fixed:
+    """The vectors of a record batch."""
+    column = batch["vector"]
+    whole = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
+    # A power of two is half of the next one.
+    exponents = np.frexp(batch["scale"].to_numpy(zero_copy_only=False))[1] - 1
+    return np.column_stack([whole, exponents.astype(np.int16)])

@@ -200,6 +200,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from bench.support.hostile_vectors import _status, vectors
+from store.fixed_point import no_vectors
 from store.index.vectors.matrix import Vectors
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.synonyms.nearest_pairs import Nearest
@@ -211,7 +212,7 @@ index.extend(found)
 index.sort(found)
 Path("/proc/self/clear_refs").write_text("5")  # The peak begins anew: imports and the vectors are no part of it.
 before = _status("VmHWM")
-none, every = np.empty((0, 384), np.float32), np.ones(count, np.bool_)
+none, every = no_vectors(384), np.ones(count, np.bool_)
 nearest, hears = Nearest(100, str), np.full(count, 0.0 if heard else np.inf, np.float32)
 for rows, others, scores in similar(found.view(), none, every, np.arange(asked), 0.8, index, wanted=Wanted(100, hears)):
     nearest.add(rows, others, scores)

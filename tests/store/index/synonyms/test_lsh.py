@@ -11,7 +11,7 @@ import store.index.synonyms.sketch_index
 import store.index.synonyms.sorted_bands
 from bench.support.hostile_vectors import in_letters
 from store.export.json_lines import export_lines
-from store.fixed_point import fixed
+from store.fixed_point import fixed, no_vectors
 from store.index.synonyms.lsh import bands, sketch
 from store.index.synonyms.search import similar
 from store.index.synonyms.sketch_index import SketchIndex
@@ -40,7 +40,7 @@ def held(vectors):
 
 
 def pairs(vectors, queries, sketches=None, extra=None, threshold=0.8, **options):
-    extra = np.empty((0, vectors.dim), np.int16) if extra is None else fixed(extra)
+    extra = no_vectors(vectors.dim) if extra is None else fixed(extra)
     alive = np.ones(vectors.n + len(extra), np.bool_)
     found = similar(vectors.view(), extra, alive, queries, threshold, sketches, **options)
     every = [pair for part in found for pair in zip(*(side.tolist() for side in part), strict=True)]
@@ -153,7 +153,7 @@ def test_dead_phrases_are_nobodys_synonyms():
     sketches = SketchIndex(0.8)
     sketches.extend(vectors)
     alive = np.arange(4_000) % 2 == 0
-    none = np.empty((0, 32), np.int16)
+    none = no_vectors(32)
     b = np.concatenate([found[1] for found in similar(vectors.view(), none, alive, np.arange(100), 0.8, sketches)])
     assert len(b)
     assert alive[b].all()
