@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from store.backup.local import backup
+from store.fixed_point import fixed, floats
 from store.index.load import load_index_for_reading
 from store.index.vectors.taken_block import TakenBlock
 from store.lance.tables import Tables
@@ -66,7 +67,7 @@ def test_a_row_that_memory_lost_leaves_the_others_compared(store, monkeypatch):
 
 def test_a_length_that_no_vector_has_is_told_and_no_more_than_asked_for(store, monkeypatch):
     of_tables = compare_vectors.vectors_of
-    monkeypatch.setattr(compare_vectors, "vectors_of", lambda batch, dim: 2 * of_tables(batch, dim))
+    monkeypatch.setattr(compare_vectors, "vectors_of", lambda batch: fixed(2 * floats(of_tables(batch))))
     compared = ComparedVectors(store.stored_contents(), 10**6)
     loaded(store, compared)
     told = [problem for problem in compared.problems if "neither of length 1 nor zero" in problem]
