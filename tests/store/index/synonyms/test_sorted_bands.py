@@ -65,18 +65,20 @@ def test_a_look_among_rows_that_are_all_alike_is_given_up(monkeypatch):
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.lists(st.integers(1, 900), min_size=1, max_size=8))
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=8))
 def test_runs_cover_all_rows_and_are_joined_to_what_sorting_them_at_once_gives(lengths):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sorted_bands, "SORTED_ROWS", 700)
+        patched.setattr(sorted_bands, "SORTED_ROWS", 300)
         sketches, runs, end = sketches_of(sum(lengths)), (), 0
         for length in lengths:
             end += length
-            runs = sort_behind(runs, sketches[end - length : end], BANDS)
+            before, runs = runs, sort_behind(runs, sketches[end - length : end], BANDS)
             assert [run.first for run in runs] == [0, *(run.end for run in runs[:-1])]
             assert runs[-1].end == end
             assert all(short.n * JOINED_SHARE < long.n for long, short in pairwise(runs))
             for run in runs:
+                if run in before:
+                    continue
                 whole = sort(sketches[run.first : run.end], BANDS, run.first)
                 for name, array in whole.arrays().items():
                     assert np.array_equal(run.arrays()[name], array), name
