@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.fixed_point import Fixed, fixed, floats, not_zero, width
+from store.fixed_point import Fixed, fixed, floats, not_zero, scales, width
 from store.index.append_only_arrays import GrowableArray
 from store.index.file_arrays import IN_MEMORY, ArrayStorage, read_ahead
 from store.index.parallel import in_parallel
@@ -23,8 +23,11 @@ from store.index.vectors.taken_block import TakenBlock
 BLOCK_VECTORS = 16384
 """Vectors a block of `Vectors`: 13 MB at 384 dimensions, small enough to allocate without a pause."""
 
-COMPARED_ROWS = 1_024
-"""Vectors of which a query is compared with at a time: 1.5 MB as float32, which stay in the processor's cache."""
+COMPARED_ROWS = 256
+"""Vectors that a query is compared with at a time: 0.4 MB as float32. More would be memory that is handed out anew for each."""
+
+PART_ROWS = 4_096
+"""Vectors that one thread compares before it takes others: a block is shared out among all processors."""
 
 Block = Fixed | TakenBlock
 
@@ -134,15 +137,23 @@ class VectorsView:
         out = np.empty(self.n, np.float32)
 
         def fill(part: tuple[int, Fixed]) -> None:
-            start, block = part
-            read_ahead(block)
-            vectors = np.empty((COMPARED_ROWS, self.dim), np.float32)
-            for at in range(0, len(block), COMPARED_ROWS):
-                several = block[at : at + COMPARED_ROWS]
-                begin, end = start + at, start + at + len(several)
-                np.dot(floats(several, vectors[: len(several)]), query, out=out[begin:end])
+            start, rows = part
+            read_ahead(rows)
+            whole = np.empty((COMPARED_ROWS, self.dim), np.float32)
+            for at in range(0, len(rows), COMPARED_ROWS):
+                several = rows[at : at + COMPARED_ROWS]
+                products = out[start + at : start + at + len(several)]
+                np.copyto(whole[: len(several)], several[:, :-1])
+                np.dot(whole[: len(several)], query, out=products)
+                # Half the work of multiplying the components, and the same to the last bit.
+                products *= scales(several)
 
-        in_parallel(fill, self.blocks())
+        parts = [
+            (start + at, block[at : at + PART_ROWS])
+            for start, block in self.blocks()
+            for at in range(0, len(block), PART_ROWS)
+        ]
+        in_parallel(fill, parts)
         return out
 
     def rows(
