@@ -79,11 +79,11 @@ def _add_passages(
         rows[passage] = len(index.passages) + len(rows)
         delta.passages.append(text)
         vectors.append(vector)
-    delta.passage_vectors = _kept(vectors, index.dim)
+    delta.passage_vectors = _fixed_rows(vectors, index.dim)
     return rows
 
 
-def _kept(vectors: Sequence[Vector], dim: int) -> Fixed:
+def _fixed_rows(vectors: Sequence[Vector], dim: int) -> Fixed:
     """Vectors as the memory keeps them, shape (len(vectors), dim)."""
     return fixed(np.stack(vectors)) if vectors else no_vectors(dim)
 
@@ -145,11 +145,11 @@ def _vectors(index: LiveIndex, delta: IndexDelta, batch: Batch, numbers: RowNumb
     for phrase in delta.phrases:
         if phrase not in batch.phrase_vectors:
             raise IncompleteBatch(f"the phrase {phrase!r} came without its vector")
-    delta.phrase_vectors = _kept([batch.phrase_vectors[phrase] for phrase in delta.phrases], index.dim)
+    delta.phrase_vectors = _fixed_rows([batch.phrase_vectors[phrase] for phrase in delta.phrases], index.dim)
     vectors = []
     for subject, predicate, object_ in delta.triples:
         triple = (text(subject), predicate, text(object_))
         if triple not in batch.triple_vectors:
             raise IncompleteBatch(f"the triple {triple!r} came without its vector")
         vectors.append(batch.triple_vectors[triple])
-    delta.triple_vectors = _kept(vectors, index.dim)
+    delta.triple_vectors = _fixed_rows(vectors, index.dim)

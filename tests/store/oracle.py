@@ -34,7 +34,7 @@ def vector(text):
     return (v / np.linalg.norm(v)).astype(np.float32)
 
 
-def kept(vectors):
+def rounded_vectors(vectors):
     """What a memory keeps of vectors: of each component a whole multiple of the least power of two of which no component
     is more than 32767."""
     exact = np.asarray(vectors, np.float32).astype(float)
@@ -80,7 +80,7 @@ def export(documents, extract, vector=vector):
 
 def synonyms(phrases, vector=vector):
     long_enough = [p for p in phrases if sum(c.isalnum() for c in p) > 2 or any("\u4e00" <= c <= "\u9fff" for c in p)]
-    known = {phrase: kept(vector(phrase)).astype(float) for phrase in long_enough}
+    known = {phrase: rounded_vectors(vector(phrase)).astype(float) for phrase in long_enough}
     long_enough = [phrase for phrase in long_enough if known[phrase].any() and not is_number(phrase)]
     apart = crowded(long_enough)
     long_enough = [phrase for phrase in long_enough if phrase not in apart]
@@ -122,7 +122,7 @@ def cells(text):
     """The sketch of a phrase in pieces: the signs of 768 projections that are rounded to whole numbers."""
     drawn = np.random.default_rng(20).standard_normal((DIM, 768))
     signs = [
-        sum(round(float(a) * 4096) * round(b * 64) for a, b in zip(kept(vector(text)), column, strict=True))
+        sum(round(float(a) * 4096) * round(b * 64) for a, b in zip(rounded_vectors(vector(text)), column, strict=True))
         for column in drawn.T
     ]
     return ["".join("1" if sign > 0 else "0" for sign in signs[start : start + 24]) for start in range(0, 768, 24)]

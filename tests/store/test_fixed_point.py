@@ -7,7 +7,7 @@ from hypothesis.extra.numpy import arrays
 
 from store.fixed_point import fixed, floats, no_vectors, not_zero
 from store.lance.schema.vectors import vector_columns, vectors_of
-from tests.store.oracle import kept
+from tests.store.oracle import rounded_vectors
 
 components = st.floats(-1, 1, width=32) | st.floats(-(2.0**-10), 2.0**-10, width=32) | st.sampled_from([0.0, 1.0, -1.0])
 vectors = arrays(np.float32, st.tuples(st.integers(0, 5), st.integers(1, 7)), elements=components)
@@ -19,7 +19,7 @@ def test_a_component_is_kept_to_fifteen_digits_of_the_largest(vectors, turned):
     assert rows.dtype == np.int16
     found = floats(rows)
     assert found.dtype == np.float32
-    assert found.tolist() == kept(vectors).tolist()
+    assert found.tolist() == rounded_vectors(vectors).tolist()
     assert (np.abs(found - vectors) <= 2.0**-15 * np.abs(vectors).max(axis=1, keepdims=True, initial=2.0**-85)).all()
     assert not_zero(rows).tolist() == found.any(axis=1).tolist()
 

@@ -246,6 +246,7 @@ class _Comparison:
             asked, needs = self.take(part), np.full(len(part), self.threshold, np.float32)
 
             def compare(tile: Any, asked: NDArray[np.float32] = asked) -> tuple[Any, Rows]:
+                # The vectors of a batch are compared with each of its parts, so they come as float32.
                 cosines = asked @ (tile if tile.dtype == np.float32 else floats(tile)).T
                 # Most queries have no pair in most tiles: one pass for the maxima instead of four over all cosines.
                 return cosines, np.flatnonzero(cosines.max(axis=1, initial=-1) >= self.threshold - SLACK)

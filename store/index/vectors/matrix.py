@@ -136,23 +136,20 @@ class VectorsView:
         """Cosine of every row with `query` (shape (dim,)), shape (n,)."""
         out = np.empty(self.n, np.float32)
 
-        def fill(part: tuple[int, Fixed]) -> None:
-            start, rows = part
-            read_ahead(rows)
+        def fill(part: tuple[int, int, Fixed]) -> None:
+            start, begin, block = part
+            if not begin:
+                read_ahead(block)
             whole = np.empty((COMPARED_ROWS, self.dim), np.float32)
-            for at in range(0, len(rows), COMPARED_ROWS):
-                several = rows[at : at + COMPARED_ROWS]
+            for at in range(begin, min(begin + PART_ROWS, len(block)), COMPARED_ROWS):
+                several = block[at : at + COMPARED_ROWS]
                 products = out[start + at : start + at + len(several)]
                 np.copyto(whole[: len(several)], several[:, :-1])
                 np.dot(whole[: len(several)], query, out=products)
                 # Half the work of multiplying the components, and the same to the last bit.
                 products *= scales(several)
 
-        parts = [
-            (start + at, block[at : at + PART_ROWS])
-            for start, block in self.blocks()
-            for at in range(0, len(block), PART_ROWS)
-        ]
+        parts = [(start, at, block) for start, block in self.blocks() for at in range(0, len(block), PART_ROWS)]
         in_parallel(fill, parts)
         return out
 

@@ -16,7 +16,7 @@ import numpy as np
 from memory.phrase_normalisation import normalise_phrase
 from store.index.synonyms.numbers import is_number, without_numbers
 from store.text.terms import folded
-from tests.store.oracle import kept
+from tests.store.oracle import rounded_vectors
 
 Passage = tuple[str, str, str, tuple[tuple[str, str, str], ...]]
 """(id, title, text, triples)."""
@@ -97,9 +97,11 @@ class Reference:
         self.holders = {
             phrase: sum(any(phrase in (s, o) for s, _, o in p[3]) for p in self.passages) for phrase in self.phrases
         }
-        self.passage_vectors = np.array([kept(vector(text)) for text in self.full], float)
-        self.phrase_vectors = np.array([kept(vector(phrase)) for phrase in self.phrases], float)
-        self.triple_vectors = np.array([kept(vector(f"('{s}', '{p}', '{o}')")) for s, p, o in self.triples], float)
+        self.passage_vectors = np.array([rounded_vectors(vector(text)) for text in self.full], float)
+        self.phrase_vectors = np.array([rounded_vectors(vector(phrase)) for phrase in self.phrases], float)
+        self.triple_vectors = np.array(
+            [rounded_vectors(vector(f"('{s}', '{p}', '{o}')")) for s, p, o in self.triples], float
+        )
         self.edges = self._relations()
         self.synonyms = self._synonyms(threshold, cap)
 

@@ -7,7 +7,7 @@ import memory.retrieval.row_scores
 from memory.retrieval.row_scores import row_scores
 from memory.retrieval.top_k import top_k_by_cosine
 from store.index.vectors.matrix import Vectors
-from tests.store.oracle import kept
+from tests.store.oracle import rounded_vectors
 
 DIM = 48
 SHAPES = ("anywhere", "one component", "zero", "equal", "cone")
@@ -30,7 +30,7 @@ def made(shape: str, count: int = 500):
     elif shape == "cone":
         found += 12.0 * found[0]
     lengths = np.linalg.norm(found, axis=1, keepdims=True)
-    return kept(np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0))
+    return rounded_vectors(np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0))
 
 
 def filled(*parts):

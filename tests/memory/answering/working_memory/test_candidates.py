@@ -118,7 +118,7 @@ def texts(graph: Graph, mask: np.ndarray) -> set[str]:
 
 
 def cosine(query: str, text: str) -> float:
-    return float(np.dot(oracle.vector(query).astype(float), oracle.kept(oracle.vector(text)).astype(float)))
+    return float(np.dot(oracle.vector(query).astype(float), oracle.rounded_vectors(oracle.vector(text)).astype(float)))
 
 
 @pytest.mark.slow

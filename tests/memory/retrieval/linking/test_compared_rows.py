@@ -8,7 +8,7 @@ from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.score_scaling import MinMax, StandardScore
 from store.index.quantised.groups import GROUP_ROWS
 from store.index.vectors.matrix import Vectors
-from tests.store.oracle import kept
+from tests.store.oracle import rounded_vectors
 
 pytest.importorskip("turbovec")
 
@@ -24,7 +24,7 @@ def rows():
         places = random.choice(GROUP_ROWS, 20, replace=False)
         made[places] = 2.0 * made[-1 - query] + 0.8 * random.standard_normal((20, DIM), np.float32)
         made[places[1]] = made[places[0]]
-    return kept(made / np.linalg.norm(made, axis=1, keepdims=True))
+    return rounded_vectors(made / np.linalg.norm(made, axis=1, keepdims=True))
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from store.store import Store
 from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
 from store.verify.verify import verify
 from tests.e2e.real_hippod import ROOT
-from tests.store.oracle import kept
+from tests.store.oracle import rounded_vectors
 
 DIM = 64
 RULE = SynonymRule(0.8, 4)
@@ -50,7 +50,7 @@ def hostile(random, n):
 
 def expected(vectors, living):
     """The synonym edges between the phrases of `living` documents, by comparing all with all."""
-    vectors = kept(vectors)
+    vectors = rounded_vectors(vectors)
     rows = np.array(sorted(row for document in living for row in (2 * document, 2 * document + 1)), np.int64)
     rows = rows[vectors[rows].any(axis=1)]
     bits = np.unpackbits(sketch(vectors[rows])[:, :SIGN_WORDS].copy().view(np.uint8), axis=1).reshape(len(rows), 32, 24)

@@ -21,7 +21,7 @@ from store.maintenance.synonym_recall import measure_recall
 from store.passage_id import passage_id
 from store.store import Store
 from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
-from tests.store.oracle import kept
+from tests.store.oracle import rounded_vectors
 from tests.store.small_store import complete, open_store
 
 
@@ -30,7 +30,7 @@ def clustered(n, dim, spread, seed=0):
     random = np.random.default_rng(seed)
     centres = random.standard_normal((n // 8, dim))
     vectors = centres[random.integers(0, len(centres), n)] + spread * random.standard_normal((n, dim))
-    return kept(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    return rounded_vectors(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
 def held(vectors):

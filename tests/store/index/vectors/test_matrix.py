@@ -13,7 +13,7 @@ from store.index.vectors import matrix
 from store.index.vectors.codes import CODE_MAX
 from store.index.vectors.matrix import Vectors
 from store.index.vectors.rows_in_blocks import FEW_ROWS
-from tests.store.oracle import kept
+from tests.store.oracle import rounded_vectors
 
 BLOCK_ROWS, DIM = 40, 3
 N = 3 * BLOCK_ROWS + 7
@@ -33,7 +33,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_rows_come_in_the_order_in_which_they_are_asked_for(
     files: Path, some: list[int], together: int, in_order: bool, given_out: bool
 ) -> None:
-    written = kept(np.random.default_rng(0).standard_normal((N, DIM)))
+    written = rounded_vectors(np.random.default_rng(0).standard_normal((N, DIM)))
     rows = np.array([*some, *range(BLOCK_ROWS, BLOCK_ROWS + together)], np.int64)
     if in_order:
         rows.sort()
@@ -62,7 +62,7 @@ def _mapped(files: Path, written: np.ndarray) -> Vectors:
 @given(st.lists(st.integers(0, N - 1), max_size=30), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1e-20, 1.0, 1e5]))
 def test_no_cosine_is_more_than_codes_say_and_few_are_much_less(some: list[int], seed: int, scale: float) -> None:
     random = np.random.default_rng(seed)
-    written = kept(scale * random.standard_normal((N, DIM)))
+    written = rounded_vectors(scale * random.standard_normal((N, DIM)))
     queries = random.standard_normal((len(some), DIM)).astype(np.float32)
     rows = np.sort(np.array(some, np.int64))
     with pytest.MonkeyPatch.context() as patch:

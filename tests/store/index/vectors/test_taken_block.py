@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from store.index.vectors import codes, matrix
 from store.index.vectors.matrix import Vectors
-from tests.store.oracle import kept
+from tests.store.oracle import rounded_vectors
 
 DIM = 5
 ROWS = 40
@@ -24,7 +24,7 @@ def small_blocks():
 def some_vectors(seed, n):
     vectors = np.random.default_rng(seed).standard_normal((n, DIM)).astype(np.float32)
     vectors[::7] = 0
-    return kept(vectors)
+    return rounded_vectors(vectors)
 
 
 def codes_of(view):
