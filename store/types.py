@@ -171,7 +171,7 @@ class SynonymRule:
     threshold: float = 0.8
     cap: int = 100
 
-    VERSION: ClassVar[int] = 4
+    VERSION: ClassVar[int] = 5
     """Goes up when other pairs become edges than before, by what is in `store.index.synonyms`: the edges of a store that says a
     smaller number are made anew (`store.change.settle_synonyms`)."""
 

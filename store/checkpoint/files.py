@@ -10,7 +10,7 @@ from store.index.synonyms.crowding import CELL_PHRASES, FULL_CELLS
 from store.index.synonyms.search import linkable, wordings
 from store.text.terms import passage_terms
 
-FORMAT = 11
+FORMAT = 12
 PREFIX = "snapshot-"
 """Begins the name of a checkpoint's folder; the number of its commit follows."""
 

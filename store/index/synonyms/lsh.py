@@ -1,14 +1,14 @@
 """Which pairs of phrases can be synonyms: a rule about two vectors alone, without anything to train.
 
 A vector's sketch is the signs of 768 random projections, of which two vectors at an angle of t differ in a share t / pi
-(Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3), and 192 *hashes*: which of 128 random
+(Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3), and 288 *hashes*: which of 32 random
 directions or their opposites it points to most (Andoni et al., "Practical and Optimal LSH for Angular Distance", 2015,
-section 3: cross-polytope hashing). A *band* is two hashes. A pair *meets* when its signs are as near as the threshold's angle
-lets expect and it has both hashes of some band in common. Only pairs that meet can be synonyms, in a memory of any size and
-however they were found, so that the edges follow from the vectors alone. Of pairs right at a cosine of 0.8 one in 560 does
-not meet, of pairs at 0.82 one in 2,400, of nearer ones fewer.
+section 3: cross-polytope hashing). A *band* is three hashes. A pair *meets* when its signs are as near as the threshold's angle
+lets expect and it has all hashes of some band in common. Only pairs that meet can be synonyms, in a memory of any size and
+however they were found, so that the edges follow from the vectors alone. Of pairs right at a cosine of 0.8 one in 50 does
+not meet, of pairs at 0.82 one in 130, at 0.84 one in 470, of nearer ones fewer.
 
-For a threshold of 0.8 there are 91 bands, which share no hash. A lower one needs more, for which the hashes are paired anew.
+For a threshold of 0.8 there are 95 bands, which share no hash. A lower one needs more, for which hashes are put together anew.
 
 The projections are products of whole numbers whose sums stay below 2²⁴, which float32 adds up exactly: a vector has the
 same sketch in whatever company it is sketched, on every machine.
@@ -27,16 +27,17 @@ from store.index.parallel import in_parallel
 SIGN_WORDS = 12
 SIGNS = 64 * SIGN_WORDS
 
-HASHES = 192
-HASH_BITS = 8
-BAND_BITS = 2 * HASH_BITS
+HASHES = 288
+HASH_BITS = 6
+BAND_HASHES = 3
+BAND_BITS = BAND_HASHES * HASH_BITS
 DIRECTIONS = 1 << (HASH_BITS - 1)
 """A hash is twice the number of a direction, and one more for its opposite."""
 
 PART = 64
 PARTS = SIGNS // PART
-"""The directions of a hash lie among so many projections, as to look for them among all takes twice as long. With parts
-half as long pairs that are far apart meet half as often again."""
+"""The directions of a hash lie among so many projections, as to look for them among all takes longer. With parts half as long
+pairs that are far apart meet half as often again."""
 
 WORDS = SIGN_WORDS + HASHES // 8
 """Length of a sketch in words of 64 bits."""
@@ -47,13 +48,14 @@ HEAD_WORDS = 2
 TAG_BITS = 32
 TAGS = SIGNS // TAG_BITS
 
-MISSED = 1 / 750
-"""Share of the pairs right at the threshold that may share no band, were hashes independent of each other."""
+MISSED = 1 / 50
+"""Share of the pairs right at the threshold that may share no band. Half of it takes 16 bands more, with as many more bytes and
+comparisons, for pairs that a threshold 0.01 higher would leave out."""
 
 FEWEST_BANDS = 64
 """A high threshold needs fewer. More of them miss fewer pairs, and take no longer than for 0.8."""
 
-MOST_BANDS = 512
+MOST_BANDS = 480
 """More take more room than vectors do, and longer to look through than comparing with all."""
 
 SIGMAS = 4.0
@@ -63,7 +65,7 @@ HEAD_SIGMAS = 3.5
 """The same for heads: one in 6,000."""
 
 TAG_SIGMAS = 1.5
-"""The same for the tag that a band tells pairs apart by. A pair at the threshold meets in six bands on average, with
+"""The same for the tag that a band tells pairs apart by. A pair at the threshold meets in four bands on average, with
 different tags, so that being lost in one of them costs little; and few others are left to be looked at whole."""
 
 VECTOR_STEPS, PROJECTION_STEPS, DIRECTION_STEPS = 4096, 64, 8
@@ -94,23 +96,24 @@ def _differing_share(threshold: float) -> float:
 
 @cache
 def bands(threshold: float) -> int:
-    """How many bands a pair at the threshold needs so as to meet, but for rare pairs: 91 for 0.8, 294 for 0.7; 0 where it
-    would be more than `MOST_BANDS`, below 0.65. There comparing with all costs less, and pairs meet by their signs alone."""
+    """How many bands a pair at the threshold needs so as to meet, but for rare pairs: 95 for 0.8, 305 for 0.7; 0 where it
+    would be more than `MOST_BANDS`, below 0.66. There comparing with all costs less, and pairs meet by their signs alone."""
     share, most = _differing_share(threshold), farthest(threshold, TAG_BITS, TAG_SIGMAS)
     in_tag, equal = _binomial(TAG_BITS, share)[: most + 1].sum(), _equal_hashes(threshold)
-    half, met = HASHES // 2, min(in_tag * equal**2, 0.5)
+    third, met = HASHES // BAND_HASHES, in_tag * equal**BAND_HASHES
     apart = int(np.ceil(np.log(MISSED) / np.log(1 - met)))
-    if apart <= half:
+    if apart <= third:
         return max(apart, FEWEST_BANDS)
-    # Further bands share hashes with these. So many of the first half of the hashes, and so many of the second, are equal: each
-    # of the first has as many bands as the others.
-    chance, numbers = _binomial(half, equal), np.arange(half + 1)
+    # Further bands share hashes with these. So many of the second third of the hashes, and so many of the last, are equal: a
+    # hash of the first third has as many bands as the others, and each of them meets with the same chance.
+    chance, numbers = _binomial(third, equal), np.arange(third + 1)
+    in_both = in_tag * np.outer(numbers, numbers) / third**2
 
     def missed(count: int) -> float:
-        of_one = (1 - in_tag * numbers / half) ** (count / half)
-        return float(chance @ of_one[None] ** numbers[:, None] @ chance)
+        of_one = (1 - in_both) ** (count / third)
+        return float(chance @ (1 - equal + equal * of_one) ** third @ chance)
 
-    count = bisect_left(range(MOST_BANDS + 1), True, lo=half, key=lambda count: missed(count) <= MISSED)
+    count = bisect_left(range(MOST_BANDS + 1), True, lo=third, key=lambda count: missed(count) <= MISSED)
     return count if count <= MOST_BANDS else 0
 
 
@@ -154,12 +157,12 @@ def tag_of_band(band: int | NDArray[Any]) -> Any:
     return band * 7 % TAGS
 
 
-def hashes_of_band(band: int) -> tuple[int, int]:
-    """The two hashes of a band: any two bands differ in one at least, and the first 96 in both. The hashes of the first bands
-    are of two parts, as two hashes of one part are equal together too often."""
-    half = HASHES // 2
-    paired_anew, number = divmod(band, half)
-    return number, half + (number + paired_anew + 1) % half
+def hashes_of_band(band: int) -> tuple[int, int, int]:
+    """The hashes of a band: any two bands differ in two at least, and the first 96 in all. They are of three parts, as hashes
+    of one part are equal together too often."""
+    third = HASHES // BAND_HASHES
+    shift, number = divmod(band, third)
+    return number, third + (number + 1 + shift) % third, 2 * third + (number + 11 - shift) % third
 
 
 def sketch(vectors: NDArray[np.float32]) -> Sketches:
@@ -200,9 +203,11 @@ def band_values(sketches: Sketches, count: int) -> NDArray[np.int32]:
     columns = np.ascontiguousarray(hashes(sketches).T)
     out = np.empty((count, len(sketches)), np.int32)
     for band in range(count):
-        one, other = hashes_of_band(band)
-        np.left_shift(columns[one], HASH_BITS, out=out[band], dtype=np.int32)
-        out[band] |= columns[other]
+        first, *others = hashes_of_band(band)
+        out[band] = columns[first]
+        for other in others:
+            out[band] <<= HASH_BITS
+            out[band] |= columns[other]
     return out
 
 
@@ -222,7 +227,7 @@ def meet(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
 
 
 def share_band(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
-    """Which pairs (a[i], b[i]) have both hashes of a band in common, and are near in its tag, shape (n,)."""
+    """Which pairs (a[i], b[i]) have all hashes of a band in common, and are near in its tag, shape (n,)."""
     shared, count = np.ones(len(a), np.bool_), bands(threshold)
     for start in range(0, len(a) if count else 0, COMPARED_AT_ONCE):
         part = slice(start, start + COMPARED_AT_ONCE)
@@ -237,6 +242,6 @@ def _share_band(equal: NDArray[np.bool_], in_tag: NDArray[np.bool_], count: int)
     by_hash, by_tag = np.ascontiguousarray(equal.T), np.ascontiguousarray(in_tag.T)
     found = np.zeros(len(equal), np.bool_)
     for band in range(count):
-        one, other = hashes_of_band(band)
-        found |= by_hash[one] & by_hash[other] & by_tag[tag_of_band(band)]
+        first, second, third = hashes_of_band(band)
+        found |= by_hash[first] & by_hash[second] & by_hash[third] & by_tag[tag_of_band(band)]
     return found

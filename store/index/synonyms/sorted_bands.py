@@ -5,7 +5,7 @@ a log-structured merge tree (O'Neil et al., 1996). So a phrase is sorted in agai
 as often as a share of them has come.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -26,8 +26,8 @@ from store.index.synonyms.lsh import (
     tags,
 )
 
-BUCKETS = 1 << BAND_BITS
-"""Buckets of a band: one for each value."""
+ROWS_A_BUCKET = 4
+"""On average, or fewer: so few rows of a run are looked at, and a short one has not more buckets than rows."""
 
 SORTED_ROWS = 1 << 18
 """Rows that are sorted at a time, before they are joined: 90 MB of values."""
@@ -42,7 +42,7 @@ times as many more is read from beyond the processor's cache: a search takes a t
 MIN_ENTRIES = 1 << 17
 """Entries that are not too many for any look."""
 
-BAND_ARRAYS = ("starts", "rows", "tags")
+BAND_ARRAYS = ("starts", "entries", "tags")
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 """(index of a question, row) of each pair."""
@@ -50,15 +50,22 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SortedBands:
-    """The `n` rows from `first` on. Row `band * BUCKETS + value` of `buckets`, a CSR, has those with such a value of the band,
-    as numbers from `first` on, and for each the tag that goes with the band; scipy gathers many of them in one pass."""
+    """The `n` rows from `first` on, by the first `bucket_bits` bits of each band's value.
+
+    `starts`, of shape (bands * buckets of one + 1,), says where the entries of each bucket begin. `entries` and `tags`, of
+    shape (bands, n), are a row, counted from `first`, with the bits of its value that its bucket leaves open above it, and
+    the tag that goes with the band. `buckets` is all of it as a CSR: scipy gathers many rows in one pass.
+    """
 
     first: int
+    starts: NDArray[Any]
+    entries: NDArray[Any]
+    tags: NDArray[np.int32]
     buckets: Any
 
     @property
     def n(self) -> int:
-        return int(self.buckets.shape[1])
+        return int(self.entries.shape[1])
 
     @property
     def end(self) -> int:
@@ -66,11 +73,15 @@ class SortedBands:
 
     @property
     def bands(self) -> int:
-        return int(self.buckets.shape[0]) // BUCKETS
+        return int(self.entries.shape[0])
+
+    @property
+    def bucket_bits(self) -> int:
+        return bucket_bits(self.n)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What `bands_of_arrays` makes it of again, by name (`BAND_ARRAYS`)."""
-        return dict(zip(BAND_ARRAYS, (self.buckets.indptr, self.buckets.indices, self.buckets.data), strict=True))
+        return dict(zip(BAND_ARRAYS, (self.starts, self.entries, self.tags), strict=True))
 
     def near(
         self, values: NDArray[np.int32], asked: NDArray[np.uint32], bands: range, threshold: float
@@ -82,15 +93,18 @@ class SortedBands:
         """
         # In each band questions in the order in which its buckets lie in memory: then most lie in a page with the one before.
         asking = np.argsort(values[bands.start : bands.stop], axis=1)
-        first = np.asarray(bands, np.int32)[:, None] * BUCKETS
-        looked_up = (np.take_along_axis(values[bands.start : bands.stop], asking, axis=1) + first).ravel()
+        ordered = np.take_along_axis(values[bands.start : bands.stop], asking, axis=1)
+        bits = self.bucket_bits
+        first = np.asarray(bands, np.int32)[:, None] << bits
+        looked_up = ((ordered >> (BAND_BITS - bits)) + first).ravel()
         wanted = asked[asking, tag_of_band(np.asarray(bands))[:, None]].ravel()
         which = asking.ravel()
-        lengths = self.buckets.indptr.take(looked_up + 1) - self.buckets.indptr.take(looked_up)
+        lengths = self.starts.take(looked_up + 1) - self.starts.take(looked_up)
         ends = np.cumsum(lengths, dtype=np.int64)
         if ends[-1] > max(MIN_ENTRIES, values.shape[1] * self.n * len(bands) // self.bands):
             yield None
             return
+        open_bits = _above_row(ordered, self.n).ravel()
         cuts = np.searchsorted(ends, np.arange(SCANNED_ENTRIES, ends[-1], SCANNED_ENTRIES)).tolist()
         for begin, end in pairwise(sorted({0, *cuts, len(ends)})):
             there = self.buckets[looked_up[begin:end]]
@@ -98,7 +112,30 @@ class SortedBands:
             apart ^= there.data.view(np.uint32)
             here = places(np.bitwise_count(apart), farthest(threshold, TAG_BITS, TAG_SIGMAS))
             of_each = np.diff(np.searchsorted(here, there.indptr))
-            yield np.repeat(which[begin:end], of_each), there.indices.take(here).astype(np.int64) + self.first
+            # Where the bits that the bucket leaves open are equal, the row is what differs.
+            entries = there.indices.take(here) ^ np.repeat(open_bits[begin:end], of_each)
+            found = np.repeat(which[begin:end], of_each), entries.astype(np.int64) + self.first
+            if bits == BAND_BITS:
+                yield found
+            else:
+                equal = np.flatnonzero(entries < self.n)
+                yield found[0][equal], found[1][equal]
+
+
+def bucket_bits(n: int) -> int:
+    """How many bits of a band's value make the number of a bucket, among `n` rows."""
+    return min((n // ROWS_A_BUCKET).bit_length(), BAND_BITS)
+
+
+def _above_row(values: NDArray[np.int32], n: int) -> NDArray[np.int32]:
+    """The bits of `values` that their buckets leave open, above where a row's number stands, among `n` rows."""
+    bits = bucket_bits(n)
+    return (values & ((1 << (BAND_BITS - bits)) - 1)) << _row_bits(bits)
+
+
+def _row_bits(bits: int) -> int:
+    """How many bits a row's number has where buckets leave something open: there are at most `ROWS_A_BUCKET` rows for each."""
+    return bits + ROWS_A_BUCKET.bit_length() - 1
 
 
 def places(counts: NDArray[np.uint8], most: int) -> NDArray[np.intp]:
@@ -132,12 +169,11 @@ def sort_behind(
     return (*left, _joined(joined, storage)) if joined else tuple(left)
 
 
-def bands_of_arrays(first: int, starts: NDArray[Any], rows: NDArray[Any], tags: NDArray[Any]) -> SortedBands:
+def bands_of_arrays(first: int, starts: NDArray[Any], entries: NDArray[Any], tags: NDArray[Any]) -> SortedBands:
     """The run of these `BAND_ARRAYS`, which are used as they are."""
-    bands = len(starts) // BUCKETS
-    buckets = sparse.csr_array((bands * BUCKETS, len(rows) // bands), dtype=np.int32)
-    buckets.data, buckets.indices, buckets.indptr = tags, rows, starts
-    return SortedBands(first, buckets)
+    buckets = sparse.csr_array((len(starts) - 1, 1), dtype=np.int32)
+    buckets.data, buckets.indices, buckets.indptr = tags.reshape(-1), entries.reshape(-1), starts
+    return SortedBands(first, starts, entries, tags, buckets)
 
 
 def _sorted_pieces(sketches: Sketches, bands: int, first: int, storage: ArrayStorage) -> Iterator[SortedBands]:
@@ -150,46 +186,63 @@ def _sorted_pieces(sketches: Sketches, bands: int, first: int, storage: ArraySto
 def _sorted(sketches: Sketches, bands: int, first: int, storage: ArrayStorage) -> SortedBands:
     n = len(sketches)
     values, each_tag = band_values(sketches, bands), np.ascontiguousarray(tags(sketches).T).view(np.int32)
-    starts = np.empty(bands * BUCKETS + 1, _numbers(bands, n))
-    rows, entries = storage.empty((bands * n,), starts.dtype), storage.empty((bands * n,), np.int32)
-    every = np.arange(n + 1, dtype=np.int32)
-    for band in range(bands):
-        # Turning a matrix with one entry a row on its side is a counting sort that keeps the rows' order.
-        turned = sparse.csr_array((each_tag[tag_of_band(band)], values[band], every), shape=(n, BUCKETS)).tocsc()
-        part = slice(band * n, (band + 1) * n)
-        rows[part], entries[part] = turned.indices, turned.data
-        starts[band * BUCKETS : (band + 1) * BUCKETS] = turned.indptr[:-1] + band * n
-    starts[-1] = bands * n
-    return bands_of_arrays(first, starts, rows, entries)
+    rows = np.arange(n, dtype=np.int32)
+    return _run(first, n, bands, storage, lambda band: _by_bucket(values[band], rows, each_tag[tag_of_band(band)], n))
 
 
 def _joined(parts: Sequence[SortedBands], storage: ArrayStorage) -> SortedBands:
     """`parts`, which follow each other and have the same bands, as one run made in `storage`."""
-    n, bands = sum(part.n for part in parts), parts[0].bands
-    numbers = _numbers(bands, n)
-    starts = storage.empty((bands * BUCKETS + 1,), numbers)
-    rows, entries = storage.empty((bands * n,), numbers), storage.empty((bands * n,), np.int32)
-    for band in range(bands):
-        joined = sparse.hstack([_band(part, band) for part in parts], format="csr")
-        part = slice(band * n, (band + 1) * n)
-        rows[part], entries[part] = joined.indices, joined.data
-        of_band = slice(band * BUCKETS, (band + 1) * BUCKETS)
-        starts[of_band] = joined.indptr[:-1]
-        starts[of_band] += band * n
+    n, first = sum(part.n for part in parts), parts[0].first
+
+    def band_of_all(band: int) -> Any:
+        # The numbers of rows of a part go up by those of the parts before.
+        return sparse.hstack([_band(part, band, n) for part in parts], format="csr")
+
+    return _run(first, n, parts[0].bands, storage, band_of_all)
+
+
+def _run(first: int, n: int, bands: int, storage: ArrayStorage, band: Callable[[int], Any]) -> SortedBands:
+    """The run of `n` rows of which `band` gives one band after the other, as a CSR of its buckets."""
+    per_band = 1 << bucket_bits(n)
+    # scipy wants places and entries in one type, or makes a copy of all.
+    numbers = np.int64 if bands * n > np.iinfo(np.int32).max else np.int32
+    starts, entries = storage.empty((bands * per_band + 1,), numbers), storage.empty((bands, n), numbers)
+    each_tag = storage.empty((bands, n), np.int32)
+    for number in range(bands):
+        made = band(number)
+        entries[number], each_tag[number] = made.indices, made.data
+        of_band = slice(number * per_band, (number + 1) * per_band)
+        starts[of_band] = made.indptr[:-1]
+        starts[of_band] += number * n
     starts[-1] = bands * n
-    return bands_of_arrays(parts[0].first, starts, rows, entries)
+    return bands_of_arrays(first, starts, entries, each_tag)
 
 
-def _band(part: SortedBands, band: int) -> Any:
-    """One band of a run, as a CSR of its buckets."""
-    begins = part.buckets.indptr[band * BUCKETS : (band + 1) * BUCKETS + 1]
-    inside = slice(int(begins[0]), int(begins[-1]))
-    found = sparse.csr_array((BUCKETS, part.n), dtype=np.int32)
-    found.data, found.indices = part.buckets.data[inside], part.buckets.indices[inside]
-    found.indptr = begins - begins[0]
+def _band(part: SortedBands, band: int, n: int) -> Any:
+    """One band of a run, as a CSR of the buckets that it has among `n` rows."""
+    bits = part.bucket_bits
+    begins = part.starts[band << bits : (band + 1 << bits) + 1]
+    entries, each_tag = part.entries[band], part.tags[band]
+    if bits == bucket_bits(n):
+        return _buckets(entries, each_tag, begins - begins[0], part.n)
+    open_bits = entries >> _row_bits(bits)
+    of_bucket = np.repeat(np.arange(len(begins) - 1, dtype=np.int32), np.diff(begins))
+    rows = entries & ((1 << _row_bits(bits)) - 1)
+    return _by_bucket((of_bucket << (BAND_BITS - bits)) | open_bits, rows, each_tag, n)
+
+
+def _by_bucket(values: NDArray[np.int32], rows: NDArray[np.int32], each_tag: NDArray[np.int32], n: int) -> Any:
+    """Rows with these values and tags as a CSR of the buckets that a band has among `n` rows."""
+    bits, of = bucket_bits(n), len(rows)
+    # Turning a matrix with one entry a row on its side is a counting sort that keeps the rows' order.
+    turned = sparse.csr_array(
+        (each_tag, values >> (BAND_BITS - bits), np.arange(of + 1, dtype=np.int32)), shape=(of, 1 << bits)
+    ).tocsc()
+    order = turned.indices
+    return _buckets(rows.take(order) | _above_row(values, n).take(order), turned.data, turned.indptr, of)
+
+
+def _buckets(entries: NDArray[Any], each_tag: NDArray[Any], begins: NDArray[Any], n: int) -> Any:
+    found = sparse.csr_array((len(begins) - 1, n), dtype=np.int32)
+    found.data, found.indices, found.indptr = each_tag, entries, begins
     return found
-
-
-def _numbers(bands: int, n: int) -> type[np.signedinteger[Any]]:
-    """The type that holds how many entries `n` rows have: scipy wants starts and rows in one."""
-    return np.int64 if bands * n > np.iinfo(np.int32).max else np.int32

@@ -75,7 +75,7 @@ def test_bands_in_files_are_in_memory_after_the_first_search_and_after_each_chan
         return found
 
     def share(name):
-        return min(resident_share(file) for file in tmp_path.glob(f"{name}-*-rows.npy"))
+        return min(resident_share(file) for file in tmp_path.glob(f"{name}-*-entries.npy"))
 
     def search():
         list(index.candidates(lambda rows: sketches[rows], np.arange(1), np.ones(ROWS, np.bool_), THRESHOLD))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import store.index.synonyms.sorted_bands as sorted_bands
-from store.index.synonyms.lsh import TAG_BITS, TAG_SIGMAS, band_values, farthest, sketch, tag_of_band, tags
+from store.index.synonyms.lsh import BAND_BITS, TAG_BITS, TAG_SIGMAS, band_values, farthest, sketch, tag_of_band, tags
 from store.index.synonyms.sorted_bands import JOINED_SHARE, places, sort, sort_behind
 
 THRESHOLD = 0.8
@@ -39,10 +39,8 @@ def due(sketches, asked, first, end):
     return found
 
 
-@pytest.mark.usefixtures("small_steps")
-@pytest.mark.parametrize("n", [1, 40, 900, 2_600])
-@pytest.mark.parametrize("together", [1, 5, BANDS])
-def test_a_look_finds_every_row_that_shares_a_band_and_is_near_in_its_tag(n, together):
+def look(n, together):
+    """Compares what looks in so many bands `together` find among `n` rows with what is due."""
     sketches = sketches_of(n + 30)
     run, asked = sort(sketches[30:], BANDS, first=30), np.arange(0, n, max(1, n // 40))
     values, asked_tags = band_values(sketches[asked], BANDS), tags(sketches[asked])
@@ -54,6 +52,19 @@ def test_a_look_finds_every_row_that_shares_a_band_and_is_near_in_its_tag(n, tog
             assert rows.min(initial=30) >= 30
             found[which, rows] = True
         assert np.array_equal(expected[:, :, bands].any(axis=2), found)
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("n", [1, 40, 900, 2_600])
+@pytest.mark.parametrize("together", [1, 5, BANDS])
+def test_a_look_finds_every_row_that_shares_a_band_and_is_near_in_its_tag(n, together):
+    look(n, together)
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_a_look_among_so_many_rows_that_a_bucket_tells_the_whole_value(monkeypatch):
+    monkeypatch.setattr(sorted_bands, "bucket_bits", lambda _: BAND_BITS)
+    look(1_500, 7)
 
 
 @pytest.mark.usefixtures("small_steps")
