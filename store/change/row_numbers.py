@@ -19,11 +19,16 @@ class RowNumbers:
     phrases: dict[str, int] = field(default_factory=dict)
     triples: dict[TripleKey, int] = field(default_factory=dict)
     new_ends: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _seen: dict[str, int] = field(default_factory=dict)
+    """The row of every phrase so far: most triples of a passage are about one."""
 
     def phrase(self, text: str) -> int:
-        row = self.index.phrase_rows.get(text)
+        row = self._seen.get(text)
         if row is None:
-            row = self.phrases.setdefault(text, len(self.index.phrases) + len(self.phrases))
+            row = self.index.phrase_rows.get(text)
+            if row is None:
+                row = self.phrases[text] = len(self.index.phrases) + len(self.phrases)
+            self._seen[text] = row
         return row
 
     def triple(self, triple: Triple) -> int:
