@@ -23,7 +23,7 @@ def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> N
         both = zip(captured.runs, map_runs(place), strict=True)
         index.sketches.adopt([there if mapped_inode(run.buckets.indices) is None else run for run, there in both])
     for name, texts in texts_of(index).items():
-        texts.adopt(map_texts(place, name))
+        texts.adopt(map_texts(place, name, texts.saved))
     for name, (rows, _) in captured.hashed_rows.items():
         rows.adopt(map_hashes(place, name))
     documents = list(captured.documents.values())

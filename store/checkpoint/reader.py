@@ -25,7 +25,7 @@ from store.index.columns.documents import shells
 from store.index.columns.hashed_rows import SortedHashes
 from store.index.columns.row_lists import ListArrays
 from store.index.columns.texts import SavedTexts, Texts
-from store.index.file_arrays import ArrayStorage, map_file, map_scattered
+from store.index.file_arrays import ArrayStorage, map_file, map_scattered, mapped_inode
 from store.index.synonyms.sorted_bands import BAND_ARRAYS, SortedBands, bands_of_arrays
 from store.index.vectors.codes import CodedBlock
 from store.index.vectors.matrix import BLOCK_VECTORS
@@ -138,10 +138,19 @@ def map_runs(place: Path) -> list[SortedBands]:
     return runs
 
 
-def map_texts(place: Path, name: str) -> SavedTexts:
-    """A column of texts of the checkpoint at `place`."""
-    files = sorted(place.glob(f"{name}-text-starts-*.npy"))
-    return SavedTexts([(map_file(file), map_file(place / file.name.replace("-starts-", "-"))) for file in files])
+def map_texts(place: Path, name: str, before: SavedTexts | None = None) -> SavedTexts:
+    """A column of texts of the checkpoint at `place`. What `before` has mapped from these very files stays: mapped anew, its
+    pages would have to be found again one by one."""
+    known = list(before.arrays) if before is not None else []
+
+    def mapped(file: Path, number: int, part: int) -> NDArray[Any]:
+        same = number < len(known) and mapped_inode(known[number][part]) == file.stat().st_ino
+        return known[number][part] if same else map_file(file)
+
+    files = enumerate(sorted(place.glob(f"{name}-text-starts-*.npy")))
+    return SavedTexts(
+        [(mapped(file, at, 0), mapped(place / file.name.replace("-starts-", "-"), at, 1)) for at, file in files]
+    )
 
 
 def map_hashes(place: Path, name: str) -> SortedHashes:

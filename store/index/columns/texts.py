@@ -91,6 +91,11 @@ class Texts(Sequence[str]):
         return frozen
 
     @property
+    def saved(self) -> SavedTexts:
+        """Those of the checkpoint."""
+        return self._parts[0]
+
+    @property
     def in_memory(self) -> list[str]:
         """Those that are strings."""
         return self._parts[1]
