@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from store.index.synonyms.lsh import (
     sketch,
     tags,
 )
-from store.index.synonyms.sorted_bands import Pairs, SortedBands, sort_behind
+from store.index.synonyms.sorted_bands import Asked, Pairs, SortedBands, sort_behind
 from store.index.vectors.matrix import Vectors, VectorsView
 
 TAIL_MAX_SKETCHES = 1 << 14
@@ -268,10 +269,10 @@ class SketchIndex:
         values, asked, heads = band_values(sketches, count), tags(sketches), sketches[:, :HEAD_WORDS].copy()
         # Some bands after the others for many queries, so that what is read of them stays in the cache; all at once for few.
         together = max(1, LOOKED_UP_BUCKETS // len(sketches))
-        for run in order.runs:
-            for first in range(0, count, together):
-                for pairs in run.near(values, asked, range(first, min(first + together, count)), threshold):
-                    yield None if pairs is None else self._heads_near(heads, *order.here(*pairs), threshold)
+        for first in range(0, count if order.runs else 0, together):
+            some = Asked.of(values, asked, range(first, min(first + together, count)))
+            for pairs in chain.from_iterable(run.near(some, threshold) for run in order.runs):
+                yield None if pairs is None else self._heads_near(heads, *order.here(*pairs), threshold)
         yield from self._tail_near(heads, order.n, threshold)
 
     def _heads_near(

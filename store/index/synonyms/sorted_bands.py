@@ -8,7 +8,7 @@ as often as a share of them has come.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,9 @@ ROWS_A_BUCKET = 4
 SORTED_ROWS = 1 << 18
 """Rows that are sorted at a time, before they are joined: 90 MB of values."""
 
-JOINED_SHARE = 16
-"""A run is joined to what comes behind it once that is as long as this part of it."""
+JOINED_SHARE = 4
+"""A run is joined to what comes behind it once that is as long as this part of it. With a smaller part there are fewer runs to
+look at, but a long one is written anew more often, and then takes its room in memory twice."""
 
 SCANNED_ENTRIES = 1 << 19
 """Entries of buckets that are looked at together, about. With half as many two threads wait more for the interpreter, with four
@@ -83,28 +84,17 @@ class SortedBands:
         """What `bands_of_arrays` makes it of again, by name (`BAND_ARRAYS`)."""
         return dict(zip(BAND_ARRAYS, (self.starts, self.entries, self.tags), strict=True))
 
-    def near(
-        self, values: NDArray[np.int32], asked: NDArray[np.uint32], bands: range, threshold: float
-    ) -> Iterator[Pairs | None]:
-        """The rows that share one of `bands`, which follow each other, and differ little in the tag that goes with it, some at
-        a time; None where so many rows are in the buckets that comparing with all is cheaper.
-
-        `values` and `asked` are the band values and the tags of the questions, shape (bands, questions) and (questions, TAGS).
-        """
-        # In each band questions in the order in which its buckets lie in memory: then most lie in a page with the one before.
-        asking = np.argsort(values[bands.start : bands.stop], axis=1)
-        ordered = np.take_along_axis(values[bands.start : bands.stop], asking, axis=1)
+    def near(self, asked: "Asked", threshold: float) -> Iterator[Pairs | None]:
+        """The rows that share one of the bands, and differ little in the tag that goes with it, some at a time; None where so
+        many rows are in the buckets that comparing with all is cheaper."""
         bits = self.bucket_bits
-        first = np.asarray(bands, np.int32)[:, None] << bits
-        looked_up = ((ordered >> (BAND_BITS - bits)) + first).ravel()
-        wanted = asked[asking, tag_of_band(np.asarray(bands))[:, None]].ravel()
-        which = asking.ravel()
+        looked_up = (asked.values >> (BAND_BITS - bits)) + (asked.bands << bits)
         lengths = self.starts.take(looked_up + 1) - self.starts.take(looked_up)
         ends = np.cumsum(lengths, dtype=np.int64)
-        if ends[-1] > max(MIN_ENTRIES, values.shape[1] * self.n * len(bands) // self.bands):
+        if ends[-1] > max(MIN_ENTRIES, len(looked_up) * self.n // self.bands):
             yield None
             return
-        open_bits = _above_row(ordered, self.n).ravel()
+        open_bits, wanted, which = _above_row(asked.values, self.n), asked.tags, asked.which
         cuts = np.searchsorted(ends, np.arange(SCANNED_ENTRIES, ends[-1], SCANNED_ENTRIES)).tolist()
         for begin, end in pairwise(sorted({0, *cuts, len(ends)})):
             there = self.buckets[looked_up[begin:end]]
@@ -120,6 +110,30 @@ class SortedBands:
             else:
                 equal = np.flatnonzero(entries < self.n)
                 yield found[0][equal], found[1][equal]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is looked up in some bands: for each question and band a place in these arrays, shape (questions * bands,).
+
+    In each band questions come in the order in which its buckets lie in memory: then most lie in a page with the one before.
+    """
+
+    which: NDArray[np.intp]
+    bands: NDArray[np.int32]
+    values: NDArray[np.int32]
+    tags: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, values: NDArray[np.int32], asked: NDArray[np.uint32], bands: range) -> Self:
+        """`values` and `asked` are the band values and the tags of the questions, shape (bands, questions) and (questions,
+        TAGS). Of these `bands`, which follow each other."""
+        order = np.argsort(values[bands.start : bands.stop], axis=1)
+        ordered = np.take_along_axis(values[bands.start : bands.stop], order, axis=1)
+        tags = asked[order, tag_of_band(np.asarray(bands))[:, None]]
+        return cls(
+            order.ravel(), np.repeat(np.asarray(bands, np.int32), values.shape[1]), ordered.ravel(), tags.ravel()
+        )
 
 
 def bucket_bits(n: int) -> int:
