@@ -226,6 +226,24 @@ def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypat
         assert np.array_equal(store.snapshot().phrase_vectors.rows(np.arange(len(vectors))), vectors)
 
 
+def test_texts_that_the_next_snapshot_links_stay_mapped(tmp_path, monkeypatch):
+    for module in ("index.columns.texts", "checkpoint.writer"):
+        monkeypatch.setattr(f"store.{module}.BLOCK_TEXTS", 8)
+    with open_store(tmp_path) as store:
+        add(store, documents(0, 30))
+        store.write_checkpoint()
+        first = store._index.phrases.saved.arrays
+        add(store, {"more": [("T", "text 1", tuple((f"am{i}", "is", f"bo{i}") for i in range(20)))]})
+        texts = list(store._index.phrases)
+        store.write_checkpoint()
+        second = store._index.phrases.saved.arrays
+        whole = len(first) - 1
+        assert len(second) > whole > 0
+        for before, now in zip(first[:whole], second, strict=False):
+            assert all(one is other for one, other in zip(before, now, strict=True))
+        assert list(store._index.phrases) == texts
+
+
 @pytest.mark.slow
 def test_what_lies_in_nameless_files_is_named_in_the_snapshot_and_not_written_again(tmp_path, monkeypatch):
     for module in ("index.vectors.matrix", "checkpoint.reader", "checkpoint.writer", "checkpoint.adopt"):
