@@ -191,7 +191,7 @@ class SketchIndex:
         return Order(self._runs, self._runs[-1].end if self._runs else 0)
 
     def _page_in(self) -> None:
-        """Has the bands brought into memory beside all, from when they are first searched. One phrase looks at 91 places of
+        """Has the bands brought into memory beside all, from when they are first searched. One phrase looks at 95 places of
         each, so a few thousand would read them whole, page by page."""
         cold = [run for run in self._runs if run not in self._paged_in]
         if cold:
