@@ -6,7 +6,7 @@ directions or their opposites it points to most (Andoni et al., "Practical and O
 section 3: cross-polytope hashing). A *band* is three hashes. A pair *meets* when its signs are as near as the threshold's angle
 lets expect and it has all hashes of some band in common. Only pairs that meet can be synonyms, in a memory of any size and
 however they were found, so that the edges follow from the vectors alone. Of pairs right at a cosine of 0.8 one in 50 does
-not meet, of pairs at 0.82 one in 130, at 0.84 one in 470, of nearer ones fewer.
+not meet, of pairs at 0.82 one in 140, at 0.84 one in 490, of nearer ones fewer.
 
 For a threshold of 0.8 there are 95 bands, which share no hash. A lower one needs more, for which hashes are put together anew.
 

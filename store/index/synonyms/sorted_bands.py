@@ -30,7 +30,7 @@ ROWS_A_BUCKET = 4
 """On average, or fewer: so few rows of a run are looked at, and a short one has not more buckets than rows."""
 
 SORTED_ROWS = 1 << 18
-"""Rows that are sorted at a time, before they are joined: 90 MB of values."""
+"""Rows that are sorted at a time, before they are joined: 100 MB of values."""
 
 JOINED_SHARE = 4
 """A run is joined to what comes behind it once that is as long as this part of it. With a smaller part there are fewer runs to
@@ -53,43 +53,39 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 class SortedBands:
     """The `n` rows from `first` on, by the first `bucket_bits` bits of each band's value.
 
-    `starts`, of shape (bands * buckets of one + 1,), says where the entries of each bucket begin. `entries` and `tags`, of
-    shape (bands, n), are a row, counted from `first`, with the bits of its value that its bucket leaves open above it, and
-    the tag that goes with the band. `buckets` is all of it as a CSR: scipy gathers many rows in one pass.
+    `buckets` is a CSR, of which scipy gathers many rows in one pass: a row for each bucket of each of the `bands`, `n` entries
+    for a band. An entry is a row, counted from `first`, with the bits of its value that its bucket leaves open above it,
+    and the tag that goes with the band.
     """
 
     first: int
-    starts: NDArray[Any]
-    entries: NDArray[Any]
-    tags: NDArray[np.int32]
+    bands: int
     buckets: Any
 
     @property
     def n(self) -> int:
-        return int(self.entries.shape[1])
+        return len(self.buckets.indices) // self.bands
 
     @property
     def end(self) -> int:
         return self.first + self.n
 
     @property
-    def bands(self) -> int:
-        return int(self.entries.shape[0])
-
-    @property
     def bucket_bits(self) -> int:
         return bucket_bits(self.n)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What `bands_of_arrays` makes it of again, by name (`BAND_ARRAYS`)."""
-        return dict(zip(BAND_ARRAYS, (self.starts, self.entries, self.tags), strict=True))
+        """What `bands_of_arrays` makes it of again, by name (`BAND_ARRAYS`): where the entries of each bucket begin, then their
+        rows and their tags, both of shape (bands, n)."""
+        shape, made = (self.bands, self.n), self.buckets
+        return dict(zip(BAND_ARRAYS, (made.indptr, made.indices.reshape(shape), made.data.reshape(shape)), strict=True))
 
     def near(self, asked: "Asked", threshold: float) -> Iterator[Pairs | None]:
         """The rows that share one of the bands, and differ little in the tag that goes with it, some at a time; None where so
         many rows are in the buckets that comparing with all is cheaper."""
         bits = self.bucket_bits
         looked_up = (asked.values >> (BAND_BITS - bits)) + (asked.bands << bits)
-        lengths = self.starts.take(looked_up + 1) - self.starts.take(looked_up)
+        lengths = self.buckets.indptr.take(looked_up + 1) - self.buckets.indptr.take(looked_up)
         ends = np.cumsum(lengths, dtype=np.int64)
         if ends[-1] > max(MIN_ENTRIES, len(looked_up) * self.n // self.bands):
             yield None
@@ -187,7 +183,7 @@ def bands_of_arrays(first: int, starts: NDArray[Any], entries: NDArray[Any], tag
     """The run of these `BAND_ARRAYS`, which are used as they are."""
     buckets = sparse.csr_array((len(starts) - 1, 1), dtype=np.int32)
     buckets.data, buckets.indices, buckets.indptr = tags.reshape(-1), entries.reshape(-1), starts
-    return SortedBands(first, starts, entries, tags, buckets)
+    return SortedBands(first, len(entries), buckets)
 
 
 def _sorted_pieces(sketches: Sketches, bands: int, first: int, storage: ArrayStorage) -> Iterator[SortedBands]:
@@ -235,8 +231,8 @@ def _run(first: int, n: int, bands: int, storage: ArrayStorage, band: Callable[[
 def _band(part: SortedBands, band: int, n: int) -> Any:
     """One band of a run, as a CSR of the buckets that it has among `n` rows."""
     bits = part.bucket_bits
-    begins = part.starts[band << bits : (band + 1 << bits) + 1]
-    entries, each_tag = part.entries[band], part.tags[band]
+    starts, entries, each_tag = part.arrays().values()
+    begins, entries, each_tag = starts[band << bits : (band + 1 << bits) + 1], entries[band], each_tag[band]
     if bits == bucket_bits(n):
         return _buckets(entries, each_tag, begins - begins[0], part.n)
     open_bits = entries >> _row_bits(bits)

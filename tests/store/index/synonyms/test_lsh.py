@@ -68,12 +68,12 @@ def test_nearly_every_pair_is_found_and_its_cosine_is_exact():
         assert found.items() <= true.items()
         true_pairs, found_pairs = true_pairs + len(true), found_pairs + len(found)
     # They lie about the threshold, right at which one in fifty may be missed.
-    assert found_pairs >= 0.985 * true_pairs
+    assert found_pairs >= 0.994 * true_pairs
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threshold", [0.45, 0.55, 0.7, 0.9, 0.97])
-def test_nearly_every_pair_is_found_at_other_thresholds(threshold):
+@pytest.mark.parametrize(("threshold", "share"), [(0.45, 1.0), (0.55, 1.0), (0.7, 0.993), (0.9, 0.999), (0.97, 0.999)])
+def test_nearly_every_pair_is_found_at_other_thresholds(threshold, share):
     vectors = held(clustered(6_000, 64, (1 / threshold - 1) ** 0.5))
     queries = np.arange(0, 6_000, 20)
     true = pairs(vectors, queries, threshold=threshold, by_rule=False)
@@ -81,7 +81,7 @@ def test_nearly_every_pair_is_found_at_other_thresholds(threshold):
     assert len(true) > 500
     assert found == pairs(vectors, queries, threshold=threshold)
     assert found.items() <= true.items()
-    assert len(found) >= 0.98 * len(true)
+    assert len(found) >= share * len(true)
 
 
 def few_bands(monkeypatch):

@@ -39,7 +39,7 @@ def due(sketches, asked, first, end):
     return found
 
 
-def look(n, together):
+def assert_looks_find_all(n, together):
     """Compares what looks in so many bands `together` find among `n` rows with what is due."""
     sketches = sketches_of(n + 30)
     run, asked = sort(sketches[30:], BANDS, first=30), np.arange(0, n, max(1, n // 40))
@@ -58,13 +58,13 @@ def look(n, together):
 @pytest.mark.parametrize("n", [1, 40, 900, 2_600])
 @pytest.mark.parametrize("together", [1, 5, BANDS])
 def test_a_look_finds_every_row_that_shares_a_band_and_is_near_in_its_tag(n, together):
-    look(n, together)
+    assert_looks_find_all(n, together)
 
 
 @pytest.mark.usefixtures("small_steps")
 def test_a_look_among_so_many_rows_that_a_bucket_tells_the_whole_value(monkeypatch):
     monkeypatch.setattr(sorted_bands, "bucket_bits", lambda _: BAND_BITS)
-    look(1_500, 7)
+    assert_looks_find_all(1_500, 7)
 
 
 @pytest.mark.usefixtures("small_steps")
