@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from memory.retrieval.linking.query_titles import NamedTitle, share_of_query
 from memory.retrieval.mode_result import PassageWeights
-from memory.retrieval.query_context import Floats, QueryContext
+from memory.retrieval.query_context import NEAREST_PASSAGES, Floats, QueryContext
 from memory.retrieval.score_scaling import softmax
-from memory.retrieval.top_k import candidates, cosines
+from memory.retrieval.top_k import cosines
 from memory.retrieval.word_parts import PARTS_WEIGHT, compare_parts
 
-START_PASSAGES = 50
+START_PASSAGES = NEAREST_PASSAGES
 """How many passages of one kind are starts. The weights of the rest are noise, whose sum would grow with the memory."""
 WORD_TEMPERATURE = 0.1
 """How far from the best a passage may lie by its words, as a share of the best one's score."""
@@ -58,9 +58,8 @@ def nearest_passages(context: QueryContext) -> PassageWeights:
     """The passages nearest to the query, by the softmax of their cosines' standard scores; none where cosines say nothing."""
     if context.passages_by_words:
         return NOTHING
-    error = context.passage_scores.error
-    rows = candidates(context.similarities, START_PASSAGES, context.passages_compared, error)
-    return _softmax_of_best(rows, _standard_cosines(context, rows), context.settings.temperature)
+    rows, near = context.nearest_cosines
+    return _softmax_of_best(rows, context.cosine_scale(near), context.settings.temperature)
 
 
 def word_scores(context: QueryContext) -> PassageWeights:

@@ -10,10 +10,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.row_scores import RowScores, row_scores
+from memory.retrieval.linking.compared_rows import ComparedRows
+from memory.retrieval.row_scores import RowScores
 from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.settings import RetrievalSettings
-from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines
+from memory.retrieval.top_k import EQUAL_SCORES, cosines
 from memory.types import Encoder, known_words, triple_query_vector
 from store.index.bm25 import ComparedWords
 from store.snapshot import Snapshot
@@ -24,6 +25,9 @@ Floats = NDArray[np.float64]
 WORD_CANDIDATES = 100
 """How many passages, the best by BM25, are looked at more closely: whether their titles stand in the query, and what parts of
 its words they have."""
+
+NEAREST_PASSAGES = 50
+"""How many passages, the nearest by cosine, a walk may start at."""
 
 LEAST_KNOWN = 0.01
 """Cosines count so much where the encoder has a word for nothing in the query: where no passage has its words, they decide."""
@@ -121,6 +125,14 @@ class QueryContext:
         known = snapshot.triple_vectors.known
         return snapshot.triple_alive if self.triples_by_words or known.all() else snapshot.triple_alive & known
 
+    @cached_property
+    def compared_passages(self) -> ComparedRows:
+        """The passages that the encoder knows beside the query, which it knows."""
+        snapshot, exact = self.snapshot, self.settings.exact
+        return ComparedRows(
+            snapshot.passage_vectors, self.vector, self.passages_compared, snapshot.living_passages, exact
+        )
+
     @property
     def similarities(self) -> NDArray[np.float32]:
         """Cosine of every passage with the query, or BM25 where they are compared by words; shape (n_passages,)."""
@@ -129,17 +141,27 @@ class QueryContext:
     @cached_property
     def passage_scores(self) -> RowScores:
         """The same, with what each may be off by."""
-        vector = self.vector
+        if not self.passages_by_words:
+            compared = self.compared_passages
+            with self.stage("passages"):
+                return compared.scores
         with self.stage("passages"):
-            if self.passages_by_words:
-                return RowScores(self.snapshot.bm25(self.query))
-            snapshot = self.snapshot
-            return row_scores(snapshot.passage_vectors, vector, snapshot.living_passages, self.settings.exact)
+            return RowScores(self.snapshot.bm25(self.query))
+
+    @cached_property
+    def nearest_cosines(self) -> tuple[NDArray[np.int64], Floats]:
+        """The rows of passages among which the `NEAREST_PASSAGES` nearest are, in order, and their exact cosines."""
+        compared = self.compared_passages
+        with self.stage("passages"):
+            rows = np.sort(compared.may_be_nearest(NEAREST_PASSAGES))
+            return rows, cosines(self.snapshot.passage_vectors, self.vector, rows)
 
     @cached_property
     def cosine_scale(self) -> StandardScore:
         """Makes passages' cosines with the query comparable with others."""
-        return StandardScore.of(self.similarities, self.passages_compared)
+        compared = self.compared_passages
+        with self.stage("passages"):
+            return compared.standard_score()
 
     @cached_property
     def exact_similarities(self) -> NDArray[np.float32]:
@@ -153,11 +175,7 @@ class QueryContext:
     @cached_property
     def best_cosine(self) -> float:
         """Of the query with the nearest passage; 0 where none is compared, or none is nearer."""
-        scores, compared = self.passage_scores, self.passages_compared
-        if scores.error <= EQUAL_SCORES:
-            return float(scores.values.max(where=compared, initial=0.0))
-        rows = candidates(scores.values, 1, compared, scores.error)
-        return float(cosines(self.snapshot.passage_vectors, self.vector, rows).max(initial=0.0))
+        return float(self.nearest_cosines[1].max(initial=0.0))
 
     @cached_property
     def words(self) -> ComparedWords:

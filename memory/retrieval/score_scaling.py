@@ -55,6 +55,14 @@ class StandardScore:
         squares = sum(float(np.square(living[at : at + _PART_ROWS] - np.float64(mean)).sum()) for at in parts)
         return cls(mean, float(np.sqrt(squares / len(living))))
 
+    @classmethod
+    def from_sums(cls, count: int, scores: float, squares: float) -> "StandardScore":
+        """The scale of so many scores with this sum and this sum of squares."""
+        if not count:
+            return cls(0.0, 0.0)
+        mean = scores / count
+        return cls(mean, float(np.sqrt(max(squares / count - mean**2, 0.0))))
+
     def __call__(self, scores: NDArray[Any]) -> Scores:
         if self.deviation <= EQUAL_SCORES:
             return np.zeros(len(scores), np.float64)

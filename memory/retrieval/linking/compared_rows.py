@@ -16,21 +16,18 @@ from numpy.typing import NDArray
 
 from memory.retrieval.row_scores import RowScores, coded_scores, min_max, row_scores
 from memory.retrieval.score_scaling import MinMax, StandardScore
-from memory.retrieval.top_k import Scores, candidates, cosines, order_by_name, top_k_by_cosine
-from store.index.parallel import threads
-from store.index.quantised.groups import GROUP_ROWS, SCORE_DEVIATION, FoundRows, search_group
-from store.index.vectors.codes import CodedBlock
+from memory.retrieval.top_k import Scores, candidates, cosines, order_by_name
+from store.index.parallel import in_parallel
+from store.index.quantised.groups import SCORE_DEVIATION, FoundRows, Group, search_group
+from store.index.vectors.codes import CODED_MIN_ROWS
 from store.index.vectors.matrix import BLOCK_VECTORS, VectorsView
 
-GROUPED_MIN_ROWS = 524_288
-"""Living rows from which on they are looked for by groups, and their deviation is that of a sample."""
+GROUPED_MIN_ROWS = CODED_MIN_ROWS
+"""Living rows from which on they are looked for by groups, and their mean and deviation are those of a sample."""
 SHORTFALL = 8.0
-FIRST_FOUND = 64
-"""Rows that are taken from a group at first; `MORE_FOUND` where those may not be all."""
-MORE_FOUND = 512
-MOST_UNSURE = 0.5
-"""Share of the groups that may need `MORE_FOUND`. Where more do, all rows are compared by codes of one byte: the query is near
-to nothing, and too many rows are as far from it as the nearest."""
+FIRST_FOUND = 128
+"""Rows that are taken from a group at first, beside some for each that is wanted; `MORE_FOUND` where those may not be all."""
+MORE_FOUND = 1024
 
 
 class ComparedRows:
@@ -52,12 +49,16 @@ class ComparedRows:
         """The cosine of every row."""
         return row_scores(self._vectors, self._query, self._living, self._exact)
 
+    def may_be_nearest(self, k: int) -> NDArray[Any]:
+        """In order, rows among which the `k` nearest are, and all that are as near as the last of them."""
+        if self._is_grouped and k and (rows := self._found_by_groups(k)) is not None:
+            return rows
+        return candidates(self.scores.values, k, self._compared, self.scores.error)
+
     def nearest(self, k: int, name: Callable[[int], str]) -> tuple[list[int], Scores]:
         """The `k` nearest rows, best first, equal ones in order of `name`, and their cosines in float64."""
-        if self._is_grouped and k and (rows := self._found_by_groups(k)) is not None:
-            return order_by_name(rows, cosines(self._vectors, self._query, rows), k, name)
-        scores = self.scores
-        return top_k_by_cosine(self._vectors, self._query, scores.values, k, self._compared, name, scores.error)
+        rows = self.may_be_nearest(k)
+        return order_by_name(rows, cosines(self._vectors, self._query, rows), k, name)
 
     def min_max(self) -> MinMax:
         """The scale from the least to the greatest cosine."""
@@ -69,56 +70,48 @@ class ComparedRows:
 
     def standard_score(self) -> StandardScore:
         """The scale by mean and deviation of all cosines, or of those of a sample."""
-        sample = self._vectors.sample(self._living) if self._is_grouped else []
-        if not sample:
+        if not self._is_grouped:
             return StandardScore.of(self.scores.values, self._compared)
-        rows = np.concatenate([part.rows for part in sample])
-        scores = coded_scores([part.coded for part in sample], self._query)
-        return StandardScore.of(scores.values, self._compared[rows])
+        sums = self._vectors.sampled_sums(self._query, self._compared, self._living)
+        return StandardScore.from_sums(sums.count, sums.products, sums.squares)
 
     def _found_by_groups(self, k: int) -> NDArray[Any] | None:
-        """The rows that may be among the `k` nearest; None where groups are missing or of no use."""
+        """The rows that may be among the `k` nearest; None where there are no groups or they are of no use."""
         groups = self._vectors.groups()
-        if not groups or len(groups) < self._vectors.n // GROUP_ROWS:
+        if not groups:
             return None
-        behind = len(groups) * GROUP_ROWS
-        parts = [self._compared[start : start + GROUP_ROWS] for start in range(0, behind, GROUP_ROWS)]
-        takes = max(FIRST_FOUND, 2 * k)
 
-        def search(at: int) -> FoundRows:
-            return search_group(groups[at], self._query, parts[at], takes)
+        def search(group: Group, takes: int) -> FoundRows:
+            return search_group(group, self._query, self._compared, takes)
 
-        found = list(threads().map(search, range(len(groups))))
+        takes = FIRST_FOUND + 4 * k
+        found = in_parallel(lambda group: search(group, takes), groups)
         estimates = np.concatenate([each.scores for each in found])
-        rows = np.concatenate([at * GROUP_ROWS + each.rows for at, each in enumerate(found)])
+        rows = np.concatenate([each.rows for each in found])
         first = rows[np.argpartition(-estimates, takes - 1)[:takes]] if len(rows) > takes else rows
-        rest = self._rest(behind, k)
+        rest = self._rest(groups[-1].end, k)
         # The k-th nearest of some rows is no nearer than the k-th nearest of all.
         least = _kth(cosines(self._vectors, self._query, np.concatenate([first, rest])), k)
         enough = least - SHORTFALL * SCORE_DEVIATION / np.sqrt(self._vectors.dim)
-        unsure = [at for at, each in enumerate(found) if each.others >= enough]
-        if len(unsure) > MOST_UNSURE * len(groups):
-            return None
-        for at in unsure:
-            found[at] = search_group(groups[at], self._query, parts[at], MORE_FOUND)
+        for at, group in enumerate(groups):
             if found[at].others >= enough:
-                return None
-        may_be = [at * GROUP_ROWS + each.rows[each.scores >= enough] for at, each in enumerate(found)]
-        return np.concatenate([self._near_by_codes(np.sort(np.concatenate(may_be)), least), rest])
+                found[at] = search(group, MORE_FOUND)
+                if found[at].others >= enough:
+                    return None
+        may_be = np.concatenate([each.rows[each.scores >= enough] for each in found])
+        return np.concatenate([self._near_by_codes(np.sort(may_be), least), rest])
 
     def _rest(self, behind: int, k: int) -> NDArray[Any]:
         """The rows from `behind` on that may be among the `k` nearest of these."""
-        blocks = [block for _, block in self._vectors.coded_blocks()[behind // BLOCK_VECTORS :]]
-        if not blocks:
+        if behind >= self._vectors.n:
             return np.empty(0, np.int64)
+        blocks = [block for _, block in self._vectors.coded_blocks()[behind // BLOCK_VECTORS :]]
         scores = coded_scores(blocks, self._query)
         return behind + candidates(scores.values, k, self._compared[behind:], scores.error)
 
     def _near_by_codes(self, rows: NDArray[Any], least: float) -> NDArray[Any]:
         """Those of `rows`, which are in order, whose cosine may be `least` by their codes of one byte."""
-        codes, units = np.empty((len(rows), self._vectors.dim), np.int8), np.empty(len(rows), np.float32)
-        self._vectors.codes_of(rows, codes, units)
-        scores = coded_scores([CodedBlock(codes, units)], self._query)
+        scores = coded_scores([self._vectors.codes_of(rows)], self._query)
         near: NDArray[Any] = rows[scores.values >= least - scores.error]
         return near
 

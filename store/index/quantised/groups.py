@@ -1,15 +1,16 @@
 """Codes of four bits a component, in memory, that find the rows which may be near a query: TurboQuant by the library turbovec.
 
-The one-byte codes of ten million rows are 3.8 GB, which take a processor more than a tenth of a second to read. A group is
-`GROUP_ROWS` rows that are all there; it is made once and never changed, so no query waits for a commit nor the other way round.
-Rows behind the last whole group are few. `docs/explanation/retrieval.md` has the libraries that were compared.
+The one-byte codes of ten million rows are 3.8 GB, which take a processor more than a tenth of a second to read. A group is some
+rows that are all there, `LEAST_ROWS` to `MOST_ROWS` of them. It is made once and never changed, so no query waits for a commit
+nor the other way round. Two small ones that stand side by side become one: a search of a group costs a third of a millisecond
+whatever is in it. Rows behind the last group are few. `docs/explanation/retrieval.md` has the libraries that were compared.
 
 A row's code follows from its one-byte code alone (rotation and codebook depend on the number of dimensions, nothing is
 trained), so neither the order of arrival nor a restart changes a score.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -21,8 +22,9 @@ from numpy.typing import NDArray
 from store.index.parallel import in_background
 from store.index.vectors.codes import CODED_ROWS, CodedBlock
 
-GROUP_ROWS = 262_144
-"""Rows of a group: at 384 dimensions 51 MB of codes, looked through in a millisecond."""
+LEAST_ROWS = 32_768
+MOST_ROWS = 1_048_576
+"""Rows of a group are a power of two: at 384 dimensions 6 to 201 MB of codes."""
 GROUP_BITS = 4
 SCORE_DEVIATION = 0.1
 """Times 1 / sqrt(dim): standard deviation of a score's error, where rows are unit vectors. Measured at 384: 0.005, and 0.029
@@ -31,27 +33,37 @@ UNMASKED_SHARE = 0.75
 """Share of a group's rows that are compared, from which the others are dropped after the search."""
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The rows from `first` to `end` of a matrix by their codes."""
+
+    first: int
+    end: int
+    codes: Any
+
+
 class QuantisedGroups:
     """The groups of one append-only matrix. They are made by a thread of their own, from when they are first asked for."""
 
     def __init__(self, dim: int) -> None:
         self._dim = dim
-        self._made: list[Any] = []
+        self._made: list[Group] = []
         self._lock = threading.Lock()
         self._maker: threading.Thread | None = None
 
-    def made(self, rows: int, blocks: Callable[[int], Sequence[CodedBlock]]) -> list[Any]:
-        """Those of the first whole groups of `rows` rows that are there; the others are made meanwhile.
+    def made(self, rows: int, blocks: Callable[[int], Sequence[CodedBlock]]) -> list[Group]:
+        """Those that are there and have some of the first `rows` rows, one behind the other from the first row on; others are
+        made meanwhile. The last may end behind `rows`.
 
         `blocks` gives the one-byte codes of the first so many rows, whose ends must be those of blocks.
         """
-        whole = rows // GROUP_ROWS
         if self._dim % 8 or not _is_installed():
             return []  # the library's codes are whole bytes
         with self._lock:
-            if len(self._made) < whole and self._maker is None:
-                self._maker = in_background(lambda: self._make(whole, blocks), "groups")
-            return self._made[:whole]
+            end = self._made[-1].end if self._made else 0
+            if rows - end >= LEAST_ROWS and self._maker is None:
+                self._maker = in_background(lambda: self._make(rows, blocks), "groups")
+            return [group for group in self._made if group.first < rows]
 
     def wait(self) -> None:
         """Until those that are being made are there."""
@@ -59,18 +71,32 @@ class QuantisedGroups:
         if maker is not None:
             maker.join()
 
-    def _make(self, whole: int, blocks: Callable[[int], Sequence[CodedBlock]]) -> None:
+    def _make(self, rows: int, blocks: Callable[[int], Sequence[CodedBlock]]) -> None:
         try:
-            coded = blocks(whole * GROUP_ROWS)
-            per_group = GROUP_ROWS // len(coded[0].units)
-            while len(self._made) < whole:
-                first = len(self._made) * per_group
-                group = _quantised(self._dim, coded[first : first + per_group])
+            coded = blocks(rows // LEAST_ROWS * LEAST_ROWS)
+            for first, end in _spans(rows):
+                if any((group.first, group.end) == (first, end) for group in self._made):
+                    continue
+                per_block = len(coded[0].units)
+                codes = _quantised(self._dim, coded[first // per_block : end // per_block])
                 with self._lock:
-                    self._made = [*self._made, group]
+                    # Smaller ones within it have served until now.
+                    others = [group for group in self._made if group.end <= first or group.first >= end]
+                    self._made = sorted([*others, Group(first, end, codes)], key=lambda group: group.first)
         finally:
             with self._lock:
                 self._maker = None
+
+
+def _spans(rows: int) -> Iterator[tuple[int, int]]:
+    """Where groups of `rows` rows begin and end: the largest first. What is left is less than the least has."""
+    first, size = 0, MOST_ROWS
+    while size >= LEAST_ROWS:
+        if rows - first >= size:
+            yield first, first + size
+            first += size
+        else:
+            size //= 2
 
 
 @cache
@@ -93,27 +119,30 @@ def _quantised(dim: int, blocks: Sequence[CodedBlock]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """`rows` of a group, from 0, and their `scores`, best first. No other compared row scores more than `others`."""
+    """`rows` of a group and their `scores`, best first. No other compared row of it scores more than `others`."""
 
     scores: NDArray[np.float32]
     rows: NDArray[np.int64]
     others: float
 
 
-def search_group(group: Any, query: NDArray[np.float32], compared: NDArray[np.bool_], k: int) -> FoundRows:
+def search_group(group: Group, query: NDArray[np.float32], compared: NDArray[np.bool_], k: int) -> FoundRows:
     """The best of a group's `compared` rows by its codes: those among the `k` best of all, or `k` where few are compared.
 
-    `query` has shape (dim,), `compared` (rows of the group,).
+    `query` has shape (dim,), `compared` (rows of the matrix,); rows behind those are not compared.
     """
-    living = int(np.count_nonzero(compared))
+    here = compared[group.first : group.end]
+    living = int(np.count_nonzero(here))
     if not living:
         return FoundRows(np.empty(0, np.float32), np.empty(0, np.int64), -np.inf)
+    if len(here) < group.end - group.first:
+        here = np.concatenate([here, np.zeros(group.end - group.first - len(here), np.bool_)])
     # A mask doubles the time of a search.
-    mask = None if living >= UNMASKED_SHARE * len(compared) else np.ascontiguousarray(compared)
-    found = group.search(query[None], k, mask=mask)
+    mask = None if living >= UNMASKED_SHARE * len(here) else np.ascontiguousarray(here)
+    found = group.codes.search(query[None], k, mask=mask)
     scores, rows = np.asarray(found[0])[0], np.asarray(found[1])[0].astype(np.int64)
     others = float(scores[-1]) if len(scores) == k else -np.inf
     if mask is None:
-        living_rows = compared[rows]
+        living_rows = here[rows]
         scores, rows = scores[living_rows], rows[living_rows]
-    return FoundRows(scores, rows, others)
+    return FoundRows(scores, group.first + rows, others)

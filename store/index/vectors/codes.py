@@ -60,9 +60,8 @@ class VectorCodes:
         """How many rows, from the first on, have codes."""
         return self._n
 
-    def most(self, rows: NDArray[np.int64], queries: NDArray[np.float32], block_rows: int) -> NDArray[np.float32]:
-        """What the products of `rows`, which have codes and are in order, with `queries` are at most; shape (len(rows),).
-        `queries`: one for each row, shape (len(rows), dim). Apart from what float32 rounds."""
+    def of(self, rows: NDArray[np.int64], block_rows: int) -> CodedBlock:
+        """The codes of `rows`, which have some and are in order, copied."""
         codes, units = np.empty((len(rows), self.dim), np.int8), np.empty(len(rows), np.float32)
         parts = [(self._blocks[number], part, places) for number, part, places in by_block(rows, block_rows)]
         for block, _, places in parts:
@@ -70,8 +69,16 @@ class VectorCodes:
         for block, part, places in parts:
             take(block.codes, places, codes[part])
             take(block.units, places, units[part])
+        return CodedBlock(codes, units)
+
+    def most(self, rows: NDArray[np.int64], queries: NDArray[np.float32], block_rows: int) -> NDArray[np.float32]:
+        """What the products of `rows`, which have codes and are in order, with `queries` are at most; shape (len(rows),).
+        `queries`: one for each row, shape (len(rows), dim). Apart from what float32 rounds."""
+        coded = self.of(rows, block_rows)
         off = np.abs(queries).sum(axis=1) / 2
-        found: NDArray[np.float32] = units * (np.einsum("ij,ij->i", codes.astype(np.float32), queries) + off)
+        found: NDArray[np.float32] = coded.units * (
+            np.einsum("ij,ij->i", coded.codes.astype(np.float32), queries) + off
+        )
         return found
 
     @property

@@ -15,7 +15,7 @@ from store.index.append_only_arrays import GrowableArray
 from store.index.file_arrays import IN_MEMORY, ArrayStorage, read_ahead
 from store.index.parallel import in_parallel
 from store.index.quantised.groups import QuantisedGroups
-from store.index.quantised.sample import RowSample, SampledRows
+from store.index.quantised.sample import RowSample, SampledRows, Sums
 from store.index.vectors.codes import CodedBlock, VectorCodes
 from store.index.vectors.rows_in_blocks import by_block, take
 from store.index.vectors.taken_block import TakenBlock
@@ -94,16 +94,10 @@ class VectorsView:
         coded = self._codes.blocks(self._blocks, self.n, BLOCK_VECTORS)
         return list(zip(range(0, self.n, BLOCK_VECTORS), coded, strict=True))
 
-    def codes_of(self, rows: NDArray[np.int64], codes: NDArray[np.int8], units: NDArray[np.float32]) -> None:
-        """Copies the codes of `rows`, which are in order, to `codes` of shape (rows, dim) and `units` of shape (rows,)."""
-        blocks = self.coded_blocks()
-        ends = np.searchsorted(rows, range(0, len(blocks) * BLOCK_VECTORS + 1, BLOCK_VECTORS)).tolist()
-        for (start, block), begin, end in zip(blocks, ends, ends[1:], strict=False):
-            if begin < end:
-                here = rows[begin:end] - start
-                # None is outside; numpy would copy once more to be able to say so.
-                np.take(block.codes, here, axis=0, out=codes[begin:end], mode="clip")
-                np.take(block.units, here, out=units[begin:end], mode="clip")
+    def codes_of(self, rows: NDArray[np.int64]) -> CodedBlock:
+        """The codes of `rows`, which are in order, copied."""
+        self.coded_blocks()
+        return self._codes.of(rows, BLOCK_VECTORS)
 
     @property
     def coded_rows(self) -> int:
@@ -128,9 +122,17 @@ class VectorsView:
         self.groups()
         self._groups.wait()
 
-    def sample(self, living: int) -> list[SampledRows]:
-        """Some of the rows with their codes, where `living` of them live: `store.index.quantised.sample`."""
+    def sample(self, living: int) -> SampledRows:
+        """Some of the rows, where `living` of them live: `store.index.quantised.sample`."""
         return self._sample.of([block for _, block in self.coded_blocks()], living, BLOCK_VECTORS)
+
+    def sampled_sums(self, query: NDArray[np.float32], compared: NDArray[np.bool_], living: int) -> Sums:
+        """Of the cosines of `query`, shape (dim,), with those of the sample that are `compared`, a mask over all rows."""
+
+        def codes_of(rows: NDArray[np.int64]) -> CodedBlock:
+            return self._codes.of(rows, BLOCK_VECTORS)
+
+        return self.sample(living).sums(query.astype(np.float64), compared, codes_of)
 
     def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Cosine of every row with `query` (shape (dim,)), shape (n,)."""
@@ -189,7 +191,7 @@ class Vectors:
         self._known = GrowableArray(np.bool_)
         self._codes = VectorCodes(dim, storage)
         self._groups = QuantisedGroups(dim)
-        self._sample = RowSample()
+        self._sample = RowSample(dim)
 
     @property
     def n(self) -> int:

@@ -50,5 +50,5 @@ class TakenBlock:
 
     def take_codes(self, begin: int, end: int, to: "CodedBlock") -> None:
         """Copies the codes of rows `begin` to `end`, which are those of the whole, to the same rows of `to`."""
-        rows = self._rows[begin:end]
-        self._whole.codes_of(rows, to.codes[begin:end], to.units[begin:end])
+        coded = self._whole.codes_of(self._rows[begin:end])
+        to.codes[begin:end], to.units[begin:end] = coded.codes, coded.units

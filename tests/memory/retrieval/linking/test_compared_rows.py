@@ -6,22 +6,23 @@ import pytest
 import memory.retrieval.linking.compared_rows
 from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.score_scaling import MinMax, StandardScore
-from store.index.quantised.groups import GROUP_ROWS
+from store.index.quantised.groups import LEAST_ROWS
 from store.index.vectors.matrix import Vectors
 from tests.store.oracle import rounded_vectors
 
 pytest.importorskip("turbovec")
 
 DIM, BEHIND, K = 48, 1_000, 5
+IN_GROUPS = 11 * LEAST_ROWS
 
 
 @pytest.fixture(scope="module")
 def rows():
     random = np.random.default_rng(1)
-    made = random.standard_normal((GROUP_ROWS + BEHIND, DIM), np.float32)
+    made = random.standard_normal((IN_GROUPS + BEHIND, DIM), np.float32)
     # Twenty neighbours of each of four queries, two of them equal, one behind the groups.
     for query in range(4):
-        places = random.choice(GROUP_ROWS, 20, replace=False)
+        places = random.choice(IN_GROUPS, 20, replace=False)
         made[places] = 2.0 * made[-1 - query] + 0.8 * random.standard_normal((20, DIM), np.float32)
         made[places[1]] = made[places[0]]
     return rounded_vectors(made / np.linalg.norm(made, axis=1, keepdims=True))
@@ -50,7 +51,6 @@ def test_the_nearest_rows_are_those_of_the_exact_comparison(view, rows, dead) ->
     alive = np.ones(len(rows), np.bool_)
     if dead:
         alive[::dead] = False
-    assert len(view.groups()) == 1
     for query in rows[-4:]:
         compared = ComparedRows(view, query, alive, len(rows), exact=False)
         found, cosines = compared.nearest(K, str)
@@ -59,12 +59,30 @@ def test_the_nearest_rows_are_those_of_the_exact_comparison(view, rows, dead) ->
         assert (found, cosines.tolist()) == (expected, expected_cosines.tolist())
 
 
+def test_groups_grow_together_as_rows_arrive(rows) -> None:
+    vectors, alive, earlier = Vectors(DIM), np.ones(len(rows), np.bool_), []
+    for count in range(1, 8):
+        vectors.extend(rows[vectors.n : count * LEAST_ROWS + BEHIND])
+        view = vectors.view()
+        view.wait_for_groups()
+        earlier.append(view)
+        # One for each bit of the number, the largest first: 1; 2; 2 and 1; 4; 4 and 1 ...
+        sizes = [1 << bit for bit in (2, 1, 0) if count >> bit & 1]
+        assert [(group.end - group.first) // LEAST_ROWS for group in view.groups()] == sizes
+    # A view of before looks into groups that have later rows too.
+    for view in earlier:
+        for query in rows[-4:]:
+            compared = ComparedRows(view, query, alive[: view.n], view.n, exact=False)
+            found = compared.nearest(K, str)[0]
+            assert found == exact(view, rows[: view.n], query, alive[: view.n]).nearest(K, str)[0]
+
+
 def test_a_query_that_is_near_to_nothing_is_compared_with_all_rows(view, rows) -> None:
     alive = np.ones(len(rows), np.bool_)
     query = np.random.default_rng(2).standard_normal(DIM).astype(np.float32)
     query /= np.linalg.norm(query)
-    found, _ = ComparedRows(view, query, alive, len(rows), exact=False).nearest(400, str)
-    assert found == exact(view, rows, query, alive).nearest(400, str)[0]
+    found, _ = ComparedRows(view, query, alive, len(rows), exact=False).nearest(1200, str)
+    assert found == exact(view, rows, query, alive).nearest(1200, str)[0]
 
 
 def test_the_scales_are_those_of_all_rows(view, rows) -> None:
@@ -90,6 +108,6 @@ def test_a_sample_and_its_scale_do_not_depend_on_the_order_of_arrival(view, rows
     alive = np.ones(len(rows), np.bool_)
     here, there = (ComparedRows(each, rows[5], alive, len(rows), exact=False) for each in (view, other))
     assert here.standard_score().deviation == pytest.approx(there.standard_score().deviation, rel=1e-9)
-    sampled = [np.sort(np.concatenate([part.rows for part in each.sample(len(rows))])) for each in (view, other)]
+    sampled = [each.sample(len(rows)).rows for each in (view, other)]
     assert len(sampled[0]) < 0.3 * len(rows)
     assert sampled[0].tolist() == np.sort(order[sampled[1]]).tolist()
