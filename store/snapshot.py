@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.adjacency import Adjacency, EdgeWeights
 from store.index.bm25 import ComparedWords
 from store.index.delta_csr import MatrixView
+from store.index.graph.adjacency import Adjacency
+from store.index.graph.edge_entries import EdgeWeights
 from store.index.live_index import LiveIndex
 from store.types import PassageText, Triple
 
@@ -71,29 +72,33 @@ class Snapshot:
     @cached_property
     def passage_alive(self) -> NDArray[np.bool_]:
         """Shape (n_passages,)."""
-        return self._passage_counts.array() > 0
+        return self._passage_counts.positive()
 
     @cached_property
     def phrase_alive(self) -> NDArray[np.bool_]:
         """Shape (n_phrases,)."""
-        return self.phrase_passages > 0
+        return self._phrase_counts.positive()
 
     @cached_property
     def phrase_crowded(self) -> NDArray[np.bool_]:
         """Which phrases have so many others about them that they get no synonym edges, shape (n_phrases,)."""
         out = np.zeros(self.n_phrases, np.bool_)
-        out[: self._crowded.n] = self._crowded.array() > 0
+        out[: self._crowded.n] = self._crowded.positive()
         return out
 
     @cached_property
     def triple_alive(self) -> NDArray[np.bool_]:
         """Shape (n_triples,)."""
-        return self._triple_counts.array() > 0
+        return self._triple_counts.positive()
 
     @property
     def phrase_passages(self) -> NDArray[np.int32]:
         """In how many living passages each phrase stands (the inverse of node specificity), shape (n_phrases,)."""
         return self._phrase_counts.array()
+
+    def passage_count(self, phrase: int) -> int:
+        """In how many living passages one phrase stands."""
+        return self._phrase_counts[phrase]
 
     def passage(self, row: int) -> PassageText:
         return self._passages[row]

@@ -12,7 +12,7 @@ from memory.retrieval.ppr import EARLY_STOP_ERROR
 from memory.retrieval.push import PushEstimate
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.types import LinkedTriple, Seed
-from store.index.adjacency import Adjacency
+from store.index.graph.adjacency import Adjacency
 
 QUERY_BY_WORDS = "the encoder knows no word of the query: compared by words"
 PASSAGES_BY_WORDS = "the encoder knows nothing of any passage: compared by words"

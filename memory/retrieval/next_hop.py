@@ -17,7 +17,7 @@ from memory.retrieval.mode_result import PassageWeights
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import Scale, softmax
 from memory.retrieval.top_k import top_k
-from store.index.adjacency import Adjacency
+from store.index.graph.adjacency import Adjacency
 from store.snapshot import Snapshot
 
 HOP_PASSAGES = 5

@@ -16,7 +16,8 @@ from memory.retrieval.query_context import Floats, QueryContext
 from memory.retrieval.score_scaling import MinMax
 from memory.retrieval.top_k import is_top_k_certain, is_top_k_certain_from_below
 from memory.types import LinkedTriple, Seed
-from store.index.adjacency import Adjacency, EdgeWeights
+from store.index.graph.adjacency import Adjacency
+from store.index.graph.edge_entries import EdgeWeights
 from store.snapshot import Snapshot
 
 HIPPORAG2_WEIGHTS = EdgeWeights(relation=2.0, synonym=2.0, context=1.0)
@@ -105,21 +106,22 @@ def _pushed(
     than a whole walk, or where pushes reach fewer than `k` passages."""
     inside, first = graph.inside, context.snapshot.n_phrases
     push = ForwardPush(inside, inside.inner(starts), weights, context.settings.damping)
-    estimate, largest = None, float(graph.degrees[first:].max(initial=0.0))
+    estimate, largest = None, inside.largest_passage_degree
     for epsilon in PUSH_EPSILONS[-1:] if through_phrases else PUSH_EPSILONS:
         estimate = push.refine(epsilon, PUSH_MOST_WORK * inside.total_degree)
         if estimate is None:
             return None
-        estimate = replace(estimate, nodes=inside.outer(estimate.nodes))
+        numbers = estimate.nodes
+        estimate = replace(estimate, nodes=inside.outer(numbers))
         if through_phrases:
             return estimate
         passages = estimate.nodes >= first
         rows, scores = estimate.nodes[passages] - first, estimate.ranks[passages]
         living = context.snapshot.passage_alive[rows] & (scores > 0)
-        rows, scores = rows[living], scores[living]
+        rows, scores, numbers = rows[living], scores[living], numbers[passages][living]
         if len(rows) < min(context.k, context.snapshot.living_passages):
             continue
-        bounds = estimate.ratio * graph.degrees[first + rows]
+        bounds = estimate.ratio * inside.degrees_of(numbers)
         if is_top_k_certain_from_below(scores, bounds, context.k, estimate.ratio * largest):
             return estimate
     return estimate if len(rows) >= min(context.k, context.snapshot.living_passages) else None

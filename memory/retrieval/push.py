@@ -28,7 +28,13 @@ class PushedGraph(Protocol):
     """A symmetric matrix of edge weights that tells the edges of some nodes."""
 
     @property
-    def degrees(self) -> Float64Vector: ...
+    def size(self) -> int:
+        """How many nodes there are."""
+        ...
+
+    def degrees_of(self, nodes: Nodes, /) -> Float64Vector:
+        """Weighted degree of each of `nodes`."""
+        ...
 
     def spread(self, nodes: Nodes, amounts: Float64Vector, out: Float64Vector, /) -> Nodes:
         """Adds A[:, nodes] @ amounts to `out`; returns the nodes that it changed, some more than once."""
@@ -54,7 +60,7 @@ class ForwardPush:
         """`starts` (none twice) and their reset weights, both of shape (k,), none negative and not all zero."""
         self._graph = graph
         self._damping = damping
-        nodes = len(graph.degrees)
+        nodes = graph.size
         weights = weights / weights.sum()
         # Pages of zeros that nobody writes to cost nothing.
         self._residual: Float64Vector = np.zeros(nodes)
@@ -64,24 +70,24 @@ class ForwardPush:
         self._residual[starts] = weights
         self._reached[starts] = True
         # Nodes with edges pass all their mass on, the others only get the restart's: `memory.retrieval.ppr`.
-        alone = float(weights[graph.degrees[starts] == 0].sum())
+        alone = float(weights[graph.degrees_of(starts) == 0].sum())
         self._total = 1.0 - damping * alone
         self.work = 0.0
         """Sum of the degrees of all nodes that were pushed, as often as they were: what the pushes cost."""
 
     def refine(self, epsilon: float, most_work: float) -> PushEstimate | None:
         """Pushes until no node's residual is above `epsilon` times its degree; None where that takes more than `most_work`."""
-        degrees, residual, rank, damping = self._graph.degrees, self._residual, self._rank, self._damping
+        degrees_of, residual, rank, damping = self._graph.degrees_of, self._residual, self._rank, self._damping
         seen = self._all_nodes()
         while True:
-            hot = seen[residual[seen] > epsilon * degrees[seen]]
+            hot = seen[residual[seen] > epsilon * degrees_of(seen)]
             if not len(hot):
                 return self._estimate()
             hot = _each_once(hot)
             pushed = residual[hot]
             residual[hot] = 0.0
             rank[hot] += (1.0 - damping) * pushed
-            degree = degrees[hot]
+            degree = degrees_of(hot)
             linked = degree > 0
             hot, pushed, degree = hot[linked], pushed[linked], degree[linked]
             self.work += float(degree.sum())
@@ -98,7 +104,7 @@ class ForwardPush:
 
     def _estimate(self) -> PushEstimate:
         nodes = self._all_nodes()
-        residual, degrees = self._residual[nodes], self._graph.degrees[nodes]
+        residual, degrees = self._residual[nodes], self._graph.degrees_of(nodes)
         # A weight that was taken away again leaves a trace of rounding, which may be below zero.
         ranks = np.maximum(self._rank[nodes] + (1.0 - self._damping) * residual, 0.0) / self._total
         ratio = float(np.divide(residual, degrees, out=np.zeros(len(nodes)), where=degrees > 0).max(initial=0.0))

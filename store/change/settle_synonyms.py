@@ -12,7 +12,7 @@ from store.types import SynonymRule
 
 def settle_synonyms(index: LiveIndex, rule: SynonymRule) -> IndexDelta:
     """The change after which the edges are those of a fresh build. Every phrase is searched for, as if it came now."""
-    able = index.synonym_candidates() & ~(index.crowding.rows.view().array() > 0)
+    able = index.synonym_candidates() & ~index.crowding.rows.view().positive()
     planner = SynonymPlanner(
         rule.cap,
         len(index.phrases),

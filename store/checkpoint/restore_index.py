@@ -93,9 +93,9 @@ def _load_derived(index: LiveIndex, saved: SavedCheckpoint) -> None:
     index.postings = saved.postings(index.storage)
     for name in ("passage", "phrase", "triple"):
         getattr(index, f"{name}_counts").load(saved.array(f"{name}-counts"))
-    index.living_passages = int((index.passage_counts.view().array() > 0).sum())
-    index.living_phrases = int((index.phrase_counts.view().array() > 0).sum())
-    index.living_triples = int((index.triple_counts.view().array() > 0).sum())
+    index.living_passages = int(index.passage_counts.view().positive().sum())
+    index.living_phrases = int(index.phrase_counts.view().positive().sum())
+    index.living_triples = int(index.triple_counts.view().positive().sum())
     index.total_length = saved.total_length
     for name, matrix in index.matrices.items():
         matrix.adopt(saved.matrix(name), 0)

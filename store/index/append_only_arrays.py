@@ -5,6 +5,7 @@ is copied before the first change after a view was taken. So a snapshot costs wh
 """
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -69,15 +70,43 @@ class GrowableArray(Generic[Scalar]):
         return frozen
 
 
+Chunks = tuple[NDArray[np.int32], ...]
+
+
+class _PositiveMask:
+    """Which counts are above zero, made from the mask that was made before: of chunks that are the same nothing is read."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._chunks: Chunks = ()
+        self._mask: NDArray[np.bool_] = np.empty(0, np.bool_)
+
+    def of(self, chunks: Chunks, n: int) -> NDArray[np.bool_]:
+        """Shape (n,), read-only."""
+        with self._lock:
+            before, known = self._mask, self._chunks
+        whole: NDArray[np.bool_] = np.zeros(len(chunks) * CHUNK_COUNTS, np.bool_)
+        whole[: len(before)] = before[: len(whole)]
+        for at, chunk in enumerate(chunks):
+            if at >= len(known) or known[at] is not chunk:
+                np.greater(chunk, 0, out=whole[at * CHUNK_COUNTS : (at + 1) * CHUNK_COUNTS])
+        whole.flags.writeable = False
+        with self._lock:
+            self._chunks, self._mask = chunks, whole
+        return whole[:n]
+
+
 class CountsView:
-    """Integer counts as of one commit. `array()` is built at first use and kept."""
+    """Integer counts as of one commit. What is made of all of them is made at first use and kept."""
 
-    __slots__ = ("_array", "_chunks", "n")
+    __slots__ = ("_array", "_chunks", "_mask", "_positive", "n")
 
-    def __init__(self, chunks: tuple[NDArray[np.int32], ...], n: int) -> None:
+    def __init__(self, chunks: Chunks, n: int, positive: _PositiveMask) -> None:
         self._chunks = chunks
         self.n = n
         self._array: NDArray[np.int32] | None = None
+        self._mask: NDArray[np.bool_] | None = None
+        self._positive = positive
 
     def array(self) -> NDArray[np.int32]:
         """All counts, shape (n,), int32, read-only."""
@@ -86,6 +115,12 @@ class CountsView:
             whole.flags.writeable = False
             self._array = whole
         return self._array
+
+    def positive(self) -> NDArray[np.bool_]:
+        """Which are above zero, shape (n,), read-only. O(what changed since this was asked), but for copying a byte of each."""
+        if self._mask is None:
+            self._mask = self._positive.of(self._chunks, self.n)
+        return self._mask
 
     def __getitem__(self, index: int) -> int:
         return int(self._chunks[index // CHUNK_COUNTS][index % CHUNK_COUNTS])
@@ -97,6 +132,7 @@ class Counts:
     def __init__(self) -> None:
         self._chunks: list[NDArray[np.int32]] = []
         self._shared: list[bool] = []
+        self._positive = _PositiveMask()
         self.n = 0
 
     def grow(self, n: int) -> None:
@@ -127,4 +163,4 @@ class Counts:
 
     def view(self) -> CountsView:
         self._shared = [True] * len(self._chunks)
-        return CountsView(tuple(self._chunks), self.n)
+        return CountsView(tuple(self._chunks), self.n, self._positive)

@@ -62,12 +62,15 @@ class MatrixView:
         cols: Rows,
         values: Values,
         shape: tuple[int, int],
+        log_identity: object,
         order: LogOrder = UNSORTED,
     ) -> None:
         """`order`: that of the log's beginning."""
         self.base = base
         self.shape = shape
         self._log = (rows, cols, values)
+        self.log_identity = log_identity
+        """The same for two views of which the log of one begins with that of the other."""
         self._order = order
         self._delta: Any = None
         self._lock = Lock()
@@ -159,7 +162,8 @@ class LiveMatrix:
             self._order = _ordered(self._rows.view())
 
     def view(self, shape: tuple[int, int]) -> MatrixView:
-        return MatrixView(self._base, self._rows.view(), self._cols.view(), self._values.view(), shape, self._order)
+        log = self._rows.view(), self._cols.view(), self._values.view()
+        return MatrixView(self._base, *log, shape, log_identity=self._rows, order=self._order)
 
     def adopt(self, folded: Any, length: int) -> None:
         """Takes `folded`, which holds the base and the first `length` log entries, as the new base."""

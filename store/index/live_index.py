@@ -136,7 +136,7 @@ class LiveIndex:
     def synonym_candidates(self) -> NDArray[np.bool_]:
         """Which phrases have synonyms unless they are crowded, shape (phrases,): those that live, are long enough, are no
         numbers, and have a vector that is not zero."""
-        alive: NDArray[np.bool_] = self.phrase_counts.view().array() > 0
+        alive: NDArray[np.bool_] = self.phrase_counts.view().positive()
         return alive & self.linkable.view() & self.phrase_vectors.view().known
 
     def present_phrases(self) -> NDArray[np.bool_]:

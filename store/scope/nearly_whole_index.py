@@ -129,7 +129,7 @@ def _change_synonyms(index: NearlyWholeIndex, whole: FrozenIndex, rule: SynonymR
     came, went = np.flatnonzero(present & ~before), np.flatnonzero(before & ~present)
     nothing = np.empty((0, WORDS), np.uint64)
     index.crowding.apply(index.crowding.plan(index.sketches.signs(), nothing, present, crowded, came, went))
-    can = present & ~(index.crowding.rows.view().array()[: len(present)] > 0)
+    can = present & ~index.crowding.rows.view().positive()[: len(present)]
     index.synonym.adopt(whole.snapshot.synonym.merged(), 0)
     planner = SynonymPlanner(
         rule.cap,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
-from store.index.adjacency import MIN_WEIGHT
+from store.index.graph.edge_entries import MIN_WEIGHT
 from store.snapshot import Snapshot
 
 Mask = NDArray[np.bool_]

@@ -22,7 +22,7 @@ from memory.retrieval.query_context import QueryContext
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, cosines, top_k, top_k_by_cosine
 from memory.types import Encoder, triple_query_vector
-from store.index.adjacency import MIN_WEIGHT
+from store.index.graph.edge_entries import MIN_WEIGHT
 from store.index.vectors.matrix import VectorsView
 from store.snapshot import Snapshot
 

@@ -100,4 +100,4 @@ def specificity(context: QueryContext, phrase: int) -> float:
     """Node specificity: 1 / the number of living passages that contain the phrase (HippoRAG, section 2.2); 1 without it."""
     if not context.settings.node_specificity:
         return 1.0
-    return 1.0 / max(int(context.snapshot.phrase_passages[phrase]), 1)
+    return 1.0 / max(context.snapshot.passage_count(phrase), 1)

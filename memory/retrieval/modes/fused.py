@@ -25,7 +25,7 @@ from memory.retrieval.ppr_scoring import rank_by_pagerank, walked_edges
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import softmax
 from memory.types import LinkedTriple, Seed
-from store.index.adjacency import EdgeWeights
+from store.index.graph.edge_entries import EdgeWeights
 
 OCCURRENCE_WEIGHTS = EdgeWeights(relation=2.0, synonym=2.0, occurrence=1.0)
 """A context edge weighs as much as the number of the passage's triples with the phrase, as in HippoRAG 1."""

@@ -21,7 +21,7 @@ from memory.retrieval.modes import MODES
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import top_hits
 from memory.retrieval.settings import RetrievalSettings
-from store.index.adjacency import EdgeWeights
+from store.index.graph.edge_entries import EdgeWeights
 from store.store import Store
 from tests.memory.retrieval.test_reference import QUERIES, commit, document
 

@@ -19,6 +19,13 @@ class Pushed:
     def degrees(self):
         return np.asarray(self.matrix.sum(axis=1)).ravel()
 
+    @property
+    def size(self):
+        return self.matrix.shape[0]
+
+    def degrees_of(self, nodes, /):
+        return self.degrees[nodes]
+
     def matvec(self, x, /):
         return self.matrix @ x
 

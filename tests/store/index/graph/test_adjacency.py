@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import store.index.graph.log_layers
 import store.maintenance.merge_deltas
-from store.index.adjacency import EdgeWeights
+from store.index.graph.adjacency import Adjacency
+from store.index.graph.edge_entries import EdgeWeights
 from store.snapshot import Snapshot
 from store.store import Store
 from store.types import EncoderIdentity
@@ -37,11 +39,13 @@ def expected(snapshot: Snapshot, weights: EdgeWeights) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fold_least", [5, 40, 100_000])
+@pytest.mark.parametrize(("fold_least", "layer_least"), [(5, 100_000), (40, 3), (100_000, 100_000), (100_000, 3)])
 def test_every_edge_has_its_weight_after_any_changes(
-    tmp_path: Path, fold_least: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fold_least: int, layer_least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store.maintenance.merge_deltas, "FOLD_MIN_ENTRIES", fold_least)
+    monkeypatch.setattr(store.index.graph.log_layers, "LAYER_MIN_ENTRIES", layer_least)
+    before: list[tuple[Snapshot, EdgeWeights, np.ndarray]] = []
     chance = random.Random(fold_least)
     with Store(tmp_path / "store", EncoderIdentity("oracle", oracle.DIM)) as memory:
         for step in range(15):
@@ -58,6 +62,11 @@ def test_every_edge_has_its_weight_after_any_changes(
                 assert walk.matvec(x.astype(np.float32)) == pytest.approx(whole @ x, rel=1e-5, abs=1e-5)
                 assert walk.degrees == pytest.approx(whole.sum(axis=1), abs=1e-9)
                 assert all(walk.degrees[whole.sum(axis=1) == 0] == 0)
+                inside, nodes = walk.inside, np.arange(len(whole))
+                assert inside.outer(inside.inner(nodes)).tolist() == nodes.tolist()
+                assert inside.degrees_of(inside.inner(nodes)).tolist() == walk.degrees.tolist()
+                assert inside.total_degree == pytest.approx(whole.sum())
+                assert inside.largest_passage_degree == max(walk.degrees[snapshot.n_phrases :])
                 some = np.array(chance.sample(range(len(whole)), min(5, len(whole))))
                 nodes, others, found = walk.neighbours(some)
                 part = np.zeros_like(whole)
@@ -65,6 +74,12 @@ def test_every_edge_has_its_weight_after_any_changes(
                 wanted = np.where(np.isin(np.arange(len(whole)), some)[:, None], whole, 0.0)
                 assert part == pytest.approx(wanted, abs=1e-9)
                 assert len(found) == np.count_nonzero(wanted > 1e-9)
+                before.append((snapshot, weights, whole))
+            # A snapshot that is first walked when there are later ones.
+            for earlier, weights, whole in chance.sample(before, 3):
+                walk = Adjacency(earlier, weights)
+                assert walk.matvec(np.eye(len(whole))[0]) == pytest.approx(whole[0], abs=1e-9)
+                assert walk.degrees == pytest.approx(whole.sum(axis=1), abs=1e-9)
 
 
 def test_a_snapshot_and_its_walk_stay_what_they_were(tmp_path: Path) -> None:

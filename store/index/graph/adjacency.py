@@ -1,0 +1,70 @@
+"""The edge weights at one commit, nodes numbered as the snapshot does: phrases by their row, then passages."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from store.index.graph.base_order import BaseOrder, Vector
+from store.index.graph.edge_entries import MIN_WEIGHT, EdgeWeights, Entries, Graph, log_entries, without_dust
+from store.index.graph.joined_base import joined_bases
+from store.index.graph.node_order import NodeOrder
+
+
+class Adjacency:
+    """The weights at one commit. Thread-safe: nothing in it changes."""
+
+    def __init__(self, graph: Graph, weights: EdgeWeights) -> None:
+        self.nodes = graph.n_phrases + graph.n_passages
+        self._phrases = graph.n_phrases
+        self._graph, self._weights = graph, weights
+        self._base = joined_bases.get(graph, weights)
+        order = NodeOrder((self._base.phrases, self._base.passages), graph.n_phrases, graph.n_passages)
+        self.inside = BaseOrder(self._base, self._base.layers.of(graph, weights, order), order)
+        """The same in the order of nodes in which a product costs least: for who makes many."""
+
+    @cached_property
+    def degrees(self) -> Vector:
+        """Weighted degree of every node, shape (nodes,). O(nodes): for who needs all."""
+        return self.inside.leave(self.inside.degrees)
+
+    def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
+        """A @ x; both of shape (nodes,). In float32 where `x` is."""
+        return self.inside.leave(self.inside.matvec(self.inside.enter(x)))
+
+    def among(self, nodes: NDArray[np.int64]) -> Any:
+        """The weights between `nodes` (none twice), as a CSR over them in their order. O(nodes of the graph + their edges)."""
+        place = np.full(self.inside.size, -1)
+        numbers = self.inside.inner(nodes)
+        place[numbers] = np.arange(len(nodes))
+        rows, cols, values = [], [], []
+        for at, part in self.inside.edges(numbers):
+            to = place[part.indices]
+            rows.append(np.repeat(at, np.diff(part.indptr))[to >= 0])
+            cols.append(to[to >= 0])
+            values.append(part.data[to >= 0])
+        entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(cols))
+        return without_dust(sparse.csr_array(entries, shape=(len(nodes), len(nodes))))
+
+    def neighbours(self, nodes: NDArray[np.int64]) -> Entries:
+        """(node, neighbour, weight) of every edge of `nodes` (none twice), by node and neighbour. O(their edges)."""
+        parts = self.inside.edges(self.inside.inner(nodes))
+        sources = np.concatenate([np.repeat(nodes[at], np.diff(part.indptr)) for at, part in parts])
+        others = self.inside.outer(np.concatenate([part.indices.astype(np.int64) for _, part in parts]))
+        keys, at = np.unique(sources.astype(np.int64) * self.nodes + others, return_inverse=True)
+        sums = np.zeros(len(keys))
+        np.add.at(sums, at, np.concatenate([part.data for _, part in parts]))
+        keys, sums = keys[sums >= MIN_WEIGHT], sums[sums >= MIN_WEIGHT]
+        return keys // max(self.nodes, 1), keys % max(self.nodes, 1), sums
+
+    def merged(self) -> Any:
+        """The whole matrix as one CSR of shape (nodes, nodes), without zeros. O(everything)."""
+        joined = self._base.matrix.tocoo()
+        rows, cols = (self.inside.outer(each.astype(np.int64)) for each in (joined.row, joined.col))
+        parts = zip((rows, cols, joined.data), log_entries(self._graph, self._weights), strict=True)
+        rows, cols, values = (np.concatenate(part) for part in parts)
+        whole = sparse.csr_array((values, (rows, cols)), shape=(self.nodes, self.nodes))
+        whole.sum_duplicates()
+        return without_dust(whole)

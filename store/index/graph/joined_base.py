@@ -1,0 +1,89 @@
+"""The bases of a snapshot's matrices as one CSR, shared by all snapshots that have them."""
+
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from store.index.delta_csr import MatrixView
+from store.index.graph.edge_entries import EdgeWeights, Graph, edge_entries, walked_matrices
+from store.index.graph.log_layers import LogLayers
+from store.index.graph.matrix_product import RowBlocks
+
+CACHED_BASES = 4
+"""Joined bases in the cache: those of the present memory for two sets of weights, and the two before a fold."""
+
+
+class JoinedBase:
+    """One CSR over `phrases` phrases and `passages` passages: those that the bases know."""
+
+    def __init__(self, matrix: Any, phrases: int, passages: int) -> None:
+        self.matrix = matrix
+        self.phrases = phrases
+        self.passages = passages
+        self.exact = RowBlocks(matrix)
+        self.degrees: NDArray[np.float64] = self.exact @ np.ones(matrix.shape[1])
+        self.total_degree = float(self.degrees.sum())
+        self.layers = LogLayers()
+        self._lock = threading.Lock()
+        self._rough: RowBlocks | None = None
+
+    @property
+    def rough(self) -> RowBlocks:
+        """The same in float32: half the bytes to read. Made when it is first asked for: only whole walks do."""
+        with self._lock:
+            if self._rough is None:
+                matrix = self.matrix
+                values = matrix.data.astype(np.float32)
+                self._rough = RowBlocks(sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape))
+            return self._rough
+
+
+class _JoinedCache:
+    """The last few joined bases, by the bases they were made of."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: list[tuple[EdgeWeights, tuple[weakref.ref[Any], ...], JoinedBase]] = []
+
+    def get(self, graph: Graph, weights: EdgeWeights) -> JoinedBase:
+        used = walked_matrices(graph, weights)
+        bases = [view.base for view, _ in used.values()]
+        # Two queries after a fold: the second waits for what the first makes.
+        with self._lock:
+            self._kept = [each for each in self._kept if all(ref() is not None for ref in each[1])]
+            for at, (known, refs, joined) in enumerate(self._kept):
+                if known == weights and all(ref() is base for ref, base in zip(refs, bases, strict=True)):
+                    self._kept.append(self._kept.pop(at))
+                    return joined
+            joined = _join(used, graph.triple_ends)
+            self._kept.append((weights, tuple(weakref.ref(base) for base in bases), joined))
+            del self._kept[:-CACHED_BASES]
+            return joined
+
+
+def _join(used: dict[str, tuple[MatrixView, float]], ends: NDArray[np.int32]) -> JoinedBase:
+    phrases = passages = 0
+    parts = []
+    for name, (view, factor) in used.items():
+        entries = view.base.tocoo()
+        parts.append((name, entries.row, entries.col, entries.data, factor))
+        if name == "occurrence":
+            passages = max(passages, view.base.shape[0])
+            phrases = max(phrases, int(ends[entries.col].max(initial=-1)) + 1)
+        else:
+            phrases = max(phrases, view.base.shape[1])
+            passages = max(passages, view.base.shape[0]) if name == "context" else passages
+    rows, cols, values = edge_entries(parts, ends, phrases)
+    nodes = phrases + passages
+    # Half the bytes a column takes are half the bytes a product reads.
+    index = np.int32 if nodes < np.iinfo(np.int32).max else np.int64
+    matrix = sparse.csr_array((values, (rows.astype(index), cols.astype(index))), shape=(nodes, nodes))
+    matrix.sum_duplicates()
+    return JoinedBase(matrix, phrases, passages)
+
+
+joined_bases = _JoinedCache()

@@ -1,0 +1,104 @@
+"""What the logs of a graph's matrices add to the joined base, in layers.
+
+A log may be millions of entries long, and there may be a query after each commit. So entries become layers, each at least four
+times as large as the next, which all later snapshots share. Only what is behind the last is put in order for each snapshot.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from store.index.graph.edge_entries import EdgeWeights, Entries, Graph, log_entries, walked_matrices
+from store.index.graph.node_order import NodeOrder
+
+LAYER_MIN_ENTRIES = 4_096
+"""Entries of the logs that are put in order for each snapshot anew: a millisecond."""
+LAYER_RATIO = 4
+"""A layer that is not so many times as large as the one behind it is made one with it."""
+KEPT_LOGS = 4
+"""Logs whose layers are kept: of the whole memory, and of scopes that changed something in the same bases."""
+
+
+class LogLayer:
+    """Entries by row, rows and columns numbered by a `NodeOrder`, which may have more numbers by now."""
+
+    def __init__(self, entries: Entries, order: NodeOrder) -> None:
+        rows, cols, values = entries
+        self.rows, at = np.unique(order.inner(rows), return_inverse=True)
+        """The rows that have entries, in order."""
+        self._width = order.size
+        self._exact = sparse.csr_array((values, (at, order.inner(cols))), shape=(len(self.rows), order.size))
+        self.sums: NDArray[np.float64] = self._exact.sum(axis=1)
+        """What the rows' entries add up to, shape (len(rows),)."""
+        # Pages of zeros that nobody writes to cost nothing. The last one stands for what came later.
+        self._has_row: NDArray[np.bool_] = np.zeros(order.size + 1, np.bool_)
+        self._has_row[self.rows] = True
+
+    @cached_property
+    def _rough(self) -> Any:
+        return self._exact.astype(np.float32)
+
+    def find(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which of `numbers` have entries here, as places among them, and which of `rows` each is."""
+        places = np.flatnonzero(self._has_row.take(numbers, mode="clip"))
+        return places, np.searchsorted(self.rows, numbers[places])
+
+    def of(self, rows: NDArray[np.int64]) -> Any:
+        """Entries of some of `rows`, given as `find` does, as a CSR."""
+        return self._exact[rows]
+
+    def add_product(self, x: NDArray[Any], product: NDArray[Any]) -> None:
+        """Adds this matrix @ `x` to `product`. In float32 where `x` is."""
+        matrix = self._rough if x.dtype == np.float32 else self._exact
+        product[self.rows] += matrix @ x[: self._width]
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedLayer:
+    """A layer, and where in the log of each kind it ends."""
+
+    layer: LogLayer
+    ends: Mapping[str, int]
+    entries: int
+
+
+class LogLayers:
+    """The layers on one joined base."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[object, ...], list[_SharedLayer]] = OrderedDict()
+
+    def of(self, graph: Graph, weights: EdgeWeights, order: NodeOrder) -> list[LogLayer]:
+        """Those of a graph on this base; an earlier snapshot's too, whose logs are shorter."""
+        views = {name: view for name, (view, _) in walked_matrices(graph, weights).items()}
+        lengths = {name: view.log_length for name, view in views.items()}
+        logs = tuple(view.log_identity for view in views.values())
+
+        def layer(begins: Mapping[str, int]) -> _SharedLayer:
+            entries = sum(lengths.values()) - sum(begins.values())
+            return _SharedLayer(LogLayer(log_entries(graph, weights, begins, lengths), order), lengths, entries)
+
+        nothing = dict.fromkeys(lengths, 0)
+        with self._lock:
+            shared = self._kept.pop(logs, [])
+            within = [each for each in shared if all(each.ends[name] <= lengths[name] for name in lengths)]
+            begins = within[-1].ends if within else nothing
+            if len(within) == len(shared) and sum(lengths.values()) - sum(begins.values()) > LAYER_MIN_ENTRIES:
+                last = sum(lengths.values()) - sum(begins.values())
+                while within and within[-1].entries < LAYER_RATIO * last:
+                    last += within.pop().entries
+                within.append(layer(within[-1].ends if within else nothing))
+                shared, begins = within, lengths
+            self._kept[logs] = shared
+            while len(self._kept) > KEPT_LOGS:
+                self._kept.popitem(last=False)
+        found = [each.layer for each in within]
+        return found if begins == lengths else [*found, layer(begins).layer]

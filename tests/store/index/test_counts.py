@@ -1,0 +1,28 @@
+"""Counts that change beside views of before: each view says what was true of its commit, whenever it is asked."""
+
+import random
+
+import numpy as np
+import pytest
+
+from store.index.append_only_arrays import CHUNK_COUNTS, Counts
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_view_says_which_counts_were_above_zero(seed: int) -> None:
+    chance, counts, expected, views = random.Random(seed), Counts(), np.zeros(0, np.int64), []
+    for _ in range(12):
+        grown = counts.n + chance.choice((0, 1, CHUNK_COUNTS // 2, CHUNK_COUNTS + 3))
+        counts.grow(grown)
+        expected = np.concatenate([expected, np.zeros(grown - len(expected), np.int64)])
+        for _ in range(chance.randint(0, 20) if counts.n else 0):
+            at, change = chance.randrange(counts.n), chance.choice((1, 1, -1))
+            expected[at] += change
+            assert counts.add(at, change) == expected[at]
+        views.append((counts.view(), expected.copy()))
+        # Views of before too, some for the first time now: none takes another's mask for its own.
+        for view, then in chance.sample(views, min(3, len(views))):
+            assert view.positive().tolist() == (then > 0).tolist()
+            assert view.array().tolist() == then.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        views[-1][0].positive()[:1] = True
