@@ -34,7 +34,7 @@ def compare_as_large(folder: Path, name: str, questions: Sequence[Question], res
         "| --- | --- | --- | ---: |",
     ]
     small = (
-        patch("memory.retrieval.ppr_scoring.PUSH_MIN_NODES", 0),
+        patch("memory.retrieval.pagerank.ppr_scoring.PUSH_MIN_NODES", 0),
         patch("memory.retrieval.row_scores.CODED_MIN_ROWS", 0),
     )
     with Store(folder, encoder.identity) as store, small[0], small[1]:

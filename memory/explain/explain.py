@@ -17,16 +17,16 @@ from memory.explain.explanation import PassageExplanation, PathNode, SeedShare, 
 from memory.explain.provenance import context_edge, phrase_edge
 from memory.explain.strongest_path import StrongestPathSearch
 from memory.retrieval.mode_result import PageRankResult, Ranking
-from memory.retrieval.ppr import pagerank_reordered
-from memory.retrieval.ppr_scoring import PUSH_MOST_WORK
-from memory.retrieval.push import ForwardPush
+from memory.retrieval.pagerank.ppr import pagerank_reordered
+from memory.retrieval.pagerank.ppr_scoring import PUSH_MOST_WORK
+from memory.retrieval.pagerank.push import ForwardPush
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.retrieval.top_k import cosines
 from store.snapshot import Snapshot
 
 INFLUENCE_EPSILON = 1e-8
-"""`memory.retrieval.push`; so what a unit of weight at a node brings is short by no more than half of this times the degree of
-the passage, and the seed that brings most is named first."""
+"""Of `memory.retrieval.pagerank.push`; so what a unit of weight at a node brings is short by no more than half of this times
+the degree of the passage, and the seed that brings most is named first."""
 NAMED_PASSAGES = 5
 """How many other passages are named as seeds of a score."""
 
@@ -101,8 +101,8 @@ def _ranks_from(pagerank: PageRankResult, reset: Floats) -> Floats:
     inside = pagerank.walk.inside
     if pagerank.was_pushed:
         starts = np.flatnonzero(reset)
-        push = ForwardPush(inside, inside.inner(starts), reset[starts], pagerank.damping)
-        found = push.refine(INFLUENCE_EPSILON, PUSH_MOST_WORK * inside.total_degree)
+        with ForwardPush(inside, inside.inner(starts), reset[starts], pagerank.damping) as push:
+            found = push.refine(INFLUENCE_EPSILON, PUSH_MOST_WORK * inside.total_degree)
         if found is not None:
             ranks: Floats = np.zeros(len(reset))
             ranks[inside.outer(found.nodes)] = found.ranks

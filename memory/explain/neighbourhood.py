@@ -16,7 +16,7 @@ from memory.explain.explain import passage_target
 from memory.explain.strongest_path import StrongestPathSearch
 from memory.retrieval.mode_result import PageRankResult, PassageWeights, Ranking
 from memory.retrieval.modes import MODES
-from memory.retrieval.ppr_scoring import HIPPORAG2_WEIGHTS, rank_by_pagerank
+from memory.retrieval.pagerank.ppr_scoring import HIPPORAG2_WEIGHTS, rank_by_pagerank
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.retrieval.retrieve import top_hits
 from memory.types import Hit, Seed

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.ppr import EARLY_STOP_ERROR
-from memory.retrieval.push import PushEstimate
+from memory.retrieval.pagerank.ppr import EARLY_STOP_ERROR
+from memory.retrieval.pagerank.push import PushEstimate
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.types import LinkedTriple, Seed
 from store.index.graph.adjacency import Adjacency
@@ -79,7 +79,7 @@ class PageRankResult:
 
     @property
     def was_pushed(self) -> bool:
-        """Whether the ranks are estimates of `memory.retrieval.push`."""
+        """Whether the ranks are estimates of `memory.retrieval.pagerank.push`."""
         return isinstance(self.found, PushEstimate)
 
     @cached_property

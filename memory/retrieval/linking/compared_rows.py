@@ -28,6 +28,8 @@ SHORTFALL = 8.0
 FIRST_FOUND = 128
 """Rows that are taken from a group at first, beside some for each that is wanted; `MORE_FOUND` where those may not be all."""
 MORE_FOUND = 1024
+FIRST_LOOKED_AT = 16
+"""Of these the best, beside two for each that is wanted: their vectors tell how near the last of the nearest is at least."""
 
 
 class ComparedRows:
@@ -88,7 +90,8 @@ class ComparedRows:
         found = in_parallel(lambda group: search(group, takes), groups)
         estimates = np.concatenate([each.scores for each in found])
         rows = np.concatenate([each.rows for each in found])
-        first = rows[np.argpartition(-estimates, takes - 1)[:takes]] if len(rows) > takes else rows
+        best = FIRST_LOOKED_AT + 2 * k
+        first = rows[np.argpartition(-estimates, best - 1)[:best]] if len(rows) > best else rows
         rest = self._rest(groups[-1].end, k)
         # The k-th nearest of some rows is no nearer than the k-th nearest of all.
         least = _kth(cosines(self._vectors, self._query, np.concatenate([first, rest])), k)

@@ -20,8 +20,8 @@ from memory.retrieval.linking.query_titles import NamedTitle, named_titles, titl
 from memory.retrieval.linking.triples import ComparedTriples, filter_triples, nearest_triples
 from memory.retrieval.mode_result import PassageWeights, Ranking, dense_ranking
 from memory.retrieval.next_hop import next_passages
+from memory.retrieval.pagerank.ppr_scoring import rank_by_pagerank, walked_edges
 from memory.retrieval.passage_starts import passage_starts
-from memory.retrieval.ppr_scoring import rank_by_pagerank, walked_edges
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import softmax
 from memory.types import LinkedTriple, Seed

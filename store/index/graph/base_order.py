@@ -78,17 +78,15 @@ class BaseOrder:
                 parts.append((places, layer.of(rows)))
         return parts
 
-    def spread(self, numbers: NDArray[np.int64], amounts: Vector, out: Vector) -> NDArray[np.int64]:
-        """Adds A[:, numbers] @ amounts to `out`, and returns the nodes that it changed, some of them more than once.
+    def spread(self, numbers: NDArray[np.int64], amounts: Vector) -> tuple[NDArray[np.int64], Vector]:
+        """A[:, numbers] @ amounts: nodes, some of them more than once, and what each gets.
 
-        `numbers` (none twice) and `amounts` have shape (k,), `out` shape (size,). O(the edges of these nodes).
+        `numbers` (none twice) and `amounts` have shape (k,). O(the edges of these nodes).
         """
-        reached = []
-        for places, part in self.edges(numbers):
-            columns = part.indices.astype(np.int64)
-            np.add.at(out, columns, part.data * np.repeat(amounts[places], np.diff(part.indptr)))
-            reached.append(columns)
-        return np.concatenate(reached)
+        parts = self.edges(numbers)
+        reached = np.concatenate([part.indices.astype(np.int64) for _, part in parts])
+        gets = [part.data * np.repeat(amounts[places], np.diff(part.indptr)) for places, part in parts]
+        return reached, np.concatenate(gets)
 
     def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
         """A @ x; both of shape (size,). In float32 where `x` is."""

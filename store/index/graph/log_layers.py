@@ -22,6 +22,8 @@ LAYER_MIN_ENTRIES = 4_096
 """Entries of the logs that are put in order for each snapshot anew: a millisecond."""
 LAYER_RATIO = 4
 """A layer that is not so many times as large as the one behind it is made one with it."""
+FILTER_SHARE = 8
+"""Bytes for each of a layer's rows that say whether a number may be one: at most an eighth of those that are none look so."""
 KEPT_LOGS = 4
 """Logs whose layers are kept: of the whole memory, and of scopes that changed something in the same bases."""
 
@@ -37,9 +39,10 @@ class LogLayer:
         self._exact = sparse.csr_array((values, (at, order.inner(cols))), shape=(len(self.rows), order.size))
         self.sums: NDArray[np.float64] = self._exact.sum(axis=1)
         """What the rows' entries add up to, shape (len(rows),)."""
-        # Pages of zeros that nobody writes to cost nothing. The last one stands for what came later.
-        self._has_row: NDArray[np.bool_] = np.zeros(order.size + 1, np.bool_)
-        self._has_row[self.rows] = True
+        # A few of the others look like one of the rows; so this stays in the processor's cache.
+        self._bits = (1 << (FILTER_SHARE * len(self.rows)).bit_length()) - 1
+        self._may_have: NDArray[np.bool_] = np.zeros(self._bits + 1, np.bool_)
+        self._may_have[self.rows & self._bits] = True
 
     @cached_property
     def _rough(self) -> Any:
@@ -47,8 +50,13 @@ class LogLayer:
 
     def find(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which of `numbers` have entries here, as places among them, and which of `rows` each is."""
-        places = np.flatnonzero(self._has_row.take(numbers, mode="clip"))
-        return places, np.searchsorted(self.rows, numbers[places])
+        places = np.flatnonzero(self._may_have[numbers & self._bits])
+        if not len(places):
+            return places, places
+        wanted = numbers[places]
+        rows = np.minimum(np.searchsorted(self.rows, wanted), len(self.rows) - 1)
+        found = self.rows[rows] == wanted
+        return places[found], rows[found]
 
     def of(self, rows: NDArray[np.int64]) -> Any:
         """Entries of some of `rows`, given as `find` does, as a CSR."""

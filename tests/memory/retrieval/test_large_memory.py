@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-import memory.retrieval.ppr_scoring
+import memory.retrieval.pagerank.ppr_scoring
 import memory.retrieval.row_scores
 import store.checkpoint.writer
 from memory.encoder import make_encoder
@@ -20,8 +20,8 @@ QUERIES = ("Who built the amber gauge of the river?", "river", "Casimir Dorn and
 
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
-    monkeypatch.setattr(memory.retrieval.ppr_scoring, "PUSH_MIN_NODES", 0)
-    monkeypatch.setattr(memory.retrieval.ppr_scoring, "PUSH_MOST_WORK", 1e9)
+    monkeypatch.setattr(memory.retrieval.pagerank.ppr_scoring, "PUSH_MIN_NODES", 0)
+    monkeypatch.setattr(memory.retrieval.pagerank.ppr_scoring, "PUSH_MOST_WORK", 1e9)
     monkeypatch.setattr(memory.retrieval.row_scores, "CODED_MIN_ROWS", 0)
     monkeypatch.setattr(store.checkpoint.writer, "CODED_MIN_ROWS", 0)
 

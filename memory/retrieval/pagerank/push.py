@@ -1,7 +1,7 @@
 """Personalized PageRank from few starts, by forward push: it costs what it touches, not what the graph has.
 
 Andersen, Chung and Lang, "Local Graph Partitioning using PageRank Vectors" (2006), section 3. With M = (1 - d)(I - d P)⁻¹ (the
-names of `memory.retrieval.ppr`) the PageRank is M r. Two vectors are kept, estimate p and residual r', and M r = p + M r' at
+names of `ppr`) the PageRank is M r. Two vectors are kept, estimate p and residual r', and M r = p + M r' at
 any time. A push at node u moves (1 - d) r'(u) to p(u), and d r'(u) A(v, u) / D(u) to the residual of each neighbour v. Nodes
 are pushed in rounds, all at once whose residual is above ε D(u). So the result follows from the graph, not from how its nodes
 are numbered.
@@ -20,8 +20,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.pagerank.reached_nodes import Nodes, ReachedNodes, each_once
+
 Float64Vector = NDArray[np.float64]
-Nodes = NDArray[np.int64]
 
 
 class PushedGraph(Protocol):
@@ -36,8 +37,8 @@ class PushedGraph(Protocol):
         """Weighted degree of each of `nodes`."""
         ...
 
-    def spread(self, nodes: Nodes, amounts: Float64Vector, out: Float64Vector, /) -> Nodes:
-        """Adds A[:, nodes] @ amounts to `out`; returns the nodes that it changed, some more than once."""
+    def spread(self, nodes: Nodes, amounts: Float64Vector, /) -> tuple[Nodes, Float64Vector]:
+        """A[:, nodes] @ amounts: nodes, some of them more than once, and what each gets."""
         ...
 
 
@@ -60,60 +61,59 @@ class ForwardPush:
         """`starts` (none twice) and their reset weights, both of shape (k,), none negative and not all zero."""
         self._graph = graph
         self._damping = damping
-        nodes = graph.size
+        self._reached = ReachedNodes(graph.size)
+        # Of each node that was reached.
+        self._residual: Float64Vector = np.empty(0)
+        self._rank: Float64Vector = np.empty(0)
+        self._degree: Float64Vector = np.empty(0)
         weights = weights / weights.sum()
-        # Pages of zeros that nobody writes to cost nothing.
-        self._residual: Float64Vector = np.zeros(nodes)
-        self._rank: Float64Vector = np.zeros(nodes)
-        self._reached: NDArray[np.bool_] = np.zeros(nodes, np.bool_)
-        self._nodes = [starts]
-        self._residual[starts] = weights
-        self._reached[starts] = True
-        # Nodes with edges pass all their mass on, the others only get the restart's: `memory.retrieval.ppr`.
-        alone = float(weights[graph.degrees_of(starts) == 0].sum())
+        numbers = self._reach(starts)
+        self._residual[numbers] = weights
+        # Nodes with edges pass all their mass on, the others only get the restart's: `memory.retrieval.pagerank.ppr`.
+        alone = float(weights[self._degree[numbers] == 0].sum())
         self._total = 1.0 - damping * alone
         self.work = 0.0
         """Sum of the degrees of all nodes that were pushed, as often as they were: what the pushes cost."""
 
+    def __enter__(self) -> "ForwardPush":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reached.close()
+
     def refine(self, epsilon: float, most_work: float) -> PushEstimate | None:
         """Pushes until no node's residual is above `epsilon` times its degree; None where that takes more than `most_work`."""
-        degrees_of, residual, rank, damping = self._graph.degrees_of, self._residual, self._rank, self._damping
-        seen = self._all_nodes()
+        seen = np.arange(len(self._residual))
         while True:
-            hot = seen[residual[seen] > epsilon * degrees_of(seen)]
+            hot = seen[self._residual[seen] > epsilon * self._degree[seen]]
             if not len(hot):
                 return self._estimate()
-            hot = _each_once(hot)
-            pushed = residual[hot]
-            residual[hot] = 0.0
-            rank[hot] += (1.0 - damping) * pushed
-            degree = degrees_of(hot)
+            hot = each_once(hot)
+            pushed, degree = self._residual[hot], self._degree[hot]
+            self._residual[hot] = 0.0
+            self._rank[hot] += (1.0 - self._damping) * pushed
             linked = degree > 0
             hot, pushed, degree = hot[linked], pushed[linked], degree[linked]
             self.work += float(degree.sum())
             if self.work > most_work:
                 return None
-            seen = self._graph.spread(hot, damping * pushed / degree, residual)
-            new = _each_once(seen[~self._reached[seen]])
-            self._reached[new] = True
-            self._nodes.append(new)
+            nodes, amounts = self._graph.spread(self._reached.nodes[hot], self._damping * pushed / degree)
+            seen = self._reach(nodes)
+            np.add.at(self._residual, seen, amounts)
 
-    def _all_nodes(self) -> Nodes:
-        self._nodes = [np.concatenate(self._nodes)]
-        return self._nodes[0]
+    def _reach(self, nodes: Nodes) -> Nodes:
+        """The numbers of nodes, some of which may have been reached before."""
+        before = len(self._residual)
+        numbers = self._reached.numbers_of(nodes)
+        new = self._reached.nodes[before:]
+        self._residual = np.concatenate([self._residual, np.zeros(len(new))])
+        self._rank = np.concatenate([self._rank, np.zeros(len(new))])
+        self._degree = np.concatenate([self._degree, self._graph.degrees_of(new)])
+        return numbers
 
     def _estimate(self) -> PushEstimate:
-        nodes = self._all_nodes()
-        residual, degrees = self._residual[nodes], self._graph.degrees_of(nodes)
         # A weight that was taken away again leaves a trace of rounding, which may be below zero.
-        ranks = np.maximum(self._rank[nodes] + (1.0 - self._damping) * residual, 0.0) / self._total
-        ratio = float(np.divide(residual, degrees, out=np.zeros(len(nodes)), where=degrees > 0).max(initial=0.0))
-        return PushEstimate(nodes, ranks, self._damping * ratio / self._total)
-
-
-def _each_once(nodes: Nodes) -> Nodes:
-    ordered = np.sort(nodes)
-    if len(ordered) < 2:
-        return ordered
-    once: Nodes = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
-    return once
+        ranks = np.maximum(self._rank + (1.0 - self._damping) * self._residual, 0.0) / self._total
+        ratios = np.divide(self._residual, self._degree, out=np.zeros(len(ranks)), where=self._degree > 0)
+        ratio = float(ratios.max(initial=0.0))
+        return PushEstimate(self._reached.nodes, ranks, self._damping * ratio / self._total)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from memory.retrieval.ppr import pagerank
-from memory.retrieval.push import ForwardPush
+from memory.retrieval.pagerank.ppr import pagerank
+from memory.retrieval.pagerank.push import ForwardPush
 from memory.retrieval.top_k import is_top_k_certain_from_below
 
 
@@ -29,10 +29,9 @@ class Pushed:
     def matvec(self, x, /):
         return self.matrix @ x
 
-    def spread(self, nodes, amounts, out, /):
+    def spread(self, nodes, amounts, /):
         part = self.matrix[nodes]
-        np.add.at(out, part.indices, part.data * np.repeat(amounts, np.diff(part.indptr)))
-        return part.indices.astype(np.int64)
+        return part.indices.astype(np.int64), part.data * np.repeat(amounts, np.diff(part.indptr))
 
 
 def random_graph(seed: int, nodes: int = 300) -> Pushed:

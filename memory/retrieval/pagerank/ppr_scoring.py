@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.mode_result import PageRankResult, PassageWeights, Ranking, dense_ranking
-from memory.retrieval.ppr import IsPreciseEnough, pagerank_reordered
-from memory.retrieval.push import ForwardPush, PushEstimate
+from memory.retrieval.pagerank.ppr import IsPreciseEnough, pagerank_reordered
+from memory.retrieval.pagerank.push import ForwardPush, PushEstimate
 from memory.retrieval.query_context import Floats, QueryContext
 from memory.retrieval.score_scaling import MinMax
 from memory.retrieval.top_k import is_top_k_certain, is_top_k_certain_from_below
 from memory.types import LinkedTriple, Seed
 from store.index.graph.adjacency import Adjacency
+from store.index.graph.base_order import BaseOrder
 from store.index.graph.edge_entries import EdgeWeights
 from store.snapshot import Snapshot
 
@@ -104,8 +105,13 @@ def _pushed(
 ) -> PushEstimate | None:
     """The estimate, as precise as it takes to be certain of the best `k` passages and their order; None where that costs more
     than a whole walk, or where pushes reach fewer than `k` passages."""
-    inside, first = graph.inside, context.snapshot.n_phrases
-    push = ForwardPush(inside, inside.inner(starts), weights, context.settings.damping)
+    inside = graph.inside
+    with ForwardPush(inside, inside.inner(starts), weights, context.settings.damping) as push:
+        return _refined(context, inside, push, through_phrases)
+
+
+def _refined(context: QueryContext, inside: BaseOrder, push: ForwardPush, through_phrases: bool) -> PushEstimate | None:
+    first = context.snapshot.n_phrases
     estimate, largest = None, inside.largest_passage_degree
     for epsilon in PUSH_EPSILONS[-1:] if through_phrases else PUSH_EPSILONS:
         estimate = push.refine(epsilon, PUSH_MOST_WORK * inside.total_degree)
