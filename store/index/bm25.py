@@ -248,38 +248,50 @@ class Postings:
 
     def _living(self, terms: Sequence[str], n: int, dead: NDArray[np.bool_] | None) -> list[Entries]:
         """Which of the first `n` passages hold one of a word's terms, but for the `dead`, and how often: as often as the
-        commonest of them. One list for each language, the longest first: a passage has one, so that none stands in two."""
-        by_language: dict[str, list[Entries]] = {}
+        commonest of them. Lists that share no passage, the longest first."""
+        by_language: dict[str, list[list[Entries]]] = {}
         for term in terms:
-            if len((entries := self._of(term))[0]):
-                by_language.setdefault(language_of(term), []).append(entries)
+            if parts := self._parts(term):
+                by_language.setdefault(language_of(term), []).append(parts)
         lists = []
+        # A passage has one language, and one term of it in one part.
         for found in by_language.values():
-            rows, counts = found[0] if len(found) == 1 else _most_of(found)
-            if int(rows[-1]) >= n:
-                # Rows of a term come in order; those behind the snapshot's came later.
-                end = int(np.searchsorted(rows, n))
-                rows, counts = rows[:end], counts[:end]
-            if dead is not None and (gone := dead[rows]).any():
-                rows, counts = rows[~gone], counts[~gone]
-            if len(rows):
-                lists.append((rows, counts))
+            for rows, counts in (
+                found[0] if len(found) == 1 else [_most_of([part for parts in found for part in parts])]
+            ):
+                if int(rows[-1]) >= n:
+                    # Rows of a term come in order; those behind the snapshot's came later.
+                    end = int(np.searchsorted(rows, n))
+                    rows, counts = rows[:end], counts[:end]
+                if dead is not None and (gone := dead[rows]).any():
+                    rows, counts = rows[~gone], counts[~gone]
+                if len(rows):
+                    lists.append((rows, counts))
         return sorted(lists, key=lambda entries: -len(entries[0]))
 
-    def _of(self, term: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        entries = self._later.get(term)
+    def _of(self, term: str) -> Entries:
+        """The rows that hold a term, in order, and how often."""
+        parts = self._parts(term)
+        if len(parts) == 1:
+            return parts[0]
+        nothing = np.empty(0, np.int32)
+        rows, counts = zip(*parts, strict=True) if parts else ((nothing,), (nothing,))
+        return np.concatenate(rows), np.concatenate(counts)
+
+    def _parts(self, term: str) -> list[Entries]:
+        """The same: those that were saved, then those that came since, where there are any."""
+        parts: list[Entries] = []
         place = self._places.get(term)
-        if entries is None and place is not None and self._saved is not None:
+        if place is not None and self._saved is not None:
             part = slice(self._saved.starts[place], self._saved.starts[place + 1])
-            return self._saved.rows[part], self._saved.counts[part]
-        # The writer goes on meanwhile. A copy as bytes is one step for the interpreter; numpy, given the array itself, would
-        # let other threads run while it reads, and an array that is being read cannot grow.
-        pairs = np.frombuffer(entries.tobytes() if entries is not None else b"", np.int32)
-        found, counts = pairs[: len(pairs) // 2 * 2].reshape(-1, 2).T
-        if place is None or self._saved is None:
-            return found, counts
-        part = slice(self._saved.starts[place], self._saved.starts[place + 1])
-        return np.concatenate([self._saved.rows[part], found]), np.concatenate([self._saved.counts[part], counts])
+            parts.append((self._saved.rows[part], self._saved.counts[part]))
+        if (entries := self._later.get(term)) is not None:
+            # The writer goes on meanwhile. A copy as bytes is one step for the interpreter; numpy, given the array itself,
+            # would let other threads run while it reads, and an array that is being read cannot grow.
+            pairs = np.frombuffer(entries.tobytes(), np.int32)
+            found, counts = pairs[: len(pairs) // 2 * 2].reshape(-1, 2).T
+            parts.append((found, counts))
+        return [each for each in parts if len(each[0])]
 
 
 LOOK_AGAIN = 0.9

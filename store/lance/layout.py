@@ -5,6 +5,8 @@ listing. Before the manifest proper its file may have the transaction, which als
 its data files and its transaction in plain text, and each deletion file by a number. Lance never changes a file that it wrote.
 """
 
+import os
+import re
 import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -60,6 +62,29 @@ def manifest_proper(manifest: Path) -> bytes:
     whole = manifest.read_bytes()
     (start,) = struct.unpack("<Q", whole[-16:-8])
     return whole[start:]
+
+
+_DATA_NAME = re.compile(rb"[01]{24}[0-9a-f]{26}\.lance")
+_TRANSACTION_NUMBER = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def appended_files(table: Path, version: int) -> list[Path] | None:
+    """The files that an append wrote which made `version`: the rows, the transaction, the manifest. None where the manifest
+    does not tell: only a listing of the folders does then."""
+    manifest = table / VERSIONS / f"{HIGHEST_VERSION - version:0{MANIFEST_DIGITS}}.manifest"
+    try:
+        with manifest.open("rb") as file:
+            file.seek(-16, os.SEEK_END)
+            (end,) = struct.unpack("<Q", file.read(8))
+            file.seek(0)
+            transaction = file.read(end)
+    except OSError:
+        return None
+    rows, numbers = set(_DATA_NAME.findall(transaction)), set(_TRANSACTION_NUMBER.findall(transaction))
+    if len(rows) != 1 or len(numbers) != 1:
+        return None
+    written = table / TRANSACTIONS / f"{version - 1}-{numbers.pop().decode()}.txn"
+    return [table / DATA / rows.pop().decode(), written, manifest] if written.exists() else None
 
 
 def file_names(table: Path) -> dict[str, set[str]]:

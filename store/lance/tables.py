@@ -8,6 +8,7 @@ table sees the memory of then. Maintenance deletes rows that nothing needs any m
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +47,19 @@ class Tables:
         """Tables whose newest version a power loss had left unfinished."""
         if repair and table_folder(folder, "commits").exists() and set_aside_newest(folder, "commits", self._read_log):
             self.torn.append("commits")
+        self._file_sync = FileSync(folder)
         self._tables = {name: self._open(name) for name in TABLES}
         self.fragments = Fragments(folder, self._db, self._tables, self._schemas)
-        self._file_sync = FileSync(folder)
         self._readers = 0
         self._reading = threading.Lock()
 
     def _open(self, name: str) -> VersionedTable:
         if table_folder(self.folder, name).exists():
-            return VersionedTable(self._db.open_table(name))
-        return VersionedTable(self._db.create_table(name, schema=self._schemas[name]))
+            return self._handle(name, self._db.open_table(name))
+        return self._handle(name, self._db.create_table(name, schema=self._schemas[name]))
+
+    def _handle(self, name: str, table: Any) -> VersionedTable:
+        return VersionedTable(table, partial(self._file_sync.note_written, name))
 
     def _read_log(self) -> None:
         self._db.open_table("commits").to_arrow()
@@ -105,7 +109,7 @@ class Tables:
         if version is not None:
             earlier = self._db.open_table(name)
             earlier.checkout(version)
-            table = VersionedTable(earlier)
+            table = self._handle(name, earlier)
         if columns is None:
             return table.to_arrow()
         if not table.count_rows():
@@ -162,7 +166,8 @@ class Tables:
                     yield pa.record_batch(dict(convert(batch)), schema=schema)
 
         rows = pa.RecordBatchReader.from_batches(schema, converted())
-        self._tables[name] = VersionedTable(self._db.create_table(name, data=rows, mode="overwrite"))
+        self._tables[name] = self._handle(name, self._db.create_table(name, data=rows, mode="overwrite"))
+        self._file_sync.note_written(name, None)
         self.fragments.note_rewrite(name)
 
     def refresh(self, name: str) -> None:

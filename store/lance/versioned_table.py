@@ -1,5 +1,6 @@
 """A handle of a LanceDB table that knows which version it is at: a commit asks for that of every table."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -8,8 +9,10 @@ import pyarrow as pa
 class VersionedTable:
     """What the store does with a table. Changes give the version that they made, which Lance would take 0.2 ms to look up."""
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: Any, note_written: Callable[[int | None], object]) -> None:
+        """`note_written` is told of each change: the version that an append made, or None."""
         self._table = table
+        self._note_written = note_written
         self._version: int | None = None
         """None where it has to be looked up."""
 
@@ -25,21 +28,28 @@ class VersionedTable:
 
     def add(self, rows: pa.Table) -> None:
         self._version = None  # what it is after a failure has to be looked up
-        self._version = int(self._table.add(rows).version)
+        try:
+            self._version = int(self._table.add(rows).version)
+        finally:
+            self._note_written(self._version)
 
     def delete(self, condition: str) -> None:
         """Deletes the rows for which `condition` (SQL) holds."""
-        self._version = None
+        self._changed()
         self._version = int(self._table.delete(condition).version)
 
     def restore(self, version: int) -> None:
         """Brings back what `version` had, as a new version."""
-        self._version = None
+        self._changed()
         self._table.restore(version)
 
     def checkout_latest(self) -> None:
-        self._version = None
+        self._changed()
         self._table.checkout_latest()
+
+    def _changed(self) -> None:
+        self._version = None
+        self._note_written(None)
 
     def search(self) -> Any:
         return self._table.search()

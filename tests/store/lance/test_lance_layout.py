@@ -118,6 +118,17 @@ def test_an_append_is_one_data_file_one_fragment_and_one_version(table) -> None:
     assert table.handle.version == 4, "log/commits.py: an append was one version before"
 
 
+def test_an_appends_manifest_names_the_files_that_it_wrote(table) -> None:
+    for _ in range(3):
+        before = set(table.folder.rglob("*"))
+        table.add(8, 9)
+        came = {path for path in set(table.folder.rglob("*")) - before if path.name != layout.VERSION_HINT}
+        named = layout.appended_files(table.folder, table.handle.version)
+        assert named is not None and set(named) == came, f"layout.appended_files: {named}"
+    table.handle.delete("number = 3")
+    assert layout.appended_files(table.folder, table.handle.version + 1) is None
+
+
 def test_the_newest_manifest_names_one_data_file_a_fragment_and_its_transaction(table) -> None:
     manifest, files = table.manifest(), layout.file_names(table.folder)
     named = [name for name in files[layout.DATA] if layout.MARKS[layout.DATA](name) in manifest]

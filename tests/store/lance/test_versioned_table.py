@@ -28,20 +28,27 @@ def changes(table, other):
 def test_version_is_that_of_lance(tmp_path):
     database = lancedb.connect(tmp_path)
     lance = database.create_table("rows", schema=ROWS.schema)
-    table = VersionedTable(lance)
+    noted: list[int | None] = []
+    table = VersionedTable(lance, noted.append)
+    appended = []
     for what, change in changes(table, database.open_table("rows")):
         change()
+        appended += [lance.version] if what.startswith("rows added") else []
         assert (what, table.version) == (what, lance.version)
     assert table.version == database.open_table("rows").version
     assert table.count_rows() == len(table.to_arrow())
+    assert [version for version in noted if version is not None] == appended
+    assert noted.count(None) == len(("deleted", "none deleted", "looked at", "brought back"))
 
 
 def test_after_a_failure_the_version_is_looked_up(tmp_path):
     lance = lancedb.connect(tmp_path).create_table("rows", schema=ROWS.schema)
-    table = VersionedTable(lance)
+    noted: list[int | None] = []
+    table = VersionedTable(lance, noted.append)
     table.add(ROWS)
     with pytest.raises((RuntimeError, ValueError)):
         table.add(pa.table({"other": ["a"]}))
     with pytest.raises((RuntimeError, ValueError)):
         table.delete("nothing of this name > 3")
     assert table.version == lance.version == 2
+    assert noted == [2, None, None]
