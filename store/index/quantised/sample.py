@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 SAMPLE_MIN_ROWS = 65_536
 STEP_ROWS = 512
-"""So many rows arrive before those of them that are in the sample are added to its moments."""
+"""Sampled rows, about, that are added to the moments together. The others are compared with each query by themselves."""
 _MIX = np.uint32(2_654_435_769)
 
 
@@ -53,11 +53,9 @@ class Moments:
     first: Floats
     second: Floats
 
-    def with_rows(self, coded: CodedBlock) -> "Moments":
-        """O(rows · dim²)."""
-        if not len(coded.units):
-            return self
-        rows = _decoded(coded)
+    def with_rows(self, coded: Sequence[CodedBlock]) -> "Moments":
+        """With some more rows, as codes. O(rows · dim²)."""
+        rows = np.concatenate([_decoded(part) for part in coded])
         return Moments(self.count + len(rows), self.first + rows.sum(axis=0), self.second + rows.T @ rows)
 
     def sums(self, query: Floats) -> Sums:
@@ -86,42 +84,60 @@ class SampledRows:
         return self.moments.sums(query) - _sums(query, others, codes_of) + _sums(query, behind, codes_of)
 
 
+class _GrowingSample:
+    """The sample by checksums that end in so many zeros, which grows as rows come."""
+
+    def __init__(self, dim: int, zeros: int) -> None:
+        self._zeros = zeros
+        self._seen = 0
+        self._rows = GrowableArray(np.int64)
+        self._moments = Moments(0, np.zeros(dim), np.zeros((dim, dim)))
+
+    def of(self, blocks: Sequence[CodedBlock], block_rows: int) -> SampledRows:
+        """That of the rows in `blocks`; one at a time."""
+        n = block_rows * (len(blocks) - 1) + len(blocks[-1].units) if blocks else 0
+
+        def sampled(begin: int, end: int) -> tuple[NDArray[np.int64], list[CodedBlock]]:
+            """The rows from `begin` to `end` that are in the sample, and those of each block."""
+            rows, coded = [np.empty(0, np.int64)], []
+            for number in range(begin // block_rows, -(-end // block_rows)):
+                first, block = number * block_rows, blocks[number]
+                part = slice(max(begin - first, 0), min(end - first, block_rows))
+                found = part.start + _sampled(block.units[part], self._zeros)
+                rows.append(first + found)
+                coded.append(CodedBlock(block.codes[found], block.units[found]))
+            return np.concatenate(rows), coded
+
+        # Always cut at the same places: what is lost to rounding then depends on the rows alone.
+        while (end := self._seen + (STEP_ROWS << self._zeros)) <= n:
+            found, coded = sampled(self._seen, end)
+            self._moments = self._moments.with_rows(coded)
+            self._rows.extend(found)
+            self._seen = end
+        rows = self._rows.view()
+        if self._seen < n:
+            rows = np.concatenate([rows, sampled(self._seen, n)[0]])
+        return SampledRows(rows, self._moments)
+
+
 class RowSample:
     """The sample of one append-only matrix of vectors with so many dimensions."""
 
     def __init__(self, dim: int) -> None:
         self._dim = dim
         self._lock = threading.Lock()
-        self._begin(0)
-
-    def _begin(self, zeros: int) -> None:
-        self._zeros = zeros
-        self._seen = 0
-        self._rows = GrowableArray(np.int64)
-        self._moments = Moments(0, np.zeros(self._dim), np.zeros((self._dim, self._dim)))
+        self._kept: dict[int, _GrowingSample] = {}
+        """By their zeros; two, as there may be more living rows and fewer in turn."""
 
     def of(self, blocks: Sequence[CodedBlock], living: int, block_rows: int) -> SampledRows:
         """The sample of the rows in `blocks`, which have `block_rows` but for the last, where `living` rows count."""
         zeros = max((living // SAMPLE_MIN_ROWS).bit_length() - 1, 0)
-        n = block_rows * (len(blocks) - 1) + len(blocks[-1].units) if blocks else 0
         with self._lock:
-            if zeros != self._zeros:
-                self._begin(zeros)
-            # Always cut at the same places: what is lost to rounding then depends on the rows alone.
-            while (end := self._seen + STEP_ROWS) <= n:
-                self._add(blocks[self._seen // block_rows], self._seen % block_rows)
-                self._seen = end
-            rows, moments, seen = self._rows.view(), self._moments, self._seen
-        if seen >= n:
-            return SampledRows(rows, moments)
-        last = blocks[seen // block_rows]
-        behind = seen + _sampled(last.units[seen % block_rows :], zeros)
-        return SampledRows(np.concatenate([rows, behind]), moments)
-
-    def _add(self, block: CodedBlock, start: int) -> None:
-        rows = start + _sampled(block.units[start : start + STEP_ROWS], self._zeros)
-        self._moments = self._moments.with_rows(CodedBlock(block.codes[rows], block.units[rows]))
-        self._rows.extend(self._seen - start + rows)
+            growing = self._kept.get(zeros) or _GrowingSample(self._dim, zeros)
+            self._kept = {at: each for at, each in self._kept.items() if abs(at - zeros) == 1} | {zeros: growing}
+            if len(self._kept) > 2:
+                self._kept.pop(zeros - 1)
+            return growing.of(blocks, block_rows)
 
 
 def _sampled(units: NDArray[np.float32], zeros: int) -> NDArray[np.int64]:

@@ -111,3 +111,23 @@ def test_a_sample_and_its_scale_do_not_depend_on_the_order_of_arrival(view, rows
     sampled = [each.sample(len(rows)).rows for each in (view, other)]
     assert len(sampled[0]) < 0.3 * len(rows)
     assert sampled[0].tolist() == np.sort(order[sampled[1]]).tolist()
+
+
+def test_the_sums_of_a_sample_are_those_of_its_rows_one_by_one(rows) -> None:
+    vectors, query, random = Vectors(DIM), rows[5], np.random.default_rng(4)
+    views = []
+    for end in (70_000, 131_000, 133_000, len(rows)):
+        vectors.extend(rows[vectors.n : end])
+        views.append(vectors.view())
+    for view in [*views, *views[::-1]]:  # those of before again, when later rows are in the moments
+        for dead in (0.0, 0.01, 0.9, 1.0):
+            compared = random.random(view.n) >= dead
+            sums = view.sampled_sums(query, compared, view.n)
+            sampled = view.sample(view.n).rows
+            counted = sampled[sampled < view.n]
+            counted = counted[compared[counted]]
+            coded = view.codes_of(counted)
+            products = (coded.codes * coded.units[:, None].astype(np.float64)) @ query
+            assert sums.count == len(counted)
+            assert sums.products == pytest.approx(products.sum(), rel=1e-9, abs=1e-9)
+            assert sums.squares == pytest.approx((products**2).sum(), rel=1e-9, abs=1e-9)
