@@ -33,7 +33,8 @@ def warm(store: Any, encoder: Any, asked: list[str]) -> None:
     """Until a question costs what it will."""
     for question in asked[:3]:
         retrieve(store.snapshot(), encoder, question, DEFAULT_MODE, 5, SETTINGS)
-    store.snapshot().triple_vectors.wait_for_groups()
+    for vectors in (store.snapshot().triple_vectors, store.snapshot().passage_vectors):
+        vectors.wait_for_groups()
 
 
 def while_adding(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
