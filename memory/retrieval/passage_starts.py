@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from memory.retrieval.linking.query_titles import NamedTitle, share_of_query
 from memory.retrieval.mode_result import PassageWeights
-from memory.retrieval.query_context import NEAREST_PASSAGES, Floats, QueryContext
+from memory.retrieval.query_context import START_PASSAGES, Floats, QueryContext
 from memory.retrieval.score_scaling import softmax
 from memory.retrieval.top_k import cosines
 from memory.retrieval.word_parts import PARTS_WEIGHT, compare_parts
 
-START_PASSAGES = NEAREST_PASSAGES
-"""How many passages of one kind are starts. The weights of the rest are noise, whose sum would grow with the memory."""
 WORD_TEMPERATURE = 0.1
 """How far from the best a passage may lie by its words, as a share of the best one's score."""
 

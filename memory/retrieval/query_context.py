@@ -26,8 +26,9 @@ WORD_CANDIDATES = 100
 """How many passages, the best by BM25, are looked at more closely: whether their titles stand in the query, and what parts of
 its words they have."""
 
-NEAREST_PASSAGES = 50
-"""How many passages, the nearest by cosine, a walk may start at."""
+START_PASSAGES = 50
+"""How many passages of one kind (the nearest, those with the query's words) are starts of a walk. The weights of the rest are
+noise, whose sum would grow with the memory."""
 
 LEAST_KNOWN = 0.01
 """Cosines count so much where the encoder has a word for nothing in the query: where no passage has its words, they decide."""
@@ -150,10 +151,10 @@ class QueryContext:
 
     @cached_property
     def nearest_cosines(self) -> tuple[NDArray[np.int64], Floats]:
-        """The rows of passages among which the `NEAREST_PASSAGES` nearest are, in order, and their exact cosines."""
+        """The rows of passages among which the `START_PASSAGES` nearest are, in order, and their exact cosines."""
         compared = self.compared_passages
         with self.stage("passages"):
-            rows = np.sort(compared.may_be_nearest(NEAREST_PASSAGES))
+            rows = compared.may_be_nearest(START_PASSAGES)
             return rows, cosines(self.snapshot.passage_vectors, self.vector, rows)
 
     @cached_property
