@@ -27,12 +27,9 @@ class ScopedPostings(Postings):
     def _names(self) -> list[str]:
         return list(dict.fromkeys([*self._whole._names(), *super()._names()]))
 
-    def _of(self, term: str) -> Entries:
+    def _parts(self, term: str) -> list[Entries]:
         taken = self._taken(term)
-        if term not in self._later:
-            return taken
-        later = super()._of(term)
-        return np.concatenate([taken[0], later[0]]), np.concatenate([taken[1], later[1]])
+        return [*([taken] if len(taken[0]) else []), *super()._parts(term)]
 
 
 def _taken(whole: Postings, here: NDArray[np.int32], term: str) -> Entries:
