@@ -1,6 +1,6 @@
 """All rows of one kind beside a query: the nearest of them, and the scale of all cosines.
 
-Small kinds are compared row by row. In a very large one (`GROUPED_MIN_ROWS`) rows are looked for in three steps, each over
+Small kinds are compared row by row. In a large one (`CODED_MIN_ROWS`) rows are looked for in three steps, each over
 what the one before leaves: codes of four bits of all rows (`store.index.quantised`), codes of one byte of those that may be
 among the nearest, and the vectors themselves. The codes of four bits have no bound as those of one byte do: their error is
 random, by a rotation that has nothing to do with the rows. What counts is whether a row that is among the nearest falls short
@@ -22,11 +22,9 @@ from store.index.quantised.groups import SCORE_DEVIATION, FoundRows, Group, sear
 from store.index.vectors.codes import CODED_MIN_ROWS
 from store.index.vectors.matrix import BLOCK_VECTORS, VectorsView
 
-GROUPED_MIN_ROWS = CODED_MIN_ROWS
-"""Living rows from which on they are looked for by groups, and their mean and deviation are those of a sample."""
 SHORTFALL = 8.0
 FIRST_FOUND = 128
-"""Rows that are taken from a group at first, beside some for each that is wanted; `MORE_FOUND` where those may not be all."""
+"""Rows that are taken from a group at first, and four for each that is wanted; `MORE_FOUND` more where those may not be all."""
 MORE_FOUND = 1024
 FIRST_LOOKED_AT = 16
 """Of these the best, beside two for each that is wanted: their vectors tell how near the last of the nearest is at least."""
@@ -44,7 +42,7 @@ class ComparedRows:
         self._compared = compared
         self._living = living
         self._exact = exact
-        self._is_grouped = living >= GROUPED_MIN_ROWS and not exact
+        self._is_grouped = living >= CODED_MIN_ROWS and not exact
 
     @cached_property
     def scores(self) -> RowScores:
@@ -98,7 +96,7 @@ class ComparedRows:
         enough = least - SHORTFALL * SCORE_DEVIATION / np.sqrt(self._vectors.dim)
         for at, group in enumerate(groups):
             if found[at].others >= enough:
-                found[at] = search(group, MORE_FOUND)
+                found[at] = search(group, takes + MORE_FOUND)
                 if found[at].others >= enough:
                     return None
         may_be = np.concatenate([each.rows[each.scores >= enough] for each in found])

@@ -90,23 +90,23 @@ class LogLayers:
         lengths = {name: view.log_length for name, view in views.items()}
         logs = tuple(view.log_identity for view in views.values())
 
-        def layer(begins: Mapping[str, int]) -> _SharedLayer:
-            entries = sum(lengths.values()) - sum(begins.values())
-            return _SharedLayer(LogLayer(log_entries(graph, weights, begins, lengths), order), lengths, entries)
+        def layer(begins: Mapping[str, int]) -> LogLayer:
+            return LogLayer(log_entries(graph, weights, begins, lengths), order)
 
         nothing = dict.fromkeys(lengths, 0)
         with self._lock:
             shared = self._kept.pop(logs, [])
             within = [each for each in shared if all(each.ends[name] <= lengths[name] for name in lengths)]
             begins = within[-1].ends if within else nothing
-            if len(within) == len(shared) and sum(lengths.values()) - sum(begins.values()) > LAYER_MIN_ENTRIES:
-                last = sum(lengths.values()) - sum(begins.values())
-                while within and within[-1].entries < LAYER_RATIO * last:
-                    last += within.pop().entries
-                within.append(layer(within[-1].ends if within else nothing))
+            entries = sum(lengths.values()) - sum(begins.values())
+            if len(within) == len(shared) and entries > LAYER_MIN_ENTRIES:
+                while within and within[-1].entries < LAYER_RATIO * entries:
+                    entries += within.pop().entries
+                before = within[-1].ends if within else nothing
+                within.append(_SharedLayer(layer(before), lengths, entries))
                 shared, begins = within, lengths
             self._kept[logs] = shared
             while len(self._kept) > KEPT_LOGS:
                 self._kept.popitem(last=False)
         found = [each.layer for each in within]
-        return found if begins == lengths else [*found, layer(begins).layer]
+        return found if begins == lengths else [*found, layer(begins)]

@@ -205,7 +205,7 @@ from store.index.vectors.matrix import Vectors
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.synonyms.nearest_pairs import Nearest
 from store.index.synonyms.search import Wanted, similar
-count, asked, heard = 50_000, 100, sys.argv[2] == "heard"
+count, asked, heard = 50_000, 200, sys.argv[2] == "heard"
 found, index = Vectors(384), SketchIndex(0.8)
 found.extend(vectors(sys.argv[1], count))
 index.extend(found)
