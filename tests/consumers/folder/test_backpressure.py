@@ -5,6 +5,7 @@ import time
 from threading import Event
 
 import pytest
+from watchdog.observers.inotify_c import InotifyConstants as In
 
 from consumers.folder import FolderSettings, FolderWatcher
 from consumers.types import FileChanged, FileEvent, FileMoved
@@ -49,7 +50,7 @@ def test_a_file_that_was_just_saved_is_reported_before_a_backlog(watched: Folder
     source.start()
     until(lambda: events)
     (watched.root / "urgent").write_bytes(b"now")
-    until(lambda: source._inbox)
+    until(lambda: any(event.mask & In.IN_CLOSE_WRITE for event in source._inbox.copy()))  # CREATE comes before
     free.set()
     assert rescanned(source)
     source.stop()
