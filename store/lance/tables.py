@@ -7,7 +7,7 @@ table sees the memory of then. Maintenance deletes rows that nothing needs any m
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pyarrow as pa
 from store.lance.file_sync import FileSync
 from store.lance.fragments import UNLIMITED_ROWS, Fragments, row_id_in
 from store.lance.import_shim import lancedb
-from store.lance.io_threads import at_once
+from store.lance.io_threads import meanwhile
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES, schemas
 from store.lance.torn_writes import set_aside_newest, set_aside_torn
@@ -69,11 +69,16 @@ class Tables:
         table = pa.table(dict(columns), schema=self._schemas[name])
         if table.num_rows:
             self._tables[name].add(table)
-            self.fragments.note_append(name)
+            self.fragments.note_append(name, table)
 
     def append_to(self, added: Mapping[str, Mapping[str, Any]]) -> None:
         """The same for several tables, side by side. Where one append fails, others may be done."""
-        at_once(lambda name: self.append(name, added[name]), added)
+        with self.appending(added):
+            pass
+
+    def appending(self, added: Mapping[str, Mapping[str, Any]]) -> AbstractContextManager[None]:
+        """The same while the block runs, which may append to other tables. Where the block fails, appends may be done too."""
+        return meanwhile(lambda name: self.append(name, added[name]), added)
 
     def columns(self, name: str) -> pa.Schema:
         """The columns that the table has on disk, which are those of an older format until it is migrated."""
@@ -145,6 +150,7 @@ class Tables:
     def delete(self, name: str, ids: Sequence[int]) -> None:
         """Deletes the rows with these ids, as of now: compaction gives rows other ids."""
         self._tables[name].delete(row_id_in(ids))
+        self.fragments.note_change(name)
 
     def rows(self, name: str) -> int:
         return self._tables[name].count_rows()
@@ -168,7 +174,7 @@ class Tables:
         rows = pa.RecordBatchReader.from_batches(schema, converted())
         self._tables[name] = self._handle(name, self._db.create_table(name, data=rows, mode="overwrite"))
         self._file_sync.note_written(name, None)
-        self.fragments.note_rewrite(name)
+        self.fragments.note_change(name)
 
     def refresh(self, name: str) -> None:
         """Goes on from the newest version of the table."""

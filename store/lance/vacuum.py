@@ -11,7 +11,17 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from store.lance.layout import DATA, MARKS, VERSIONS, is_known_name, manifest_proper, manifests, version_of
+from store.lance.layout import (
+    DATA,
+    DELETIONS,
+    TRANSACTIONS,
+    VERSIONS,
+    is_known_name,
+    manifest_proper,
+    manifests,
+    named_in,
+    version_of,
+)
 
 
 def prune(
@@ -32,16 +42,16 @@ def prune(
     if not old:
         return 0
     newest = manifest_proper(listed[0])
-    if sum(name.encode() in newest for name in listing[DATA]) != fragments:
+    if len(named_in(newest, DATA, listing[DATA])) != fragments:
         return 0
     removed = set(old)
     staying = [manifest_proper(path) for path in present if path not in removed]
     freed = 0
-    for folder, mark in MARKS.items():
-        for name in listing[folder]:
-            sought = mark(name)
-            if not any(sought in manifest for manifest in staying):
-                freed += _remove(table / folder / name)
+    for folder in (DATA, DELETIONS, TRANSACTIONS):
+        unnamed = set(listing[folder])
+        for manifest in staying:
+            unnamed -= named_in(manifest, folder, unnamed)
+        freed += sum(_remove(table / folder / name) for name in unnamed)
     for path in reversed(old):  # Oldest first: what is left after a crash is a table without its beginnings.
         freed += _remove(path)
     return freed

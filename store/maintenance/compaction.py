@@ -3,7 +3,9 @@
 Each job holds the write lock for one step at a time; what takes longer is done beside commits.
 """
 
+import math
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -37,6 +39,8 @@ class Compactor:
         self._lock = threading.Lock()
         self._merger = ThreadPoolExecutor(1, thread_name_prefix="merge")
         self._merging: Future[None] | None = None
+        self._pruned_at = -math.inf
+        """When versions were dropped last after a merge, by the monotonic clock."""
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -55,7 +59,9 @@ class Compactor:
             return
         try:
             self.merge()
-            self.prune(PRUNE_MIN_AGE)
+            if time.monotonic() - self._pruned_at >= PRUNE_MIN_AGE.total_seconds():
+                self._pruned_at = time.monotonic()
+                self.prune(PRUNE_MIN_AGE)
         except Exception:
             # Nobody waits for what this returns; the next commits ask again.
             log.exception("merge_failed")

@@ -131,12 +131,12 @@ def test_an_appends_manifest_names_the_files_that_it_wrote(table) -> None:
 
 def test_the_newest_manifest_names_one_data_file_a_fragment_and_its_transaction(table) -> None:
     manifest, files = table.manifest(), layout.file_names(table.folder)
-    named = [name for name in files[layout.DATA] if layout.MARKS[layout.DATA](name) in manifest]
+    named = layout.named_in(manifest, layout.DATA, files[layout.DATA])
     assert len(named) == table.fragments() == 2, (
         "vacuum.py would prune nothing: a manifest names data files otherwise now"
     )
-    transactions = [name for name in files[layout.TRANSACTIONS] if layout.MARKS[layout.TRANSACTIONS](name) in manifest]
-    assert len(transactions) == 1, "layout.MARKS: a manifest named its own transaction and no other before"
+    transactions = layout.named_in(manifest, layout.TRANSACTIONS, files[layout.TRANSACTIONS])
+    assert len(transactions) == 1, "layout.named_in: a manifest named its own transaction and no other before"
 
 
 def test_a_delete_adds_a_deletion_file_which_the_manifest_names_by_its_number(table) -> None:
@@ -145,7 +145,7 @@ def test_a_delete_adds_a_deletion_file_which_the_manifest_names_by_its_number(ta
     expected = ["_deletions/*.arrow", "_transactions/*.txn", "_versions/*.manifest"]
     assert added(before, table.files()) == expected, "layout.py: a delete writes other files now"
     (name,) = layout.file_names(table.folder)[layout.DELETIONS]
-    assert layout.MARKS[layout.DELETIONS](name) in table.manifest(), f"layout._deletion_mark: not so for {name}"
+    assert layout.named_in(table.manifest(), layout.DELETIONS, [name]) == {name}, "layout._deletion_mark: not so"
     assert layout.fragments_with_deletions(table.folder) == [1], f"layout._fragment_of: {name} is of fragment 1"
     assert table.numbers() == [0, 1, 2, 3, 4, 5, 7]
 
@@ -154,7 +154,7 @@ def test_a_fragment_whose_rows_are_all_deleted_is_named_no_more(table) -> None:
     table.handle.delete("number >= 5")
     assert table.fragments() == 1
     manifest, files = table.manifest(), layout.file_names(table.folder)
-    assert sum(name.encode() in manifest for name in files[layout.DATA]) == 1, "vacuum.py: it would never be pruned"
+    assert len(layout.named_in(manifest, layout.DATA, files[layout.DATA])) == 1, "vacuum.py: it would never be pruned"
 
 
 def test_a_row_id_is_the_fragment_and_the_place_in_it_and_conditions_may_use_it(table) -> None:
@@ -198,7 +198,7 @@ def test_optimize_merges_small_fragments_and_keeps_every_version(table) -> None:
     table.handle.checkout_latest()
     assert table.fragments() == 1, "fragments.rewrite: small fragments are not merged"
     assert layout.fragments_with_deletions(table.folder) == [], "fragments.rewrite: deleted rows stay in the files"
-    assert not set(table.row_ids().values()) & set(ids.values()), "fragments.note_rewrite: rows had other ids before"
+    assert not set(table.row_ids().values()) & set(ids.values()), "rows had other ids before"
     for version in (1, 2, 3):
         table.db.open_table("t").checkout(version)
 
