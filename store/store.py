@@ -12,9 +12,10 @@ from typing import Self
 import structlog
 
 from store.as_of import PastCommits
-from store.change.plan import plan
+from store.change.plan import plan_statements
 from store.change.settle_synonyms import settle_synonyms
-from store.change.write_rows import write_rows
+from store.change.synonym_change import plan_synonyms
+from store.change.write_rows import statement_rows, synonym_rows, write_rows
 from store.checkpoint.files import CheckpointUnusable, discard
 from store.checkpoint.restore_index import recover_index
 from store.document_snapshot import DocumentSnapshot
@@ -157,11 +158,15 @@ class Store(StoreReader):
     def commit(self, batch: Batch) -> CommitResult:
         """Makes `batch` part of the memory: durable and visible when it returns, or not at all."""
         with self._write_lock.hold("commit"):
-            delta = plan(self._index, batch, self.rule, time.time())
+            delta, numbers = plan_statements(self._index, batch, time.time())
             if self._purge is not None:
                 self._purge.protect_change(delta)
+            seq = self._log.last.seq + 1
             try:
-                write_rows(self._tables, self._index, delta, self._log.last.seq + 1)
+                # Lance works and waits for the disk in threads of its own.
+                with self._tables.appending(statement_rows(self._index, delta, seq)):
+                    plan_synonyms(self._index, delta, numbers, self.rule)
+                    self._tables.append_to(synonym_rows(self._index, delta, seq))
                 before = (self._index.living_passages, self._index.living_phrases, self._index.living_triples)
                 commit = self._log.append("change", batch.positions, {"before": before})
             except BaseException:
@@ -310,6 +315,7 @@ class Store(StoreReader):
     def wait_until_paged_in(self) -> None:
         """Until what additions read is in memory. That begins with the first after opening; nothing needs to wait for it."""
         self._index.sketches.wait_until_paged_in()
+        self._index.phrase_vectors.wait_until_paged_in()
 
     @contextmanager
     def maintenance_paused(self) -> Iterator[None]:

@@ -23,20 +23,21 @@ from store.types import Batch, PassageText, State, SynonymRule, Vector
 
 def plan(index: LiveIndex, batch: Batch, rule: SynonymRule, now: float) -> IndexDelta:
     """The change that `batch` makes to `index`. Raises IncompleteBatch where the batch lacks a text or a vector."""
-    delta, numbers = _plan_statements(index, batch, now)
+    delta, numbers = plan_statements(index, batch, now)
     plan_synonyms(index, delta, numbers, rule)
     return delta
 
 
 def plan_without_synonyms(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
     """The same but for the synonym edges, for a batch of which they are known."""
-    delta, _ = _plan_statements(index, batch, now)
+    delta, _ = plan_statements(index, batch, now)
     plan_crowding(index, delta)
     return delta
 
 
-def _plan_statements(index: LiveIndex, batch: Batch, now: float) -> tuple[IndexDelta, RowNumbers]:
-    """Everything that follows from the texts and the triples alone."""
+def plan_statements(index: LiveIndex, batch: Batch, now: float) -> tuple[IndexDelta, RowNumbers]:
+    """Everything that follows from the texts and the triples alone, and the rows that these have: what `plan_synonyms` goes on
+    from. Raises IncompleteBatch."""
     delta = IndexDelta()
     after = holders_after(index, batch)
     texts = {passage.id: passage for passage in batch.passages}

@@ -13,25 +13,23 @@ from store.lance.schema import documents, extractions, passages, phrases, synony
 from store.lance.tables import Tables
 from store.types import Document, State
 
+Rows = dict[str, Mapping[str, Any]]
+"""Columns by table."""
+
 
 def write_rows(tables: Tables, index: LiveIndex, delta: IndexDelta, seq: int) -> None:
     """Appends what `delta` brings to `index`, as commit `seq`."""
+    tables.append_to(statement_rows(index, delta, seq) | synonym_rows(index, delta, seq))
+
+
+def statement_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> Rows:
+    """What the same appends but for synonyms."""
     first = index.next_id
-    known = len(index.phrases)
-    ids = index.ids["phrases"].view()
-
-    def phrase_id(row: int) -> int:
-        return int(ids[row]) if row < known else first["phrases"] + row - known
-
-    def phrase_ids(rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        numbers = np.where(rows < known, 0, first["phrases"] + rows - known)
-        numbers[rows < known] = ids[rows[rows < known]]
-        return numbers.astype(np.int32)
 
     def rows(name: str, count: int) -> NDArray[np.int32]:
         return np.arange(first[name], first[name] + count, dtype=np.int32)
 
-    added: dict[str, Mapping[str, Any]] = {}
+    added: Rows = {}
     if delta.passages:
         numbers = rows("passages", len(delta.passages))
         added["passages"] = passages.to_columns(numbers, delta.passages, delta.passage_vectors)
@@ -40,14 +38,32 @@ def write_rows(tables: Tables, index: LiveIndex, delta: IndexDelta, seq: int) ->
         added["phrases"] = phrases.to_columns(numbers, delta.phrases, delta.phrase_vectors)
     if delta.triples:
         numbers = rows("triples", len(delta.triples))
-        stated = [(phrase_id(subject), predicate, phrase_id(object_)) for subject, predicate, object_ in delta.triples]
+        ends = np.array([(subject, object_) for subject, _, object_ in delta.triples], np.int64)
+        subjects, objects = _phrase_ids(index, ends.T).tolist()
+        predicates = [predicate for _, predicate, _ in delta.triples]
+        stated = list(zip(subjects, predicates, objects, strict=True))
         added["triples"] = triples.to_columns(numbers, stated, delta.triple_vectors)
     if delta.extractions:
         added["extractions"] = extractions.to_columns(delta.extractions, seq)
-    if len(delta.synonyms.a):
-        edges = delta.synonyms
-        added["synonyms"] = synonyms.to_columns(phrase_ids(edges.a), phrase_ids(edges.b), edges.weights, seq)
     gone = [Document(uri, "", state=State.REMOVED, committed_at=time.time()) for uri in delta.removed]
     if changed := [*delta.documents, *gone]:
         added["documents"] = documents.to_columns(changed, seq)
-    tables.append_to(added)
+    return added
+
+
+def synonym_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> Rows:
+    """What the same appends for synonyms."""
+    edges = delta.synonyms
+    if not len(edges.a):
+        return {}
+    a, b = _phrase_ids(index, edges.a), _phrase_ids(index, edges.b)
+    return {"synonyms": synonyms.to_columns(a, b, edges.weights, seq)}
+
+
+def _phrase_ids(index: LiveIndex, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The numbers that phrases have in the tables, for rows of the index and such as come behind them; shape of `rows`."""
+    known = len(index.phrases)
+    ids = index.next_id["phrases"] + rows - known
+    old = rows < known
+    ids[old] = index.ids["phrases"].view()[rows[old]]
+    return ids.astype(np.int32)

@@ -251,6 +251,23 @@ def test_tables_ahead_of_the_last_commit_are_brought_back(tmp_path):
         assert oracle.same(export_lines(store.snapshot()), oracle.export(both, extract)) is None
 
 
+def test_a_commit_of_which_the_synonyms_cannot_be_found_leaves_nothing(store, monkeypatch):
+    documents = {"a": [("T", "text 4", None)]}
+    add(store, documents)
+    more = {"b": [("T", "text 3", None)]}
+
+    def no_room(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patched, pytest.raises(MemoryError):
+        patched.setattr(store_store, "plan_synonyms", no_room)
+        add(store, more)
+    assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
+    add(store, more)
+    assert oracle.same(export_lines(store.snapshot()), oracle.export(documents | more, extract)) is None
+    assert verify(store).problems == []
+
+
 @pytest.mark.slow
 def test_a_snapshot_stays_what_it_was(store):
     add(store, {"a": [("T", "text 4", None)]})
