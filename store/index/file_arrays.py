@@ -7,6 +7,7 @@ pages count as the file's (`RssFile`), not as memory that only swap could free (
 
 import os
 import tempfile
+from contextlib import suppress
 from math import prod
 from mmap import MADV_RANDOM, MADV_WILLNEED, PAGESIZE, mmap
 from pathlib import Path
@@ -17,6 +18,9 @@ from numpy.typing import DTypeLike, NDArray
 
 FILE_MIN_BYTES = 1 << 20
 """A smaller array is not worth a file."""
+
+MADV_COLD = 20
+"""Of Linux from 5.4 on, which Python names from 3.13 on."""
 
 DENSE_ROWS = 16
 """Where more than one row of so many is wanted, a file is read as a whole."""
@@ -97,12 +101,29 @@ def page_in(array: NDArray[Any]) -> None:
     The first look at a page takes microseconds even where the system has it in its cache. Other threads run meanwhile. Nothing
     where `array` is of no file.
     """
-    if _mapped(array) is None:
+    if not is_mapped(array):
         return
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     for start in range(0, len(octets), PAGED_IN_BYTES):
         octets[start : start + PAGED_IN_BYTES : PAGESIZE].max()
     octets[-1:].max(initial=0)  # the array need not begin with a page
+
+
+def drop_first(array: NDArray[Any]) -> None:
+    """Has the system drop what `array` is of a file before what others read, where it is short of memory.
+
+    Otherwise what is read once, from end to end, takes the place of what is read here and there. Nothing where `array` is of no
+    file, or the system cannot do it.
+    """
+    mapped = _mapped(array)
+    if mapped is not None and mapped.mapping is not None:
+        with suppress(OSError):
+            mapped.mapping.madvise(MADV_COLD)
+
+
+def is_mapped(array: NDArray[Any]) -> bool:
+    """Whether `array` is of a file that `map_file` mapped."""
+    return _mapped(array) is not None
 
 
 def mapped_inode(array: NDArray[Any]) -> int | None:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.file_arrays import drop_first
 from store.index.parallel import in_background
 from store.index.vectors.codes import CODED_ROWS, CodedBlock
 
@@ -113,6 +114,7 @@ def _quantised(dim: int, blocks: Sequence[CodedBlock]) -> Any:
         for start in range(0, len(block.units), CODED_ROWS):
             part = slice(start, start + CODED_ROWS)
             group.add(block.codes[part] * block.units[part, None])
+        drop_first(block.codes)
     group.prepare()
     return group
 

@@ -173,6 +173,7 @@ def _candidates(
         yield from comparison.blockwise([*vectors.blocks(), *added], queries)
         return
     yield from comparison.blockwise(added, queries)
+    vectors.page_in_codes()
     found_by = sketches.candidates(comparison.sketches, queries, comparison.candidates, comparison.threshold)
     for first, end, found in found_by:
         if found is None:

@@ -1,6 +1,5 @@
 """The search for a phrase's near ones among many, without comparing it with all of them: by sorted bands of sketches."""
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -9,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
-from store.index.file_arrays import IN_MEMORY, ArrayStorage, page_in
-from store.index.parallel import in_background, in_parallel, processors
+from store.index.file_arrays import IN_MEMORY, ArrayStorage
+from store.index.pager import Pager
+from store.index.parallel import in_parallel, processors
 from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import (
     HEAD_SIGMAS,
@@ -112,8 +112,7 @@ class SketchIndex:
         self.tail = Tail(0, GrowableArray(np.uint64, WORDS, storage))
         """Those that are not sorted among them."""
         self._runs: tuple[SortedBands, ...] = ()
-        self._paged_in: tuple[SortedBands, ...] = ()
-        self._pager: threading.Thread | None = None
+        self._pager = Pager("bands")
 
     @property
     def n(self) -> int:
@@ -184,34 +183,14 @@ class SketchIndex:
             tail = Tail(self._runs[-1].end, GrowableArray(np.uint64, WORDS, self._storage))
             tail.rows.extend(self.tail.rows.view()[tail.first - self.tail.first :])
             self.tail = tail
-        self._paged_in = tuple(run for run in self._paged_in if run in self._runs)
 
     def order(self) -> Order:
         """What a search goes by."""
         return Order(self._runs, self._runs[-1].end if self._runs else 0)
 
-    def _page_in(self) -> None:
-        """Has the bands brought into memory beside all, from when they are first searched. One phrase looks at 95 places of
-        each, so a few thousand would read them whole, page by page."""
-        cold = [run for run in self._runs if run not in self._paged_in]
-        if cold:
-            self._paged_in = (*self._paged_in, *cold)
-            earlier = self._pager
-
-            def bring() -> None:
-                # Who waits for the last thread waits for all.
-                if earlier is not None:
-                    earlier.join()
-                for run in cold:
-                    for array in run.arrays().values():
-                        page_in(array)
-
-            self._pager = in_background(bring, "bands")
-
     def wait_until_paged_in(self) -> None:
         """Until all bands that were searched are in memory."""
-        if self._pager is not None:
-            self._pager.join()
+        self._pager.wait()
 
     def candidates(
         self,
@@ -226,7 +205,8 @@ class SketchIndex:
 
         `sketches` gives those of `queries`.
         """
-        self._page_in()
+        # One phrase looks at 95 places of each run, so a few thousand would read them whole, page by page.
+        self._pager.bring(self._runs)
         rounds = -(-len(queries) // (MAX_PART_QUERIES * processors()))
         share = max(-(-len(queries) // (max(rounds, 1) * processors())), MIN_PART_QUERIES)
         starts = range(0, len(queries), share)

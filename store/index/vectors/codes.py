@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from store.fixed_point import Fixed, floats
 from store.index.file_arrays import IN_MEMORY, ArrayStorage, read_ahead
+from store.index.pager import Pager
 from store.index.parallel import in_parallel
 from store.index.vectors.rows_in_blocks import by_block, take
 from store.index.vectors.taken_block import TakenBlock
@@ -26,12 +27,15 @@ CODED_ROWS = 2_048
 """Rows that are coded at a time: 3 MB at 384 dimensions, which stay in the processor's cache."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CodedBlock:
     """Codes of the rows of one block of vectors: `codes` int8 of shape (rows, dim), `units` float32 of shape (rows,)."""
 
     codes: NDArray[np.int8]
     units: NDArray[np.float32]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {"codes": self.codes, "units": self.units}
 
 
 @dataclass(slots=True)
@@ -44,6 +48,7 @@ class VectorCodes:
     _blocks: list[CodedBlock] = field(default_factory=list)
     _n: int = 0
     _lock: Any = field(default_factory=threading.Lock)
+    _pager: Pager = field(default_factory=lambda: Pager("codes"))
 
     def load(self, blocks: Sequence[CodedBlock]) -> None:
         """Takes over the codes of whole blocks, which are never written to."""
@@ -80,6 +85,14 @@ class VectorCodes:
             np.einsum("ij,ij->i", coded.codes.astype(np.float32), queries) + off
         )
         return found
+
+    def page_in(self) -> None:
+        """Has all codes brought into memory beside all."""
+        self._pager.bring(tuple(self._blocks))
+
+    def wait_until_paged_in(self) -> None:
+        """Until those that were there at the last `page_in` are in memory."""
+        self._pager.wait()
 
     @property
     def bytes(self) -> int:

@@ -109,6 +109,10 @@ class VectorsView:
         `queries`: one for each row."""
         return self._codes.most(rows, queries, BLOCK_VECTORS)
 
+    def page_in_codes(self) -> None:
+        """Has all codes brought into memory beside all, for whoever reads many of them here and there."""
+        self._codes.page_in()
+
     def groups(self) -> list[Any]:
         """The groups (`store.index.quantised.groups`) that are there, from the first row on."""
 
@@ -275,6 +279,10 @@ class Vectors:
             sum(block.bytes if isinstance(block, TakenBlock) else block.nbytes for block in self._blocks)
             + self._codes.bytes
         )
+
+    def wait_until_paged_in(self) -> None:
+        """Until the codes that are being brought into memory are there."""
+        self._codes.wait_until_paged_in()
 
     def frozen(self) -> "Vectors":
         """The vectors as they are now, which do not grow along; nothing is copied, and nothing may be appended."""

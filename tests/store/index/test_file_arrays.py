@@ -12,6 +12,7 @@ from store.index.append_only_arrays import GrowableArray
 from store.index.file_arrays import (
     FILE_MIN_BYTES,
     ArrayStorage,
+    drop_first,
     link_file,
     map_file,
     map_scattered,
@@ -153,7 +154,16 @@ def test_a_file_that_is_paged_in_has_all_its_pages_in_memory(tmp_path: Path) -> 
     assert np.array_equal(array.ravel(), np.arange(5 * LENGTH))
 
 
+def test_what_may_be_dropped_first_is_there_all_the_same(tmp_path: Path) -> None:
+    np.save(tmp_path / "array.npy", np.arange(5 * LENGTH))
+    array = map_file(tmp_path / "array.npy")
+    page_in(array)
+    drop_first(array)
+    assert np.array_equal(array, np.arange(5 * LENGTH))
+
+
 def test_what_is_of_no_file_or_has_nothing_in_it_is_left_alone(tmp_path: Path) -> None:
     page_in(np.arange(10))
+    drop_first(np.arange(10))
     np.save(tmp_path / "empty.npy", np.empty((0, 3)))
     page_in(map_file(tmp_path / "empty.npy"))

@@ -1,0 +1,73 @@
+"""What is mapped from files is brought into memory beside all, each part once."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import store.index.pager
+from store.index.file_arrays import map_file
+from store.index.pager import Pager
+from store.index.vectors.codes import CodedBlock
+from store.index.vectors.matrix import BLOCK_VECTORS, Vectors
+from tests.store.index.resident import resident_share
+
+ROWS, DIM = 40_000, 64
+
+
+class Part:
+    def __init__(self, file: Path, rows: int = ROWS) -> None:
+        np.save(file, np.ones((rows, DIM), np.int8))
+        self.file, self.array = file, map_file(file)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {"rows": self.array, "of no file": np.ones(3)}
+
+
+def test_each_part_is_brought_in_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    brought: list[int] = []
+    page_in = store.index.pager.page_in
+    monkeypatch.setattr(store.index.pager, "page_in", lambda array: (brought.append(len(array)), page_in(array)))
+    pager, first, second = Pager("parts"), Part(tmp_path / "first.npy"), Part(tmp_path / "second.npy", ROWS + 1)
+    assert resident_share(first.file) < 1.0
+    pager.bring([first])
+    pager.bring([first])
+    pager.bring([first, second])
+    pager.wait()
+    assert brought == [ROWS, ROWS + 1]
+    assert resident_share(first.file) == resident_share(second.file) == 1.0
+
+
+def test_a_part_that_came_back_is_brought_in_again(tmp_path: Path) -> None:
+    pager, first, second = Pager("parts"), Part(tmp_path / "first.npy"), Part(tmp_path / "second.npy")
+    for parts in ([first], [second], [first]):
+        pager.bring(parts)
+    pager.wait()
+    assert pager._brought == {first}
+
+
+def test_nothing_of_a_file_starts_no_thread() -> None:
+    pager = Pager("parts")
+    pager.bring([CodedBlock(np.ones((3, DIM), np.int8), np.ones(3, np.float32))])
+    pager.wait()
+    assert pager._thread is None
+
+
+def test_the_codes_of_a_matrix_are_in_memory_once_they_were_asked_for(tmp_path: Path) -> None:
+    files = tmp_path / "codes.npy", tmp_path / "units.npy"
+    vectors = np.random.default_rng(1).standard_normal((BLOCK_VECTORS, DIM)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    made = Vectors(DIM)
+    made.extend(vectors)
+    ((_, coded),) = made.view().coded_blocks()
+    for file, array in zip(files, (coded.codes, coded.units), strict=True):
+        np.save(file, array)
+    saved = Vectors(DIM)
+    blocks = [block for _, block in made.view().blocks()]
+    saved.load(blocks, made.view().known, [CodedBlock(*(map_file(file) for file in files))])
+    assert resident_share(files[0]) < 1.0
+    saved.view().page_in_codes()
+    saved.wait_until_paged_in()
+    assert resident_share(files[0]) == 1.0
