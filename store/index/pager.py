@@ -34,6 +34,11 @@ class Pager:
                 self._brought = set(parts)
                 self._begin([array for part in cold for array in part.arrays().values() if is_mapped(array)])
 
+    def forget(self, part: Mapped) -> None:
+        """Lets go of a part that something else took the place of: its file may take room on the disk for as long."""
+        with self._lock:
+            self._brought.discard(part)
+
     def _begin(self, arrays: list[NDArray[Any]]) -> None:
         if not arrays:
             return

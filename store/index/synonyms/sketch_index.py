@@ -178,6 +178,9 @@ class SketchIndex:
 
     def adopt(self, runs: Sequence[SortedBands]) -> None:
         """Takes over the sorted bands of the first rows."""
+        for run in self._runs:
+            if run not in runs:
+                self._pager.forget(run)
         self._runs = tuple(runs)
         if self._runs and self._runs[-1].end > self.tail.first:
             tail = Tail(self._runs[-1].end, GrowableArray(np.uint64, WORDS, self._storage))

@@ -58,6 +58,7 @@ class VectorCodes:
     def adopt(self, number: int, saved: CodedBlock) -> None:
         """Takes a whole block from where it was written down; equal to the one that is there."""
         with self._lock:
+            self._pager.forget(self._blocks[number])
             self._blocks[number] = saved
 
     @property

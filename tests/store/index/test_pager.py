@@ -1,5 +1,7 @@
 """What is mapped from files is brought into memory beside all, each part once."""
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,17 @@ def test_a_part_that_came_back_is_brought_in_again(tmp_path: Path) -> None:
         pager.bring(parts)
     pager.wait()
     assert pager._brought == {first}
+
+
+def test_a_part_that_is_forgotten_is_held_no_more(tmp_path: Path) -> None:
+    pager, part = Pager("parts"), Part(tmp_path / "part.npy")
+    pager.bring([part])
+    pager.wait()
+    held = weakref.ref(part.array)
+    pager.forget(part)
+    del part
+    gc.collect()
+    assert held() is None
 
 
 def test_nothing_of_a_file_starts_no_thread() -> None:
