@@ -168,7 +168,8 @@ class Fragments:
         return tail
 
     def write_merged(self, small: FragmentRows) -> bool:
-        """Writes the rows as one fragment, so that the table has them twice until `delete_merged`; False after a rollback.
+        """Writes the rows as one fragment, so that the table has them twice until `delete_merged`; False where the table was
+        changed since otherwise than by appends, or its newest fragment is another one than is thought.
 
         No commit may come between the two; but for the log, which bears a row twice, and may have grown since.
         """
