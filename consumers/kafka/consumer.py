@@ -25,6 +25,7 @@ from consumers.kafka.offsets.group_positions import GroupPositions
 from consumers.kafka.offsets.offset_queries import OffsetQueries
 from consumers.kafka.rebalance import RebalanceListener
 from consumers.kafka.settings import KafkaSettings, consumer_config
+from consumers.kafka.topics import await_partitions
 
 POLL_MS = 200
 REPORT_INTERVAL_S = 1.0
@@ -32,6 +33,8 @@ REPORT_INTERVAL_S = 1.0
 ENDS_TIMEOUT_S = 5.0
 """How long `ends` waits for a partition whose end is unknown, from when it is this member's. After that, the last known end
 counts."""
+PARTITIONS_TIMEOUT_S = 2.0
+"""How long joining the group waits for topics that the brokers may not have."""
 RETRY_DELAYS_S = (0.5, 1.0, 2.0)
 """Pauses after the first, the second and every further failure in a row."""
 DENIED_RETRY_DELAY_S = 5.0
@@ -136,6 +139,7 @@ class TopicConsumer:
         self._group_offsets.forget()
         try:
             consumer.subscribe(list(self._settings.topics), listener=listener)
+            await_partitions(consumer, self._settings.topics, self._stop, PARTITIONS_TIMEOUT_S)
             while not self._stop.is_set():
                 self._poll(consumer, listener, offsets)
         finally:

@@ -32,6 +32,7 @@ def library() -> ctypes.CDLL:
     rd.rd_kafka_mock_topic_delete.argtypes = [pointer, text]
     rd.rd_kafka_mock_broker_set_down.argtypes = [pointer, ctypes.c_int32]
     rd.rd_kafka_mock_broker_set_up.argtypes = [pointer, ctypes.c_int32]
+    rd.rd_kafka_mock_broker_set_rtt.argtypes = [pointer, ctypes.c_int32, whole]
     rd.rd_kafka_mock_partition_set_leader.argtypes = [pointer, text, ctypes.c_int32, ctypes.c_int32]
     rd.rd_kafka_mock_coordinator_set.argtypes = [pointer, text, text, ctypes.c_int32]
     rd.rd_kafka_mock_group_initial_rebalance_delay_ms.argtypes = [pointer, ctypes.c_int32]
@@ -59,6 +60,8 @@ def main() -> None:
                 answer = rd.rd_kafka_mock_broker_set_down(cluster, command["broker"])
             case "up":
                 answer = rd.rd_kafka_mock_broker_set_up(cluster, command["broker"])
+            case "slow":
+                answer = rd.rd_kafka_mock_broker_set_rtt(cluster, command["broker"], command["answers_after_ms"])
             case "lead":
                 answer = rd.rd_kafka_mock_partition_set_leader(cluster, topic, command["partition"], command["broker"])
             case "coordinate":
