@@ -38,7 +38,7 @@ from daemon.runtime.sd_notify import Notifier
 from daemon.runtime.self_probe import HEALTH_REQUEST, Send, first_query, send_request
 from daemon.runtime.socket_activation import inherited_address
 from daemon.runtime.watchdog import ProbeCheck, ThreadCheck, check_interval_s, watch
-from daemon.services.document_labels import sees
+from daemon.services.documents.document_labels import sees
 from daemon.services.query import QueryService
 from daemon.services.status import StatusService
 from memory.encoder.registry import ENCODER_BACKENDS

@@ -179,6 +179,7 @@ async def open_memory(
         config.parsing.workers,
         queue_limits(config),
         committed,
+        queries.asked_recently,
     )
     memory_watch = MemoryWatch(active.memory_limit, before, lambda: store.snapshot().living_passages, pipeline.intake)
     await memory_watch.check()  # what the store takes may be too much from the start

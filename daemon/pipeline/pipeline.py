@@ -67,11 +67,12 @@ class Pipeline:
         readers: int,
         limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
         on_commit: Callable[[Sequence[str]], None] = lambda _passages: None,
+        asked_recently: Callable[[], bool] = lambda: False,
     ) -> None:
         """`readers`: how many pieces of work are read at once.
 
         `on_commit` is called after each commit, before anybody who waits for it goes on, with the passages of the documents
-        that it wrote, but for those with triples from these documents.
+        that it wrote, but for those with triples from these documents. `asked_recently`: whether queries are being answered.
         """
         self._store = store
         self._reader = reader
@@ -81,7 +82,9 @@ class Pipeline:
         self.intake = Intake(self._announce)
         self.inbox = Inbox(store.folder / "inbox", self.intake, limits, store.positions.get(INBOX_POSITION))
         self.documents_by_file = DocumentsByFile(store.documents())
-        self.committer = Committer(store, encoder, extractor, self._make_batch, self._after_commit, limits)
+        self.committer = Committer(
+            store, encoder, extractor, self._make_batch, self._after_commit, limits, asked_recently
+        )
         self.file_events = FileEvents(store, self.documents_by_file, self.intake, self.committer.queue)
         self.reading = ReadingLoop(store, self.intake, reader, extractor, self.committer.queue, self._finish)
         self._removed = RemovedRecords(store.positions)

@@ -1,7 +1,6 @@
 """`query`: one snapshot, in a thread of its own, never behind indexing."""
 
 import asyncio
-import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,7 @@ from daemon.observe.metrics import observe_query
 from daemon.services.documents.document_references import passage_source
 from daemon.services.documents.unread import Unread, joined, nothing_unread
 from daemon.services.explanation import explanation
+from daemon.services.query_shares import QueryShares
 from daemon.services.scopes import ScopeService
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
@@ -111,7 +111,11 @@ class QueryService:
         self._threads = ThreadPoolExecutor(
             threads if filter_ is None else MODEL_FILTER_THREADS, thread_name_prefix="query"
         )
-        self._shares = threading.Semaphore(threads)
+        self._shares = QueryShares(threads)
+
+    def asked_recently(self) -> bool:
+        """Whether a query is at work, or was a moment ago."""
+        return self._shares.held_recently()
 
     async def query(self, request: QueryRequest) -> QueryResponse:
         await self._fresh(request)

@@ -8,7 +8,7 @@ from unicodedata import normalize
 from urllib.parse import quote, unquote
 
 from daemon.contract.scope import ClientScope, Scope, ScopeCount, ScopeList
-from daemon.services.document_labels import LabelsBySource, has_any, labels_of
+from daemon.services.documents.document_labels import LabelsBySource, has_any, labels_of
 from store.document_snapshot import DocumentSnapshot
 from store.store import Store
 from store.types import Document

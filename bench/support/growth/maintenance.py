@@ -12,6 +12,7 @@ import numpy as np
 
 from bench.support.growth.store import commit, open_store, resident_mb, spread, store_folder, timed
 from bench.support.growth.thresholds import RATE
+from daemon.pipeline.commit.committer import REST_S
 from daemon.runtime.allocator import trim_heap
 
 SINGLES = 60
@@ -108,8 +109,8 @@ def ask(folder: str, _: str) -> dict[str, Any]:
 
 
 class Adding:
-    """Adds `RATE` passages a second in a thread for as long as it lasts, those that are due in one commit, as the daemon's
-    micro-batches do."""
+    """Adds `RATE` passages a second in a thread for as long as it lasts, beside queries. As in the daemon, a commit takes
+    all that are due, and the next one comes after a rest."""
 
     def __init__(self, add: Callable[[int, int], None]) -> None:
         self._add = add
@@ -127,7 +128,7 @@ class Adding:
                 self._add(added, due)
                 self.took.append((time.perf_counter() - start) * 1000)
                 added += due
-            time.sleep(max(0.0, began + added / RATE - time.monotonic()))
+            time.sleep(max(REST_S, began + added / RATE - time.monotonic()))
         self.a_second = round(added / (time.monotonic() - began), 1)
 
     def __enter__(self) -> "Adding":

@@ -43,6 +43,10 @@ QUICK_BATCH_S = 0.5
 """Where full batches take less time than this (vectors that cost little), they may grow to that many passages: a commit's
 own cost, mostly of syncing files, is then shared by more."""
 
+REST_S = 0.1
+"""From the end of a batch to the next, while queries are answered. A commit of one passage costs about as much as one of four,
+and keeps a query from the processors and from the interpreter for as long as it lasts. What comes meanwhile shares the next."""
+
 ENCODE_SLICE_S = 0.25
 ENCODE_SLICE_CHARS = (4_096, 262_144)
 """A slice has so many characters at least and at most; in between as many as take about `ENCODE_SLICE_S`."""
@@ -71,12 +75,15 @@ class Committer:
         make_batch: MakeBatch,
         after_commit: AfterCommit,
         limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
+        asked_recently: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`asked_recently`: whether queries are being answered."""
         self._store = store
         self._encoder = encoder
         self._extractor = extractor
         self._make_batch = make_batch
         self._after_commit = after_commit
+        self._asked_recently = asked_recently
         self.queue = CommitQueue(limits)
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._max_passages = BATCH_MAX_PASSAGES
@@ -96,9 +103,11 @@ class Committer:
 
     async def run(self) -> None:
         """Commits until cancelled; what is being written then is finished first (`writer` is a thread)."""
+        ended = float("-inf")
         while True:
             await self.queue.wait_until_filled()
             while self.queue:
+                await self._rest_since(ended)
                 changes = self.queue.next_batch(self._max_passages)
                 began = self.busy_since = time.monotonic()
                 self._interrupted = False
@@ -106,10 +115,17 @@ class Committer:
                     await self._commit(changes)
                 finally:
                     self.busy_since = None
-                quick = not self._interrupted and time.monotonic() - began < QUICK_BATCH_S
+                ended = time.monotonic()
+                quick = not self._interrupted and ended - began < QUICK_BATCH_S
                 self._max_passages = (
                     min(self._max_passages * 2, QUICK_BATCH_MAX_PASSAGES) if quick else BATCH_MAX_PASSAGES
                 )
+
+    async def _rest_since(self, ended: float) -> None:
+        """Leaves queries room. `ended`: when the last batch was done with (monotonic)."""
+        rest_s = ended + REST_S - time.monotonic()
+        if rest_s > 0 and self._asked_recently():
+            await asyncio.sleep(rest_s)
 
     async def _commit(self, changes: list[Change], fresh: bool = False) -> None:
         """`fresh`: nothing is committed in the midst of it."""

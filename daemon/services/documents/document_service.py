@@ -24,8 +24,8 @@ from daemon.errors import Conflict, Invalid, NotFound
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import ADDED, AddedDocument, container_uri
-from daemon.services.document_labels import labelled_uri
 from daemon.services.documents.added_documents import check_document, document_labels
+from daemon.services.documents.document_labels import labelled_uri
 from daemon.services.documents.document_states import CurrentStates, DocumentStates
 from daemon.services.documents.show import show
 from daemon.services.scopes import ScopeService

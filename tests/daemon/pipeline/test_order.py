@@ -10,7 +10,7 @@ from consumers.types import FileChanged, Fingerprint, ParsedDocument, Passage
 from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, DeliveredDocument, DocumentChange, Work
-from daemon.services.document_labels import has_any
+from daemon.services.documents.document_labels import has_any
 from daemon.services.progress import ProgressBoard
 from daemon.services.scopes import ScopeService
 from daemon.services.transfer import TransferService

@@ -1,6 +1,7 @@
 """One document that cannot be committed costs itself alone."""
 
 import asyncio
+import time
 from dataclasses import replace
 from datetime import timedelta
 
@@ -369,3 +370,37 @@ def test_the_first_slice_of_a_batch_is_short_however_quick_the_last_batch_was(tm
         committed_all(store, Watched(encoder, "nothing"), [long_change("first"), long_change("second")])
     assert max(slices["first"]) > 3 * slices["first"][0], "slices grow where they are quick"
     assert slices["second"][0] == pytest.approx(slices["first"][0], abs=600)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("querying", "commits"), [(True, [1, 2]), (False, [1, 1, 1])])
+def test_what_comes_within_a_rest_for_queries_is_committed_together(tmp_path, monkeypatch, querying, commits):
+    monkeypatch.setattr(committing, "REST_S", 3.0)
+
+    async def scenario():
+        encoder, finished = make_encoder("hash", "", 64, "cpu"), []
+        with Store(tmp_path, encoder.identity) as store:
+            documents_by_file = DocumentsByFile([])
+            committer = Committer(
+                store,
+                encoder,
+                NothingFound(),
+                lambda outcomes: make_batch(store, documents_by_file, outcomes),
+                lambda outcomes, *_: finished.append([each.work.key for each in outcomes]),
+                asked_recently=lambda: querying,
+            )
+            running = asyncio.create_task(committer.run())
+            async with asyncio.timeout(60):
+                for number in range(3):
+                    committer.queue.put_now(outcome(number))
+                    until = time.monotonic() + 0.5  # time enough to be committed alone, unless the committer rests
+                    resting = querying and number > 0
+                    while sum(map(len, finished)) <= number and not (resting and time.monotonic() > until):
+                        await asyncio.sleep(0.01)
+                while sum(map(len, finished)) < 3:
+                    assert not running.done(), running.exception()
+                    await asyncio.sleep(0.01)
+            running.cancel()
+            return finished
+
+    assert [len(each) for each in asyncio.run(scenario())] == commits

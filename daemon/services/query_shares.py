@@ -1,0 +1,40 @@
+"""The queries' shares of the processors: who works holds one. Commits leave room while any is held."""
+
+import threading
+import time
+
+RECENT_S = 0.1
+"""A client that asks again and again takes less than this between an answer and its next query."""
+
+
+class QueryShares:
+    """A semaphore that can say whether queries are being answered. For any thread."""
+
+    def __init__(self, shares: int) -> None:
+        self._free = threading.Semaphore(shares)
+        self._lock = threading.Lock()
+        self._held = 0
+        self._given_back = float("-inf")
+        """When a share was last given back (monotonic)."""
+
+    def acquire(self) -> None:
+        self._free.acquire()
+        with self._lock:
+            self._held += 1
+
+    def release(self) -> None:
+        with self._lock:
+            self._held -= 1
+            self._given_back = time.monotonic()
+        self._free.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def held_recently(self) -> bool:
+        """Whether a share is held, or was within the last `RECENT_S`."""
+        with self._lock:
+            return self._held > 0 or time.monotonic() - self._given_back < RECENT_S
