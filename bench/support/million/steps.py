@@ -24,7 +24,7 @@ from bench.support.million.scanner import scan
 from bench.support.million.vectors import BANK, CACHE, make_word_sum_encoder
 from bench.support.synthetic_documents import World, document
 from daemon.observe.memory_use import anonymous_bytes
-from daemon.runtime.allocator import configure_malloc, trim_heap
+from daemon.runtime.allocator import configure_malloc, scale_mmap_threshold, trim_heap
 from daemon.runtime.gc import frozen_objects, shorten_switch_interval
 from daemon.runtime.scheduler import COMPACT_FRAGMENTS
 from memory.retrieval.modes import DEFAULT_MODE, MODES
@@ -45,7 +45,10 @@ def open_million(folder: str) -> Any:
 
     encoder = make_word_sum_encoder()
     with frozen_objects():
-        return Store(Path(folder), encoder.identity), encoder
+        store = Store(Path(folder), encoder.identity)
+    now = store.snapshot()
+    scale_mmap_threshold(max(now.n_phrases, now.n_triples))  # as the daemon does
+    return store, encoder
 
 
 def vectors(_folder: str, _count: str) -> dict[str, Any]:

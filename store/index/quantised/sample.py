@@ -154,7 +154,9 @@ def _decoded(coded: CodedBlock) -> Floats:
 def _sums(query: Floats, rows: NDArray[Any], codes_of: Callable[[NDArray[np.int64]], CodedBlock]) -> Sums:
     count, products, squares = len(rows), 0.0, 0.0
     for start in range(0, count, CODED_ROWS):
-        found = _decoded(codes_of(rows[start : start + CODED_ROWS])) @ query
+        coded = codes_of(rows[start : start + CODED_ROWS])
+        # Scaled once multiplied: half the work of multiplying what is decoded.
+        found = (coded.codes.astype(np.float64) @ query) * coded.units
         products += float(found.sum())
         squares += float(found @ found)
     return Sums(count, products, squares)
