@@ -1,0 +1,50 @@
+"""Commits leave queries room: while one is at work, there is a rest between two."""
+
+import contextlib
+import threading
+import time
+from typing import Any
+
+import httpx2
+import pytest
+
+from daemon.pipeline.commit.committer import REST_S
+from tests.e2e.conftest import Hippo
+from tests.e2e.real_hippod import until
+from tests.memory.llm.model_server import Call, Hang, ModelServer
+
+pytestmark = [pytest.mark.daemon, pytest.mark.model_server]
+
+DOCUMENTS = 60
+ASKED = "Who holds the lamp?"
+
+
+def embeddings(call: Call) -> Any:
+    """The question waits for its vector for good; passages and phrases have theirs at once."""
+    texts = call.body["input"]
+    if any(ASKED in text for text in texts):
+        return Hang()
+    vectors = [{"index": n, "embedding": [1.0, len(text) % 7, 0.5]} for n, text in enumerate(texts)]
+    return {"object": "list", "model": "m", "data": vectors, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+
+
+def test_while_a_query_is_at_work_commits_rest(hippo: Hippo) -> None:
+    with ModelServer(embeddings) as server:
+        encoder = {"backend": "openai", "model": "m", "base_url": server.url}
+        daemon = hippo(encoder=encoder, daemon={"stop_timeout_s": 2.0}).start()
+        daemon.add({"id": "first", "text": "The lamp of the hall is lit."})
+        daemon.wait()
+
+        def ask() -> None:
+            with contextlib.suppress(AssertionError, httpx2.HTTPError):
+                daemon.query(ASKED)
+
+        threading.Thread(target=ask, daemon=True).start()
+        until(lambda: server.inside, "the query is at work")
+        before, began = daemon.metric("hippod_commits_total"), time.monotonic()
+        for number in range(DOCUMENTS):
+            daemon.add({"id": f"d{number}", "text": f"The lamp of shelf {number} is lit."})
+        daemon.wait()
+        commits = daemon.metric("hippod_commits_total") - before
+        # However fast the machine is: the first comes at once, every other one after a rest.
+        assert 1 <= commits <= 1 + (time.monotonic() - began) / REST_S
