@@ -15,7 +15,7 @@ from tests.memory.llm.model_server import Call, Hang, ModelServer
 
 pytestmark = [pytest.mark.daemon, pytest.mark.model_server]
 
-DOCUMENTS = 60
+DOCUMENTS = 20
 ASKED = "Who holds the lamp?"
 
 
@@ -44,7 +44,7 @@ def test_while_a_query_is_at_work_commits_rest(hippo: Hippo) -> None:
         before, began = daemon.metric("hippod_commits_total"), time.monotonic()
         for number in range(DOCUMENTS):
             daemon.add({"id": f"d{number}", "text": f"The lamp of shelf {number} is lit."})
-        daemon.wait()
+            daemon.wait()  # or a batch may be long, which is interrupted without a rest
         commits = daemon.metric("hippod_commits_total") - before
         # However fast the machine is: the first comes at once, every other one after a rest.
-        assert 1 <= commits <= 1 + (time.monotonic() - began) / REST_S
+        assert DOCUMENTS <= commits <= 1 + (time.monotonic() - began) / REST_S

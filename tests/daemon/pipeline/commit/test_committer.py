@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -50,17 +49,26 @@ def hurried(monkeypatch):
     monkeypatch.setattr(committing, "RETRY_PAUSE_S", 0.001)
 
 
+def make_committer(store, encoder, note, **options):
+    """One whose extractor finds nothing. `note` is given the changes of each commit."""
+    documents_by_file = DocumentsByFile([])
+    return Committer(
+        store,
+        encoder,
+        NothingFound(),
+        lambda changes: make_batch(store, documents_by_file, changes),
+        lambda changes, *_: note(changes),
+        **options,
+    )
+
+
 def committed_all(store, encoder, outcomes):
     """Commits the outcomes, and returns what was logged meanwhile."""
 
     async def scenario():
-        documents_by_file, finished = DocumentsByFile([]), []
-        committer = Committer(
-            store,
-            encoder,
-            NothingFound(),
-            lambda found: make_batch(store, documents_by_file, found),
-            lambda found, *_: finished.extend(each for each in found if isinstance(each, DocumentChange)),
+        finished = []
+        committer = make_committer(
+            store, encoder, lambda found: finished.extend(each for each in found if isinstance(each, DocumentChange))
         )
         extractions = [each for each in outcomes if isinstance(each, ExtractionsFound)]
         for each in extractions:
@@ -96,13 +104,8 @@ def test_a_document_that_spoils_its_batch_fails_alone_and_the_others_are_committ
         encoder = make_encoder("hash", "", 64, "cpu")
         finished = []
         with Store(tmp_path, encoder.identity) as store:
-            documents_by_file = DocumentsByFile([])
-            committer = Committer(
-                store,
-                encoder,
-                NothingFound(),
-                lambda outcomes: replace(make_batch(store, documents_by_file, outcomes)),
-                lambda outcomes, *_: finished.extend(outcome.work.key for outcome in outcomes),
+            committer = make_committer(
+                store, encoder, lambda outcomes: finished.extend(outcome.work.key for outcome in outcomes)
             )
             for number in range(6):
                 committer.queue.put_now(outcome(number, broken=number == 3))
@@ -149,15 +152,9 @@ def test_a_purge_while_a_batch_is_completed_costs_no_document_its_passages(tmp_p
     async def scenario():
         encoder = make_encoder("hash", "", 64, "cpu")
         with Store(tmp_path, encoder.identity) as store:
-            documents_by_file, finished = DocumentsByFile([]), []
+            finished = []
             purging = PurgingMeanwhile(store, encoder)
-            committer = Committer(
-                store,
-                purging,
-                NothingFound(),
-                lambda outcomes: make_batch(store, documents_by_file, outcomes),
-                lambda outcomes, *_: finished.extend(outcomes),
-            )
+            committer = make_committer(store, purging, lambda outcomes: finished.extend(outcomes))
             running = asyncio.create_task(committer.run())
             # The third brings back a text of the first, dead by then, beside a new one that has to be encoded.
             for number, texts in enumerate((("one",), ("two",), ("one", "three"))):
@@ -192,14 +189,8 @@ def test_a_disk_that_refuses_first_does_not_hide_a_document_that_never_completes
                 return real(batch)
 
             monkeypatch.setattr(store, "commit", commit)
-            documents_by_file, finished = DocumentsByFile([]), []
-            committer = Committer(
-                store,
-                encoder,
-                NothingFound(),
-                lambda outcomes: make_batch(store, documents_by_file, outcomes),
-                lambda outcomes, *_: finished.extend(outcomes),
-            )
+            finished = []
+            committer = make_committer(store, encoder, lambda outcomes: finished.extend(outcomes))
             committer.queue.put_now(outcome(1))
             running = asyncio.create_task(committer.run())
             async with asyncio.timeout(60):
@@ -316,13 +307,8 @@ def test_what_is_fresh_is_committed_in_the_midst_of_a_long_batch_of_bulk(tmp_pat
             lambda: loop.call_soon_threadsafe(committer.queue.put_now, outcome(1)),
         )
         with Store(tmp_path, encoder.identity) as store:
-            documents_by_file = DocumentsByFile([])
-            committer = Committer(
-                store,
-                encoder,
-                NothingFound(),
-                lambda found: make_batch(store, documents_by_file, found),
-                lambda found, *_: committed.append([each.work.key for each in found]),
+            committer = make_committer(
+                store, encoder, lambda found: committed.append([each.work.key for each in found])
             )
             texts = [
                 PassageText(passage_id("T", text), "T", text) for text in (f"sentence {n} " * 20 for n in range(50))
@@ -380,13 +366,10 @@ def test_what_comes_within_a_rest_for_queries_is_committed_together(tmp_path, mo
     async def scenario():
         encoder, finished = make_encoder("hash", "", 64, "cpu"), []
         with Store(tmp_path, encoder.identity) as store:
-            documents_by_file = DocumentsByFile([])
-            committer = Committer(
+            committer = make_committer(
                 store,
                 encoder,
-                NothingFound(),
-                lambda outcomes: make_batch(store, documents_by_file, outcomes),
-                lambda outcomes, *_: finished.append([each.work.key for each in outcomes]),
+                lambda outcomes: finished.append([each.work.key for each in outcomes]),
                 asked_recently=lambda: querying,
             )
             running = asyncio.create_task(committer.run())
