@@ -1,4 +1,4 @@
-"""The rooms import one another in one direction only, as docs/explanation/architecture.md draws them."""
+"""The rooms import one another in one direction only, as docs/reference/import-rules.md says."""
 
 import ast
 import re
@@ -175,8 +175,8 @@ def test_a_room_of_the_store_imports_only_the_rooms_of_its_row():
 
 
 @pytest.mark.parametrize(("package", "rooms"), [("daemon", DAEMON_ROOMS), ("store", STORE_ROOMS)])
-def test_the_architecture_draws_the_same_table(package, rooms):
-    text = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+def test_the_import_rules_have_the_same_tables(package, rooms):
+    text = (ROOT / "docs" / "reference" / "import-rules.md").read_text()
     table = text.partition(f"| room of `{package}/` |")[2].partition("\n\n")[0]
     drawn = {}
     for line in table.splitlines()[2:]:

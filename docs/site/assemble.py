@@ -26,7 +26,7 @@ ELSEWHERE = {
 """Pages that lie elsewhere in the checkout, and where they stand in the site."""
 INSTEAD = {"config.toml": "reference/configuration.md", "README.md": "index.md"}
 """What the site says in another way than the checkout."""
-KINDS = ("tutorials", "how-to", "reference", "explanation")
+KINDS = ("tutorials", "how-to", "reference", "explanation", "decisions")
 FILES = "files"
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)((?:#[^)\s]*)?)(?=\))")
 FENCED = re.compile(r"(^```.*?^```\n?)", re.DOTALL | re.MULTILINE)

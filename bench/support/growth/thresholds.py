@@ -8,7 +8,7 @@ RATE = 20
 CEILING_MB = 4 * 1024
 
 HOSTILE_MB = 300
-"""What a search for synonyms may take beside the store, whatever the vectors are (docs/explanation/architecture.md,
+"""What a search for synonyms may take beside the store, whatever the vectors are (docs/explanation/store.md,
 "Bounds")."""
 
 

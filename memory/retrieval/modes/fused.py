@@ -5,7 +5,7 @@ phrases count. With 1,890 passages they have an eighth of the reset probability.
 deviations and puts them through a softmax, for passages and for triples; passages and phrases each keep a fixed share of the
 reset. The embedding of a whole question leans towards one of the things it is about, and says little of rare words. So the
 walk starts too at phrases that the query names, at passages that it names by their titles or shares rare words with, and at
-the passages that these lead to. `docs/explanation/retrieval.md` has what it finds, `retrieval-experiments.md` there what was
+the passages that these lead to. `docs/explanation/retrieval.md` describes it, and `docs/decisions/` has what was
 tried.
 """
 

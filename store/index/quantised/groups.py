@@ -3,7 +3,7 @@
 The one-byte codes of ten million rows are 3.8 GB, which take a processor more than a tenth of a second to read. A group is some
 rows that are all there, `LEAST_ROWS` to `MOST_ROWS` of them. It is made once and never changed, so no query waits for a commit
 nor the other way round. Two small ones that stand side by side become one: a search of a group costs a third of a millisecond
-whatever is in it. Rows behind the last group are few. `docs/explanation/retrieval.md` has the libraries that were compared.
+whatever is in it. Rows behind the last group are few. `docs/decisions/0004-four-bit-codes.md` compares libraries.
 
 A row's code follows from its one-byte code alone (rotation and codebook depend on the number of dimensions, nothing is
 trained), so neither the order of arrival nor a restart changes a score.

@@ -175,7 +175,7 @@ def measured(*arguments):
 
 COUNT = 30_000
 SEARCH_MB = 300
-"""What the search for synonyms may take at most beside the store, whatever the vectors (docs/explanation/architecture.md)."""
+"""What the search for synonyms may take at most beside the store, whatever the vectors (docs/explanation/store.md)."""
 
 
 @pytest.mark.process
