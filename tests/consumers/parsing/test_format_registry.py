@@ -41,9 +41,8 @@ def test_the_docs_list_the_format(format: DocumentFormat) -> None:
     assert row in (ROOT / "docs" / "reference" / "formats.md").read_text().splitlines()
 
 
-def test_readme_and_configuration_name_the_formats_in_the_order_of_the_registry() -> None:
+def test_the_configuration_names_the_formats_in_the_order_of_the_registry() -> None:
     titles = ", ".join(format.title for format in FORMATS)
-    assert titles in (ROOT / "README.md").read_text()
     assert titles in " ".join((ROOT / "config.toml").read_text().replace("\n#", "\n").split())
 
 
