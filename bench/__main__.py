@@ -3,7 +3,8 @@
 A section is a module in a folder of `bench.sections` (`quality`, `cost`, `faults`) with `run(results: dict) -> str`; it fills
 `results` with what it measured and returns Markdown. Figures are ratios and distributions of one run on one machine, which is
 named with them. What must hold whatever the machine (no time does) and did not, a section leaves as sentences in
-`results["violations"]`: they are printed under it, and the exit code is 1.
+`results["violations"]`: they are printed under it, and the exit code is 1. With `--page`, the tables also go into
+docs/explanation/benchmarks.md.
 """
 
 import argparse
@@ -15,6 +16,8 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from bench.support.results_page import write_section
 
 SECTIONS = {
     "startup": "cost",
@@ -68,6 +71,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--simulate", action="store_true", default=None, help="fleet: 100 million articles, by this rate"
     )
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/explanation/benchmarks.md")
     given = parser.parse_args(arguments)
     names: list[str] = given.names
     owners = {"count": "histories", "seed": "histories", "simulate": "fleet"}
@@ -87,7 +91,10 @@ def main(arguments: list[str]) -> int:
         results: dict[str, Any] = {"section": name, "machine": machine(), "options": options}
         began = time.perf_counter()
         print(f"## {name}\n", flush=True)
-        print(importlib.import_module(f"bench.sections.{SECTIONS[name]}.{name}").run(results), flush=True)
+        tables = importlib.import_module(f"bench.sections.{SECTIONS[name]}.{name}").run(results)
+        print(tables, flush=True)
+        if given.page:
+            write_section(name, tables, results["machine"]["time"][:10])
         if violations := results.setdefault("violations", []):
             code = 1
             print("\n**Does not hold:**\n\n" + "\n".join(f"- {each}" for each in violations), flush=True)
