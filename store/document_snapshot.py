@@ -7,9 +7,8 @@ for every query.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from store.index.effective_triples import UpstreamTriples, supplied_triples
 from store.snapshot import Snapshot
 from store.types import Document
 
@@ -28,17 +27,14 @@ class DocumentSnapshot:
 
     snapshot: Snapshot
     documents: Mapping[str, Document]
-    holders: Sequence[Mapping[str, UpstreamTriples]]
-    """By passage row: the documents that hold it, by URI, and the triples that they brought."""
+    holders: Sequence[Mapping[str, Any]]
+    """By passage row: the documents that hold it, by URI, and the triples that they brought
+    (`store.index.effective_triples.UpstreamTriples`)."""
 
     def documents_with_passage(self, passage: str) -> list[str]:
         """URIs of the documents that hold a passage at this commit, sorted; empty for one that does not live in it."""
         row = self.snapshot.passage_row(passage)
         return sorted(self.holders[row]) if row is not None else []
-
-    def is_extracted_locally(self, row: int) -> bool:
-        """Whether the passage in a row has the triples of the local extractor, rather than those of its documents."""
-        return supplied_triples(self.holders[row]) is None
 
     def document(self, uri: str) -> Document | None:
         return self.documents.get(uri)

@@ -1,8 +1,9 @@
 """Format 3 to 4: the table `extractions` holds what the local extractor found, and nothing from records.
 
 Format 3 also kept the extraction of a record there, under the passage, where every document that holds the passage used it. The
-triples are in the record's document as well (`PassageRef.triples`), so the row goes. Where it cannot be decided who made a row,
-it goes, too: the triples may be of a document that a reader of the passage must not see.
+triples are in the record's document as well (`PassageRef.triples`), so the row goes. If a record and the local extractor may
+both have made a row, it goes, too: the triples may be of a document that a reader of the passage must not see. A row stays if
+no row of `documents` says that a record held its passage.
 
 A passage that the local extractor has to read from now on is marked as failed, without a next try: a model is not called, and
 paid, for an upgrade. `hippoctl retry` has it read; an extractor that costs nothing reads it at the start.

@@ -20,6 +20,7 @@ from daemon.services.documents.document_states import CurrentStates
 from memory.phrase_normalisation import normalise_phrase, normalise_triple
 from store.document_snapshot import DocumentSnapshot
 from store.index.delta_csr import MatrixView
+from store.index.effective_triples import supplied_triples
 from store.snapshot import Snapshot, column_entries
 from store.types import Document, ExtractionState
 
@@ -86,7 +87,7 @@ def _passage(
                 PassageOccurrence(document=uri, title=document.title, location=dict(refs[0].location) if refs else {})
             )
     extraction = None
-    if memory.is_extracted_locally(row):
+    if supplied_triples(memory.holders[row]) is None:
         extraction = extraction_of(passage.id)
         names = {extraction.label} if extraction is not None else set()
     return ShowPassage(
