@@ -101,7 +101,7 @@ class Models:
                 async def by_worker(passage: PassageText) -> Extraction:
                     return (await before_commit.extract([passage]))[0]
 
-                return ExtractionQueue(store, name, by_worker, journal, self._config.parsing.workers)
+                return ExtractionQueue(store, name, by_worker, journal, self._config.parsing.workers, free=True)
             case BulkBackend():
 
                 async def never(_passage: PassageText) -> Extraction:

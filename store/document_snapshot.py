@@ -28,7 +28,8 @@ class DocumentSnapshot:
     snapshot: Snapshot
     documents: Mapping[str, Document]
     holders: Sequence[Mapping[str, Any]]
-    """By passage row: the URIs of the documents that hold it."""
+    """By passage row: the documents that hold it, by URI, and the triples that they brought
+    (`store.index.effective_triples.UpstreamTriples`)."""
 
     def documents_with_passage(self, passage: str) -> list[str]:
         """URIs of the documents that hold a passage at this commit, sorted; empty for one that does not live in it."""

@@ -16,11 +16,11 @@ from store.document_snapshot import DocumentSnapshot
 from store.index.live_index import LiveIndex
 from store.index.stored_contents import StoredContents
 from store.lance.tables import Tables
-from store.log.commits import CommitLog, ExtractionCosts
+from store.log.commits import CommitLog
 from store.log.extraction_costs import COSTS, add_costs, costs_of
 from store.maintenance.retention import Purge
 from store.snapshot import Snapshot
-from store.types import Batch, Document, ExtractionState, GrowthPoint, PassageText, State, Triple
+from store.types import Batch, Document, ExtractionCosts, ExtractionState, GrowthPoint, PassageText, State, Triple
 
 
 class StoreReader:
@@ -87,6 +87,13 @@ class StoreReader:
         row = index.passage_rows.get(passage)
         return sorted(index.holders[row]) if row is not None else []
 
+    def documents_to_extract(self, passage: str) -> list[str]:
+        """URIs of the documents that hold a passage and brought no extraction of it, sorted: the local extractor reads it."""
+        index = self._index
+        row = index.passage_rows.get(passage)
+        holders = index.holders[row] if row is not None else {}
+        return sorted(uri for uri, triples in holders.items() if triples is None)
+
     def extraction_state(self, passage: str) -> ExtractionState | None:
         """The state of the extraction from a passage, None where there is none."""
         index = self._index
@@ -110,9 +117,9 @@ class StoreReader:
         return tuple(index.triple(int(triple)) for triple in rows) if rows is not None else ()
 
     def passages_by_extraction(self, wanted: Callable[[ExtractionState | None], bool]) -> list[str]:
-        """Ids of living passages without triples from documents, whose extraction's state (None: no extraction) is `wanted`."""
+        """Ids of the passages that the local extractor reads, whose extraction's state (None: no extraction) is `wanted`."""
         index = self._index
-        rows = index.holders.without_triples().tolist()
+        rows = index.holders.needing_extraction().tolist()
         return [index.passages.ids[row] for row in rows if wanted(index.extraction_states.get(row))]
 
     def passage(self, id: str) -> PassageText | None:
@@ -127,7 +134,7 @@ class StoreReader:
             last = self._log.last
             # As of that commit: while small fragments are merged, the newest version has their rows twice for a moment.
             table = self._tables.read("extractions", COSTS, last.versions["extractions"])
-        return add_costs(last.purged_costs, costs_of(table))
+        return add_costs(last.rowless_costs, costs_of(table))
 
     def unextracted(self, batch: Batch) -> list[PassageText]:
         """The passages that an extractor has to read before `batch` is complete."""

@@ -24,7 +24,7 @@ from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.load import load_index
 from store.lance.tables import Tables
-from store.log.commits import Commit, CommitLog
+from store.log.commits import SETTLE, Commit, CommitLog
 from store.log.extraction_costs import add_costs
 from store.log.store_lock import StoreLock
 from store.log.write_lock import WriteLock
@@ -38,7 +38,7 @@ from store.reader import StoreReader
 from store.scope.changes import Changes
 from store.scope.scopes import Scopes, past_memory
 from store.snapshot import Snapshot
-from store.types import Batch, Document, EncoderIdentity, SynonymRule
+from store.types import Batch, Document, EncoderIdentity, ExtractionCosts, SynonymRule
 
 log = structlog.get_logger(__name__)
 
@@ -121,7 +121,7 @@ class Store(StoreReader):
             lambda: (self._index, self._log.last),
             self._publish_folded,
         )
-        if self._log.synonym_rule < SynonymRule.VERSION:
+        if self._log.synonym_rule < SynonymRule.VERSION or self._log.synonyms_stale:
             self._settle_synonyms()
 
     def _load(self, dim: int) -> tuple[LiveIndex, str, int | None]:
@@ -137,13 +137,13 @@ class Store(StoreReader):
         return index, f"snapshot of commit {commit}, and the commits after it", commit
 
     def _settle_synonyms(self) -> None:
-        """Brings synonym edges that an earlier release's rules made to those of this one, in a commit of its own."""
+        """Makes all synonym edges anew, in a commit of its own: an earlier release's rules made them, or its triples."""
         log.info("synonyms_settling", phrases=self._index.living_phrases)
         delta = settle_synonyms(self._index, self.rule)
         with self._write_lock.hold("commit"):
             try:
                 write_rows(self._tables, self._index, delta, self._log.last.seq + 1)
-                commit = self._log.append("settle", {}, {"synonym_rule": SynonymRule.VERSION})
+                commit = self._log.append(SETTLE, {}, {"synonym_rule": SynonymRule.VERSION})
             except BaseException:
                 self._undo()
                 raise
@@ -168,7 +168,9 @@ class Store(StoreReader):
                     plan_synonyms(self._index, delta, numbers, self.rule)
                     self._tables.append_to(synonym_rows(self._index, delta, seq))
                 before = (self._index.living_passages, self._index.living_phrases, self._index.living_triples)
-                commit = self._log.append("change", batch.positions, {"before": before})
+                commit = self._log.append(
+                    "change", batch.positions, {"before": before}, self._with_rowless_costs(batch.supplied_costs)
+                )
             except BaseException:
                 self._undo()
                 raise
@@ -187,6 +189,10 @@ class Store(StoreReader):
             self._folding.fold_when_due()
             self._compactor.merge_when_due()
             return CommitResult(commit.seq, commit.time, born, died, replaced)
+
+    def _with_rowless_costs(self, more: ExtractionCosts) -> ExtractionCosts | None:
+        """The log's sum with `more`; None if that adds nothing."""
+        return add_costs(self._log.last.rowless_costs, more) if more else None
 
     def _apply(self, delta: IndexDelta, commit: Commit) -> None:
         """Brings the index up to what the tables hold by now."""
@@ -266,12 +272,11 @@ class Store(StoreReader):
             part = purge.without_protected(part)
             if self._index is not purge.index or not len(part):
                 return 0
-            purged_costs = add_costs(self._log.last.purged_costs, costs) if (costs := part.costs()) else None
             self._log.horizon = max(self._log.horizon, purge.horizon)  # first: who looks back beside this asks for it
             try:
                 for name, ids in part.ids().items():
                     self._tables.delete(name, ids)
-                self._log.append("purge", {}, {"horizon": purge.horizon}, purged_costs)
+                self._log.append("purge", {}, {"horizon": purge.horizon}, self._with_rowless_costs(part.costs()))
             except BaseException:
                 self._undo()
                 raise

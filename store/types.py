@@ -37,9 +37,11 @@ class PassageRef:
     passage: str
     location: Mapping[str, Any] = field(default_factory=dict)
     triples: tuple[Triple, ...] | None = None
-    """Triples extracted upstream; `None` when the document brought none and an extractor is to be asked."""
+    """Triples that the document supplies, as they were found before it came here; `None` if the local extractor is to read the
+    passage. They belong to the document (`store.index.effective_triples`)."""
     extractor: str | None = None
-    """Who found `triples`, where they came in a record (docs/reference/records.md); `None` where the document states them."""
+    """The extractor that found `triples`, if they came in a record (docs/reference/records.md); `None` if the document states
+    them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,16 @@ def _shared_state(extractor: str, status: ExtractionOutcome) -> ExtractionState:
     return ExtractionState(extractor, status)
 
 
+ExtractionCosts = Mapping[str, tuple[int, int, int]]
+"""By extractor: how many extractions, prompt tokens and completion tokens."""
+
+
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What OpenIE found in one passage. `extractor` names model and prompt, so that a call is never paid twice."""
+    """What the local extractor found in one passage. `extractor` names model and prompt, so that a call is never paid twice.
+
+    What was found elsewhere is in the document that brought it (`PassageRef.triples`), as other documents may hold the passage.
+    """
 
     passage: str
     extractor: str
@@ -144,6 +153,7 @@ class Batch:
     `documents` replace what stands under their URIs; `removed` URIs go; `passages` and `extractions` are those the store
     does not hold yet; the three `*_vectors` map text (a triple: its three parts) to its embedding for everything that
     `Store.missing` named. `positions` are where the sources stand once this is committed (`None` forgets a key).
+    `supplied_costs` is what the extractions cost that the documents supply.
     """
 
     documents: tuple[Document, ...] = ()
@@ -154,6 +164,7 @@ class Batch:
     phrase_vectors: Mapping[str, Vector] = field(default_factory=dict)
     triple_vectors: Mapping[Triple, Vector] = field(default_factory=dict)
     positions: Mapping[str, Any | None] = field(default_factory=dict)
+    supplied_costs: ExtractionCosts = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

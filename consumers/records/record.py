@@ -79,8 +79,8 @@ class RecordVectors:
 class Record:
     """A document that was read elsewhere. `deleted` in its document says that it is to be removed.
 
-    `extractions` has one entry for each passage, None where none was made (the document states the passage's triples, or
-    whoever takes the record is to extract).
+    `extractions` has one entry for each passage, None if none was made: the document states the passage's triples, or the
+    hippod that takes the record extracts them.
     """
 
     document: ParsedDocument
@@ -94,6 +94,9 @@ class Record:
 
     @property
     def is_read(self) -> bool:
-        """Whether no passage is left to extract."""
+        """Whether no passage is left to extract. One that the record's extractor could not read is."""
         pairs = zip(self.document.passages, self.extractions, strict=True)
-        return all(passage.triples is not None or extraction is not None for passage, extraction in pairs)
+        return all(
+            passage.triples is not None or (extraction is not None and extraction.error is None)
+            for passage, extraction in pairs
+        )

@@ -63,10 +63,12 @@ class ShowDocument(Response):
 
 
 class ShowPassage(Response):
-    """`extractor`: which model and prompt made its triples; `None` where they came with the document.
+    """`extractor`: which model and prompt found its triples, here or in the documents' records; `None` if the documents state
+    them.
 
-    `extraction` says what became of reading it: `done`, `stand_in` (read by a quick extractor until the model's turn comes) or
-    `failed`, then with `extraction_error` and after so many `extraction_attempts`.
+    `extraction` is the outcome of the local extraction: `done`, `stand_in` (read by a quick extractor until the model's turn
+    comes) or `failed`, then with `extraction_error` and the number of `extraction_attempts`. It is `None` if the triples are
+    those of the documents.
     """
 
     kind: Literal["passage"] = "passage"

@@ -96,4 +96,5 @@ def _count(counts: ImportedRecords, record: Record) -> None:
     counts.records += 1
     counts.passages += len(record.document.passages)
     for passage, extraction in zip(record.document.passages, record.extractions, strict=True):
-        counts.triples += len(passage.triples or (extraction.triples if extraction is not None else ()))
+        supplied = passage.triples if passage.triples is not None or extraction is None else extraction.triples
+        counts.triples += len(supplied or ())

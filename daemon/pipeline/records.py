@@ -1,4 +1,5 @@
-"""Records on their way into the store: what was read elsewhere is taken as it is, and an older one never replaces a newer."""
+"""Records on their way into the store: their triples and vectors are taken as they are, and an older record never replaces a
+newer one."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -9,8 +10,9 @@ from consumers.records.record import PassageExtraction, Record, RecordError, Sou
 from daemon.pipeline.document_mapping import normalised_triples
 from daemon.pipeline.work_items import DeliveredDocument, DocumentChange, Task
 from memory.batch_encoding import EncodedAhead, triple_text
+from store.log.extraction_costs import add_costs
 from store.store import Store
-from store.types import EncoderIdentity, Extraction, ExtractionOutcome, PassageRef, PassageText
+from store.types import EncoderIdentity, PassageRef, PassageText
 
 POSITION = "record"
 """The key of a document's metadata that has its record's source position."""
@@ -21,7 +23,10 @@ REMEMBERED_REMOVALS = 100_000
 
 
 def take_record(change: DocumentChange, record: Record) -> None:
-    """Puts what a record has beyond its document into the change that was made of the document."""
+    """Puts what a record has beyond its document into the change that was made of the document.
+
+    Nothing of it is kept by passage: other documents, of other labels, may hold the same text.
+    """
     at = {POSITION: record.position.to_json()} if record.position is not None else {}
     for number, document in enumerate(change.documents):
         stated = {key: value for key, value in document.metadata.items() if key != POSITION}
@@ -29,17 +34,25 @@ def take_record(change: DocumentChange, record: Record) -> None:
     if record.document.error is not None or record.document.deleted:
         return
     [document] = change.documents
-    refs: list[PassageRef] = []
-    for ref, extraction in zip(document.passages, record.extractions, strict=True):
-        if extraction is None:
-            refs.append(ref)
-            continue
-        found = _extraction(ref.passage, extraction)
-        change.extractions[ref.passage] = found
-        recorded = ref.triples is None and extraction.error is None
-        refs.append(PassageRef(ref.passage, ref.location, found.triples, found.extractor) if recorded else ref)
-    change.documents = [replace(document, passages=tuple(refs))]
+    pairs = zip(document.passages, record.extractions, strict=True)
+    refs = tuple(_with_extraction(ref, extraction) for ref, extraction in pairs)
+    change.documents = [replace(document, passages=refs)]
     change.record = record
+    for extraction in record.extractions:
+        if extraction is not None and extraction.error is None:
+            cost = {extraction.extractor: (1, extraction.prompt_tokens, extraction.completion_tokens)}
+            change.supplied_costs = add_costs(change.supplied_costs, cost)
+
+
+def _with_extraction(ref: PassageRef, extraction: PassageExtraction | None) -> PassageRef:
+    """The passage with the triples that the record's extractor found in it. They belong to the record's document.
+
+    Triples that the document states itself take precedence. A passage that the extractor could not read has none: the local
+    extractor reads it.
+    """
+    if extraction is None or extraction.error is not None or ref.triples is not None:
+        return ref
+    return replace(ref, triples=normalised_triples(extraction.triples), extractor=extraction.extractor)
 
 
 def encoded_by_record(record: Record, identity: EncoderIdentity) -> EncodedAhead:
@@ -104,18 +117,3 @@ class RemovedRecords:
                 self._keys.pop(key, None)
                 if value is not None:
                     self._keys[key] = None
-
-
-def _extraction(passage: str, found: PassageExtraction) -> Extraction:
-    return Extraction(
-        passage,
-        found.extractor,
-        found.entities,
-        normalised_triples(found.triples),
-        found.prompt_tokens,
-        found.completion_tokens,
-        found.took_ms,
-        ExtractionOutcome.DONE if found.error is None else ExtractionOutcome.FAILED,
-        0 if found.error is None else 1,
-        found.error,
-    )

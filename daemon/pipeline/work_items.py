@@ -10,7 +10,7 @@ from consumers.records.record import Record
 from consumers.types import FileChanged, FileEvent, Fingerprint, ParsedDocument
 from daemon.pipeline.acknowledgement import Acknowledgement
 from daemon.pipeline.incoming.inbox_progress import InboxPlace
-from store.types import Document, Extraction, PassageText
+from store.types import Document, Extraction, ExtractionCosts, PassageText
 
 ADDED = "added"
 """The source of documents that were added, and of removals that were asked for."""
@@ -50,7 +50,7 @@ class DeliveredDocument:
     payload: Callable[[], str] | None = None
     """What the source needs to read it once more; called, and stored, only where the document fails."""
     record: Record | None = None
-    """The record that the document came in: its extractions and vectors are taken as they are."""
+    """The record that the document came in: its triples and vectors are taken as they are."""
 
     @property
     def is_read(self) -> bool:
@@ -124,6 +124,9 @@ class DocumentChange:
     documents: list[Document] = field(default_factory=list)
     texts: dict[str, PassageText] = field(default_factory=dict)
     extractions: dict[str, Extraction] = field(default_factory=dict)
+    """By the local extractor."""
+    supplied_costs: ExtractionCosts = field(default_factory=dict)
+    """What the extractions cost that its documents supply."""
     positions: Mapping[str, Any | None] = field(default_factory=dict)
     final: bool = True
     record: Record | None = None

@@ -119,7 +119,10 @@ def extraction_states(store: Store, extraction_queue: ExtractionQueue) -> "Extra
 
 
 class ExtractionStates:
-    """Which documents wait for the extractor, and which hold a passage that it could not read."""
+    """Which documents wait for the extractor, and which hold a passage that it could not read.
+
+    A document that brought the extraction of a passage waits for nothing, whichever other documents hold the passage.
+    """
 
     def __init__(self, store: Store, open_: Iterable[str], failures: Mapping[str, PassageFailure]) -> None:
         self._store = store
@@ -127,13 +130,13 @@ class ExtractionStates:
         self._failures = failures
 
     def pending(self) -> set[str]:
-        return {uri for id in self._open for uri in self._store.documents_with_passage(id)}
+        return {uri for id in self._open for uri in self._store.documents_to_extract(id)}
 
     def failed(self) -> dict[str, str]:
         """Why, by URI."""
         out: dict[str, list[str]] = {}
         for id, failure in self._failures.items():
-            for uri in self._store.documents_with_passage(id):
+            for uri in self._store.documents_to_extract(id):
                 out.setdefault(uri, []).append(failure.reason)
         return {
             uri: f"{len(reasons)} of its passages could not be read by the model and are found without triples: {reasons[0]}"
@@ -145,7 +148,7 @@ class ExtractionStates:
         out: dict[str, float] = {}
         for id, failure in self._failures.items():
             if failure.next_try is not None:
-                for uri in self._store.documents_with_passage(id):
+                for uri in self._store.documents_to_extract(id):
                     out[uri] = min(out.get(uri, failure.next_try), failure.next_try)
         return out
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from store.change.passage_documents import holders_after
 from store.change.row_numbers import RowNumbers
-from store.index.effective_triples import effective_triples, overruled_triples
+from store.index.effective_triples import needs_extraction, supplied_triples
 from store.index.live_index import LiveIndex
 from store.types import Batch, PassageText, Triple
 
@@ -19,12 +19,12 @@ class MissingVectors:
 
 
 def unextracted(index: LiveIndex, batch: Batch) -> list[PassageText]:
-    """Passages that will live, got no triples from their documents, and have no extraction yet; in first-seen order."""
+    """Passages of which one of their documents brings no extraction, and that have none yet; in first-seen order."""
     texts = {passage.id: passage for passage in batch.passages}
     done = {extraction.passage for extraction in batch.extractions}
     out: list[PassageText] = []
     for passage, holders in holders_after(index, batch).items():
-        if not holders or passage in done or any(triples is not None for triples in holders.values()):
+        if passage in done or not needs_extraction(holders):
             continue
         row = index.passage_rows.get(passage)
         if row is None:
@@ -43,7 +43,7 @@ def missing_vectors(index: LiveIndex, batch: Batch) -> MissingVectors:
     for passage, holders in holders_after(index, batch).items():
         if passage not in index.passage_rows and holders:
             passages.append(texts[passage])
-        numbers.rows(effective_triples(holders, ()) | overruled_triples(holders))
+        numbers.rows(supplied_triples(holders) or ())
     for triples in extracted.values():
         numbers.rows(triples)
     text_of = {row: text for text, row in numbers.phrases.items()}

@@ -15,7 +15,7 @@ from store.change.synonym_change import plan_crowding, plan_synonyms
 from store.errors import IncompleteBatch
 from store.fixed_point import Fixed, fixed, no_vectors
 from store.index.columns.row_lists import NO_ROWS
-from store.index.effective_triples import UpstreamTriples, effective_triples, overruled_triples
+from store.index.effective_triples import UpstreamTriples, supplied_triples
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.types import Batch, PassageText, State, SynonymRule, Vector
@@ -95,11 +95,8 @@ def _change_passage(
     known = row < len(index.passages)
     before = index.effective[row] if known else NO_ROWS
     holders_before = len(index.holders[row]) if known else 0
-    if not holders:
-        after = NO_ROWS
-    elif any(triples is not None for triples in holders.values()):
-        after = numbers.rows(effective_triples(holders, ()))
-        numbers.rows(overruled_triples(holders))
+    if (supplied := supplied_triples(holders)) is not None:
+        after = numbers.rows(supplied)
     else:
         found = delta.extracted.get(row)
         if found is None and known:

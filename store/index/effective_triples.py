@@ -1,60 +1,42 @@
-"""Which triples a passage has: those that its documents brought along, else those that an extractor found."""
+"""Which triples a passage has within a set of documents: the rule for the whole memory and for every scope.
 
-from collections.abc import Mapping, Sequence
+A passage has the union of the triples that its documents supplied. If they supplied none, it has those of the local extractor,
+unless each of them brought an extraction that found nothing. So the triples follow from the documents of the set alone:
+neither a document outside the set nor the order of arrival changes them.
+"""
 
-from store.types import Document, PassageRef, Triple
+from collections.abc import Mapping
+
+from store.types import Document, Triple
 
 UpstreamTriples = tuple[Triple, ...] | None
-"""The triples that a document brought for a passage, sorted; None where it brought none."""
-
-
-class RecordedTriples(tuple[Triple, ...]):
-    """Triples that an extractor found before the document came here, sorted: they count where no document states any.
-
-    As they belong to the document, the end state depends on the documents alone, though one passage may have been read twice
-    with two outcomes.
-    """
-
-    __slots__ = ()
+"""The triples that a document brought for a passage, sorted; None if the document brought no extraction of it."""
 
 
 def upstream_triples(document: Document) -> dict[str, UpstreamTriples]:
-    """By id, the passages that a document holds. One that stands in it several times has the triples of all its places."""
+    """The triples that a document brought for each of its passages, by passage id.
+
+    A passage that occurs several times in the document has the triples of all occurrences.
+    """
     found: dict[str, UpstreamTriples] = {}
     for ref in document.passages:
-        found[ref.passage] = _joined(found.get(ref.passage), ref)
+        before = found.get(ref.passage)
+        if ref.triples is None:
+            found[ref.passage] = before
+        else:
+            found[ref.passage] = tuple(sorted({*(before or ()), *ref.triples}))
     return found
 
 
-def _joined(before: UpstreamTriples, ref: PassageRef) -> UpstreamTriples:
-    if ref.triples is None:
-        return before
-    if ref.extractor is None:
-        stated = () if isinstance(before, RecordedTriples) else before or ()
-        return tuple(sorted({*stated, *ref.triples}))
-    if before is not None and not isinstance(before, RecordedTriples):
-        return before
-    return RecordedTriples(sorted({*(before or ()), *ref.triples}))
+def needs_extraction(holders: Mapping[str, UpstreamTriples]) -> bool:
+    """Whether the local extractor has to read a passage: one of its documents (`holders`, by URI) brought no extraction.
 
-
-def effective_triples(holders: Mapping[str, UpstreamTriples], extracted: Sequence[Triple]) -> set[Triple]:
-    """The triples of a passage that the documents `holders` (by URI) hold, and in which an extractor found `extracted`."""
-    if not holders:
-        return set()
-    brought = [triples for triples in holders.values() if triples is not None]
-    stated = [triples for triples in brought if not isinstance(triples, RecordedTriples)]
-    if used := stated or brought:
-        return {triple for triples in used for triple in triples}
-    return set(extracted)
-
-
-def overruled_triples(holders: Mapping[str, UpstreamTriples]) -> set[Triple]:
-    """What documents had recorded of the passage and does not count, as another document states something.
-
-    In a scope without that document it counts, so the memory has to know these triples, too.
+    Also if other documents supplied triples: in a scope without them the passage has the local extractor's.
     """
-    if len(holders) < 2:
-        return set()
-    brought = [triples for triples in holders.values() if triples is not None]
-    recorded = [triples for triples in brought if isinstance(triples, RecordedTriples)]
-    return {triple for triples in recorded for triple in triples} if len(recorded) < len(brought) else set()
+    return any(triples is None for triples in holders.values())
+
+
+def supplied_triples(holders: Mapping[str, UpstreamTriples]) -> set[Triple] | None:
+    """The triples of a passage that the documents `holders` (by URI) hold; None if it has those of the local extractor."""
+    supplied = {triple for triples in holders.values() for triple in triples or ()}
+    return supplied if supplied or not needs_extraction(holders) else None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.index.columns.row_lists import NO_ROWS, RowLists
-from store.index.effective_triples import effective_triples, upstream_triples
+from store.index.effective_triples import supplied_triples, upstream_triples
 from store.index.file_arrays import ArrayStorage
 from store.index.live_index import LiveIndex
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples
@@ -174,8 +174,8 @@ def derive_graph(index: LiveIndex) -> None:
     for row, holders in enumerate(index.holders):
         if not holders:
             continue
-        if any(triples is not None for triples in holders.values()):
-            index.effective[row] = rows_of(index, effective_triples(holders, ()))
+        if (supplied := supplied_triples(holders)) is not None:
+            index.effective[row] = rows_of(index, supplied)
         else:
             found = index.extracted[row]
             index.effective[row] = found if found is not None else NO_ROWS

@@ -156,12 +156,16 @@ class Tables:
         return self._tables[name].count_rows()
 
     def replace_rows(
-        self, name: str, schema: pa.Schema, convert: Callable[[pa.RecordBatch], Mapping[str, object]]
+        self,
+        name: str,
+        schema: pa.Schema,
+        convert: Callable[[pa.RecordBatch], Mapping[str, object]],
+        more: Mapping[str, object] | None = None,
     ) -> None:
         """Writes the whole table with other columns, as a new version: for a migration. O(table), some rows at a time.
 
-        `convert` gives the columns of `schema` for some of the rows. Every fragment has one data file afterwards, which
-        Lance's `add_columns` would not give: `store.lance.vacuum` relies on it.
+        `convert` gives the columns of `schema` for some of the rows, `more` those of rows to add. Every fragment has one data
+        file afterwards, which Lance's `add_columns` would not give: `store.lance.vacuum` relies on it.
         """
         old = self._tables[name]
 
@@ -170,6 +174,8 @@ class Tables:
             if old.count_rows():
                 for batch in old.search().limit(UNLIMITED_ROWS).to_batches(READ_BATCH_ROWS):
                     yield pa.record_batch(dict(convert(batch)), schema=schema)
+            if more is not None:
+                yield pa.record_batch(dict(more), schema=schema)
 
         rows = pa.RecordBatchReader.from_batches(schema, converted())
         self._tables[name] = self._handle(name, self._db.create_table(name, data=rows, mode="overwrite"))

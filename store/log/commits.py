@@ -18,30 +18,35 @@ from store.lance.schema import FORMAT, commits
 from store.lance.schema.commits import LogRow
 from store.lance.tables import Tables
 from store.log import migrations
-from store.types import EncoderIdentity, SynonymRule
+from store.log.extraction_costs import add_costs
+from store.log.migrated import Migrated
+from store.types import EncoderIdentity, ExtractionCosts, SynonymRule
 
 HEAD = "head"
 """A file with the last commit's number, written after its row. Where the log ends before that number, it has lost commits.
 The file is not synced: after a power loss it may name an earlier commit, which means nothing."""
 
-PERMANENT_KINDS = ("create", "migrate", "settle")
-"""Kinds of commits whose rows say what the store is: they are never trimmed."""
+SETTLE = "settle"
+"""The kind of the commit that makes all synonym edges anew."""
+STALE = "synonyms_stale"
+"""A fact of a migration that changed triples."""
 
-ExtractionCosts = Mapping[str, tuple[int, int, int]]
-"""By extractor: how many extractions, prompt tokens and completion tokens."""
+PERMANENT_KINDS = ("create", "migrate", SETTLE)
+"""Kinds of commits whose rows say what the store is: they are never trimmed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
     """One row of the log. `time` is in Unix seconds.
 
-    `purged_costs` is what the extractions cost whose rows were purged.
+    `rowless_costs` is what those extractions cost that have no row in `extractions`: purged ones, and those that documents
+    supply.
     """
 
     seq: int
     time: float
     versions: Mapping[str, int] = field(default_factory=dict)
-    purged_costs: ExtractionCosts = field(default_factory=dict)
+    rowless_costs: ExtractionCosts = field(default_factory=dict)
 
 
 class CommitLog:
@@ -60,12 +65,15 @@ class CommitLog:
         """The store's format as it was found; opening made it this version's."""
         self.synonym_rule = SynonymRule.VERSION
         """By which rule the synonym edges were made (`SynonymRule.VERSION`)."""
+        self.synonyms_stale = False
+        """Whether a migration has changed triples and the synonym edges were not made anew since."""
         rows = commits.from_table(tables.read("commits"))
         all_facts = [row.facts for row in rows]
         for row in rows:
             self.times[row.seq] = row.time
             self.horizon = max(self.horizon, row.facts.get("horizon", 0))
             self._read_counts(row.seq, row.facts)
+            self.synonyms_stale = row.kind != SETTLE and (self.synonyms_stale or STALE in row.facts)
             for key, value in row.positions.items():
                 if value is None:
                     self.positions.pop(key, None)
@@ -76,7 +84,7 @@ class CommitLog:
             self.synonym_rule = max(facts.get("synonym_rule", 1) for facts in all_facts)
             self._check_identity(all_facts[0], encoder)
             last = rows[-1]
-            purged_costs: Mapping[str, Any] = next(
+            rowless_costs: Mapping[str, Any] = next(
                 (each["bygone"] for each in reversed(all_facts) if "bygone" in each), {}
             )
             self.last = Commit(
@@ -85,7 +93,7 @@ class CommitLog:
                 last.versions,
                 {
                     extractor: (count, prompt, completion)
-                    for extractor, (count, prompt, completion) in purged_costs.items()
+                    for extractor, (count, prompt, completion) in rowless_costs.items()
                     if not extractor.startswith(migrations.FAILED_PREFIX)  # format 1 counted failures as an extractor
                 },
             )
@@ -159,10 +167,13 @@ class CommitLog:
             # What was derived from the old tables does not follow from the new ones.
             for derived in self._tables.folder.glob("snapshot-*"):
                 shutil.rmtree(derived)
-            migrations.STEPS[step](self._tables)
+            done = migrations.STEPS[step](self._tables) or Migrated()
             # Earlier commits are in a format that nothing reads any more: they cannot be looked back at.
             self.horizon = self.last.seq + 1
-            self.append("migrate", {}, {"format": step + 1, "horizon": self.horizon})
+            self.synonyms_stale |= done.triples_changed
+            facts = {"format": step + 1, "horizon": self.horizon} | ({STALE: True} if done.triples_changed else {})
+            costs = add_costs(self.last.rowless_costs, done.deleted_costs) if done.deleted_costs else None
+            self.append("migrate", {}, facts, costs)
 
     def commit_at(self, moment: float) -> int | None:
         """The last commit made at or before `moment` (Unix seconds), None when there was none."""
@@ -212,18 +223,21 @@ class CommitLog:
         kind: str,
         positions: Mapping[str, Any],
         facts: Mapping[str, Any] | None = None,
-        purged_costs: ExtractionCosts | None = None,
+        rowless_costs: ExtractionCosts | None = None,
     ) -> Commit:
         """Makes what the tables hold now a commit; once it returns, power loss does not undo it.
 
-        `purged_costs`: written into the row where the commit changes it, or outlives the row that had it.
+        `rowless_costs`: written into the row where the commit changes it, or outlives the row that had it.
         """
-        facts = {**(facts or {}), **({} if purged_costs is None else {"bygone": purged_costs})}
+        facts = {**(facts or {}), **({} if rowless_costs is None else {"bygone": rowless_costs})}
         versions = self._tables.versions()
         changed = [name for name, version in versions.items() if self.last.versions.get(name) != version]
         self._tables.sync(changed)
         commit = Commit(
-            self.last.seq + 1, time.time(), versions, self.last.purged_costs if purged_costs is None else purged_costs
+            self.last.seq + 1,
+            time.time(),
+            versions,
+            self.last.rowless_costs if rowless_costs is None else rowless_costs,
         )
         row = LogRow(commit.seq, commit.time, kind, versions, positions, facts)
         before = self._tables.version("commits")

@@ -1,9 +1,8 @@
-"""What extraction has cost: summed over the rows of `extractions`; of purged rows the log has the sum."""
+"""What extraction has cost: the sum over the rows of `extractions`, and the sum in the log of extractions without a row."""
 
 from typing import Any
 
-from store.log.commits import ExtractionCosts
-from store.types import ExtractionOutcome, extraction_state
+from store.types import ExtractionCosts, ExtractionOutcome, extraction_state
 
 COSTS = ("extractor", "status", "prompt_tokens", "completion_tokens")
 """The columns of `extractions` that it takes."""

@@ -19,9 +19,11 @@ import pyarrow as pa
 from store.fixed_point import fixed
 from store.lance.schema.vectors import VECTOR_COLUMNS, vector_columns, vector_fields
 from store.lance.tables import Tables
+from store.log.migrated import Migrated
+from store.log.record_extractions import separate_record_extractions
 from store.types import ExtractionOutcome
 
-Step = Callable[[Tables], None]
+Step = Callable[[Tables], Migrated | None]
 """Changes the tables of one format into those of the next. It may raise what Lance raises; the step is undone then."""
 
 STAND_IN_PREFIX = "fallback:"
@@ -88,7 +90,7 @@ def _round_vectors(batch: pa.RecordBatch) -> Mapping[str, object]:
     return _columns(batch) | vector_columns(fixed(before))
 
 
-STEPS: dict[int, Step] = {1: add_failure_columns, 2: round_vectors}
+STEPS: dict[int, Step] = {1: add_failure_columns, 2: round_vectors, 3: separate_record_extractions}
 """The step from each earlier format to the one after it. Format 1 is the first."""
 
 

@@ -144,7 +144,7 @@ class Compactor:
             return 0
         with self._write_lock.hold("trim"):
             self._log.forget_before(horizon)
-            self._log.append("trim", {}, {"horizon": self._log.horizon}, self._log.last.purged_costs)
+            self._log.append("trim", {}, {"horizon": self._log.horizon}, self._log.last.rowless_costs)
         for start in range(0, len(rows), PURGE_SLICE_ROWS):
             with self._write_lock.hold("trim"):
                 self._tables.delete("commits", rows[start : start + PURGE_SLICE_ROWS])

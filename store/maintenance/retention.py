@@ -34,9 +34,8 @@ from store.index.live_index import LiveIndex
 from store.index.load import CONVERTED_ROWS, rows_up_to
 from store.lance import schema
 from store.lance.tables import Tables
-from store.log.commits import ExtractionCosts
 from store.log.extraction_costs import COSTS, costs_of
-from store.types import Batch, State
+from store.types import Batch, ExtractionCosts, State
 
 PURGE_SLICE_ROWS = 2_000
 """Rows that one commit of a purge takes from a table: some 20 ms."""

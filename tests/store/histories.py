@@ -49,6 +49,10 @@ MEMORY_FOLDER = Path("/dev/shm")
 URIS = "abc"
 TEXTS = 5
 PHRASES = [(start, end) for start in ("am", "bo") for end in ("x", "a", "bb", "ccc", "dd")]
+EXTRACTORS = (None, "oracle", "another")
+"""Who found the triples that a document supplies: nobody, somebody of the local extractor's name, or another."""
+SCOPES = ("a", "bc", "ab")
+"""Each by the last letters of its documents' URIs."""
 SHARE = 0.6
 """Of the worlds, how many a commit changes."""
 
@@ -137,13 +141,14 @@ def _change(chosen, world):
 
 
 def _passage(chosen, world):
-    given = None
+    given, extractor = None, None
     if chosen.random() < 0.4:
         given = [
             [_phrase(world, chosen.randrange(10)), chosen.choice(("is", "has")), _phrase(world, chosen.randrange(10))]
             for _ in range(chosen.choice((0, 0, 1, 2)))
         ]
-    return [chosen.choice(("T", "")), f"text {chosen.randrange(TEXTS)} {world}", given]
+        extractor = chosen.choice(EXTRACTORS)
+    return [chosen.choice(("T", "")), f"text {chosen.randrange(TEXTS)} {world}", given, extractor]
 
 
 def of_worlds(steps, worlds):
@@ -194,8 +199,8 @@ class Life:
         for world, change in changes.items():
             for uri, passages in change["documents"].items():
                 documents[f"{world}/{uri}"] = [
-                    (title, text, given if given is None else tuple(map(tuple, given)))
-                    for title, text, given in passages
+                    (title, text, given if given is None else tuple(map(tuple, given)), extractor)
+                    for title, text, given, extractor in passages
                 ]
             gone += [f"{world}/{uri}" for uri in change["gone"]]
             if change["again"] is not None:
@@ -307,11 +312,11 @@ class Life:
             raise KeyboardInterrupt
         if fate == "spoiled":
             with mock.patch.object(LiveIndex, "apply", half):
-                self._commit({"u0": {"documents": {"s": [["T", "text 1 u0", None]]}, "gone": [], "again": None}})
+                self._commit({"u0": {"documents": {"s": [["T", "text 1 u0", None, None]]}, "gone": [], "again": None}})
             return True
         if fate == "disk full":
             _, _, batch = self._complete(
-                {"u0": {"documents": {"s": [["T", "text 2 u0", None]]}, "gone": [], "again": None}}
+                {"u0": {"documents": {"s": [["T", "text 2 u0", None, None]]}, "gone": [], "again": None}}
             )
             with mock.patch.object(self.store._log, "append", side_effect=OSError("No space left on device")):
                 try:
@@ -336,6 +341,10 @@ class Life:
         self._compare(self.store.snapshot(), self.documents, self.versions, when)
         if (uris := [document.uri for document in self.store.documents()]) != sorted(self.documents):
             raise Wrong(f"{when}: the documents are {uris}, expected {sorted(self.documents)}")
+        for letters in SCOPES:
+            scope = self.store.scoped(letters, lambda document, letters=letters: document.uri[-1] in letters)
+            documents = {uri: each for uri, each in self.documents.items() if uri[-1] in letters}
+            self._compare(scope.snapshot, documents, self.versions, f"{when}, in the scope {letters}")
         positions = set(self.store.positions)
         if positions != set(self.documents):
             raise Wrong(f"{when}: positions of {sorted(positions ^ set(self.documents))}")
@@ -379,7 +388,7 @@ def _by_world(documents):
 
 
 def _texts(uris):
-    return sorted({text for _, passages in uris for _, text, _ in passages})
+    return sorted({text for _, passages in uris for _, text, *_ in passages})
 
 
 @lru_cache(2_000)

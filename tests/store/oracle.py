@@ -44,12 +44,15 @@ def rounded_vectors(vectors):
 
 
 def export(documents, extract, vector=vector):
-    """`documents`: {uri: [(title, text, given or None), ...]}; `extract(title, text)` gives the extractor's triples.
+    """`documents`: {uri: [(title, text, given or None, ...), ...]}; `extract(title, text)` gives the local extractor's triples.
+
+    A passage has the union of what its documents were given; if that is nothing, the local extractor's triples, unless every
+    document was given something, be it nothing.
 
     `vector(text)` is the encoder's."""
     held = {}
     for uri, passages in documents.items():
-        for title, text, given in passages:
+        for title, text, given, *_ in passages:
             users = held.setdefault((title, text), {})
             if given is not None:
                 users[uri] = set(users.get(uri) or ()) | set(given)
@@ -59,8 +62,9 @@ def export(documents, extract, vector=vector):
     for (title, text), users in held.items():
         id = blake2b(f"{title}\0{text}".encode(), digest_size=16).hexdigest()
         passages[id] = (title, text)
-        gifts = [given for given in users.values() if given is not None]
-        stated = set().union(*gifts) if gifts else set(extract(title, text))
+        stated = set().union(*(given for given in users.values() if given is not None))
+        if not stated and None in users.values():
+            stated = set(extract(title, text))
         for s, p, o in stated:
             triples.add((s, p, o))
             context |= {(id, s), (id, o)}

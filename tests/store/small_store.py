@@ -39,17 +39,21 @@ def reading(title, text, version=0):
     return extract(title, f"text {int(text.split()[1]) + 3 * version}")
 
 
-def complete(store, documents, removed, extract=extract, again=(), vector=oracle.vector):
-    """What the indexer does: ask what is missing, and bring it along. `again`: (title, text) of passages that are read anew."""
+def complete(store, documents, removed, extract=extract, again=(), vector=oracle.vector, labels=None):
+    """What the indexer does: ask what is missing, and bring it along. `again`: (title, text) of passages that are read anew.
+
+    `documents`: by URI (title, text, triples) or, as from a record, (title, text, triples, extractor). `labels`: by URI.
+    """
     texts = {}
     records = []
     for uri, passages in documents.items():
         refs = []
-        for title, text, triples in passages:
+        for title, text, triples, *extractor in passages:
             id = passage_id(title, text)
             texts[id] = PassageText(id, title, text)
-            refs.append(PassageRef(id, {"line": 1}, triples))
-        records.append(Document(uri, "test", passages=tuple(refs)))
+            refs.append(PassageRef(id, {"line": 1}, triples, *extractor))
+        metadata = {"labels": [labels[uri]]} if labels else {}
+        records.append(Document(uri, "test", metadata=metadata, passages=tuple(refs)))
     batch = Batch(tuple(records), tuple(removed), tuple(texts.values()))
     read = {p.id: (p.title, p.text) for p in store.unextracted(batch)}
     read |= {passage_id(*each): each for each in again}

@@ -32,9 +32,18 @@ TEXTS = [f"text {i}" for i in range(9)]
 
 phrase = st.sampled_from([*PHRASES, *HOSTILE, *NUMBERED])
 triple = st.tuples(phrase, st.sampled_from(["is", "has"]), phrase)
-given = st.one_of(st.none(), st.none(), st.lists(triple, max_size=4).map(tuple))
-passage = st.tuples(st.sampled_from(["T", ""]), st.sampled_from(TEXTS), given)
+heading = st.sampled_from(["T", ""])
+text = st.sampled_from(TEXTS)
+triples = st.lists(triple, max_size=4).map(tuple)
+extractor = st.sampled_from([None, "oracle", "another"])
+"""Who found what a document supplies: nobody, somebody of the local extractor's name, or another."""
+passage = st.one_of(
+    st.tuples(heading, text, st.none()),
+    st.tuples(heading, text, st.one_of(st.just(()), triples), extractor),
+)
 uri = st.sampled_from([f"file:///{name}" for name in "abcdef"])
+LABELS = ["board", "public"]
+label = st.sampled_from(LABELS)
 
 
 @cache
@@ -52,6 +61,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="hippod-test-", dir=MEMORY if MEMORY.is_dir() else None))
         shutil.copytree(empty(), self.folder, dirs_exist_ok=True)
         self.documents = {}
+        self.labels = {}
         self.positions = {}
         self.known = {}
         self.versions = {}
@@ -62,13 +72,15 @@ class MemoryMachine(RuleBasedStateMachine):
         return reading(title, text, self.versions.get(text, 0))
 
     def commit(self, changes, gone, again=()):
-        self.store.commit(complete(self.store, changes, gone, self.extract, again))
+        self.store.commit(complete(self.store, changes, gone, self.extract, again, labels=self.labels))
 
     @rule(
         changes=st.dictionaries(uri, st.lists(passage, max_size=3), min_size=1, max_size=3),
+        label=label,
         gone=st.lists(uri, max_size=2),
     )
-    def change(self, changes, gone):
+    def change(self, changes, label, gone):
+        self.labels |= dict.fromkeys(changes, label)
         self.commit(changes, [uri for uri in gone if uri not in changes])
         for uri in gone:
             self.documents.pop(uri, None)
@@ -86,10 +98,18 @@ class MemoryMachine(RuleBasedStateMachine):
     @rule(old=uri, new=uri)
     def move(self, old, new):
         if old in self.documents and old != new:
+            self.labels[new] = self.labels[old]
             self.commit({new: self.documents[old]}, [old])
             self.documents[new] = self.documents.pop(old)
             self.positions.pop(old, None)
             self.positions[new] = {"seen": 1}
+
+    @rule(uri=uri, label=label)
+    def relabel(self, uri, label):
+        if uri in self.documents:
+            self.labels[uri] = label
+            self.commit({uri: self.documents[uri]}, [])
+            self.positions[uri] = {"seen": 1}
 
     @rule(text=st.sampled_from(TEXTS))
     def read_again(self, text):
@@ -138,34 +158,37 @@ class MemoryMachine(RuleBasedStateMachine):
                 difference
             )
 
-    @rule(prefixes=st.sampled_from(["abc", "a", "bdf", "abcdef"]), back=st.sampled_from([None, None, 0, 1, 3]))
-    def ask_a_scope(self, prefixes, back):
+    @rule(chosen=st.sampled_from(["abc", "a", "bdf", "abcdef", *LABELS]), back=st.sampled_from([None, None, 0, 1, 3]))
+    def ask_a_scope(self, chosen, back):
         """A scope is a memory of its own, now and as of then, whether it was asked before or not."""
         moment = None if back is None else self.store.snapshot().commit - back
-        known = self.documents, self.versions, frozenset(self.store.extraction_states())
+        known = self.documents, self.versions, self.labels
         if moment is not None:
             earlier = max((seq for seq in self.known if seq <= moment), default=0)
             if moment < max(self.store.horizon, 1) or not earlier:
                 return
             known = self.known[earlier]
-        memory = self.store.scoped(prefixes, lambda document: document.uri[-1] in prefixes, moment)
-        documents = {uri: passages for uri, passages in known[0].items() if uri[-1] in prefixes}
+
+        def wanted(document):
+            return chosen in document.metadata["labels"] if chosen in LABELS else document.uri[-1] in chosen
+
+        memory = self.store.scoped(chosen, wanted, moment)
+        documents = {
+            uri: passages
+            for uri, passages in known[0].items()
+            if (known[2][uri] == chosen if chosen in LABELS else uri[-1] in chosen)
+        }
         whole = self.store.snapshot_at(moment) if moment is not None else self.store.snapshot()
         assert memory.snapshot.commit == whole.commit
         assert sorted(memory.documents) == sorted(documents)
 
-        def extract(title, text):
-            # A document that brought triples along spared the extractor the passage, for others that hold it too.
-            return reading(title, text, known[1].get(text, 0)) if passage_id(title, text) in known[2] else ()
-
-        expected = oracle.export(documents, extract)
+        expected = oracle.export(documents, lambda title, text: reading(title, text, known[1].get(text, 0)))
         assert (difference := oracle.same(export_lines(memory.snapshot), expected)) is None, difference
 
     @invariant()
     def remember(self):
         if hasattr(self, "store"):
-            read = frozenset(self.store.extraction_states())
-            self.known[self.store.snapshot().commit] = dict(self.documents), dict(self.versions), read
+            self.known[self.store.snapshot().commit] = dict(self.documents), dict(self.versions), dict(self.labels)
 
     @invariant()
     def export_is_that_of_the_documents(self):

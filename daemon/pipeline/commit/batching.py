@@ -8,8 +8,9 @@ from consumers.types import FileMoved, FileRemoved
 from daemon.pipeline.document_mapping import unchanged
 from daemon.pipeline.records import is_overtaken, record_of
 from daemon.pipeline.work_items import Change, ExtractionsFound, FileTakenOver, RemoveDocument, Task, container_uri
+from store.log.extraction_costs import add_costs
 from store.store import Store
-from store.types import Batch, Document, Extraction, PassageText
+from store.types import Batch, Document, Extraction, ExtractionCosts, PassageText
 
 
 class DocumentsByFile:
@@ -57,6 +58,7 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
     removed: list[str] = []
     texts: dict[str, PassageText] = {}
     extractions: dict[str, Extraction] = {}
+    supplied_costs: ExtractionCosts = {}
     positions: dict[str, Any] = {}
     for change in changes:
         if isinstance(change, ExtractionsFound):
@@ -84,6 +86,7 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
         for document in {each.uri: each for each in change.documents}.values():
             if not unchanged(store.document(document.uri), document):
                 documents.append(document)
+                supplied_costs = add_costs(supplied_costs, change.supplied_costs)
             work.seen.add(document.uri)
         unread = documents_by_file.of(work.key) - work.seen
         if unread and change.final and not _removes_itself(work.task):
@@ -92,7 +95,12 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
         extractions.update(change.extractions)
         positions.update(change.positions)
     return Batch(
-        tuple(documents), tuple(removed), tuple(texts.values()), tuple(extractions.values()), positions=positions
+        tuple(documents),
+        tuple(removed),
+        tuple(texts.values()),
+        tuple(extractions.values()),
+        positions=positions,
+        supplied_costs=supplied_costs,
     )
 
 

@@ -213,7 +213,7 @@ class Committer:
     async def _complete_and_commit(self, changes: list[Change], ahead: EncodedAhead) -> tuple[Batch, CommitResult]:
         loop = asyncio.get_running_loop()
         batch = self._make_batch(changes)
-        # Removing or replacing a document can leave a passage to another one that never had it extracted.
+        # The extractor may have failed on a passage before, or another extraction may have been purged since.
         if unread := self._store.unextracted(batch):
             batch = replace(batch, extractions=(*batch.extractions, *await self._extract(unread)))
         with timed("encode"), self._step("encode"):

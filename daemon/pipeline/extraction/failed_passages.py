@@ -9,7 +9,7 @@ from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState
 
 SWEEP_FAILURES = 1024
-"""Failures are searched for deleted passages once there are this many, and then each time that their number has doubled."""
+"""Failures are searched for unneeded ones once there are this many, and then each time that their number has doubled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def failed_extraction(store: Store, passage: str, extractor: str, attempts: int,
 
 
 class FailedPassages:
-    """The failures of living passages, and for a while of deleted ones. On the event loop."""
+    """The failures of passages that documents need read, and for a while of others. On the event loop."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -90,18 +90,18 @@ class FailedPassages:
         return [(id, failure.attempts) for id, failure in self._failures.items() if wanted(id, failure.next_try)]
 
     def living(self) -> dict[str, PassageFailure]:
-        """Those of passages that are in a document: the failure of a deleted passage is of no interest."""
-        return {id: failure for id, failure in self._failures.items() if self._store.documents_with_passage(id)}
+        """The failures of passages that the extractor is to read for a document: no other failure is of interest."""
+        return {id: failure for id, failure in self._failures.items() if self._store.documents_to_extract(id)}
 
     def sweep(self) -> list[str]:
-        """Forgets the failures of deleted passages and returns these; nothing is done at most calls.
+        """Forgets the failures of passages that no document needs read any more and returns these; most calls do nothing.
 
         So the cost of one commit does not grow with the failures. They are listed again when the passage comes back.
         """
         if len(self._failures) < self._sweep_at:
             return []
-        deleted = [id for id in self._failures if not self._store.documents_with_passage(id)]
-        for id in deleted:
+        unneeded = [id for id in self._failures if not self._store.documents_to_extract(id)]
+        for id in unneeded:
             del self._failures[id]
         self._sweep_at = max(2 * len(self._failures), SWEEP_FAILURES)
-        return deleted
+        return unneeded

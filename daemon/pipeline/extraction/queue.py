@@ -55,10 +55,13 @@ class ExtractionQueue:
         at_once: int,
         probe: Callable[[], Awaitable[None]] | None = None,
         bulk_only: bool = False,
+        free: bool = False,
     ) -> None:
-        """`name`: the extractor's. `at_once`: how many passages are read at the same time."""
+        """`name`: the extractor's. `at_once`: how many passages are read at the same time. `free`: no model is called, so
+        passages that another extractor has failed on are read at the start."""
         self.name = name
         self.bulk_only = bulk_only
+        self._free = free
         self._store = store
         self._read = read
         self._journal = journal
@@ -86,6 +89,8 @@ class ExtractionQueue:
         for id in self._store.passages_by_extraction(awaits_extractor):
             self._waiting[id] = 0
         self._failed.load()
+        if self._free:
+            self.enqueue(self._store.passages_by_extraction(self._is_failure_of_another))
         self._journal.drop(lambda id: not self._is_needed(id))
         for id, extraction in self._journal.extractions.items():
             self._waiting.pop(id, None)
@@ -111,8 +116,11 @@ class ExtractionQueue:
         """Whether the present extractor has read the passage."""
         return state is not None and state.status is ExtractionOutcome.DONE and state.extractor == self.name
 
+    def _is_failure_of_another(self, state: ExtractionState | None) -> bool:
+        return state is not None and is_failed(state) and state.extractor != self.name
+
     def _is_needed(self, id: str) -> bool:
-        return bool(self._store.documents_with_passage(id)) and not self._is_done(self._store.extraction_state(id))
+        return bool(self._store.documents_to_extract(id)) and not self._is_done(self._store.extraction_state(id))
 
     # What comes in.
 
@@ -123,12 +131,12 @@ class ExtractionQueue:
     def committed(self, passages: Iterable[str]) -> None:
         """A commit has come: what it made known may be read.
 
-        `passages` are those of the documents that it wrote, but for those with triples from these documents. What was
-        announced and does not live is forgotten: it is announced again, or among `passages`, when it comes to life. So the
-        cost follows the commit.
+        `passages` are those of the documents that it wrote, except those with triples from these documents. An announced
+        passage that no document needs read is forgotten: it is announced again, or among `passages`, when a document does. So
+        the cost follows the commit.
         """
         announced, self._announced = self._announced, set()
-        ready = [id for id in announced if self._store.documents_with_passage(id)]
+        ready = [id for id in announced if self._store.documents_to_extract(id)]
         ready += [id for id in passages if id not in announced and self._came_back(id)]
         self._journal.committed(self._failed.sweep())
         self.enqueue(id for id in ready if awaits_extractor(self._store.extraction_state(id)))
@@ -136,8 +144,7 @@ class ExtractionQueue:
     def _came_back(self, id: str) -> bool:
         """Whether a passage that was not announced is to be read, as only a stand-in has read it.
 
-        An earlier failure is listed again. A passage that no extractor has read is announced where it is to be read: else
-        another document gave its triples.
+        An earlier failure is listed again. A passage that no extractor has read is announced before it is committed.
         """
         state = self._store.extraction_state(id)
         if is_failed(state) and id not in self._failed and not self._is_queued(id):
@@ -212,8 +219,8 @@ class ExtractionQueue:
                 continue
             id, attempts = self._waiting.popitem(last=False)
             passage = self._store.passage(id)
-            if passage is None or not self._store.documents_with_passage(id):
-                self._announced.add(id)  # forgotten since; it may come back
+            if passage is None or not self._store.documents_to_extract(id):
+                self._announced.add(id)  # no document needs it any more; it may come back
                 self._notify()
                 continue
             self._active.add(id)

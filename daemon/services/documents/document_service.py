@@ -173,12 +173,12 @@ class DocumentService:
         """Returns of how many documents."""
 
         def documents_of(id: str) -> list[str]:
-            uris = self._store.documents_with_passage(id)
+            uris = self._store.documents_to_extract(id)
             found = [uri for uri in uris if wanted is None or uri in wanted]
             return found if holds is None else [uri for uri in found if self._in_sight(uri, holds)]
 
         retried = self._extraction_queue.retry(lambda id, _due: bool(documents_of(id)))
-        uris = {uri for id in retried for uri in self._store.documents_with_passage(id)}
+        uris = {uri for id in retried for uri in self._store.documents_to_extract(id)}
         return len(uris if holds is None else {uri for uri in uris if self._in_sight(uri, holds)})
 
     def retry_failed(self, wanted: Callable[[Document], bool]) -> int:

@@ -20,6 +20,7 @@ from daemon.services.documents.document_states import CurrentStates
 from memory.phrase_normalisation import normalise_phrase, normalise_triple
 from store.document_snapshot import DocumentSnapshot
 from store.index.delta_csr import MatrixView
+from store.index.effective_triples import supplied_triples
 from store.snapshot import Snapshot, column_entries
 from store.types import Document, ExtractionState
 
@@ -33,7 +34,7 @@ def show(
 ) -> ShowResponse | None:
     """What `key` names: a document's URI, a passage's id, a triple as a JSON array, or a phrase; None if nothing.
 
-    `extraction_of`: who read a passage, by its id.
+    `extraction_of`: the state of the local extraction from a passage, by its id.
     """
     document = memory.document(key)
     snapshot = memory.snapshot
@@ -76,21 +77,24 @@ def _passage(
     triples = _columns(snapshot.incidence, [row])
     uris = memory.documents_with_passage(passage.id)
     places = []
-    brings_triples = False
+    names: set[str] = set()
     for uri in uris[:limit]:
         document = memory.document(uri)
         if document is not None:
             refs = [ref for ref in document.passages if ref.passage == passage.id]
-            brings_triples = brings_triples or any(ref.triples is not None for ref in refs)
+            names.update(ref.extractor for ref in refs if ref.extractor is not None)
             places.append(
                 PassageOccurrence(document=uri, title=document.title, location=dict(refs[0].location) if refs else {})
             )
-    extraction = None if brings_triples else extraction_of(passage.id)
+    extraction = None
+    if supplied_triples(memory.holders[row]) is None:
+        extraction = extraction_of(passage.id)
+        names = {extraction.label} if extraction is not None else set()
     return ShowPassage(
         id=passage.id,
         title=passage.title,
         text=passage.text,
-        extractor=extraction.label or None if extraction is not None else None,
+        extractor=", ".join(sorted(names)) or None,
         extraction=extraction.status.value if extraction is not None else None,
         extraction_attempts=extraction.attempts if extraction is not None else 0,
         extraction_error=extraction.error if extraction is not None else None,

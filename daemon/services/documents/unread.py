@@ -71,7 +71,7 @@ class UnreadDocuments:
         """Documents of the scope that are being read, and passages of it that wait for the model."""
         holds, document = self._scopes.holds(scope), self._store.document
         documents = sum(holds(document(uri) or Document(uri, source)) for uri, source in under_way.items())
-        holders = ((document(uri) for uri in self._store.documents_with_passage(id)) for id in waiting)
+        holders = ((document(uri) for uri in self._store.documents_to_extract(id)) for id in waiting)
         passages = sum(any(each is not None and holds(each) for each in found) for found in holders)
         return documents, passages
 

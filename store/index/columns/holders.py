@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from store.index.columns.row_lists import ListArrays, Rows
 from store.index.columns.texts import Texts
-from store.index.effective_triples import UpstreamTriples, upstream_triples
+from store.index.effective_triples import UpstreamTriples, needs_extraction, upstream_triples
 from store.types import Document
 
 READ_DOCUMENTS = 64
@@ -101,14 +101,14 @@ class Holders(Sequence[Held]):
             out[row] = len(holders)
         return out
 
-    def without_triples(self) -> NDArray[np.int64]:
-        """Rows of the passages that documents hold and none brought triples for, in order."""
+    def needing_extraction(self) -> NDArray[np.int64]:
+        """Rows of the passages that the local extractor has to read (`needs_extraction`), in order."""
         lists, out = self._saved.lists, np.zeros(self._n, np.bool_)
-        brought = np.concatenate([[0], np.cumsum(lists.rows & 1)])
-        out[: lists.n] = (np.diff(lists.starts) > 0) & (brought[lists.starts[1:]] == brought[lists.starts[:-1]])
+        without = np.concatenate([[0], np.cumsum(1 - (lists.rows & 1))])
+        out[: lists.n] = without[lists.starts[1:]] > without[lists.starts[:-1]]
         for row, holders in self._changed.copy().items():
             if row < len(out):
-                out[row] = bool(holders) and all(triples is None for triples in holders.values())
+                out[row] = needs_extraction(holders)
         return np.flatnonzero(out)
 
     def held_by(self, documents: Mapping[str, Document]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

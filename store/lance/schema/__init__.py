@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from store.lance.schema import commits, documents, extractions, passages, phrases, synonyms, triples
 
-FORMAT = 3
+FORMAT = 4
 """The store format that this version writes; a store with a larger one is refused."""
 
 TABLES = ("passages", "phrases", "triples", "extractions", "synonyms", "documents", "commits")

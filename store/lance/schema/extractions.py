@@ -1,4 +1,7 @@
-"""The table `extractions`: a row is what an extractor found in a passage. A later row of the passage replaces it."""
+"""The table `extractions`: a row is what the local extractor found in a passage. A later row of the passage replaces it.
+
+What a document brought is in the document's row: here it would serve every document that holds the passage.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

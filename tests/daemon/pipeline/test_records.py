@@ -3,6 +3,7 @@
 import asyncio
 import random
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from consumers.json_documents import read_json_document
 from consumers.records.reader import from_message
-from consumers.records.record import Record, RecordError, SourcePosition
+from consumers.records.record import PassageExtraction, Record, RecordError, SourcePosition
 from consumers.records.writer import to_message, write_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -165,24 +166,63 @@ def test_what_a_record_did_not_extract_is_extracted_here(tmp_path):
     assert rules.calls and any('"triple"' in line for line in lines)
 
 
-def test_a_passage_that_the_worker_could_not_read_is_listed_as_such(tmp_path):
-    class Failing:
-        name = "llm/x"
+class Failing:
+    name = "llm/x"
 
-        async def extract(self, passages):
-            return [
-                Extraction(p.id, "llm/x", status=ExtractionOutcome.FAILED, attempts=1, error="too long")
-                for p in passages
-            ]
+    async def extract(self, passages):
+        return [
+            Extraction(p.id, "llm/x", status=ExtractionOutcome.FAILED, attempts=1, error="too long") for p in passages
+        ]
+
+
+def test_a_passage_that_the_worker_could_not_read_is_read_here(tmp_path):
+    rules = Rules()
 
     async def scenario(pipeline):
         [record] = await RecordMaker(Failing(), ENCODER).make([PositionedDocument(article(1), at(1))])
         await pipeline.deliver(record_delivery(from_message(to_message(record))), "records")
         await pipeline.drained()
         states = set(pipeline._store.extraction_states().values())
-        assert {(state.status, state.error) for state in states} == {(ExtractionOutcome.FAILED, "too long")}
+        assert {(state.status, state.extractor, state.error) for state in states} == {("done", Rules.name, None)}
+        assert pipeline._store.extraction_costs().keys() == {Rules.name}
 
-    asyncio.run(running(tmp_path / "a", scenario))
+    lines, _, _ = asyncio.run(running(tmp_path / "a", scenario, rules, ENCODER))
+    assert rules.calls and any('"triple"' in line for line in lines)
+
+
+def test_what_a_record_brings_is_its_documents_and_its_cost_counts_once(tmp_path):
+    """However often it comes; an edit costs again. Nothing of it is kept for other documents with the text."""
+
+    def record(document, offset):
+        found = PassageExtraction("llm/x", ("ada",), (("Ada", "met", "Mary"),), 10, 2)
+        return Record(document, tuple(found for _ in document.passages), at(offset))
+
+    async def scenario(pipeline):
+        first, store = article(1), pipeline._store
+        count = len(first.passages)
+        for _ in range(2):
+            await pipeline.deliver(record_delivery(record(first, 1)), "records")
+            await pipeline.drained()
+            assert store.extraction_costs() == {"llm/x": (count, 10 * count, 2 * count)}
+        assert store.extraction_states() == {}
+        [document] = store.documents()
+        assert {(ref.triples, ref.extractor) for ref in document.passages} == {((("ada", "met", "mary"),), "llm/x")}
+        second = article(1, 1)
+        await pipeline.deliver(record_delivery(record(second, 2)), "records")
+        await pipeline.drained()
+        costs = count + len(second.passages)
+        assert store.extraction_costs() == {"llm/x": (costs, 10 * costs, 2 * costs)}
+        store.purge(timedelta(0))
+        assert store.extraction_costs() == {"llm/x": (costs, 10 * costs, 2 * costs)}
+        # The text of the record as a document of its own: the extractor reads it.
+        own = replace(second, uri="added:own")
+        await pipeline.deliver(DeliveredDocument(own.uri, own), "added")
+        await pipeline.drained()
+        assert store.extraction_states().keys() == {ref.passage for ref in store.document("added:own").passages}
+
+    rules = Rules()
+    asyncio.run(running(tmp_path / "a", scenario, rules, ENCODER))
+    assert rules.calls
 
 
 history = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["write", "write", "remove"])), min_size=1, max_size=7)

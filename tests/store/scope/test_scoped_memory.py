@@ -2,7 +2,6 @@
 
 import random
 import time
-from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -11,10 +10,12 @@ import pytest
 import store.index.live_index
 import store.index.synonyms.crowding
 import store.scope.scopes
+from memory.retrieval.retrieve import retrieve
+from memory.retrieval.settings import RetrievalSettings
 from store.export.canonical_order import CanonicalOrder
 from store.export.json_lines import export_lines
 from store.passage_id import passage_id
-from store.types import Batch, Document, PassageRef, PassageText
+from store.types import EncoderIdentity
 from store.verify.compare_snapshots import compare_snapshots
 from tests.store import oracle
 from tests.store.small_store import HOSTILE, NUMBERED, PHRASES, complete, open_store, reading
@@ -68,16 +69,19 @@ class History:
         self.chosen = random.Random(seed)
         self.documents, self.versions, self.known = {}, {}, {}
 
-    def triples(self):
-        if self.chosen.random() < 0.6:
-            return None
+    def supplied(self):
+        """Triples, at times none, and who found them; or that nobody looked for any."""
+        if self.chosen.random() < 0.5:
+            return (None,)
         phrases = [*PHRASES, *HOSTILE, *NUMBERED]
-        return tuple((self.chosen.choice(phrases), "is", self.chosen.choice(phrases)) for _ in range(3))
+        count = self.chosen.choice((0, 1, 3))
+        triples = tuple((self.chosen.choice(phrases), "is", self.chosen.choice(phrases)) for _ in range(count))
+        return triples, self.chosen.choice((None, "oracle", "another"))
 
     def change(self):
         uris = self.chosen.sample([f"file:///{letter}" for letter in "abcdef"], self.chosen.choice((1, 1, 2)))
         passages = {
-            uri: [("T", f"text {self.chosen.randrange(9)}", self.triples()) for _ in range(self.chosen.randrange(4))]
+            uri: [("T", f"text {self.chosen.randrange(9)}", *self.supplied()) for _ in range(self.chosen.randrange(4))]
             for uri in uris
         }
         gone = [uri for uri in uris[1:] if uri in self.documents]
@@ -110,17 +114,12 @@ class History:
             self.store.fold()
         else:
             self.store.rebuild_index(force=True)
-        read = frozenset(self.store.extraction_states())
-        self.known[self.store.snapshot().commit] = dict(self.documents), dict(self.versions), read
+        self.known[self.store.snapshot().commit] = dict(self.documents), dict(self.versions)
 
     def expected(self, letters, commit):
-        documents, versions, read = self.known[commit]
-
-        def extract(title, text):
-            # A document that brought triples along spared the extractor the passage, for others that hold it too.
-            return reading(title, text, versions.get(text, 0)) if passage_id(title, text) in read else ()
-
-        return oracle.export({uri: each for uri, each in documents.items() if uri[-1] in letters}, extract)
+        documents, versions = self.known[commit]
+        inside = {uri: each for uri, each in documents.items() if uri[-1] in letters}
+        return oracle.export(inside, lambda title, text: reading(title, text, versions.get(text, 0)))
 
 
 @pytest.mark.slow
@@ -214,36 +213,102 @@ def test_a_commit_outside_the_scope_costs_it_nothing_but_its_number(tmp_path):
     memory.close()
 
 
-@pytest.mark.parametrize("first", ["stated", "recorded"])
-def test_what_another_document_overruled_counts_in_a_scope_without_it(tmp_path, first):
-    """A passage read elsewhere has its triples where no document states any, also if one outside the scope does."""
-    whole, alone = open_store(tmp_path / "whole"), open_store(tmp_path / "alone")
-    passage = PassageText(passage_id("T", "text 3"), "T", "text 3")
-    brought = {
-        "stated": Document("file:///b", "test", passages=(PassageRef(passage.id, {}, (("ama", "is", "bo"),)),)),
-        "recorded": Document("file:///a", "test", passages=(PassageRef(passage.id, {}, (("cy", "is", "cya"),), "x"),)),
-    }
+class OracleEncoder:
+    """The vectors of the store's texts, for queries."""
 
-    def commit(memory, document):
-        batch = Batch((document,), passages=(passage,))
-        missing = memory.missing(batch)
-        memory.commit(
-            replace(
-                batch,
-                passage_vectors={each.id: oracle.vector(each.full) for each in missing.passages},
-                phrase_vectors={each: oracle.vector(each) for each in missing.phrases},
-                triple_vectors={each: oracle.vector(" ".join(each)) for each in missing.triples},
-            )
-        )
+    identity = EncoderIdentity("oracle", oracle.DIM)
 
-    commit(whole, brought.pop(first))
-    scoped(whole, "a")
-    commit(whole, brought.popitem()[1])
-    commit(alone, whole.document("file:///a"))
-    assert differences(scoped(whole, "a"), alone) == []
-    whole.purge(timedelta(0))
-    whole.rebuild_index(force=True)
-    assert differences(scoped(whole, "a"), alone) == []
-    assert alone.snapshot().living_triples == 1
-    whole.close()
-    alone.close()
+    def encode(self, texts):
+        return np.stack([oracle.vector(text) for text in texts])
+
+    encode_roughly = encode
+    encode_query = staticmethod(oracle.vector)
+
+
+# One passage and two documents: what each supplies, and what each scope has of it.
+
+TEXT = ("T", "text 3")
+LOCAL = set(reading(*TEXT))
+BOARD, PRESS = ("ama", "is", "bo"), ("cy", "is", "cya")
+NOBODY = (None,)
+SUPPLIED = {
+    "nobody looked": (NOBODY, set(), True),
+    "empty list": (((),), set(), False),
+    "empty record": (((), "oracle"), set(), False),
+    "list": (((BOARD,),), {BOARD}, False),
+    "record": (((PRESS,), "another"), {PRESS}, False),
+    "record of the local extractor's name": (((PRESS, BOARD), "oracle"), {PRESS, BOARD}, False),
+}
+"""What a document supplies, its triples, and whether the local extractor reads the passage for it."""
+
+
+def triples_of(memory):
+    snapshot = memory.snapshot
+    return {snapshot.triple(row) for row in np.flatnonzero(snapshot.triple_alive).tolist()}
+
+
+def by_the_rule(supplied):
+    """The triples of a passage with documents that supply these, in plain words."""
+    union = set().union(*(SUPPLIED[each][1] for each in supplied))
+    if union:
+        return union
+    return LOCAL if any(SUPPLIED[each][2] for each in supplied) else set()
+
+
+@pytest.mark.parametrize("others", list(SUPPLIED))
+@pytest.mark.parametrize("mine", list(SUPPLIED))
+def test_a_passage_has_what_the_documents_of_the_scope_supply(mine, others, tmp_path):
+    """Whichever of two documents comes first; as it comes, is replaced and goes; and after a start from the tables alone."""
+    for order in ("ab", "ba"):
+        memory = open_store(tmp_path / order)
+        supplied = {"a": mine, "b": others}
+        for letter in order:
+            memory.commit(complete(memory, {f"u:{letter}": [(*TEXT, *SUPPLIED[supplied[letter]][0])]}, []))
+            scoped(memory, "a")  # it follows what comes later
+        states = {letters: by_the_rule([supplied[letter] for letter in letters]) for letters in ("a", "b", "ab")}
+        assert {letters: triples_of(scoped(memory, letters)) for letters in states} == states
+        memory.close()
+        memory = open_store(tmp_path / order)
+        assert {letters: triples_of(scoped(memory, letters)) for letters in states} == states
+        memory.commit(complete(memory, {}, ["u:b"]))
+        memory.purge(timedelta(0))
+        assert triples_of(scoped(memory, "ab")) == states["a"]
+        memory.close()
+
+
+def test_the_local_extractor_reads_a_passage_for_whoever_did_not_bring_an_extraction(tmp_path):
+    memory = open_store(tmp_path)
+    memory.commit(complete(memory, {"u:a": [(*TEXT, (BOARD,))], "u:b": [(*TEXT, (), "oracle")]}, []))
+    assert memory.extraction_states() == {}, "no extractor runs for documents that bring an extraction"
+    assert memory.documents_to_extract(passage_id(*TEXT)) == []
+    memory.commit(complete(memory, {"u:c": [(*TEXT, None)]}, []))
+    assert list(memory.extraction_states()) == [passage_id(*TEXT)]
+    assert memory.documents_to_extract(passage_id(*TEXT)) == ["u:c"]
+    memory.commit(complete(memory, {}, ["u:c"]))
+    assert memory.passages_by_extraction(lambda _: True) == []
+    memory.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_scope_is_a_fresh_memory_of_its_documents_in_every_score(tmp_path, seed):
+    """Records, lists and passages that nobody read, shared between documents: not only the export is the same."""
+    history = History(tmp_path / "whole", seed)
+    for _ in range(25):
+        history.change()
+    for letters in ("abc", "d", "bdf"):
+        alone = open_store(tmp_path / letters)
+        inside = {uri: each for uri, each in history.documents.items() if uri[-1] in letters}
+        alone.commit(complete(alone, inside, []))
+        memory = scoped(history.store, letters)
+        assert differences(memory, alone) == []
+        assert list(export_lines(memory.snapshot)) == list(export_lines(alone.snapshot()))
+        for mode in ("hipporag2", "hipporag", "fused", "query-to-node", "bm25"):
+            asked = (OracleEncoder(), "text 3 ama", mode, 9, RetrievalSettings())
+            ranked = [
+                [(hit.id, round(hit.score, 6)) for hit in retrieve(snapshot, *asked).hits]
+                for snapshot in (memory.snapshot, alone.snapshot())
+            ]
+            assert ranked[0] == ranked[1], mode
+        alone.close()
+    history.store.close()

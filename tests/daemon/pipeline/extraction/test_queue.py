@@ -63,8 +63,8 @@ def test_a_commit_costs_the_line_what_it_made_known_and_not_what_was_announced_b
     store: Store, commit: Commit, extraction_queue: ExtractionQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    documents_with_passage = store.documents_with_passage
-    monkeypatch.setattr(store, "documents_with_passage", lambda id: looked.append(id) or documents_with_passage(id))
+    documents_to_extract = store.documents_to_extract
+    monkeypatch.setattr(store, "documents_to_extract", lambda id: looked.append(id) or documents_to_extract(id))
     extraction_queue.announce(passage_id("", f"never committed {n}") for n in range(1000))
     extraction_queue.committed([])
     looked.clear()
@@ -105,6 +105,22 @@ def test_what_is_read_or_brought_its_triples_is_not_read_again(
     extraction_queue.committed(commit("Ada Kerr built it.", read=READ))
     extraction_queue.committed(commit("Others gave its triples."))
     assert extraction_queue.unfinished() == []
+
+
+def test_a_passage_is_read_for_documents_that_brought_no_extraction_of_it(
+    store: Store, commit: Commit, extraction_queue: ExtractionQueue
+) -> None:
+    [id] = commit("Ada Kerr built it.", read=READ_BY_STAND_IN)
+    brought = Document("added:record", "added", passages=(PassageRef(id, triples=(), extractor=NAME),))
+    store.commit(with_vectors(store, ENCODER, Batch((brought,))))
+    extraction_queue.committed([id])
+    assert extraction_queue.unfinished() == [id]
+    commit(without=("Ada Kerr built it.",))
+    assert store.documents_with_passage(id) == ["added:record"]
+    again = ExtractionQueue(store, NAME, extraction_queue._read, extraction_queue._journal, 1)
+    again.announce([id])
+    again.committed([id])
+    assert again.unfinished() == []
 
 
 def test_failures_are_those_of_documents_that_are_there_and_come_back_with_them(

@@ -126,7 +126,7 @@ def test_who_holds_a_passage_is_known_from_the_file_and_from_what_changed() -> N
     for each in (holders, mapped):
         assert list(each) == [{"a": None}, {"a": None, "b": (TRIPLE,)}]
         assert each.sizes().tolist() == [1, 2]
-        assert each.without_triples().tolist() == [0]
+        assert each.needing_extraction().tolist() == [0, 1]
         assert [rows.tolist() for rows in each.held_by({"b": documents["b"]})] == [[1], [1]]
     captured = mapped.copy()
     mapped[0] = {"a": None, "d": None}
@@ -137,6 +137,8 @@ def test_who_holds_a_passage_is_known_from_the_file_and_from_what_changed() -> N
         {"a": None, "b": (TRIPLE,)},
         {"d": None},
     ]
+    mapped[0] = {"d": ()}
+    assert mapped.needing_extraction().tolist() == [1, 2], "an empty extraction is one"
     with pytest.raises(IndexError):
         mapped[3]
 

@@ -2,7 +2,7 @@
 from the checkout of that release, and kept for ever: `python -m tests.store.log.released.make`.
 
 It holds what a store can hold: files and added documents, an edit, a removal, a passage that two documents share, given
-triples, a failed document, and the folder of a snapshot.
+triples, records, a failed document, and the folder of a snapshot.
 """
 
 import json
@@ -10,8 +10,10 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from consumers.records.writer import write_file
 from store.lance.schema import FORMAT
 from tests.e2e.real_hippod import Daemon, until
+from tests.store.log.released.make_records import record
 
 HERE = Path(__file__).parent
 SHARED = "The Heron gauge was built in Aldersund by Odile Brandt."
@@ -32,6 +34,8 @@ def make(home: Path) -> Path:
         )
         daemon.add({"id": "copy", "text": SHARED}, {"id": "gone", "text": "Nobody remembers the Otter current meter."})
         daemon.wait()
+        write_file(home / "records.parquet", [record("two"), record("five", error="too long")])
+        daemon.ctl_json("import", home / "records.parquet")
         [gone] = [uri for uri in daemon.documents() if uri.endswith("gone")]
         daemon.ctl_json("rm", gone)
         commit = daemon.wait()["commit"]

@@ -1,0 +1,201 @@
+"""Format 3 to 4: the table `extractions` holds what the local extractor found, and nothing from records.
+
+Format 3 also kept the extraction of a record there, under the passage, where every document that holds the passage used it. The
+triples are in the record's document as well (`PassageRef.triples`), so the row goes. If a record and the local extractor may
+both have made a row, it goes, too: the triples may be of a document that a reader of the passage must not see. A row stays if
+no row of `documents` says that a record held its passage.
+
+A passage that the local extractor has to read from now on is marked as failed, without a next try: a model is not called, and
+paid, for an upgrade. `hippoctl retry` has it read; an extractor that costs nothing reads it at the start.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+import structlog
+
+from store.lance.tables import Tables
+from store.log.migrated import Migrated
+
+DONE, FAILED, INDEXED = "done", "failed", "indexed"
+"""States as format 3 writes them."""
+
+GIVEN_UP_ATTEMPTS = 4
+"""Failures after which the daemon does not try again by itself."""
+
+READ_AGAIN = "since the upgrade of the store the passage has to be read again; `hippoctl retry` does it"
+
+READ_DOCUMENTS = 256
+"""Rows of documents that are Python objects at the same time."""
+
+log = structlog.get_logger()
+
+
+def separate_record_extractions(tables: Tables) -> Migrated:
+    """Deletes the rows of `extractions` that came from records, and marks the passages that have to be read for that."""
+    uses = _Uses()
+    for document in _documents(tables):
+        uses.take(document)
+    sorting = _Sorting(uses)
+    for batch in tables.batches("extractions", _COLUMNS, "commit >= 0"):
+        for row in batch.to_pylist():
+            sorting.take(row)
+    sorting.drop_outdated(tables)
+    marked = sorting.to_mark()
+    if sorting.dropped or sorting.emptied or marked:
+        schema = tables.columns("extractions")
+        tables.replace_rows("extractions", schema, sorting.converted, _marks(marked, uses.last_commit))
+        log.warning("record_extractions_separated", deleted=len(sorting.dropped), to_read=len(marked))
+    shared = any(number and number + uses.without[passage] > 1 for passage, number in uses.brought.items())
+    return Migrated(sorting.costs, bool(shared or sorting.dropped or sorting.emptied))
+
+
+_COLUMNS = ("passage", "extractor", "triples", "prompt_tokens", "completion_tokens", "commit", "status")
+
+
+def _documents(tables: Tables) -> Iterator[Mapping[str, Any]]:
+    """Rows of `documents` in the order of their commits, earlier states of a document among them."""
+    table = tables.read("documents", ("uri", "state", "metadata", "passages", "commit")).sort_by("commit")
+    for batch in table.to_batches(READ_DOCUMENTS):
+        yield from batch.to_pylist()
+
+
+@dataclass(slots=True)
+class _Uses:
+    """How documents use passages. Passages are named by id, here and below."""
+
+    without: Counter[str] = field(default_factory=Counter)
+    """How many documents hold the passage and brought no extraction of it, as of the last commit."""
+    brought: Counter[str] = field(default_factory=Counter)
+    """How many documents brought one."""
+    recorded_since: dict[str, int] = field(default_factory=dict)
+    """The first commit known in which a record brought an extraction of the passage."""
+    failed_since: dict[str, int] = field(default_factory=dict)
+    """The first commit known in which a record held the passage without an extraction: it may have brought a failure."""
+    recorded: set[int] = field(default_factory=set)
+    """The extractions that records brought (`_fingerprint`)."""
+    last_commit: int = 0
+    _held: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
+    """By URI, the passages of its last state without and with an extraction."""
+
+    def take(self, row: Mapping[str, Any]) -> None:
+        """Takes a row of `documents` that is not older than those before."""
+        uri, commit = row["uri"], row["commit"]
+        self.last_commit = commit
+        for number, passages in zip((self.without, self.brought), self._held.pop(uri, ([], [])), strict=True):
+            number.subtract(passages)
+        if row["state"] != INDEXED:
+            return
+        refs = [(passage, triples, *extractor) for passage, _, triples, *extractor in json.loads(row["passages"])]
+        from_record = any(len(ref) > 2 for ref in refs) or "record" in json.loads(row["metadata"] or "{}")
+        held: dict[str, bool] = {}
+        for passage, triples, *extractor in refs:
+            held[passage] = held.get(passage, False) or triples is not None
+            if extractor:
+                self.recorded_since.setdefault(passage, commit)
+                self.recorded.add(_fingerprint(passage, extractor[0], triples))
+            elif from_record and triples is None:
+                self.failed_since.setdefault(passage, commit)
+        self._held[uri] = [p for p, was_brought in held.items() if not was_brought], [p for p in held if held[p]]
+        for number, passages in zip((self.without, self.brought), self._held[uri], strict=True):
+            number.update(passages)
+
+
+@dataclass(slots=True)
+class _Sorting:
+    """Which rows of `extractions` stay, go, or are emptied; each is named by its passage and its commit."""
+
+    uses: _Uses
+    dropped: set[tuple[str, int]] = field(default_factory=set)
+    costs: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """What the dropped extractions cost, by extractor."""
+    emptied: set[tuple[str, int]] = field(default_factory=set)
+    """Failures that may be a record's: what they say goes, the number of attempts stays."""
+    kept: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    """By passage the rows that stay, of passages of which others may go."""
+    unaffected: set[str] = field(default_factory=set)
+    """Passages of which every row stays."""
+
+    def take(self, row: Mapping[str, Any]) -> None:
+        uses, passage, commit = self.uses, row["passage"], row["commit"]
+        recorded = commit >= uses.recorded_since.get(passage, commit + 1)
+        failed = commit >= uses.failed_since.get(passage, commit + 1)
+        same = _fingerprint(passage, row["extractor"], row["triples"]) in uses.recorded
+        if row["status"] == DONE and (recorded or same):
+            self._drop(row)
+        elif row["status"] == FAILED and (recorded or failed):
+            self.emptied.add((passage, commit))
+        elif passage in uses.recorded_since or passage in uses.failed_since:
+            self.kept.setdefault(passage, []).append(row)
+        else:
+            self.unaffected.add(passage)
+
+    def _drop(self, row: Mapping[str, Any]) -> None:
+        self.dropped.add((row["passage"], row["commit"]))
+        if row["status"] == DONE:
+            count, prompt, completion = self.costs.get(row["extractor"], (0, 0, 0))
+            more = row["prompt_tokens"] or 0, row["completion_tokens"] or 0
+            self.costs[row["extractor"]] = count + 1, prompt + more[0], completion + more[1]
+
+    def drop_outdated(self, tables: Tables) -> None:
+        """Drops failures of passages of which an extraction stays, and rows that stayed but whose triples a purge took: a later
+        row, which goes now, had replaced them."""
+        outdated = {each for each in self.emptied if each[0] in self.kept}
+        self.emptied -= outdated
+        self.dropped |= outdated
+        last = {passage: max(rows, key=itemgetter("commit")) for passage, rows in self.kept.items()}
+        found = {passage: last[passage]["triples"] for passage, _ in self.dropped if passage in last}
+        known = _stored_triples(tables) if any(found.values()) else set()
+        for passage, triples in found.items():
+            if not known.issuperset(map(tuple, triples or ())):
+                for row in self.kept.pop(passage):
+                    self._drop(row)
+
+    def to_mark(self) -> list[str]:
+        """The passages that a document needs read, that have no row any more, and that did not wait for the extractor."""
+        read = {*self.kept, *self.unaffected, *(passage for passage, _ in self.emptied)}
+        candidates = {passage for passage, number in self.uses.brought.items() if number}
+        candidates |= {passage for passage, _ in self.dropped}
+        return sorted(passage for passage in candidates - read if self.uses.without[passage])
+
+    def converted(self, batch: pa.RecordBatch) -> Mapping[str, object]:
+        """The columns of the rows that stay."""
+        rows = [row for row in batch.to_pylist() if (row["passage"], row["commit"]) not in self.dropped]
+        empty = {"extractor": "", "entities": [], "triples": [], "error": READ_AGAIN}
+        rows = [row | empty if (row["passage"], row["commit"]) in self.emptied else row for row in rows]
+        return {name: [row[name] for row in rows] for name in batch.schema.names}
+
+
+def _marks(passages: list[str], commit: int) -> Mapping[str, object]:
+    """Rows of `extractions` that say that the passages have to be read again."""
+    n = len(passages)
+    return {
+        "passage": passages,
+        "extractor": [""] * n,
+        "entities": [[]] * n,
+        "triples": [[]] * n,
+        "prompt_tokens": [0] * n,
+        "completion_tokens": [0] * n,
+        "took_ms": [0.0] * n,
+        "commit": [commit] * n,
+        "status": [FAILED] * n,
+        "attempts": [GIVEN_UP_ATTEMPTS] * n,
+        "error": [READ_AGAIN] * n,
+    }
+
+
+def _stored_triples(tables: Tables) -> set[tuple[str, ...]]:
+    phrases = tables.read("phrases", ("row", "text"))
+    text = dict(zip(phrases["row"].to_pylist(), phrases["text"].to_pylist(), strict=True))
+    triples = tables.read("triples", ("subject", "predicate", "object")).to_pylist()
+    return {(text[row["subject"]], row["predicate"], text[row["object"]]) for row in triples}
+
+
+def _fingerprint(passage: str, extractor: str, triples: Sequence[Sequence[str]] | None) -> int:
+    """A number that stands for an extraction: a store has millions. A collision has one passage read again."""
+    return hash((passage, extractor, frozenset(map(tuple, triples or ()))))
