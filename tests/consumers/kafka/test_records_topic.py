@@ -12,10 +12,11 @@ from consumers.kafka.settings import KafkaSettings
 from consumers.records import assembler
 from consumers.records.messages import to_messages
 from daemon.fleet.record_maker import PositionedDocument, RecordMaker
+from daemon.pipeline.ownership import Owners
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import DeliveredDocument
 from daemon.sources.kafka import records_source
-from daemon.sources.kafka.declaration import KafkaSection
+from daemon.sources.kafka.declaration import KAFKA, KafkaSection
 from daemon.sources.kafka.records_source import RecordsSource
 from daemon.workers.pool import WorkerPool
 from store.backup.local import backup, restore
@@ -60,7 +61,8 @@ class Replica:
 
     async def __aenter__(self):
         self.store = Store(self._folder, ENCODER.identity)
-        self.pipeline = Pipeline(self.store, Refusing(), Refusing(), Reader(), lambda *_, **__: None, 1)
+        idle = (Refusing(), Refusing(), Reader(), lambda *_, **__: None, 1)
+        self.pipeline = Pipeline(self.store, *idle, owners=Owners(KAFKA.claims(self._section)))
         self.pool = WorkerPool(1)
         self.pool.start()
         self.pipeline.start()
