@@ -22,6 +22,7 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _URI_BEGINNING = re.compile(r"[a-z][a-z0-9+.-]*:.*")
 _ARTICLES = re.compile(r"(kafka://[^/#]+)/")
 ANY_TOPIC = ("kafka://",)
+"""Documents of every topic that is not followed itself."""
 
 
 class KafkaSection(Section):

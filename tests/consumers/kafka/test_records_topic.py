@@ -22,6 +22,7 @@ from daemon.workers.pool import WorkerPool
 from store.backup.local import backup, restore
 from store.export.json_lines import export_lines
 from store.store import Store
+from store.types import State
 from tests.consumers.kafka.cluster import Cluster, dead
 from tests.daemon.pipeline.test_records import ENCODER, Reader, Refusing, Rules, article, at, parsed, removal, running
 
@@ -172,3 +173,42 @@ def test_a_replica_that_starts_from_a_backup_of_another_goes_on_from_its_positio
             assert len(second.store.documents()) == 7
 
     asyncio.run(scenario())
+
+
+def test_a_refused_record_is_listed_as_failed_and_can_be_retried_once_it_is_the_topics_own(cluster, tmp_path):
+    topic = cluster.topic(1)
+    whole = parsed("kafka://articles/1", "Small", "Ada Lovelace met Charles Babbage in London.")
+
+    async def retried(replica):
+        """Returns once each failed document was tried again and written anew."""
+        before = {document.uri: document.committed_at for document in replica.store.documents()}
+        for document in replica.store.documents():
+            assert replica.pipeline.retry(document)
+        while any(document.committed_at == before.get(document.uri) for document in replica.store.documents()):
+            await replica.pipeline.intake.changed_within(0.1)
+
+    async def scenario():
+        in_parts, small = await records_of([(0, article(2)), (1, whole)])
+        publish(cluster, topic, [in_parts], max_bytes=6000)
+        parts = len(cluster.read(topic))
+        assert parts > 1
+        publish(cluster, topic, [small])
+        async with Replica(tmp_path, cluster, topic, uris=("kafka://notes/",)) as replica:
+            await replica.caught_up()
+            assert replica.source.status(0).lag == 0
+            refused = {document.uri: document for document in replica.store.documents()}
+            assert set(refused) == {f"kafka://{topic}#0-{parts - 1}", f"kafka://{topic}#0-{parts}"}
+            assert {document.code for document in refused.values()} == {"ownership"}
+            assert all("the source of added documents" in document.error for document in refused.values())
+            await retried(replica)
+            assert {(each.uri, each.state) for each in replica.store.documents()} == {
+                (uri, State.FAILED) for uri in refused
+            }
+        async with Replica(tmp_path, cluster, topic, uris=("kafka://articles/",)) as replica:
+            assert replica.pipeline.retry(refused[f"kafka://{topic}#0-{parts}"])
+            while replica.store.document(whole.uri) is None:
+                await replica.pipeline.intake.changed_within(0.1)
+            await replica.pipeline.drained()
+            assert replica.store.document(f"kafka://{topic}#0-{parts}") is None
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
