@@ -24,6 +24,7 @@ class FailureCode(StrEnum):
     NOT_A_DOCUMENT = "not a document"
     INTERNAL = "internal"
     MODEL = "model"
+    OWNERSHIP = "ownership"
     UNREADABLE = "unreadable"
     OTHER = "other"
 
@@ -38,6 +39,7 @@ FAILS_AGAIN = frozenset(
         FailureCode.DAMAGED,
         FailureCode.JSON,
         FailureCode.NOT_A_DOCUMENT,
+        FailureCode.OWNERSHIP,
     }
 )
-"""What comes of the content itself: another try fails in the same way until the content is another, or the limits are."""
+"""Another try fails in the same way until the content or the configuration is another."""

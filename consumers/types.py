@@ -12,6 +12,10 @@ READER_VERSION = 3
 """Raised whenever reading gives something else for the same file: another parser, format or way to split. Files that an earlier
 version has read are read again then; passages that stay the same cost nothing more."""
 
+EMPTY = "empty"
+"""Says in a file's position that the memory has no document of the file and needs none: the file gave none, or whoever may
+remove them did. Without it, a file whose documents are missing is read again at the next start."""
+
 Stamp = tuple[int, int, int]
 """(size, mtime in ns, inode)."""
 

@@ -17,6 +17,7 @@ from consumers.records.record import SourcePosition
 from consumers.records.writer import write_file
 from consumers.splitting import SplitSettings
 from daemon.fleet.record_maker import PositionedDocument, RecordMaker
+from daemon.pipeline.ownership import Owners
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import import_records
 from memory.encoder import make_encoder
@@ -99,7 +100,7 @@ def _measure() -> dict[str, float]:
 
         async def apply() -> None:
             with Store(Path(place, "store"), encoder.identity) as store:
-                pipeline = Pipeline(store, encoder, Refusing(), Reader(), lambda *_, **__: None, 1)
+                pipeline = Pipeline(store, encoder, Refusing(), Reader(), lambda *_, **__: None, 1, owners=Owners())
                 pipeline.start()
                 await import_records(pipeline, path)
                 await pipeline.drained()

@@ -47,7 +47,7 @@ from daemon.services.scopes import ScopeService
 from daemon.services.status import OpenMemory
 from daemon.services.transfer import TransferService
 from daemon.sources.base import Source, SourceParts
-from daemon.sources.registry import SOURCE_KINDS
+from daemon.sources.registry import SOURCE_KINDS, owners
 from daemon.workers.pool import WorkerPool
 from memory.types import Encoder
 from store.checkpoint.files import CheckpointTimeout
@@ -180,6 +180,7 @@ async def open_memory(
         queue_limits(config),
         committed,
         queries.asked_recently,
+        owners=owners(config.tables),
     )
     memory_watch = MemoryWatch(active.memory_limit, before, lambda: store.snapshot().living_passages, pipeline.intake)
     await memory_watch.check()  # what the store takes may be too much from the start

@@ -6,10 +6,11 @@ from typing import Any
 
 from consumers.folder import path_of
 from consumers.parsing import certainly_reads_alike
-from consumers.types import FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
+from consumers.types import EMPTY, FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
 from daemon.pipeline.commit.batching import DocumentsByFile
 from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.incoming.intake import Intake
+from daemon.pipeline.ownership import Owners
 from daemon.pipeline.work_items import Change, DocumentChange, FileTakenOver, Urgency
 from store.store import Store
 from store.types import Batch, Document, State
@@ -21,7 +22,15 @@ PositionCommitted = Callable[[str, Fingerprint | None], None]
 class FileEvents:
     """`emit` and `touched` are called in a folder's own thread, all else on the event loop."""
 
-    def __init__(self, store: Store, documents_by_file: DocumentsByFile, intake: Intake, commits: CommitQueue) -> None:
+    def __init__(
+        self,
+        store: Store,
+        documents_by_file: DocumentsByFile,
+        intake: Intake,
+        commits: CommitQueue,
+        owners: Owners,
+    ) -> None:
+        self._owners = owners
         self._store = store
         self._documents_by_file = documents_by_file
         self._intake = intake
@@ -58,9 +67,12 @@ class FileEvents:
         self._loop.call_soon_threadsafe(self.touch, uri, fingerprint)
 
     def touch(self, uri: str, fingerprint: Fingerprint) -> None:
-        self._touched[uri] = fingerprint.to_json()
+        empty = {} if self._documents_by_file.count(uri) else {EMPTY: True}
+        self._touched[uri] = fingerprint.to_json() | empty
 
     def take(self, event: FileEvent) -> None:
+        if not self._owners.owns(event.source, event.uri):
+            return  # a folder within this one is followed by itself, through a link: it tells of its files
         urgency = Urgency.BULK if not isinstance(event, FileRemoved) and event.scanned else Urgency.FRESH
         if isinstance(event, FileMoved):
             self._take_move(event, urgency)

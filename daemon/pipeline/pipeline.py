@@ -14,7 +14,7 @@ from pathlib import Path
 import structlog
 
 from consumers.records.record import Record
-from consumers.types import FileChanged, Fingerprint
+from consumers.types import FileChanged, FileMoved, Fingerprint
 from daemon.errors import NotReady
 from daemon.pipeline.acknowledgement import Acknowledgement, merged_positions
 from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
@@ -26,11 +26,11 @@ from daemon.pipeline.folder_events import FileEvents, PositionCommitted
 from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS, Inbox
 from daemon.pipeline.incoming.inbox_progress import POSITION as INBOX_POSITION
 from daemon.pipeline.incoming.intake import STOPPING, Intake
+from daemon.pipeline.ownership import ADDED, NotOwner, Owners
 from daemon.pipeline.parse_task import DocumentReader, FolderAccess, delivered_change
 from daemon.pipeline.read_loop import ReadingLoop
 from daemon.pipeline.records import RemovedRecords, is_overtaken, record_of
 from daemon.pipeline.work_items import (
-    ADDED,
     Change,
     DeliveredDocument,
     DocumentChange,
@@ -68,12 +68,15 @@ class Pipeline:
         limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
         on_commit: Callable[[Sequence[str]], None] = lambda _passages: None,
         asked_recently: Callable[[], bool] = lambda: False,
+        *,
+        owners: Owners,
     ) -> None:
-        """`readers`: how many pieces of work are read at once.
+        """`readers`: how many pieces of work are read at once. `owners`: which source may write and remove what.
 
         `on_commit` is called after each commit, before anybody who waits for it goes on, with the passages of the documents
         that it wrote, but for those with triples from these documents. `asked_recently`: whether queries are being answered.
         """
+        self.owners = owners
         self._store = store
         self._reader = reader
         self._publish = publish
@@ -85,7 +88,7 @@ class Pipeline:
         self.committer = Committer(
             store, encoder, extractor, self._make_batch, self._after_commit, limits, asked_recently
         )
-        self.file_events = FileEvents(store, self.documents_by_file, self.intake, self.committer.queue)
+        self.file_events = FileEvents(store, self.documents_by_file, self.intake, self.committer.queue, owners)
         self.reading = ReadingLoop(store, self.intake, reader, extractor, self.committer.queue, self._finish)
         self._removed = RemovedRecords(store.positions)
         self._retries: dict[str, RetryDocument] = {}
@@ -146,7 +149,9 @@ class Pipeline:
         """Takes a document that its source has read; waits while too much is ready to be committed.
 
         `acknowledgement`, and `more` of them, are done once the document is committed, or a later one that replaced it.
+        Raises NotOwner where the document is another source's: it must not even take the place of work that waits.
         """
+        self.owners.check(source, task.uri)
         acknowledgements = (*more, *(() if acknowledgement is None else (acknowledgement,)))
         if (newer := self._newer_under_way(task)) is not None:
             newer.acknowledgements.extend(acknowledgements)
@@ -227,36 +232,57 @@ class Pipeline:
         """Whether a failed document can be had again: as a file, from what is kept of it, or from a source that is followed."""
         if document.uri.startswith("file:"):
             return True
-        return document.payload is not None and (document.source == ADDED or document.source in self._retries)
+        return document.payload is not None and (document.source == ADDED or self._retry_of(document) is not None)
 
     def retry(self, document: Document) -> bool:
         """Has the document's source try it once more; false where the source cannot, is not followed any more, or has sent
         a later version that is under way."""
-        retry = self._retries.get(document.source)
+        retry = self._retry_of(document)
         if retry is None or self.intake.busy(document.uri):
             return False
         retry(document)
         return True
 
-    def resubmit(self, uri: str, task: Task, source: str, attempts: int) -> bool:
-        """Tries a failed document once more; false where other work for it is under way.
+    def _retry_of(self, document: Document) -> RetryDocument | None:
+        """How the document's source tries it once more; None for a source that is not followed, or not its owner any more."""
+        owned = self.owners.owns(document.source, document.uri)
+        return self._retries.get(document.source) if owned else None
+
+    def resubmit(self, uri: str, task: Task, attempts: int) -> bool:
+        """Tries a failed document once more, for its owner; false where other work for it is under way.
 
         That came after the failure, so it is what counts: a correction that was accepted, or a removal.
         """
         if self.intake.busy(container_uri(uri)):
             return False
-        self.intake.put(container_uri(uri), task, source, attempts)
+        self.intake.put(container_uri(uri), task, self.owners.owner(uri).source, attempts)
         return True
 
     # What becomes of it.
 
     def _make_batch(self, changes: Sequence[Change]) -> Batch:
-        batch = make_batch(self._store, self.documents_by_file, changes)
+        permitted = [change for change in changes if self._is_permitted(change)]
+        batch = make_batch(self._store, self.documents_by_file, permitted)
         touched = self.file_events.batch_positions()
         delivered = merged_positions(_acknowledgements(changes))
-        removals = self._removed.positions(_applied_records(self._store, changes))
+        removals = self._removed.positions(_applied_records(self._store, permitted))
         added = self.inbox.positions([place for work in _ended_work(changes) for place in work.inbox_places])
         return replace(batch, positions={**touched, **batch.positions, **removals, **delivered, **added})
+
+    def _is_permitted(self, change: Change) -> bool:
+        """Whether the change's source owns all that it writes and removes. The only check that every change passes."""
+        # The right to remove is the client's, and is checked where the request comes in.
+        if isinstance(change, ExtractionsFound) or isinstance(change.work.task, RemoveDocument):
+            return True
+        task = change.work.task
+        moved = (task.old_uri,) if isinstance(task, FileMoved) else ()
+        try:
+            for uri in (change.work.key, *moved, *(document.uri for document in change.documents)):
+                self.owners.check(change.work.source, uri)
+        except NotOwner as refused:
+            log.warning("change_refused", uri=change.work.key, source=change.work.source, error=refused)
+            return False
+        return True
 
     def _after_commit(self, changes: Sequence[Change], batch: Batch, committed: CommitResult, took_ms: float) -> None:
         self.documents_by_file.update(batch)

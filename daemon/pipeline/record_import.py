@@ -11,7 +11,7 @@ import structlog
 from consumers.records.reader import PARQUET_MAGIC, read_file
 from consumers.records.record import Record, RecordError
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work_items import ADDED, DeliveredDocument, Urgency
+from daemon.pipeline.work_items import DeliveredDocument, Urgency
 
 UNCOMMITTED_RECORDS = 1024
 """Records of a file that may be on their way: enough for full commits, few enough to wait for no more memory."""
@@ -59,6 +59,8 @@ async def import_records(
 ) -> ImportedRecords:
     """Returns once all records of the file are committed. Raises RecordError where it is none of records.
 
+    Whoever imports sees and may change the whole memory: each record is written for the source that owns its URI.
+
     `progress` is called with how many records are committed, and how many are known.
     """
     if (fault := await pipeline.record_file_fault(path)) is not None:
@@ -72,7 +74,8 @@ async def import_records(
                 log.warning("record_skipped", reason=str(row))
                 continue
             _count(counts, row)
-            await pipeline.deliver(record_delivery(row), ADDED, acknowledgement=counted, urgency=Urgency.BULK)
+            owner = pipeline.owners.owner(row.uri).source
+            await pipeline.deliver(record_delivery(row), owner, acknowledgement=counted, urgency=Urgency.BULK)
             while counts.records - counted.committed >= UNCOMMITTED_RECORDS:
                 await pipeline.intake.changed_within(0.5)
         progress(counted.committed, counts.records)

@@ -12,9 +12,6 @@ from daemon.pipeline.acknowledgement import Acknowledgement
 from daemon.pipeline.incoming.inbox_progress import InboxPlace
 from store.types import Document, Extraction, ExtractionCosts, PassageText
 
-ADDED = "added"
-"""The source of documents that were added, and of removals that were asked for."""
-
 
 @dataclass(frozen=True, slots=True)
 class AddedDocument:

@@ -12,6 +12,7 @@ from daemon.contract.status import SourceStatus
 if TYPE_CHECKING:  # the configuration imports this file, and needs none of these
     from consumers.splitting import SplitSettings
     from daemon.contract.finding import Finding
+    from daemon.pipeline.ownership import Claim
     from daemon.pipeline.pipeline import Pipeline
     from daemon.workers.pool import WorkerPool
     from store.store import Store
@@ -100,5 +101,7 @@ class SourceKind(Generic[S]):
     conflicts: Callable[[Sequence[S], Mapping[str, Path]], list[str]]
     """What cannot stand together in these tables, or with the paths, by their keys, where hippod keeps files of its own: one
     sentence each, key first."""
+    claims: "Callable[[S], Iterator[Claim]]"
+    """Which documents a table's source owns."""
     inspect: "Callable[[Sequence[S]], Iterator[Finding]]"
     """What `hippoctl doctor` finds out about these tables without a daemon."""

@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, Field
 
 from consumers.folder import FolderSettings, FolderWatcher, file_uri
-from consumers.types import Fingerprint
+from consumers.types import EMPTY, Fingerprint
 from daemon.config_types.path_validators import existing_directory
 from daemon.config_types.section import MiB, Section
 from daemon.config_types.values import AnyPath, Globs, Labels
 from daemon.config_types.values import Size as Bytes
 from daemon.contract.status import SourceStatus
+from daemon.pipeline.ownership import Claim, OwnerKind
 from daemon.sources.base import Source, SourceKind, SourceParts
 
 if TYPE_CHECKING:
     from daemon.contract.finding import Finding
     from daemon.pipeline.pipeline import Pipeline
+    from store.store import Store
 
 UNREAD = Fingerprint(0, 0, 0)
-"""Stands for a file whose documents are in the memory without a position: it is read again, or removed if it is gone."""
+"""Stands for a file that the memory does not hold as it was read: it is read again, or removed if it is gone."""
 
 
 class FolderSection(Section):
@@ -53,6 +55,11 @@ class FolderSection(Section):
         """What `status` calls the folder, and the `source` of its documents."""
         return os.fspath(self.path)
 
+    @property
+    def uri_prefix(self) -> str:
+        """How the URIs of its files begin."""
+        return file_uri(os.path.abspath(os.fsencode(self.path)).rstrip(b"/") + b"/")  # noqa: PTH100 - not every path is text
+
 
 class FolderStatus(SourceStatus):
     """`files`: how many are followed; `last_scan_at`: when the folder was last compared with the memory, in seconds;
@@ -69,7 +76,7 @@ class FolderSource(Source):
 
     kind = "folder"
 
-    def __init__(self, folder: FolderSection, pipeline: "Pipeline", positions: Mapping[str, Any]) -> None:
+    def __init__(self, folder: FolderSection, pipeline: "Pipeline", store: "Store") -> None:
         settings = FolderSettings(
             path=folder.path,
             include=tuple(folder.include),
@@ -82,9 +89,7 @@ class FolderSource(Source):
             confirm_loss=folder.confirm_loss,
         )
         self.name = settings.source
-        prefix = file_uri(settings.root).rstrip("/") + "/"
-        known = dict.fromkeys((uri for uri in pipeline.documents_by_file if uri.startswith(prefix)), UNREAD)
-        known |= {uri: Fingerprint.from_json(at) for uri, at in positions.items() if uri.startswith(prefix)}
+        known = _known_files(self.name, folder.uri_prefix, pipeline, store)
         documents = pipeline.documents_by_file
         self._source = FolderWatcher(
             settings,
@@ -135,13 +140,39 @@ class FolderSource(Source):
         await scanned.wait()
 
 
+def _known_files(source: str, prefix: str, pipeline: "Pipeline", store: "Store") -> dict[str, Fingerprint]:
+    """The folder's files that the store knows, as they were read; `UNREAD` where the store has something else than was read.
+
+    That is so where documents have no position, where documents are missing, and where a source that is no folder wrote them:
+    before the owner was checked, a message could remove or replace a file's documents.
+    """
+    documents = pipeline.documents_by_file
+    # Only messages could remove a file's documents without `EMPTY`: in a store that never followed a topic, a client did.
+    restore = any(key.startswith("kafka:") for key in store.positions)
+
+    def is_as_read(uri: str, position: Mapping[str, Any]) -> bool:
+        uris = documents.of(uri)
+        if not uris:
+            return EMPTY in position or not restore
+        found = (store.document(each) for each in uris)
+        return all(each is None or each.source.startswith("/") for each in found)
+
+    known = {}
+    for uri in dict.fromkeys(uri for uri in (*documents, *store.positions) if uri.startswith(prefix)):
+        if pipeline.owners.owns(source, uri):
+            position = store.positions.get(uri)
+            read = position is not None and is_as_read(uri, position)
+            known[uri] = Fingerprint.from_json(position) if position is not None and read else UNREAD
+    return known
+
+
 def _call_on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
     with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
         loop.call_soon_threadsafe(call)
 
 
 def _make(folder: FolderSection, parts: SourceParts) -> FolderSource:
-    return FolderSource(folder, parts.pipeline, parts.store.positions)
+    return FolderSource(folder, parts.pipeline, parts.store)
 
 
 def _conflicts(folders: Sequence[FolderSection], own_paths: Mapping[str, Path]) -> list[str]:
@@ -173,4 +204,8 @@ def _inspect(folders: Sequence[FolderSection]) -> "Iterator[Finding]":
     return inspect_folders([(folder.path, folder.polling) for folder in folders])
 
 
-FOLDER = SourceKind("folder", FolderSection, FolderStatus, _make, _conflicts, _inspect)
+def _claims(folder: FolderSection) -> Iterator[Claim]:
+    yield Claim(folder.uri_prefix, folder.source_name, OwnerKind.FOLDER)
+
+
+FOLDER = SourceKind("folder", FolderSection, FolderStatus, _make, _conflicts, _claims, _inspect)

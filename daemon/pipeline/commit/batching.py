@@ -1,10 +1,10 @@
 """From changes to one batch: which documents a task replaces, moves and removes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from consumers.types import FileMoved, FileRemoved
+from consumers.types import EMPTY, FileMoved, FileRemoved
 from daemon.pipeline.document_mapping import unchanged
 from daemon.pipeline.records import is_overtaken, record_of
 from daemon.pipeline.work_items import Change, ExtractionsFound, FileTakenOver, RemoveDocument, Task, container_uri
@@ -94,6 +94,7 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
         texts.update(change.texts)
         extractions.update(change.extractions)
         positions.update(change.positions)
+    positions.update(_empty_positions(store, documents_by_file, documents, removed, positions))
     return Batch(
         tuple(documents),
         tuple(removed),
@@ -102,6 +103,25 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
         positions=positions,
         supplied_costs=supplied_costs,
     )
+
+
+def _empty_positions(
+    store: Store,
+    documents_by_file: DocumentsByFile,
+    documents: Iterable[Document],
+    removed: Iterable[str],
+    positions: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The positions, marked with `EMPTY`, of followed files that are left without a document."""
+    written, gone = {container_uri(document.uri) for document in documents}, set(removed)
+    found = {}
+    for file in {*positions, *map(container_uri, gone)}:
+        position = positions[file] if file in positions else store.positions.get(file)
+        if position is None or not file.startswith("file:"):
+            continue
+        if file not in written and documents_by_file.of(file) <= gone:
+            found[file] = {**position, EMPTY: True}
+    return found
 
 
 def _removes_itself(task: Task) -> bool:

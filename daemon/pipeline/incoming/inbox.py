@@ -14,7 +14,8 @@ from daemon.pipeline.backpressure import Capacity, QueueLimits
 from daemon.pipeline.incoming.inbox_files import InboxFiles
 from daemon.pipeline.incoming.inbox_progress import POSITION, InboxPlace, InboxProgress
 from daemon.pipeline.incoming.intake import STOPPING, Intake
-from daemon.pipeline.work_items import ADDED, AddedDocument, Urgency, Work
+from daemon.pipeline.ownership import ADDED
+from daemon.pipeline.work_items import AddedDocument, Urgency, Work
 
 log = structlog.get_logger()
 

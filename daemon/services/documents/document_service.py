@@ -22,8 +22,9 @@ from daemon.contract.scope import ClientScope, Scope, ScopeList
 from daemon.contract.show import ShowResponse
 from daemon.errors import Conflict, Invalid, NotFound
 from daemon.pipeline.extraction.queue import ExtractionQueue
+from daemon.pipeline.ownership import ADDED
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work_items import ADDED, AddedDocument, container_uri
+from daemon.pipeline.work_items import AddedDocument, container_uri
 from daemon.services.documents.added_documents import check_document, document_labels
 from daemon.services.documents.document_labels import labelled_uri
 from daemon.services.documents.document_states import CurrentStates, DocumentStates
@@ -199,14 +200,12 @@ class DocumentService:
                 position = self._store.positions.get(key)
                 inode = Fingerprint.from_json(position).inode if position else -1
                 task = FileChanged(key, path_of(key), document.source, Fingerprint(-1, -1, inode))
-                requeued += self._pipeline.resubmit(key, task, document.source, document.attempts)
+                requeued += self._pipeline.resubmit(key, task, document.attempts)
             elif document.source != ADDED:
                 requeued += document.payload is not None and self._pipeline.retry(document)
             elif document.payload is not None:
                 seen.add(key)
-                requeued += self._pipeline.resubmit(
-                    key, AddedDocument(key, document.payload), document.source, document.attempts
-                )
+                requeued += self._pipeline.resubmit(key, AddedDocument(key, document.payload), document.attempts)
         return requeued
 
 

@@ -12,12 +12,17 @@ from daemon.config_types.section import MiB, Section
 from daemon.config_types.values import Count, Labels, Names, OptionalText
 from daemon.config_types.values import Size as Bytes
 from daemon.contract.status import SourceStatus
+from daemon.pipeline.ownership import ADDED, Claim, OwnerKind
 from daemon.sources.base import Source, SourceKind, SourceParts
 
 if TYPE_CHECKING:
     from daemon.contract.finding import Finding
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_URI_BEGINNING = re.compile(r"[a-z][a-z0-9+.-]*:.*")
+_ARTICLES = re.compile(r"(kafka://[^/#]+)/")
+ANY_TOPIC = ("kafka://",)
+"""Documents of every topic that is not followed itself."""
 
 
 class KafkaSection(Section):
@@ -26,6 +31,8 @@ class KafkaSection(Section):
     group: Annotated[str, Field(min_length=1)] = "hippod"
     format: Literal["json", "text", "records"] = "json"
     """Articles as JSON or text; or records, which were read elsewhere."""
+    uris: Names = ANY_TOPIC
+    """Of `records`: how the URIs begin of documents that the topics may bring, beside those that a folder or topic owns."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where to begin in a topic that the store has no position for."""
     labels: Labels = ()
@@ -84,7 +91,7 @@ def _make(section: KafkaSection, parts: SourceParts) -> Source:
 
 
 def _conflicts(sections: Sequence[KafkaSection], _own_paths: Mapping[str, Path]) -> list[str]:
-    return [*_shared_topics(sections), *_refused_options(sections)]
+    return [*_shared_topics(sections), *_shared_uris(sections), *_refused_options(sections)]
 
 
 def _shared_topics(sections: Sequence[KafkaSection]) -> list[str]:
@@ -100,11 +107,40 @@ def _shared_topics(sections: Sequence[KafkaSection]) -> list[str]:
             elif topic in owners:
                 problems.append(f'kafka[{number}].topics names "{topic}" as kafka[{owners[topic]}] does; leave one out')
             owners[topic] = number
+        if section.source_name == ADDED:
+            problems.append(
+                f'kafka[{number}].topics = ["{ADDED}"] would give the source the name of the one of added documents; '
+                "name another topic"
+            )
     for number, section in enumerate(sections):
         if section.dead_letter in owners:
             problems.append(
                 f'kafka[{number}].dead_letter = "{section.dead_letter}" is followed as a topic too; name another topic'
             )
+    return problems
+
+
+def _shared_uris(sections: Sequence[KafkaSection]) -> list[str]:
+    """A document that two sections of records may bring would have no owner that follows from the configuration."""
+    problems = []
+    owners: dict[str, int] = {}
+    for number, section in enumerate(sections):
+        if section.format != "records":
+            if section.uris != ANY_TOPIC:
+                problems.append(f'kafka[{number}].uris is for format = "records"; leave it out')
+            continue
+        for uri in section.uris:
+            if not _URI_BEGINNING.fullmatch(uri) or uri.startswith(f"{ADDED}:"):
+                problems.append(
+                    f'kafka[{number}].uris names "{uri}"; allowed are beginnings of URIs with their scheme, such as '
+                    f'"kafka://articles/", except those of "{ADDED}:"'
+                )
+            elif uri in owners:
+                problems.append(
+                    f'kafka[{number}].uris names "{uri}" as kafka[{owners[uri]}] does; each document has one owner, so say '
+                    'which section brings which documents, such as uris = ["kafka://articles/"]'
+                )
+            owners[uri] = number
     return problems
 
 
@@ -138,4 +174,17 @@ def _inspect(sections: Sequence[KafkaSection]) -> "Iterator[Finding]":
             yield Finding(name, "fail", f"none of {', '.join(settings.brokers)} can be reached", hint)
 
 
-KAFKA = SourceKind("kafka", KafkaSection, KafkaStatus, _make, _conflicts, _inspect)
+def _claims(section: KafkaSection) -> Iterator[Claim]:
+    kind = OwnerKind.RECORDS if section.format == "records" else OwnerKind.TOPIC
+    for topic in section.topics:
+        # Its documents, its unreadable messages, and its partitions: work that stores a position has the partition's name.
+        for prefix in (f"kafka://{topic}/", f"kafka://{topic}#", f"kafka:{topic}/"):
+            yield Claim(prefix, section.source_name, kind)
+    if section.format == "records":
+        for prefix in section.uris:
+            yield Claim(prefix, section.source_name, kind, yields=True)
+            if articles := _ARTICLES.fullmatch(prefix):  # with the messages that a worker could not read
+                yield Claim(f"{articles[1]}#", section.source_name, kind, yields=True)
+
+
+KAFKA = SourceKind("kafka", KafkaSection, KafkaStatus, _make, _conflicts, _claims, _inspect)

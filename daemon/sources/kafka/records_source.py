@@ -10,6 +10,7 @@ from consumers.kafka.offsets.offset_tracker import MessageAcknowledgement
 from consumers.records.assembler import PartAssembler
 from consumers.records.record import Record
 from consumers.types import ParsedDocument
+from daemon.pipeline.ownership import NotOwner
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import record_delivery
 from daemon.pipeline.work_items import DeliveredDocument
@@ -75,9 +76,11 @@ class RecordsSource(BaseKafkaSource[ReadMessage]):
         if isinstance(read, ParsedDocument):
             await self._unreadable(message, read, tuple(acknowledgements))
             return
-        superseded = self._parts.supersede(read.uri, read.position)
-        task = record_delivery(read, message.payload)
-        await self._pipeline.deliver(task, self.name, more=(*superseded, *acknowledgements))
+        ended = (*self._parts.supersede(read.uri, read.position), *acknowledgements)
+        try:
+            await self._pipeline.deliver(record_delivery(read, message.payload), self.name, more=ended)
+        except NotOwner as refused:
+            await self._unreadable(message, _refused(message, refused), ended)
 
     async def _release(self, acknowledgements: Iterable[MessageAcknowledgement]) -> None:
         """Messages that need nothing any more: their position is stored with the next commit."""
@@ -89,13 +92,21 @@ class RecordsSource(BaseKafkaSource[ReadMessage]):
         message = KafkaMessage.from_payload(document.payload or "")
         [read] = await self._reader.read([message])
         if isinstance(read, Record):
-            await self._pipeline.deliver(record_delivery(read, message.payload), self.name, document.attempts)
-            if read.uri != document.uri:
-                await self._pipeline.deliver(DeliveredDocument(document.uri, None), self.name)
-        else:
-            failed = read if isinstance(read, ParsedDocument) else _damaged(message, "only a part of a record is kept")
-            await self._pipeline.deliver(DeliveredDocument(document.uri, failed, message.payload), self.name)
+            try:
+                await self._pipeline.deliver(record_delivery(read, message.payload), self.name, document.attempts)
+            except NotOwner as refused:
+                read = _refused(message, refused)
+            else:
+                if read.uri != document.uri:
+                    await self._pipeline.deliver(DeliveredDocument(document.uri, None), self.name)
+                return
+        failed = read if isinstance(read, ParsedDocument) else _damaged(message, "only a part of a record is kept")
+        await self._pipeline.deliver(DeliveredDocument(document.uri, failed, message.payload), self.name)
 
 
 def _damaged(message: KafkaMessage, reason: str) -> ParsedDocument:
     return unreadable_document(message, reason, FailureCode.DAMAGED)
+
+
+def _refused(message: KafkaMessage, refused: NotOwner) -> ParsedDocument:
+    return unreadable_document(message, str(refused), FailureCode.OWNERSHIP)

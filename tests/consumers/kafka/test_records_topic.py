@@ -12,15 +12,17 @@ from consumers.kafka.settings import KafkaSettings
 from consumers.records import assembler
 from consumers.records.messages import to_messages
 from daemon.fleet.record_maker import PositionedDocument, RecordMaker
+from daemon.pipeline.ownership import Owners
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import DeliveredDocument
 from daemon.sources.kafka import records_source
-from daemon.sources.kafka.declaration import KafkaSection
+from daemon.sources.kafka.declaration import KAFKA, KafkaSection
 from daemon.sources.kafka.records_source import RecordsSource
 from daemon.workers.pool import WorkerPool
 from store.backup.local import backup, restore
 from store.export.json_lines import export_lines
 from store.store import Store
+from store.types import State
 from tests.consumers.kafka.cluster import Cluster, dead
 from tests.daemon.pipeline.test_records import ENCODER, Reader, Refusing, Rules, article, at, parsed, removal, running
 
@@ -60,7 +62,8 @@ class Replica:
 
     async def __aenter__(self):
         self.store = Store(self._folder, ENCODER.identity)
-        self.pipeline = Pipeline(self.store, Refusing(), Refusing(), Reader(), lambda *_, **__: None, 1)
+        idle = (Refusing(), Refusing(), Reader(), lambda *_, **__: None, 1)
+        self.pipeline = Pipeline(self.store, *idle, owners=Owners(KAFKA.claims(self._section)))
         self.pool = WorkerPool(1)
         self.pool.start()
         self.pipeline.start()
@@ -170,3 +173,42 @@ def test_a_replica_that_starts_from_a_backup_of_another_goes_on_from_its_positio
             assert len(second.store.documents()) == 7
 
     asyncio.run(scenario())
+
+
+def test_a_refused_record_is_listed_as_failed_and_can_be_retried_once_it_is_the_topics_own(cluster, tmp_path):
+    topic = cluster.topic(1)
+    whole = parsed("kafka://articles/1", "Small", "Ada Lovelace met Charles Babbage in London.")
+
+    async def retried(replica):
+        """Returns once each failed document was tried again and written anew."""
+        before = {document.uri: document.committed_at for document in replica.store.documents()}
+        for document in replica.store.documents():
+            assert replica.pipeline.retry(document)
+        while any(document.committed_at == before.get(document.uri) for document in replica.store.documents()):
+            await replica.pipeline.intake.changed_within(0.1)
+
+    async def scenario():
+        in_parts, small = await records_of([(0, article(2)), (1, whole)])
+        publish(cluster, topic, [in_parts], max_bytes=6000)
+        parts = len(cluster.read(topic))
+        assert parts > 1
+        publish(cluster, topic, [small])
+        async with Replica(tmp_path, cluster, topic, uris=("kafka://notes/",)) as replica:
+            await replica.caught_up()
+            assert replica.source.status(0).lag == 0
+            refused = {document.uri: document for document in replica.store.documents()}
+            assert set(refused) == {f"kafka://{topic}#0-{parts - 1}", f"kafka://{topic}#0-{parts}"}
+            assert {document.code for document in refused.values()} == {"ownership"}
+            assert all("the source of added documents" in document.error for document in refused.values())
+            await retried(replica)
+            assert {(each.uri, each.state) for each in replica.store.documents()} == {
+                (uri, State.FAILED) for uri in refused
+            }
+        async with Replica(tmp_path, cluster, topic, uris=("kafka://articles/",)) as replica:
+            assert replica.pipeline.retry(refused[f"kafka://{topic}#0-{parts}"])
+            while replica.store.document(whole.uri) is None:
+                await replica.pipeline.intake.changed_within(0.1)
+            await replica.pipeline.drained()
+            assert replica.store.document(f"kafka://{topic}#0-{parts}") is None
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))

@@ -11,6 +11,7 @@ from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import DeliveredDocument
 from memory.encoder import make_encoder
 from store.store import Store
+from tests.daemon.pipeline.any_owner import AnyOwner
 from tests.daemon.pipeline.test_order import NothingFound
 
 
@@ -45,7 +46,13 @@ def test_the_position_is_stored_with_the_documents_and_replaced_work_is_acknowle
         encoder = make_encoder("hash", "", 64, "cpu")
         with Store(tmp_path, encoder.identity) as store:
             pipeline = Pipeline(
-                store, encoder, cast("Any", NothingFound()), cast("Any", None), lambda *_, **__: None, 1
+                store,
+                encoder,
+                cast("Any", NothingFound()),
+                cast("Any", None),
+                lambda *_, **__: None,
+                1,
+                owners=AnyOwner(),
             )
             tracker = Counted("any source: its position")
             for text in ("first", "second", "third"):  # nothing is committed yet, so the later ones wait and replace

@@ -18,6 +18,7 @@ from memory.encoder import make_encoder
 from store.passage_id import passage_id
 from store.store import Store
 from store.types import Document, Extraction, PassageRef, PassageText
+from tests.daemon.pipeline.any_owner import AnyOwner
 
 FILE = "file:///drive/book.jsonl"
 SOURCE = "/drive"
@@ -104,7 +105,13 @@ def driven(folder: Path, scenario: Callable[[Drive], Awaitable[None]]) -> None:
         with Store(folder, encoder.identity) as store:
             reader = Lines()
             pipeline = Pipeline(
-                store, encoder, cast("Any", NothingFound()), cast("DocumentReader", reader), lambda *_, **__: None, 2
+                store,
+                encoder,
+                cast("Any", NothingFound()),
+                cast("DocumentReader", reader),
+                lambda *_, **__: None,
+                2,
+                owners=AnyOwner(),
             )
             pipeline.start()
             async with asyncio.timeout(60):

@@ -27,6 +27,7 @@ from memory.openie.rules.extractor import RulesExtractor
 from store.export.json_lines import export_lines
 from store.store import Store
 from store.types import Extraction, ExtractionOutcome
+from tests.daemon.pipeline.any_owner import AnyOwner
 
 ENCODER = make_encoder("hash", "64", 64, "cpu")
 RULES = RulesExtractor()
@@ -76,7 +77,9 @@ class Reader:
 async def running(folder, use, extractor=None, encoder=None):
     with Store(folder, ENCODER.identity) as store:
         extractor = extractor or Refusing()
-        pipeline = Pipeline(store, encoder or Refusing(), extractor, Reader(), lambda *_, **__: None, 1)
+        pipeline = Pipeline(
+            store, encoder or Refusing(), extractor, Reader(), lambda *_, **__: None, 1, owners=AnyOwner()
+        )
         pipeline.start()
         await use(pipeline)
         await pipeline.drained()

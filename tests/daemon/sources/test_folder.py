@@ -1,27 +1,39 @@
-"""A followed folder knows every document below it, whether or not a position came with it: none outlives its file."""
+"""What a followed folder knows when it starts: every document below it, and which files the memory holds as they were read."""
 
 import asyncio
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from consumers.types import FileChanged, FileEvent, FileRemoved
+import pytest
+
+from consumers.folder.tree.file_status import read_fingerprint
+from consumers.types import EMPTY, FileChanged, FileEvent, FileRemoved
 from daemon.pipeline.commit.batching import DocumentsByFile
-from daemon.sources.folder import FolderSection, FolderSource
+from daemon.pipeline.ownership import Claim, OwnerKind, Owners
+from daemon.sources.folder import FOLDER, FolderSection, FolderSource
 from store.types import Document
 
 
-def scanned(folder: Path, documents: list[str]) -> dict[str, type[FileEvent]]:
-    """What the first scan emits where these documents are in the memory without a position."""
+def scanned(
+    folder: Path, documents: Iterable[Document], positions: Mapping[str, Any], claims: Iterable[Claim] = ()
+) -> dict[str, type[FileEvent]]:
+    """What the first scan emits where the memory has these documents and positions."""
     events: dict[str, type[FileEvent]] = {}
+    section = FolderSection(path=folder)
+    by_uri = {document.uri: document for document in documents}
     pipeline: Any = SimpleNamespace(
-        documents_by_file=DocumentsByFile(Document(uri, str(folder)) for uri in documents),
+        documents_by_file=DocumentsByFile(by_uri.values()),
+        owners=Owners([*FOLDER.claims(section), *claims]),
         file_events=SimpleNamespace(
             emit=lambda event: events.__setitem__(event.uri, type(event)), touched=lambda *_: None
         ),
         follow_folder=lambda *_: None,
     )
-    followed = FolderSource(FolderSection(path=folder), pipeline, {})
+    store: Any = SimpleNamespace(positions=positions, document=by_uri.get)
+    followed = FolderSource(section, pipeline, store)
     assert followed.unread() == f"{folder} has not been looked through since the start"
 
     async def scan() -> None:
@@ -41,8 +53,45 @@ def test_the_document_of_a_file_that_is_gone_is_removed(tmp_path: Path) -> None:
     here.write_text("it grew while it was read")
     gone, line = (tmp_path / "gone.log").as_uri(), (tmp_path / "gone.jsonl").as_uri()
     elsewhere = (tmp_path.parent / "elsewhere.txt").as_uri()
-    assert scanned(tmp_path, [here.as_uri(), gone, f"{line}#1", f"{line}#2", elsewhere, "added:1"]) == {
+    uris = [here.as_uri(), gone, f"{line}#1", f"{line}#2", elsewhere, "added:1"]
+    assert scanned(tmp_path, [Document(uri, str(tmp_path)) for uri in uris], {}) == {
         here.as_uri(): FileChanged,
         gone: FileRemoved,
         line: FileRemoved,
     }
+
+
+FOLLOWED_TOPIC = {"kafka:records/0": {"offset": 7}}
+
+
+@pytest.mark.parametrize(
+    ("written_by", "about", "others", "is_read"),
+    [
+        pytest.param("this folder", {}, FOLLOWED_TOPIC, False, id="as it was read"),
+        pytest.param("/another/folder", {}, FOLLOWED_TOPIC, False, id="read for another folder"),
+        pytest.param("records", {}, FOLLOWED_TOPIC, True, id="replaced by a message"),
+        pytest.param("added", {}, {}, True, id="replaced by an import"),
+        pytest.param(None, {}, FOLLOWED_TOPIC, True, id="removed by a message"),
+        pytest.param(None, {EMPTY: True}, FOLLOWED_TOPIC, False, id="removed by a client"),
+        pytest.param(None, {}, {}, False, id="removed by a client before that was marked"),
+    ],
+)
+def test_a_file_is_read_again_where_its_documents_are_not_what_it_gave(
+    tmp_path: Path, written_by: str | None, about: dict[str, Any], others: dict[str, Any], is_read: bool
+) -> None:
+    file = tmp_path / "minutes.md"
+    file.write_text("The board met.")
+    os.utime(file, (1_000_000, 1_000_000))  # long ago: a file that was written just now is looked at again
+    fingerprint, _ = read_fingerprint(os.fsencode(file), os.fsencode(tmp_path), follow=False)
+    source = str(tmp_path) if written_by == "this folder" else written_by
+    documents = [] if source is None else [Document(file.as_uri(), source)]
+    positions = {file.as_uri(): fingerprint.to_json() | about, **others}
+    assert scanned(tmp_path, documents, positions) == ({file.as_uri(): FileChanged} if is_read else {})
+
+
+def test_documents_below_a_folder_that_is_followed_by_itself_are_that_folders(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    claim = Claim(f"{inner.as_uri()}/", str(inner), OwnerKind.FOLDER)
+    documents = [Document(f"{inner.as_uri()}/a.md", str(inner)), Document((tmp_path / "b.md").as_uri(), str(tmp_path))]
+    assert scanned(tmp_path, documents, {}, [claim]) == {(tmp_path / "b.md").as_uri(): FileRemoved}

@@ -51,8 +51,8 @@ def test_doctor_reports_what_each_kind_finds_and_goes_on_where_one_fails(monkeyp
         yield doctor.Finding("other", "ok", "looked at")
 
     first, *_ = SOURCE_KINDS
-    one = SourceKind(first.table, first.section, first.status, first.make, first.conflicts, fails)
-    other = SourceKind(first.table, first.section, first.status, first.make, first.conflicts, finds)
+    one = SourceKind(first.table, first.section, first.status, first.make, first.conflicts, first.claims, fails)
+    other = SourceKind(first.table, first.section, first.status, first.make, first.conflicts, first.claims, finds)
     monkeypatch.setattr(doctor, "CHECKS", ())
     monkeypatch.setattr(doctor, "SOURCE_KINDS", (one, other))
     found = list(doctor.inspect_config(Config()))

@@ -18,6 +18,7 @@ from daemon.pipeline.backpressure import Capacity, QueueLimits
 from daemon.pipeline.extraction.extractors import Extraction
 from daemon.pipeline.incoming.burst import Burst
 from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS
+from daemon.pipeline.ownership import Owners
 from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
@@ -44,7 +45,7 @@ def filled(
         encoder = make_encoder("hash", "", 64, "cpu")
         with Store(folder, encoder.identity) as store:
             idle = cast("tuple[Extraction, DocumentReader]", (None, None))
-            pipeline = Pipeline(store, encoder, *idle, publish, 1, limits or QueueLimits())
+            pipeline = Pipeline(store, encoder, *idle, publish, 1, limits or QueueLimits(), owners=Owners())
             async with asyncio.timeout(60):
                 await scenario(pipeline)
             await pipeline.stop(1)
