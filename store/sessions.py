@@ -15,6 +15,7 @@ from typing import Any
 
 from store.durable_files import durable_file, sync
 from store.errors import StoreError
+from store.untrusted_names import inside
 
 FORMAT = 1
 FOLDER = "sessions"
@@ -140,6 +141,6 @@ class Sessions:
         return self._clock() - session.used > keep_s
 
     def _path(self, key: str) -> Path:
-        if not key or "/" in key or "\0" in key or key.startswith("."):
+        if not key or "/" in key or key.startswith("."):
             raise ValueError(f"{key!r} cannot be a session's key")
-        return self._folder / f"{key}.json"
+        return inside(self._folder, f"{key}.json")
