@@ -57,7 +57,11 @@ class Sessions:
     """The sessions of one store, each under a key that is its name or begins with `~`. Callable from any thread; who changes
     one session twice at once keeps the later change."""
 
-    def __init__(self, store: Path, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, store: Path, clock: Callable[[], float] = time.time, check: Callable[[], None] = lambda: None
+    ) -> None:
+        """`check` raises OSError if nothing may be written now."""
+        self._check = check
         self._folder = store / FOLDER
         self._clock = clock
 
@@ -115,6 +119,7 @@ class Sessions:
         self._write(key, replace(session, memory=memory, dropped=session.dropped + dropped))
 
     def _write(self, key: str, session: Session) -> None:
+        self._check()
         self._folder.mkdir(mode=0o700, exist_ok=True)
         path = self._path(key)
         with durable_file(path) as file:
