@@ -169,7 +169,8 @@ def restore(source: Path, folder: Path, *, fetched: bool = False) -> tuple[Backu
 def _read_note(source: Path) -> tuple[Backup, Mapping[str, int]]:
     """The description of the backup in `source`, and the size of each file by name. Raises StoreError."""
     try:
-        note = json.loads((source / NOTE).read_text())
+        with os.fdopen(open_inside(source, NOTE)) as file:
+            note = json.load(file)
         made = Backup(note["commit"], note["time"], note["files"], note["bytes"])
         sizes: dict[str, int] = note["sizes"]
         check_names(sizes)

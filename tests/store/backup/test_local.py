@@ -259,7 +259,7 @@ def test_a_backup_holds_files_of_a_store_alone(store, tmp_path, name):
     backup(store, tmp_path / "backup")
     note = json.loads((tmp_path / "backup" / NOTE).read_text())
     (tmp_path / "backup" / NOTE).write_text(json.dumps({**note, "sizes": {**note["sizes"], name: 0}}))
-    with pytest.raises(StoreError, match="is no whole backup"):
+    with pytest.raises(StoreError, match=r"is no file of a store|not a usable name"):
         restore(tmp_path / "backup", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
