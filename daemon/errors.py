@@ -10,6 +10,12 @@ from typing import ClassVar
 from daemon.contract.http.problem import FieldError, Problem
 from daemon.contract.http.problem_type import ProblemType
 
+STORE_LOST = (
+    "The folder of the memory ([store] path) was deleted, renamed or unmounted while hippod runs, so nothing can be kept: "
+    "put it back, or restart hippod."
+)
+"""For every client: without the folder's path, which `status` and the log name."""
+
 
 class RequestError(Exception):
     """`detail` is a sentence for the person at the other end; nothing internal goes into it."""

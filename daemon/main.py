@@ -10,6 +10,7 @@ import click
 import structlog
 
 from daemon.config import Config, ConfigError, load_config, render, unsupported
+from daemon.config_types.private_umask import make_shared_folder, use_private_umask
 from daemon.observe.crash_stacks import keep_crash_stacks
 from daemon.observe.excepthooks import install, loop_exception_handler
 from daemon.observe.library_output import log_library_output
@@ -21,6 +22,7 @@ from daemon.runtime.quick_exit import QuickExit
 from daemon.runtime.sd_notify import Notifier
 from store.errors import StoreError
 from store.log.store_lock import StoreLock
+from store.private_files import Tightened, tighten
 
 OK, FAILED, BAD_CONFIG, NO_STORE = 0, 1, 2, 3
 
@@ -61,6 +63,7 @@ def main(file: Path | None, check: bool, inspecting: bool, backup: str | None) -
     if check:
         click.echo(render(config))
         return
+    use_private_umask()
     if backup is not None:
         sys.exit(restore_backup(backup, config.store.path))
     setup(config.daemon.log_level)
@@ -88,6 +91,7 @@ def restore_backup(backup: str, folder: Path) -> int:
     from store.backup.remote import fetch
 
     try:
+        make_shared_folder(folder.parent)
         made, aside = fetch(backup, folder) if "://" in backup else restore(Path(backup), folder)
     except (StoreError, OSError) as error:
         click.echo(f"hippod: {error}", err=True)
@@ -101,11 +105,15 @@ def serve(config: Config, file: Path | None) -> int:
     configure_malloc()
     shorten_switch_interval()
     try:
-        config.store.path.mkdir(parents=True, exist_ok=True)
+        make_shared_folder(config.store.path.parent)
+        config.store.path.mkdir(mode=0o700, exist_ok=True)
         # Before the model is loaded: a second hippod on this store is refused at once.
         lock = StoreLock(config.store.path)
+        tightened = tighten(config.store.path)
     except (StoreError, OSError) as error:
         return _no_store(error)
+    if tightened != Tightened():
+        log.warning("store_tightened", closed=tightened.closed, refused=tightened.refused)
     keep_crash_stacks(config.store.path)
     pause_collection()  # until the store is open
     # Imported here: the model libraries take seconds, and --check and a refused start need none of them.

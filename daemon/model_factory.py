@@ -93,7 +93,7 @@ class Models:
     def extraction_queue(self, store: Store, before_commit: PassageExtractor | None) -> ExtractionQueue:
         """The queue of committed passages for the configured backend."""
         backend, name, openie = self.backend, self.extractor_name, self._config.openie
-        journal = ExtractionJournal(store.folder / JOURNAL, name)
+        journal = ExtractionJournal(store.folder / JOURNAL, name, check=store.check_folder)
         match backend:
             case WorkerBackend():
                 assert before_commit is not None

@@ -10,6 +10,7 @@ import click
 import structlog
 
 from daemon.config import Config, ConfigError, load_config, render, unsupported
+from daemon.config_types.private_umask import use_private_umask
 from daemon.fleet.requirements import worker_problems
 from daemon.observe.excepthooks import install, loop_exception_handler
 from daemon.observe.logs import setup
@@ -43,6 +44,7 @@ def main(file: Path | None, check: bool) -> None:
     if check:
         click.echo(render(config))
         return
+    use_private_umask()
     setup(config.daemon.log_level)
     install()
     faulthandler.enable()

@@ -10,6 +10,9 @@ PART = ".part"
 """Ends the name of a file that is being written; what a crash leaves of it may be deleted."""
 
 
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
 def sync(path: Path) -> None:
     """Flushes a file, or a folder's names, to the disk. Raises OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -28,7 +31,7 @@ def durable_file(path: Path) -> Iterator[BinaryIO]:
     """
     part = path.with_name(path.name + PART)
     try:
-        with part.open("wb") as file:
+        with os.fdopen(os.open(part, _NEW_FILE, 0o600), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -2,6 +2,7 @@
 
 import errno
 import re
+from pathlib import Path
 
 REFUSALS = {
     errno.ENOSPC: "the disk is full: make room, then start hippod again",
@@ -28,6 +29,21 @@ class StoreError(Exception):
 
 class StoreRefused(StoreError):
     """The system refuses what the store needs: room, or the right to read or write."""
+
+
+class StoreFolderLost(StoreError, OSError):
+    """A folder of the open store is gone from its path (deleted, renamed, unmounted), or another one is there.
+
+    An OSError, so that a commit is tried again: it succeeds once the folder is back.
+    """
+
+    def __init__(self, folder: Path, why: str) -> None:
+        super().__init__(
+            f"{folder} is not the folder that hippod opened ({why}): it was deleted, renamed or unmounted while hippod runs. "
+            "Nothing is written until it is back; put it back, or restart hippod"
+        )
+        self.folder, self.why = folder, why
+        self.errno = errno.ESTALE
 
 
 class StoreLocked(StoreError):

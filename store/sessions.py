@@ -15,6 +15,7 @@ from typing import Any
 
 from store.durable_files import durable_file, sync
 from store.errors import StoreError
+from store.untrusted_names import inside
 
 FORMAT = 1
 FOLDER = "sessions"
@@ -56,7 +57,11 @@ class Sessions:
     """The sessions of one store, each under a key that is its name or begins with `~`. Callable from any thread; who changes
     one session twice at once keeps the later change."""
 
-    def __init__(self, store: Path, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, store: Path, clock: Callable[[], float] = time.time, check: Callable[[], None] = lambda: None
+    ) -> None:
+        """`check` raises OSError if nothing may be written now."""
+        self._check = check
         self._folder = store / FOLDER
         self._clock = clock
 
@@ -114,6 +119,7 @@ class Sessions:
         self._write(key, replace(session, memory=memory, dropped=session.dropped + dropped))
 
     def _write(self, key: str, session: Session) -> None:
+        self._check()
         self._folder.mkdir(mode=0o700, exist_ok=True)
         path = self._path(key)
         with durable_file(path) as file:
@@ -140,6 +146,6 @@ class Sessions:
         return self._clock() - session.used > keep_s
 
     def _path(self, key: str) -> Path:
-        if not key or "/" in key or "\0" in key or key.startswith("."):
+        if not key or "/" in key or key.startswith("."):
             raise ValueError(f"{key!r} cannot be a session's key")
-        return self._folder / f"{key}.json"
+        return inside(self._folder, f"{key}.json")

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -19,10 +19,12 @@ from store.change.write_rows import statement_rows, synonym_rows, write_rows
 from store.checkpoint.files import CheckpointUnusable, discard
 from store.checkpoint.restore_index import recover_index
 from store.document_snapshot import DocumentSnapshot
-from store.errors import StoreDamaged, StoreRefused, refusal
+from store.errors import StoreDamaged, StoreFolderLost, StoreRefused, refusal
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.load import load_index
+from store.lance.layout import table_folder
+from store.lance.schema import TABLES
 from store.lance.tables import Tables
 from store.log.commits import SETTLE, Commit, CommitLog
 from store.log.extraction_costs import add_costs
@@ -72,7 +74,7 @@ class Store(StoreReader):
 
         `lock` is the folder's lock where the caller took it already (before loading a model, say).
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder = folder
         self.rule = rule or SynonymRule()
         self._lock = lock or StoreLock(folder)
@@ -80,6 +82,8 @@ class Store(StoreReader):
             if (folder / "restoring").exists():
                 raise StoreDamaged(f"a restore of the store {folder} was interrupted; run `hippod --restore` again")
             self._tables = Tables(folder, encoder.dim)
+            for name in TABLES:
+                self._lock.hold(table_folder(folder, name))
             self._log = CommitLog(self._tables, encoder)
             self._tables.assume_synced()
             self.repaired_tables: Sequence[str] = sorted({*self._tables.torn, *self._log.rolled_back})
@@ -108,7 +112,7 @@ class Store(StoreReader):
         """Held while a commit is being applied to the index, and by who copies what a commit changes."""
         self.scopes = Scopes(self.rule, self._apply_lock, lambda: (self._index, self._snapshot))
         self._purge = None
-        self._write_lock = WriteLock()
+        self._write_lock = WriteLock(self._lock.check)
         self._compactor = Compactor(self._tables, self._log, self._write_lock)
         self._folding = Folding(self._write_lock, lambda: self._index, self._publish_folded)
         self._past = PastCommits(self._tables, self._log, self._write_lock, lambda: self._index)
@@ -147,8 +151,14 @@ class Store(StoreReader):
             except BaseException:
                 self._undo()
                 raise
+            self._lock.check_written()
             self._apply(delta, commit)
         log.info("synonyms_settled", edges=len(delta.synonyms.a))
+
+    def check_folder(self) -> None:
+        """Raises StoreFolderLost unless the store's folders are where they were opened. Whoever writes into the store's folder
+        beside its commits calls this before. For any thread."""
+        self._lock.check()
 
     @property
     def longest_lock_s(self) -> dict[str, float]:
@@ -174,6 +184,7 @@ class Store(StoreReader):
             except BaseException:
                 self._undo()
                 raise
+            self._lock.check_written()
             touched = {document.uri for document in delta.documents} | set(delta.removed)
             replaced = {uri: old for uri in touched if (old := self._index.documents.get(uri)) is not None}
             known = len(self._index.passages)
@@ -209,7 +220,13 @@ class Store(StoreReader):
         self.scopes.note(commit.seq, Changes(touched, {extraction.passage for extraction in delta.extractions}))
 
     def _undo(self) -> None:
-        """Brings back the tables that a failed commit had already changed (a full disk, say)."""
+        """Brings back the tables that a failed commit had already changed (a full disk, say). If the store's folder is lost,
+        the next opening does that: what is at its path may be another store."""
+        with suppress(StoreFolderLost):
+            self._lock.check_written()
+            self._roll_back()
+
+    def _roll_back(self) -> None:
         for name, version in self._log.last.versions.items():
             if self._tables.version(name) != version:
                 self._tables.roll_back(name, version, self._log.last.seq, self._index.next_id.get(name))
@@ -360,7 +377,7 @@ class Store(StoreReader):
         self._compactor.close()
         if self._folding.lock.acquire(blocking=False):
             if self._compactor.is_idle():
-                with self._write_lock.hold("close"):
+                with self._write_lock.hold("close", writes=False):
                     self._lock.release()
             self._folding.lock.release()
 

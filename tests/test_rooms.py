@@ -19,9 +19,9 @@ ROOMS = {
 DAEMON_ROOMS = {
     "backfill_main": {"backfill", "config", "observe"},
     "backfill": {"config", "fleet", "model_factory", "pipeline", "workers"},
-    "worker_main": {"api", "config", "fleet", "observe", "runtime"},
+    "worker_main": {"api", "config", "config_types", "fleet", "observe", "runtime"},
     "fleet": {"api", "config", "model_factory", "observe", "pipeline", "runtime", "sources", "workers"},
-    "main": {"api", "app", "config", "doctor", "observe", "runtime"},
+    "main": {"api", "app", "config", "config_types", "doctor", "observe", "runtime"},
     "app": {
         "api",
         "config",
@@ -54,7 +54,17 @@ DAEMON_ROOMS = {
 }
 """Files at the door count as rooms. Each room imports only rooms below its row."""
 STORE_ROOMS = {
-    "backup": {"durable_files", "errors", "lance", "log", "object_store", "sessions", "store"},
+    "backup": {
+        "checkpoint",
+        "durable_files",
+        "errors",
+        "lance",
+        "log",
+        "object_store",
+        "sessions",
+        "store",
+        "untrusted_names",
+    },
     "verify": {
         "checkpoint",
         "document_snapshot",
@@ -82,12 +92,12 @@ STORE_ROOMS = {
         "snapshot",
         "types",
     },
-    "sessions": {"durable_files", "errors"},
+    "sessions": {"durable_files", "errors", "untrusted_names"},
     "as_of": {"document_snapshot", "errors", "index", "lance", "log", "scope", "snapshot"},
     "scope": {"change", "document_snapshot", "errors", "index", "snapshot", "types"},
     "reader": {"change", "document_snapshot", "index", "lance", "log", "maintenance", "snapshot", "types"},
     "maintenance": {"change", "checkpoint", "fixed_point", "index", "lance", "log", "snapshot", "types"},
-    "checkpoint": {"change", "durable_files", "fixed_point", "index", "lance", "text", "types"},
+    "checkpoint": {"change", "durable_files", "fixed_point", "index", "lance", "text", "types", "untrusted_names"},
     "change": {"errors", "fixed_point", "index", "lance", "types"},
     "export": {"snapshot"},
     "document_snapshot": {"snapshot", "types"},
@@ -99,6 +109,8 @@ STORE_ROOMS = {
     "passage_id": set(),
     "object_store": set(),
     "durable_files": set(),
+    "private_files": set(),
+    "untrusted_names": {"errors"},
     "errors": set(),
     "fixed_point": set(),
     "types": set(),

@@ -11,6 +11,8 @@ from collections.abc import MutableMapping
 from contextlib import suppress
 from pathlib import Path
 
+from daemon.config_types.private_umask import make_shared_folder
+
 SOCKET_PATH_BYTES_MAX = 107
 """The kernel's limit on a Unix socket's path."""
 
@@ -34,7 +36,7 @@ def bind_unix(path: Path, mode: int, group: str | None) -> socket.socket:
             f"socket path {path} is longer than {SOCKET_PATH_BYTES_MAX} bytes; choose a shorter [api] socket"
         )
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_shared_folder(path.parent)
         _clear_stale(path)
         bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     except OSError as error:

@@ -15,12 +15,14 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TextIO
 
 import structlog
 from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 from daemon.observe.redaction import raised_at, system_error
+from daemon.observe.repeated_lines import RepeatedLines
 
 OWN = ("daemon", "consumers", "memory", "store", "__main__")
 """Loggers that follow the configured level. All others speak from `warning` up: some of them print what they parse."""
@@ -33,6 +35,14 @@ _secrets: set[str] = set()
 _outspoken = False
 """Whether messages of any exception are written out."""
 _OURS = ("daemon", "consumers", "memory", "store")
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """Writes what the processors let through. Records of libraries meet them as they are formatted."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(structlog.DropEvent):
+            super().emit(record)
 
 
 class Content(str):
@@ -48,6 +58,7 @@ def setup(level: str = "info", stream: TextIO | None = None, environ: Mapping[st
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
+        RepeatedLines(),
         structlog.stdlib.PositionalArgumentsFormatter(),
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
         structlog.processors.StackInfoRenderer(),
@@ -64,7 +75,7 @@ def setup(level: str = "info", stream: TextIO | None = None, environ: Mapping[st
         # A cached logger would keep the set-up that its module met first.
         cache_logger_on_first_use=False,
     )
-    handler = logging.StreamHandler(stream)
+    handler = _Handler(stream)
     handler.set_name(_HANDLER)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(

@@ -83,7 +83,9 @@ class Pipeline:
         self._readers = readers
         self._on_commit = on_commit
         self.intake = Intake(self._announce)
-        self.inbox = Inbox(store.folder / "inbox", self.intake, limits, store.positions.get(INBOX_POSITION))
+        self.inbox = Inbox(
+            store.folder / "inbox", self.intake, limits, store.positions.get(INBOX_POSITION), store.check_folder
+        )
         self.documents_by_file = DocumentsByFile(store.documents())
         self.committer = Committer(
             store, encoder, extractor, self._make_batch, self._after_commit, limits, asked_recently

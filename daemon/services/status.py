@@ -17,7 +17,7 @@ from daemon.contract.status import (
     SynonymRecall,
 )
 from daemon.contract.status import MemoryUse as MemoryUseStatus
-from daemon.errors import NotReady, TimedOut
+from daemon.errors import STORE_LOST, Conflict, NotReady, TimedOut
 from daemon.observe.memory_use import MemoryUse
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
@@ -28,6 +28,7 @@ from daemon.services.passage_languages import PassageLanguages
 from daemon.services.progress import ProgressBoard
 from daemon.services.scopes import ScopeService
 from daemon.sources.base import Source
+from store.errors import StoreFolderLost
 from store.maintenance.synonym_recall import RecallMeasurement
 from store.snapshot import Snapshot
 from store.store import Store
@@ -67,6 +68,15 @@ class OpenMemory:
     def paused(self) -> str | None:
         """Why nothing is taken in that could make the memory larger."""
         return self.pipeline.intake.paused
+
+    def trouble(self) -> str | None:
+        """Why nothing can be committed now, None if all can. Looks at the disk."""
+        try:
+            self.store.check_folder()
+        except StoreFolderLost as error:
+            return str(error)
+        trouble = self.pipeline.committer.trouble
+        return None if trouble is None else trouble.reason
 
     def source_status(self, source: Source, pending: int) -> SourceStatus:
         """How a source stands; one that would work but for want of memory is paused."""
@@ -144,7 +154,7 @@ class StatusService:
                 rss_bytes=self._rss(),
             )
         snapshot = memory.store.snapshot()
-        trouble = memory.pipeline.committer.trouble
+        trouble = await asyncio.to_thread(memory.trouble)
         counted = await self._counted(memory, snapshot, memory.states.now().counts, memory.sources)
         return counted.model_copy(
             update={
@@ -152,7 +162,7 @@ class StatusService:
                 "memory": _memory_use(memory),
                 "progress": memory.progress.current(),
                 "extraction": extraction_status(memory.extraction_queue),
-                "trouble": None if trouble is None else trouble.reason,
+                "trouble": trouble,
                 "synonym_recall": _synonym_recall(memory.store.synonym_recall),
                 "languages": await asyncio.to_thread(self._languages.shares, snapshot),
             }
@@ -165,7 +175,7 @@ class StatusService:
         snapshot = (await asyncio.to_thread(memory.scopes.memory, scope)).snapshot
         sources = [each for each in memory.sources if whole(each.name)]
         counted = await self._counted(memory, snapshot, lambda: memory.states.now().counts_of(holds), sources)
-        troubled = memory.pipeline.committer.trouble is not None
+        troubled = await asyncio.to_thread(memory.trouble) is not None
         return counted.model_copy(update={"trouble": HIDDEN_TROUBLE if troubled else None})
 
     async def _counted(
@@ -209,9 +219,10 @@ class StatusService:
         return total
 
     async def wait(self, timeout_s: float | None, scope: Scope | None = None) -> Status:
-        """Also in a scope all is waited for."""
+        """Also in a scope all is waited for. Conflict if the store's folder is lost: what was committed may be lost with it."""
         if self._memory is None:
             raise NotReady("hippod is starting; wait again in a moment")
+        await self._check_folder(self._memory)
         try:
             async with asyncio.timeout(timeout_s):
                 await asyncio.gather(*(source.delivered() for source in self._memory.sources))
@@ -225,9 +236,18 @@ class StatusService:
             why = f", and {unread} passages wait for the model" if unread else ""
             why += f": {outage.reason}" if outage is not None else ""
             why += f"; {self._memory.paused}" if self._memory.paused is not None else ""
+            trouble = await asyncio.to_thread(self._memory.trouble)
+            why += f"; nothing can be committed: {trouble}" if trouble is not None else ""
             for source in (each.status(0) for each in self._memory.sources):
                 if source.state in BAD_SOURCE_STATES:
                     detail = getattr(source, "detail", None)
                     why += f"; {source.name} is {source.state}" + (f" ({detail})" if detail else "")
             raise TimedOut(f"after {timeout_s:g} s {left} documents are still being indexed{why}") from None
+        await self._check_folder(self._memory)
         return await self.status(scope)
+
+    async def _check_folder(self, memory: OpenMemory) -> None:
+        try:
+            await asyncio.to_thread(memory.store.check_folder)
+        except StoreFolderLost as error:
+            raise Conflict(STORE_LOST) from error

@@ -78,6 +78,7 @@ def confine(memory_bytes: int, parent: int) -> None:
         os.nice(5)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("800")
+    os.umask(0o077)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

@@ -7,21 +7,24 @@ inbox, where the daemon keeps what it has accepted and not committed yet, belong
 
 import json
 import os
+import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from store.durable_files import sync
+from store.checkpoint.files import PREFIX
+from store.durable_files import durable_file, sync
 from store.errors import StoreError
-from store.lance.layout import table_folder
+from store.lance.layout import TABLE_SUFFIX, table_folder
 from store.lance.schema import TABLES
 from store.log.commits import HEAD, Commit
 from store.log.store_lock import StoreLock
 from store.sessions import FOLDER as SESSIONS
 from store.store import Store
+from store.untrusted_names import UnsafeName, components, inside, open_inside
 
 NOTE = "backup.json"
 INBOX = "inbox"
@@ -32,6 +35,10 @@ WAITING = "inbox.backup"
 
 RESTORING = "restoring"
 """A file that is in a store while a restore is under way: with it, the store is incomplete."""
+
+RESTORED = "restored.new"
+"""The folder within the store that a restore fills before it changes anything else."""
+COPY_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +62,33 @@ def backup(
         raise StoreError(f"{target} is there already; name a directory that does not exist or is empty")
     if target.resolve().is_relative_to(store.folder.resolve()):
         raise StoreError(f"{target} lies in the store; a backup belongs elsewhere")
-    place = target.with_name(f".{target.name}.unfinished")
+    place = inside(target.parent, f".{target.name}.unfinished")
     shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
-    last, sizes = collect(store, place, report)
-    made = Backup(last.seq, last.time, len(sizes), sum(sizes.values()))
-    write_note(place / NOTE, made, sizes, time.time())
+    place.mkdir(mode=0o700, parents=True)
+    try:
+        last, sizes = collect(store, place, report)
+        made = Backup(last.seq, last.time, len(sizes), sum(sizes.values()))
+        write_note(place / NOTE, made, sizes, time.time())
+        _sync_all(place, lambda synced: report("waiting for the disk", synced, len(sizes) + 1))
+        if target.exists():
+            target.rmdir()
+        place.rename(target)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    sync(target.parent)
+    return made
+
+
+def _sync_all(place: Path, report: Callable[[int], None] = lambda _synced: None) -> None:
+    """Flushes all files and folders at and below `place`. Calls `report` with the number of files after each."""
     synced = 0
     for folder, _, names in os.walk(place):
         for name in names:
-            sync(Path(folder, name))
+            sync(inside(Path(folder), name))
             synced += 1
-            report("waiting for the disk", synced, len(sizes) + 1)
+            report(synced)
         sync(Path(folder))
-    if target.exists():
-        target.rmdir()
-    place.rename(target)
-    sync(target.parent)
-    return made
 
 
 def write_note(path: Path, made: Backup, sizes: dict[str, int], at: float) -> None:
@@ -90,51 +106,47 @@ def collect(
     with store.maintenance_paused():
         waiting = store.folder / WAITING
         shutil.rmtree(waiting, ignore_errors=True)
-        with store.commits_paused() as last:
-            files = _files(store.folder, snapshots)
-            for accepted in (store.folder / INBOX).glob("*.jsonl"):
-                with suppress(FileNotFoundError):  # its documents are committed, or replaced by later ones
-                    _place(accepted, waiting / accepted.name)
-            for session in (store.folder / SESSIONS).glob("[!.]*.json"):
-                with suppress(FileNotFoundError):  # removed meanwhile
-                    _place(session, waiting / SESSIONS / session.name)
-        sources = {name: store.folder / name for name in files}
-        sources |= {f"{INBOX}/{path.name}": path for path in sorted(waiting.glob("*.jsonl"))}
-        sources |= {f"{SESSIONS}/{path.name}": path for path in sorted((waiting / SESSIONS).glob("*.json"))}
-        sizes = {}
-        for number, (name, source) in enumerate(sources.items()):
-            report("copying", number, len(sources))
-            _place(source, place / name)
-            sizes[name] = (place / name).stat().st_size
-        shutil.rmtree(waiting, ignore_errors=True)
+        try:
+            with store.commits_paused() as last:
+                sources = {name: inside(store.folder, name) for name in _files(store.folder, snapshots)}
+                for folder, pattern in ((INBOX, "*.jsonl"), (SESSIONS, "[!.]*.json")):
+                    for path in sorted((store.folder / folder).glob(pattern)):
+                        name = f"{folder}/{path.name}"
+                        with suppress(FileNotFoundError):  # committed, replaced or removed meanwhile
+                            _place(path, inside(waiting, name))
+                            sources[name] = inside(waiting, name)
+            sizes = {}
+            for number, (name, source) in enumerate(sources.items()):
+                report("copying", number, len(sources))
+                target = inside(place, name)
+                _place(source, target)
+                sizes[name] = target.stat().st_size
+        finally:
+            shutil.rmtree(waiting, ignore_errors=True)
     return last, sizes
 
 
-def restore(source: Path, folder: Path) -> tuple[Backup, Path]:
+def restore(source: Path, folder: Path, *, fetched: bool = False) -> tuple[Backup, Path]:
     """Puts the backup in `source` in the place of the store in `folder`; returns it and where the old tables went.
 
-    Raises StoreLocked while a hippod has the store open, StoreError where `source` is no whole backup. Nothing in the
-    store changes before the backup has been copied beside it.
+    Files are copied, so that whoever wrote the backup has no link into the store. `fetched`: this process wrote `source` and
+    checked it; files are linked then. Raises StoreLocked while a hippod has the store open, StoreError if `source` is not a
+    whole backup, or names files that no store has. Nothing in the store changes before the backup has been copied beside it.
     """
-    try:
-        note = json.loads((source / NOTE).read_text())
-        made = Backup(note["commit"], note["time"], note["files"], note["bytes"])
-        sizes: dict[str, int] = note["sizes"]
-        lacking = [name for name, size in sizes.items() if (source / name).stat().st_size != size]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{source} is no whole backup of a store: {error}") from error
-    if lacking:
-        raise StoreError(f"{source} is no whole backup of a store: {lacking[0]} is not as long as it was")
-    folder.mkdir(parents=True, exist_ok=True)
+    made, sizes = _read_note(source)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with StoreLock(folder):
-        fresh = folder / "restored.new"
-        shutil.rmtree(fresh, ignore_errors=True)
-        for name in sizes:
-            _place(source / name, fresh / name)
+        fresh = _new_folder(folder, RESTORED)
+        for name, size in sizes.items():
+            if fetched:
+                _place(inside(source, name), inside(fresh, name))
+            else:
+                _copy(source, fresh, name, size)
+        _sync_all(fresh)
         aside = folder / time.strftime("before-restore-%Y%m%dT%H%M%S", time.gmtime())
-        aside.mkdir(exist_ok=True)
-        (folder / RESTORING).write_text(str(source))
-        sync(folder)
+        aside.mkdir(mode=0o700)
+        with durable_file(folder / RESTORING) as note:
+            note.write(os.fsencode(source))
         for old in [
             folder / HEAD,
             folder / INBOX,
@@ -142,18 +154,58 @@ def restore(source: Path, folder: Path) -> tuple[Backup, Path]:
             *folder.glob("snapshot-*"),
             *(table_folder(folder, name) for name in TABLES),
         ]:
-            if old.exists():
+            if os.path.lexists(old):
                 old.rename(aside / old.name)
         for new in fresh.iterdir():
             new.rename(folder / new.name)
         fresh.rmdir()
-        for place, _, names in os.walk(folder):
-            for name in names:
-                sync(Path(place, name))
-            sync(Path(place))
+        sync(aside)
+        sync(folder)
         (folder / RESTORING).unlink()
         sync(folder)
     return made, aside
+
+
+def _read_note(source: Path) -> tuple[Backup, Mapping[str, int]]:
+    """The description of the backup in `source`, and the size of each file by name. Raises StoreError."""
+    try:
+        with os.fdopen(open_inside(source, NOTE)) as file:
+            note = json.load(file)
+        made = Backup(note["commit"], note["time"], note["files"], note["bytes"])
+        sizes: dict[str, int] = note["sizes"]
+        check_names(sizes)
+        lacking = [name for name, size in sizes.items() if inside(source, name).stat().st_size != size]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise StoreError(f"{source} is no whole backup of a store: {error}") from error
+    if lacking:
+        raise StoreError(f"{source} is no whole backup of a store: {lacking[0]} is not as long as it was")
+    return made, sizes
+
+
+_TOP = re.compile(
+    "|".join([INBOX, SESSIONS, rf"{PREFIX}\d+", *(re.escape(f"{name}{TABLE_SUFFIX}") for name in TABLES)])
+)
+"""Folders of a store that a backup has files of."""
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raises UnsafeName unless a backup may hold files of these names."""
+    for name in names:
+        top, *below = components(name)
+        if not below or not _TOP.fullmatch(top):
+            raise UnsafeName(
+                f"its list of files names {name!r}, which is no file of a store; is it a backup that hippod made?"
+            )
+
+
+def _new_folder(parent: Path, name: str) -> Path:
+    """An empty folder of this name, in place of whatever has the name."""
+    place = parent / name
+    if place.is_symlink() or (place.exists() and not place.is_dir()):
+        place.unlink()
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(mode=0o700)
+    return place
 
 
 def _files(folder: Path, snapshots: bool) -> list[str]:
@@ -164,8 +216,25 @@ def _files(folder: Path, snapshots: bool) -> list[str]:
 
 
 def _place(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
+    """Links `target` to a file that this process trusts, or copies it to another disk."""
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         os.link(source, target)
+    except FileNotFoundError:
+        raise
     except OSError:
         shutil.copy2(source, target)
+
+
+def _copy(source: Path, target: Path, name: str, size: int) -> None:
+    """Copies the file `name` of a backup that somebody else may have written, with its times."""
+    with (
+        os.fdopen(open_inside(source, name), "rb") as read,
+        os.fdopen(open_inside(target, name, create=True), "wb") as written,
+    ):
+        shutil.copyfileobj(read, written, COPY_BYTES)
+        written.flush()
+        found = os.fstat(read.fileno())
+        os.utime(written.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
+        if written.tell() != size:
+            raise StoreError(f"{source} is no whole backup of a store: {name} changed while it was copied")

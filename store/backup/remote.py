@@ -6,6 +6,7 @@ linked within the store between two commits; the sending, which takes long, hold
 """
 
 import hashlib
+import os
 import shutil
 import threading
 import time
@@ -15,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from store.backup.local import NOTE, Backup, collect, restore, write_note
+from store.backup.local import NOTE, Backup, check_names, collect, restore, write_note
 from store.backup.repository import BackupError, FileEntry, FileList, Repository, listed_at
 from store.log.store_lock import StoreLock
 from store.object_store import again
 from store.store import Store
+from store.untrusted_names import UnsafeName, inside, open_inside
 
 SENDING = "backup.sending"
 """Links to the files of a backup while they are sent; in the store's folder, and never read by the store."""
@@ -66,13 +68,13 @@ def send(
         known = _known(repository, lists)
         there = repository.objects()
         shutil.rmtree(place, ignore_errors=True)
-        place.mkdir()
+        place.mkdir(mode=0o700)
         last, sizes = collect(store, place, report, snapshots=False)
         entries = _entries(place, sizes, known, report, cancelled)
         lacking = {each.digest: name for name, each in entries.items() if there.get(each.digest) != each.size}
 
         def put(digest: str, name: str) -> None:
-            _upload(repository, place / name, digest, entries[name].size)
+            _upload(repository, inside(place, name), digest, entries[name].size)
 
         _side_by_side(put, lacking.items(), "sending", report, cancelled)
         listed = FileList(last.seq, last.time, time.time(), entries)
@@ -93,30 +95,34 @@ def fetch(url: str, folder: Path, report: Report = lambda _step, _done, _total: 
     Every file is compared with its digest. One that is fetched already, by a try that was cut off, is not fetched again.
     """
     repository = Repository(url)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     StoreLock(folder).release()  # raises at once where hippod has it open, not after an hour of fetching
     lists = repository.lists(expected=True)
     name = repository.chosen or (lists[-1] if lists else None)
     if name is None:
         raise BackupError(f"{repository.url} has no whole backup; is that where they were sent?")
     listed = repository.read_list(name)
+    try:
+        check_names(listed.files)
+    except UnsafeName as error:
+        raise BackupError(f"{repository.url}: {error}") from error
     place = folder / FETCHED
-    place.mkdir(exist_ok=True)
-    for path in [path for path in place.rglob("*") if path.is_file()]:
-        if str(path.relative_to(place)) not in listed.files:
+    if place.is_symlink():
+        place.unlink()
+    place.mkdir(mode=0o700, exist_ok=True)
+    for path in [path for path in place.rglob("*") if path.is_symlink() or not path.is_dir()]:
+        if path.is_symlink() or str(path.relative_to(place)) not in listed.files:
             path.unlink()
 
     def get(name: str, entry: FileEntry) -> None:
-        path = (place / name).resolve()
-        if not path.is_relative_to(place.resolve()):
-            raise BackupError(f"{repository.url}: the list of files names {name}, which lies outside of the store")
+        path = inside(place, name)
         if not (path.is_file() and path.stat().st_size == entry.size and _digest(path) == entry.digest):
-            _download(repository, entry, path, name)
+            _download(repository, entry, place, name)
 
     _side_by_side(get, listed.files.items(), "fetching", report, lambda: False)
     made = Backup(listed.commit, listed.time, len(listed.files), sum(entry.size for entry in listed.files.values()))
     write_note(place / NOTE, made, {name: entry.size for name, entry in listed.files.items()}, listed.made)
-    outcome = restore(place, folder)
+    outcome = restore(place, folder, fetched=True)
     shutil.rmtree(place)
     return outcome
 
@@ -144,8 +150,9 @@ def _entries(
         if cancelled():
             raise BackupError("the backup was given up: hippod stops, or the client went away")
         report("looking for what is new", number, len(sizes))
-        found = (place / name).stat()
-        digest = known.get((found.st_ino, found.st_size, found.st_mtime_ns)) or _digest(place / name)
+        path = inside(place, name)
+        found = path.stat()
+        digest = known.get((found.st_ino, found.st_size, found.st_mtime_ns)) or _digest(path)
         entries[name] = FileEntry(digest, found.st_size, found.st_mtime_ns, found.st_ino)
     return entries
 
@@ -196,20 +203,21 @@ def _upload(repository: Repository, path: Path, digest: str, size: int) -> None:
     _again(repository, once)
 
 
-def _download(repository: Repository, entry: FileEntry, path: Path, name: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _download(repository: Repository, entry: FileEntry, place: Path, name: str) -> None:
+    """Fetches one file into `place`, in a new file: what has the name may be a link to another file."""
 
     def once() -> None:
+        inside(place, name).unlink(missing_ok=True)
         read = hashlib.sha256()
         with (
             repository.files.open_input_stream(repository.object_path(entry.digest), compression=None) as file,
-            path.open("wb") as out,
+            os.fdopen(open_inside(place, name, create=True), "wb") as out,
         ):
             while piece := file.read(PIECE_BYTES):
                 read.update(piece)
                 out.write(piece)
         if read.hexdigest() != entry.digest:
-            path.unlink()
+            inside(place, name).unlink()
             raise OSError(f"{name} came back changed: its SHA-256 is {read.hexdigest()}, not {entry.digest}")
 
     try:

@@ -9,6 +9,7 @@ from typing import Any
 from store.index.synonyms.crowding import CELL_PHRASES, FULL_CELLS
 from store.index.synonyms.search import linkable, wordings
 from store.text.terms import passage_terms
+from store.untrusted_names import inside
 
 FORMAT = 12
 PREFIX = "snapshot-"
@@ -68,7 +69,7 @@ def damaged_file(place: Path) -> str | None:
     there is none. Raises OSError or ValueError, where the folder is gone, say."""
     files = json.loads((place / MANIFEST).read_text())["files"]
     for name, (_, checksum) in files.items():
-        if any(part in name for part in CHECKED_LATER) and checksum_of(place / name) != checksum:
+        if any(part in name for part in CHECKED_LATER) and checksum_of(inside(place, name)) != checksum:
             return str(name)
     return None
 

@@ -30,6 +30,7 @@ from store.index.synonyms.sorted_bands import BAND_ARRAYS, SortedBands, bands_of
 from store.index.vectors.codes import CodedBlock
 from store.index.vectors.matrix import BLOCK_VECTORS
 from store.types import Document, ExtractionState, SynonymRule, extraction_state
+from store.untrusted_names import inside
 
 
 class SavedCheckpoint:
@@ -59,7 +60,7 @@ class SavedCheckpoint:
             raise CheckpointUnusable(f"{place.name} cannot be read: {error}") from error
 
     def _is_intact(self, name: str) -> bool:
-        file = self._place / name
+        file = inside(self._place, name)
         size, checksum = self._files[name]
         if file.stat().st_size != size:
             return False

@@ -214,7 +214,7 @@ def _map_nameless_file(folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any
 def _open_nameless_file(folder: Path) -> int:
     """The descriptor of a new one. Raises OSError."""
     try:
-        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except OSError:
         # Some file systems (NFS, older overlays) know no such files. One that has lost its name is given none again.
         descriptor, name = tempfile.mkstemp(prefix="scratch-", dir=folder)

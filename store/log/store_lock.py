@@ -1,25 +1,34 @@
-"""One hippod a store: an advisory lock that names the process which holds it."""
+"""One hippod a store: advisory locks on the store's folder and on a file in it, and the identity of what was locked."""
 
 import fcntl
 import os
 from pathlib import Path
 from typing import Self
 
-from store.errors import StoreLocked, StoreRefused, refusal
+from store.errors import StoreFolderLost, StoreLocked, StoreRefused, refusal
+
+LOCK_FILE = "lock"
+"""Names the process that has the store open. Earlier releases lock this file alone."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def lock_owner(folder: Path) -> int | None:
     """The process that has the store open, None where nobody has, or it cannot be told. Takes no lock to find out."""
     try:
-        found = (folder / "lock").stat()
         locks = Path("/proc/locks").read_text().splitlines()
     except OSError:
         return None
-    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
-    for line in locks:
-        words = line.split()
-        if len(words) > 5 and words[1] == "FLOCK" and words[5] == place and words[4].isdigit():
-            return int(words[4])
+    for path in (folder, folder / LOCK_FILE):
+        try:
+            found = path.stat()
+        except OSError:
+            continue
+        place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+        for line in locks:
+            words = line.split()
+            if len(words) > 5 and words[1] == "FLOCK" and words[5] == place and words[4].isdigit():
+                return int(words[4])
     return None
 
 
@@ -30,44 +39,103 @@ def _not_written(folder: Path, error: OSError) -> StoreRefused:
 
 
 class StoreLock:
-    """Holds `<store>/lock` for as long as the process lives; the kernel lets go of it however the process ends."""
+    """Holds the store's folder and `<store>/lock` for as long as the process lives; the kernel releases both when it ends.
+
+    The folder's own lock stands when somebody deletes the file. The file keeps out earlier releases, and is all there is on
+    file systems that lock no folder (NFS).
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "lock"
-        refused: OSError | None = None
+        """Raises StoreLocked or StoreRefused."""
+        self.folder = folder
+        self._held: dict[Path, int] = {}
+        """Descriptors of folders by path: while one is open, the system gives its inode to no other folder."""
+        self._file = -1
+        self._lost: tuple[Path, str] | None = None
+        """The folder that was lost while something was written, and why."""
         try:
-            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+            self._lock_folder()
+            self._lock_file()
+        except BaseException:
+            self.release()
+            raise
+
+    def _lock_folder(self) -> None:
+        try:
+            self._held[self.folder] = os.open(self.folder, _FOLDER)
+        except OSError as error:
+            raise _not_written(self.folder, error) from error
+        try:
+            fcntl.flock(self._held[self.folder], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise self._locked() from None
+        except OSError:
+            pass  # the file system locks files alone
+
+    def _lock_file(self) -> None:
+        path, refused = self.folder / LOCK_FILE, None
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
             refused = error
-            self._fd = self._open_for_reading(folder, error)
+            try:
+                # The lock still says who has it: another unit's store is read-only for this one.
+                self._file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except OSError:
+                raise _not_written(self.folder, refused) from refused
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            said = os.read(self._fd, 32).decode("ascii", "replace").strip()
-            os.close(self._fd)
-            pid = int(said) if said.isdigit() else None
-            lock_owner = f"hippod with pid {pid}" if pid else "another process"
-            raise StoreLocked(
-                f"the store {folder} is open in {lock_owner}; stop that one first, or give this one another [store] path",
-                pid,
-            ) from None
+            raise self._locked() from None
         if refused is not None:
-            self.release()
-            raise _not_written(folder, refused) from refused
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+            raise _not_written(self.folder, refused) from refused
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
-    def _open_for_reading(self, folder: Path, refused: OSError) -> int:
-        """Where nothing can be written, the lock still says who has it: another unit's store is read-only for this one."""
+    def _locked(self) -> StoreLocked:
         try:
-            return os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            said = (self.folder / LOCK_FILE).read_text("ascii", "replace")[:32].strip()
         except OSError:
-            raise _not_written(folder, refused) from refused
+            said = ""
+        pid = int(said) if said.isdigit() else lock_owner(self.folder)
+        owner = f"hippod with pid {pid}" if pid else "another process"
+        return StoreLocked(
+            f"the store {self.folder} is open in {owner}; stop that one first, or give this one another [store] path",
+            pid,
+        )
+
+    def hold(self, folder: Path) -> None:
+        """From now on `check` also expects this folder at its path. Raises OSError."""
+        if folder not in self._held:
+            self._held[folder] = os.open(folder, _FOLDER)
+
+    def check(self) -> None:
+        """Raises StoreFolderLost unless each folder that is held is still at its path. For any thread; some microseconds."""
+        if self._lost is not None:
+            raise StoreFolderLost(*self._lost)
+        for path, descriptor in self._held.items():
+            try:
+                found = path.stat()
+            except OSError as error:
+                raise StoreFolderLost(path, error.strerror or type(error).__name__) from error
+            held = os.fstat(descriptor)
+            if (found.st_dev, found.st_ino) != (held.st_dev, held.st_ino):
+                raise StoreFolderLost(path, "another folder is in its place")
+
+    def check_written(self) -> None:
+        """`check` after a write. If the folder is lost, nobody knows where the write went: every later check fails, too."""
+        try:
+            self.check()
+        except StoreFolderLost as error:
+            self._lost = error.folder, f"{error.why}, during a commit; only a restart of hippod mends that"
+            raise StoreFolderLost(*self._lost) from error
 
     def release(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        """The locks are gone when this returns; nothing is checked any more."""
+        descriptors, self._held, self._file = [*self._held.values(), self._file], {}, -1
+        for descriptor in descriptors:
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def __enter__(self) -> Self:
         return self

@@ -3,20 +3,25 @@
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
 class WriteLock:
     """Its holder alone changes the tables and the live index."""
 
-    def __init__(self) -> None:
+    def __init__(self, check: Callable[[], None] = lambda: None) -> None:
+        """`check` raises if nothing may be written now."""
+        self._check = check
         self._lock = threading.Lock()
         self._longest_s: dict[str, float] = defaultdict(float)
 
     @contextmanager
-    def hold(self, job: str) -> Iterator[None]:
+    def hold(self, job: str, *, writes: bool = True) -> Iterator[None]:
+        """Raises what `check` does, unless the job writes nothing."""
         with self._lock:
+            if writes:
+                self._check()
             began = time.perf_counter()
             try:
                 yield

@@ -36,8 +36,16 @@ log = structlog.get_logger()
 class ExtractionJournal:
     """A journal of one extractor's answers. On the event loop."""
 
-    def __init__(self, file: Path, extractor: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        file: Path,
+        extractor: str,
+        clock: Callable[[], float] = time.monotonic,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`check` raises OSError if the file may not be replaced now."""
         self._file = file
+        self._check = check
         self._extractor = extractor
         self._clock = clock
         self._entities: dict[str, NamedEntities] = {}
@@ -109,6 +117,7 @@ class ExtractionJournal:
         part = self._file.with_suffix(".part")
         out: TextIO | None = None
         try:
+            self._check()
             out = part.open("w", encoding="utf-8")
             for passage, entities in self._entities.items():
                 entry = {"passage": passage, "extractor": self._extractor, "entities": asdict(entities)}

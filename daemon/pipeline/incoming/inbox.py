@@ -1,14 +1,14 @@
 """Documents that were added and are not indexed yet: on disk, counted against a limit, and queued in the intake."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import structlog
 
-from daemon.errors import Busy, NotReady, TooLarge
+from daemon.errors import STORE_LOST, Busy, NotReady, TooLarge
 from daemon.observe.redaction import system_error
 from daemon.pipeline.backpressure import Capacity, QueueLimits
 from daemon.pipeline.incoming.inbox_files import InboxFiles
@@ -16,6 +16,7 @@ from daemon.pipeline.incoming.inbox_progress import POSITION, InboxPlace, InboxP
 from daemon.pipeline.incoming.intake import STOPPING, Intake
 from daemon.pipeline.ownership import ADDED
 from daemon.pipeline.work_items import AddedDocument, Urgency, Work
+from store.errors import StoreFolderLost
 
 log = structlog.get_logger()
 
@@ -33,11 +34,16 @@ class Inbox:
     """On the event loop; files are written in a thread of its own."""
 
     def __init__(
-        self, folder: Path, intake: Intake, limits: QueueLimits, stored: Mapping[str, Any] | None = None
+        self,
+        folder: Path,
+        intake: Intake,
+        limits: QueueLimits,
+        stored: Mapping[str, Any] | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`stored`: the position of the last commit."""
+        """`stored`: the position of the last commit. `check` raises OSError if nothing may be written now."""
         self._progress = InboxProgress(stored)
-        self._files = InboxFiles(folder, self._progress.unused)
+        self._files = InboxFiles(folder, self._progress.unused, check)
         self._intake = intake
         self.capacity = Capacity(limits.inbox_documents, limits.inbox_bytes)
         """What was added and is not indexed: documents, and bytes."""
@@ -116,6 +122,9 @@ class Inbox:
             if self._intake.stopping:
                 raise NotReady(STOPPING)
             ticket = await asyncio.get_running_loop().run_in_executor(self._writer, self._files.put, documents)
+        except StoreFolderLost as error:
+            self.capacity.release(*weight)
+            raise NotReady(f"{STORE_LOST} None of these documents was taken.", retry_after_s=10) from error
         except OSError as error:
             self.capacity.release(*weight)
             raise NotReady(

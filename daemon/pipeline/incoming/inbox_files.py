@@ -2,12 +2,13 @@
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from daemon.pipeline.work_items import AddedDocument
 from store.durable_files import PART, durable_file
+from store.untrusted_names import inside
 
 
 class InboxFiles:
@@ -16,10 +17,12 @@ class InboxFiles:
     `put` is for any thread, one at a time; all else is for the event loop.
     """
 
-    def __init__(self, folder: Path, next_ticket: int) -> None:
-        """`next_ticket`: a number above those of all tickets that had no file any more at the last stop."""
+    def __init__(self, folder: Path, next_ticket: int, check: Callable[[], None] = lambda: None) -> None:
+        """`next_ticket`: a number above those of all tickets that had no file any more at the last stop. `check` raises OSError
+        if nothing may be written now."""
         self._folder = folder
-        folder.mkdir(exist_ok=True)
+        self._check = check
+        folder.mkdir(mode=0o700, exist_ok=True)
         self._next = max([next_ticket, *(ticket + 1 for ticket in self.tickets())])
         for leftover in folder.glob(f"*{PART}"):
             leftover.unlink()
@@ -30,6 +33,7 @@ class InboxFiles:
 
     def put(self, documents: Sequence[AddedDocument]) -> int:
         """Writes the documents; returns the ticket once power loss does not lose them. OSError leaves nothing behind."""
+        self._check()
         ticket = self._next
         self._next += 1
         try:
@@ -51,4 +55,4 @@ class InboxFiles:
         self._file(ticket).unlink(missing_ok=True)
 
     def _file(self, ticket: int) -> Path:
-        return self._folder / f"{ticket:012d}.jsonl"
+        return inside(self._folder, f"{ticket:012d}.jsonl")

@@ -61,7 +61,7 @@ class SessionService:
     def __init__(self, store: Store, keep_s: Callable[[], float], scopes: ScopeService) -> None:
         self._store = store
         self._scopes = scopes
-        self._sessions = Sessions(store.folder)
+        self._sessions = Sessions(store.folder, check=store.check_folder)
         self._keep_s = keep_s
         self._writing = threading.Lock()
         """Held from reading a session until it is written: a sweep must not bring back what a question has replaced."""

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from store.backup.local import backup, restore
+from store.backup.local import NOTE, backup, check_names, collect, restore
 from store.errors import StoreDamaged, StoreError, StoreLocked
 from store.lance.schema import TABLES
 from store.snapshot import Snapshot
+from store.untrusted_names import UnsafeName
 from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete, exported, extract, numbered_documents, open_store
@@ -211,3 +212,62 @@ def test_a_table_whose_last_file_is_damaged_gives_an_error_and_a_backup_brings_i
     with open_store(tmp_path / "store") as store:
         assert oracle.same(exported(store), expected) is None
     shutil.rmtree(tmp_path / "store")
+
+
+def test_a_backup_that_fails_leaves_nothing(store, tmp_path, monkeypatch):
+    copied = []
+
+    def no_room(*arguments, **options):
+        copied.append(arguments)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("store.backup.local.write_note", no_room)
+    place = tmp_path / "backups"
+    place.mkdir()
+    with pytest.raises(OSError, match="No space left"):
+        backup(store, place / "nightly")
+    assert copied
+    assert list(place.iterdir()) == []
+    monkeypatch.undo()
+    monkeypatch.setattr("store.backup.local._place", no_room)
+    (store.folder / "inbox").mkdir(exist_ok=True)
+    (store.folder / "inbox" / "000000000001.jsonl").write_text("accepted")
+    with pytest.raises(OSError, match="No space left"):
+        collect(store, tmp_path / "other", lambda *_: None)
+    assert not list(store.folder.glob("inbox.*"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lock",
+        "restoring",
+        "inbox",
+        "snapshot-1",
+        "snapshot-x/a",
+        "other/file",
+        "/etc/passwd",
+        "inbox/../lock",
+        "inbox/",
+        "x.lance/a",
+        "",
+    ],
+)
+def test_a_backup_holds_files_of_a_store_alone(store, tmp_path, name):
+    with pytest.raises(UnsafeName):
+        check_names([name])
+    backup(store, tmp_path / "backup")
+    note = json.loads((tmp_path / "backup" / NOTE).read_text())
+    (tmp_path / "backup" / NOTE).write_text(json.dumps({**note, "sizes": {**note["sizes"], name: 0}}))
+    with pytest.raises(StoreError, match=r"is no file of a store|not a usable name"):
+        restore(tmp_path / "backup", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_backup_names_files_that_a_restore_accepts(store, tmp_path):
+    store.write_checkpoint()
+    (store.folder / "inbox").mkdir(exist_ok=True)
+    (store.folder / "inbox" / "000000000001.jsonl").write_text("accepted")
+    _, sizes = collect(store, tmp_path / "backup", lambda *_: None)
+    check_names(sizes)
+    assert {name.partition("/")[0].partition("-")[0] for name in sizes} >= {"inbox", "snapshot", "documents.lance"}

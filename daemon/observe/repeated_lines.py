@@ -1,0 +1,78 @@
+"""A warning or an error that is logged again and again is left out after some lines, so that it cannot fill the disk.
+
+Two lines are alike if they have the same logger, level, event, kind of exception and text fields. Digits in texts do not count,
+except in `NAMES`. The first `LINES` lines of a kind are logged; the last of them says for how many seconds the next ones are
+left out (`muted_s`). After that, one line a period is logged, with the number of lines left out before it (`left_out`), until
+a period passes without any.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+from structlog.typing import EventDict, WrappedLogger
+
+from daemon.observe.redaction import raised_at, system_error
+
+LINES = 10
+PERIOD_S = 60.0
+MAX_KINDS = 4096
+"""Kinds of lines that are remembered; beyond them the oldest is forgotten."""
+
+LEVELS = frozenset({"warning", "error", "critical", "exception"})
+NAMES = frozenset({"uri", "passage", "source", "session", "client", "address"})
+"""Fields that say what a line is about: lines about two of them are not alike."""
+
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(slots=True)
+class _Kind:
+    since: float
+    """When its period began (monotonic)."""
+    allowed: int
+    logged: int = 0
+    left_out: int = 0
+
+
+class RepeatedLines:
+    """A processor of structlog. Callable from any thread: at worst two threads that log at once each get a line through."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._kinds: dict[tuple[object, ...], _Kind] = {}
+
+    def __call__(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        """Raises DropEvent for a line that is left out."""
+        if event.get("level", method) not in LEVELS:
+            return event
+        now, key = self._clock(), _key(event)
+        kind = self._kinds.get(key)
+        if kind is None:
+            if len(self._kinds) >= MAX_KINDS:
+                self._kinds.pop(next(iter(self._kinds)), None)
+            kind = self._kinds[key] = _Kind(now, LINES)
+        elif now - kind.since >= PERIOD_S:
+            again = kind.left_out > 0 and now - kind.since < 2 * PERIOD_S
+            if kind.left_out:
+                event["left_out"] = kind.left_out
+            kind = self._kinds[key] = _Kind(now, 1 if again else LINES)
+        if kind.logged >= kind.allowed:
+            kind.left_out += 1
+            raise structlog.DropEvent
+        kind.logged += 1
+        if kind.logged == kind.allowed:
+            event["muted_s"] = round(PERIOD_S - (now - kind.since))
+        return event
+
+
+def _key(event: EventDict) -> tuple[object, ...]:
+    parts: list[object] = []
+    for name, value in sorted(event.items()):
+        if isinstance(value, BaseException):
+            parts.append((name, type(value), raised_at(value), system_error(value)))
+        elif isinstance(value, str) and name != "time":
+            parts.append((name, value if name in NAMES else _DIGITS.sub("0", value)))
+    return tuple(parts)

@@ -1,0 +1,78 @@
+"""The store's files are its user's alone: mode 0600, folders 0700. What an earlier release made with another mode is tightened.
+
+New files get these modes by the process's umask (`daemon.config_types.private_umask`).
+"""
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+_OPEN = 0o077
+"""What the group and others may do."""
+
+_OWN = re.compile(
+    r"lock|head|restoring|inbox|inbox\.backup|sessions|torn|snapshot[-.].+|[a-z]+\.lance|openie\..+|backup\..+|before-restore-.+|"
+    r"restored\.new|stacks-of-abort\.txt|scratch-.+"
+)
+"""Names of what hippod keeps in the store's folder. Anything else there is somebody else's and stays as it is."""
+
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+@dataclass(slots=True)
+class Tightened:
+    """How many files and folders were open to others and are not any more, and how many still are: those of another owner."""
+
+    closed: int = 0
+    refused: int = 0
+
+
+def tighten(store: Path) -> Tightened:
+    """Takes away what the group and others may do with the store's folder and with what hippod keeps in it.
+
+    Symbolic links are not followed. O(files); only those that are open to others are changed.
+    """
+    found = Tightened()
+    _close(store, None, store.stat(), found, follow=True)
+    with os.scandir(store) as entries:
+        own = [entry.name for entry in entries if _OWN.fullmatch(entry.name)]
+    for name in own:
+        for _, folders, files, descriptor in os.fwalk(store / name, follow_symlinks=False):
+            for each in (*folders, *files):
+                _close_entry(each, descriptor, found)
+        _close_entry(store / name, None, found)
+    return found
+
+
+def _close_entry(path: Path | str, folder: int | None, found: Tightened) -> None:
+    try:
+        status = os.stat(path, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+        _close(path, folder, status, found)
+
+
+def _close(
+    path: Path | str, folder: int | None, status: os.stat_result, found: Tightened, *, follow: bool = False
+) -> None:
+    mode = stat.S_IMODE(status.st_mode)
+    if not mode & _OPEN:
+        return
+    if status.st_uid != os.geteuid():
+        found.refused += 1
+        return
+    try:
+        descriptor = os.open(path, _FILE & ~os.O_NOFOLLOW if follow else _FILE, dir_fd=folder)
+    except OSError:
+        found.refused += 1
+        return
+    try:
+        os.fchmod(descriptor, mode & ~_OPEN)
+        found.closed += 1
+    except OSError:
+        found.refused += 1
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,88 @@
+"""Joins a trusted folder with a name from elsewhere: a backup's list of files, a checkpoint's manifest, a session's key.
+
+Every such join in the rooms that keep files goes through this module; `tests/store/test_untrusted_names.py` finds others.
+"""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from store.errors import StoreError
+
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""O_NONBLOCK: opening a named pipe must not wait for its other end."""
+
+
+class UnsafeName(StoreError, ValueError):
+    """A name leads out of the folder that it belongs to, or to something that is neither a file nor a folder."""
+
+
+def inside(root: Path, name: str) -> Path:
+    """Returns the path of `name` below `root`. Raises UnsafeName.
+
+    `name` must be relative and must not contain `..`, an empty component or NUL. Each component that exists must be a folder,
+    the last one a folder or a regular file: symbolic links, devices, pipes and sockets are refused. `root` itself may be a
+    symbolic link, because the administrator chose it. Where somebody else may change the folder meanwhile, open the file with
+    `open_inside`.
+    """
+    path = root
+    exists = True
+    parts = components(name)
+    for number, part in enumerate(parts, 1):
+        path = path / part
+        try:
+            mode = path.lstat().st_mode if exists else None
+        except FileNotFoundError:
+            mode = None
+        exists = mode is not None
+        if mode is not None and not (stat.S_ISDIR(mode) or (number == len(parts) and stat.S_ISREG(mode))):
+            raise UnsafeName(f"{name!r} is not a usable name in {root}: {part!r} is {_kind(mode)}")
+    return path
+
+
+def open_inside(root: Path, name: str, *, create: bool = False) -> int:
+    """Returns a descriptor of the regular file `name` below `root`, for reading. Raises UnsafeName or OSError.
+
+    With `create`, makes the file and the folders above it for writing; a file that exists is an error. Each folder is opened
+    from the one above it, so that a symbolic link that takes a folder's place meanwhile leads nowhere.
+    """
+    *folders, last = components(name)
+    at = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    try:
+        for folder in folders:
+            if create:
+                with suppress(FileExistsError):
+                    os.mkdir(folder, 0o700, dir_fd=at)
+            below = os.open(folder, _FOLDER, dir_fd=at)
+            os.close(at)
+            at = below
+        if create:
+            return os.open(last, _FILE | os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=at)
+        descriptor = os.open(last, _FILE | os.O_RDONLY, dir_fd=at)
+    finally:
+        os.close(at)
+    if not stat.S_ISREG(mode := os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UnsafeName(f"{name!r} is not a usable name in {root}: it is {_kind(mode)}")
+    return descriptor
+
+
+def components(name: str) -> list[str]:
+    """The parts of a relative name. Raises UnsafeName."""
+    components = name.split("/")
+    if "\0" in name or not {"", ".", ".."}.isdisjoint(components):
+        raise UnsafeName(f"{name!r} is not a usable name: it must be a relative path without empty parts, '..' and NUL")
+    return components
+
+
+def _kind(mode: int) -> str:
+    kinds = {
+        stat.S_IFLNK: "a symbolic link",
+        stat.S_IFDIR: "a folder",
+        stat.S_IFREG: "a file, and a folder is needed",
+        stat.S_IFIFO: "a named pipe",
+        stat.S_IFSOCK: "a socket",
+    }
+    return kinds.get(stat.S_IFMT(mode), "a device")

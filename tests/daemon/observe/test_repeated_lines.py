@@ -1,0 +1,96 @@
+"""What repeats does not flood the log, and nothing else is left out."""
+
+import contextlib
+import io
+import json
+import logging
+
+import pytest
+import structlog
+
+from daemon.observe import logs
+from daemon.observe.repeated_lines import LINES, MAX_KINDS, PERIOD_S, RepeatedLines
+from tests.daemon.observe.test_logs import put_back
+
+__all__ = ["put_back"]
+
+
+class Log:
+    """Lines that pass the processor, at a time of the test's choice."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.lines: list[dict] = []
+        self.process = RepeatedLines(lambda: self.now)
+
+    def __call__(self, level: str = "error", **fields) -> None:
+        event = {"level": level, "event": "job_failed", "logger": "daemon.x", **fields}
+        with contextlib.suppress(structlog.DropEvent):
+            self.lines.append(dict(self.process(None, level, event)))
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+def test_after_ten_lines_one_a_minute_says_how_many_were_left_out(log):
+    for _ in range(1000):
+        log(error=OSError(24, "Too many open files"))
+    assert len(log.lines) == LINES
+    assert [line.get("muted_s") for line in log.lines] == [None] * (LINES - 1) + [PERIOD_S]
+    for minute in range(1, 6):
+        log.now = minute * PERIOD_S
+        for _ in range(100):
+            log(error=OSError(24, "Too many open files"))
+        assert len(log.lines) == LINES + minute
+        assert log.lines[-1]["left_out"] == (990 if minute == 1 else 99)
+    log.now += 3 * PERIOD_S
+    for _ in range(100):
+        log(error=OSError(24, "Too many open files"))
+    assert len(log.lines) == LINES + 5 + LINES
+
+
+def test_lines_that_differ_in_numbers_alone_are_alike(log):
+    for number in range(100):
+        log(error=f"row {number} is no record", took_ms=number)
+    assert len(log.lines) == LINES
+
+
+def test_every_document_and_every_kind_of_trouble_has_lines_of_its_own(log):
+    for number in range(100):
+        log("warning", uri=f"file:///{number}.txt")
+    assert len(log.lines) == 100
+    log.lines.clear()
+    for error in (OSError(24, "x"), OSError(28, "x"), ValueError("x")):
+        for _ in range(20):
+            log(error=error)
+    assert len(log.lines) == 3 * LINES
+
+
+def test_what_is_no_warning_is_never_left_out(log):
+    for _ in range(100):
+        log("info")
+        log("debug")
+    assert len(log.lines) == 200
+
+
+def test_kinds_are_forgotten_beyond_a_number(log):
+    for number in range(MAX_KINDS + 10):
+        log(uri=str(number))
+    assert len(log.process._kinds) == MAX_KINDS
+
+
+def test_the_log_of_hippod_and_of_libraries_obeys(put_back):
+    stream = io.StringIO()
+    logs.setup("info", stream)
+    for _ in range(100):
+        logging.getLogger("asyncio").warning("socket.send() raised exception.")
+        structlog.get_logger("daemon.x").error("uncaught_error", part="event loop", error=OSError(24, "x"))
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [line["event"] for line in lines].count("uncaught_error") == LINES
+    assert len(lines) == 2 * LINES
+    assert {line["event"] for line in lines if "muted_s" in line} == {
+        "uncaught_error",
+        "socket.send() raised exception.",
+    }

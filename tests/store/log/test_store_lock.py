@@ -1,0 +1,109 @@
+"""The store's lock stands without its file, and notices when the folder that it locked is not at its path any more."""
+
+import fcntl
+import os
+import shutil
+
+import pytest
+
+from store.errors import StoreFolderLost, StoreLocked, StoreRefused
+from store.log.store_lock import StoreLock, lock_owner
+from tests.store.small_store import complete, exported, numbered_documents, open_store
+
+
+def test_the_lock_stands_without_its_file(tmp_path):
+    with StoreLock(tmp_path):
+        (tmp_path / "lock").unlink()
+        with pytest.raises(StoreLocked, match=f"pid {os.getpid()}") as refused:
+            StoreLock(tmp_path)
+        assert refused.value.pid == os.getpid() == lock_owner(tmp_path)
+    with StoreLock(tmp_path):
+        pass
+
+
+def test_an_earlier_release_that_locks_the_file_alone_keeps_this_one_out_and_is_kept_out(tmp_path):
+    with (tmp_path / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write("4711\n")
+        file.flush()
+        with pytest.raises(StoreLocked, match="pid 4711"):
+            StoreLock(tmp_path)
+    with StoreLock(tmp_path), (tmp_path / "lock").open() as file, pytest.raises(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_file_system_that_locks_no_folder_leaves_the_file(tmp_path, monkeypatch):
+    really = fcntl.flock
+
+    def as_on_nfs(fd, operation):
+        if os.path.isdir(f"/proc/self/fd/{fd}"):
+            raise OSError(9, "Bad file descriptor")
+        really(fd, operation)
+
+    monkeypatch.setattr(fcntl, "flock", as_on_nfs)
+    with StoreLock(tmp_path), pytest.raises(StoreLocked):
+        StoreLock(tmp_path)
+
+
+def test_a_lock_that_is_a_link_is_refused_and_its_target_stays_as_it_is(tmp_path):
+    store, victim = tmp_path / "store", tmp_path / "victim"
+    store.mkdir()
+    victim.write_text("content")
+    (store / "lock").symlink_to(victim)
+    with pytest.raises(StoreRefused):
+        StoreLock(store)
+    assert victim.read_text() == "content"
+
+
+LOSSES = {
+    "renamed": lambda folder: folder.rename(folder.with_name("away")),
+    "deleted": lambda folder: shutil.rmtree(folder),
+    "replaced": lambda folder: (folder.rename(folder.with_name("away")), folder.mkdir()),
+    "linked elsewhere": lambda folder: (folder.rename(folder.with_name("away")), folder.symlink_to("/")),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("part", ["store", "store/passages.lance", "store/commits.lance"])
+def test_no_commit_goes_into_a_folder_that_is_not_the_stores(tmp_path, loss, part):
+    with open_store(tmp_path / "store") as store:
+        store.commit(complete(store, numbered_documents(0, 3), []))
+        batch = complete(store, numbered_documents(3, 5), [])
+        before = exported(store)
+        LOSSES[loss](tmp_path / part)
+        left = sorted(tmp_path.rglob("*"))
+        for write in (lambda: store.commit(batch), lambda: store.write_checkpoint(), store.check_folder):
+            with pytest.raises(StoreFolderLost):
+                write()
+        assert sorted(tmp_path.rglob("*")) == left
+        assert exported(store) == before
+        if loss == "renamed":
+            (tmp_path / part).with_name("away").rename(tmp_path / part)
+            store.commit(batch)
+            assert {"d3", "d4"} <= set(store.document_snapshot().documents)
+
+
+def test_a_commit_during_which_the_folder_goes_does_not_count(tmp_path, monkeypatch):
+    store = open_store(tmp_path / "store")
+    store.commit(complete(store, numbered_documents(0, 3), []))
+    before = exported(store)
+    append = store._log.append
+
+    def lost_meanwhile(*arguments, **options):
+        commit = append(*arguments, **options)
+        (tmp_path / "store").rename(tmp_path / "away")
+        return commit
+
+    monkeypatch.setattr(store._log, "append", lost_meanwhile)
+    batch = complete(store, numbered_documents(3, 5), [])
+    with pytest.raises(StoreFolderLost, match="during a commit"):
+        store.commit(batch)
+    monkeypatch.undo()
+    (tmp_path / "away").rename(tmp_path / "store")
+    with pytest.raises(StoreFolderLost, match="restart"):  # it is back, but nobody knows what it holds
+        store.commit(batch)
+    assert exported(store) == before
+    store.close()
+    with open_store(tmp_path / "store") as again:
+        again.commit(batch)
+        assert {"d3", "d4"} <= set(again.document_snapshot().documents)

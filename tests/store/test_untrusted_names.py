@@ -1,0 +1,244 @@
+"""Names from elsewhere stay inside their folder, and nothing joins one in another way."""
+
+import ast
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.untrusted_names import UnsafeName, inside, open_inside
+
+ROOT = Path(__file__).parents[2]
+
+OUTSIDE = ["", ".", "..", "/etc/passwd", "a/../b", "../a", "a/..", "a//b", "a/", "/", "a/./b", "a\0b", "//a"]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_name_that_leads_out_is_refused(tmp_path, name):
+    for create in (False, True):
+        with pytest.raises(UnsafeName):
+            open_inside(tmp_path, name, create=create)
+    with pytest.raises(UnsafeName):
+        inside(tmp_path, name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.text(alphabet=st.sampled_from("ab./\\~ \0"), max_size=12))
+def test_whatever_is_accepted_lies_inside(name):
+    root = Path("/nonexistent/root")
+    try:
+        path = inside(root, name)
+    except UnsafeName:
+        return
+    assert os.path.normpath(path).startswith(f"{root}/")
+
+
+def test_links_and_special_files_are_refused_on_the_way_and_at_the_end(tmp_path):
+    root, other = tmp_path / "root", tmp_path / "other"
+    root.mkdir()
+    other.mkdir()
+    (other / "secret").write_text("secret")
+    (root / "file").write_text("text")
+    (root / "folder").symlink_to(other)
+    (root / "link").symlink_to(other / "secret")
+    (root / "dangling").symlink_to(tmp_path / "absent")
+    os.mkfifo(root / "pipe")
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(root / "socket"))
+        for name in ("folder/secret", "folder/new", "link", "dangling", "pipe", "socket", "file/below"):
+            with pytest.raises(UnsafeName):
+                inside(root, name)
+            with pytest.raises((UnsafeName, OSError)):
+                os.close(open_inside(root, name))
+            with pytest.raises(OSError):
+                os.close(open_inside(root, name, create=True))
+    assert sorted(each.name for each in other.iterdir()) == ["secret"]
+    assert not (tmp_path / "absent").exists()
+
+
+def test_files_are_made_and_read_inside(tmp_path):
+    before = os.umask(0)
+    try:
+        with os.fdopen(open_inside(tmp_path, "a/b/c", create=True), "w") as file:
+            file.write("text")
+    finally:
+        os.umask(before)
+    assert inside(tmp_path, "a/b/c").read_text() == "text"
+    with os.fdopen(open_inside(tmp_path, "a/b/c")) as file:
+        assert file.read() == "text"
+    assert [oct((tmp_path / name).stat().st_mode & 0o777) for name in ("a", "a/b", "a/b/c")] == [
+        "0o700",
+        "0o700",
+        "0o600",
+    ]
+    with pytest.raises(FileExistsError):
+        open_inside(tmp_path, "a/b/c", create=True)
+
+
+def test_a_root_that_is_a_link_is_the_administrators_choice(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "root").symlink_to(tmp_path / "real")
+    os.close(open_inside(tmp_path / "root", "a", create=True))
+    assert inside(tmp_path / "root", "a").is_file()
+
+
+# No other join in the rooms that keep or take in files.
+
+ROOMS = (
+    "store/backup",
+    "store/checkpoint",
+    "store/lance",
+    "store/log",
+    "store/maintenance",
+    "store/sessions.py",
+    "store/store.py",
+    "store/durable_files.py",
+    "store/private_files.py",
+    "consumers/parsing",
+    "consumers/records",
+    "daemon/backfill",
+    "daemon/pipeline",
+    "daemon/services",
+    "daemon/workers",
+    "daemon/observe/crash_stacks.py",
+    "cli/client",
+    "cli/document_files.py",
+)
+
+TRUSTED = {
+    "names made of constants, numbers and words of the code": {
+        "store/backup/local.py": [
+            "folder / time.strftime('before-restore-%Y%m%dT%H%M%S', time.gmtime())",
+            "parent / name",
+            "store.folder / folder",
+        ],
+        "store/checkpoint/reader.py": [
+            "place / f'bands-{number:02d}-{name}.npy'",
+            "place / f'{name}-codes-{number:05d}.npy'",
+            "place / f'{name}-units-{number:05d}.npy'",
+            "place / f'{name}-vectors-{number:05d}.npy'",
+            "place / f'{name}-{part}.npy'",
+            "self._place / f'{name}.arrow'",
+            "self._place / f'{name}.npy'",
+        ],
+        "store/checkpoint/writer.py": [
+            "folder / f'{PREFIX}{captured.commit}'",
+            "self._before / file.name",
+            "self._place / f'{name}.arrow'",
+            "self._place / f'{name}.npy'",
+        ],
+        "store/durable_files.py": ["path.with_name(path.name + PART)"],
+        "store/lance/layout.py": [
+            "store / f'{table}{TABLE_SUFFIX}'",
+            "table / TRANSACTIONS / f'{version - 1}-{numbers.pop().decode()}.txn'",
+            "table / VERSIONS / f'{HIGHEST_VERSION - version:0{MANIFEST_DIGITS}}.manifest'",
+            "table / folder",
+        ],
+        "store/lance/vacuum.py": ["table / folder"],
+        "store/maintenance/checkpointing.py": ["self._folder / f'{PREFIX}{commit.seq}'"],
+        "daemon/backfill/shard_reader.py": ["Path(place, name)"],
+        "cli/client/http.py": ["folder / f'{template}.service'"],
+    },
+    "the name of an entry, from a listing of a folder": {
+        "store/backup/local.py": ["aside / old.name", "folder / new.name"],
+        "store/checkpoint/reader.py": ["place / file.name.replace('-starts-', '-')"],
+        "store/lance/file_sync.py": ["folder / file"],
+        "store/lance/torn_writes.py": ["store / FOLDER / f'{table}-{manifest.name}'"],
+        "store/lance/vacuum.py": ["table / folder / name"],
+        "store/private_files.py": ["store / name"],
+    },
+    "matched by a pattern that knows no separator": {"store/lance/layout.py": ["table / DATA / rows.pop().decode()"]},
+    "a path of the user who runs hippoctl": {
+        "cli/client/address.py": [
+            "base / _at_home(expanded)",
+            "cwd / _at_home(environ['HIPPOD_CONFIG'])",
+            "cwd / _at_home(environ['HIPPOD_SOCKET'])",
+            "cwd / _at_home(flag)",
+        ],
+    },
+    "a member of an archive that is read in memory": {
+        "consumers/parsing/formats/epub.py": ["posixpath.join(folder, unquote(item.get('href') or ''))"],
+    },
+    "numbers": {
+        "consumers/parsing/formats/csv.py": ["seen / widths.total()"],
+        "consumers/parsing/formats/markup/boilerplate.py": ["self.link_chars / self.chars"],
+        "daemon/pipeline/commit/committer.py": ["ENCODE_SLICE_S / max(took_s, 0.001)"],
+        "daemon/services/passage_languages.py": ["n / len(sample)"],
+        "daemon/services/progress.py": [
+            "(done - before) / (now - since)",
+            "done / total",
+            "max(total - done, 0) / rate",
+        ],
+        "store/maintenance/synonym_recall.py": ["self.found / self.pairs"],
+    },
+}
+"""Joins that do without the function: why, by file."""
+
+
+def joins(tree: ast.AST):
+    """What looks like a join of a path with something that is no constant: the expression as text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            parts = [node.right]
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            joins_first = name in ("joinpath", "with_name", "with_stem", "with_segments")
+            joins_more = name in ("join", "Path", "PurePath", "PosixPath")
+            if not (joins_first or joins_more):
+                continue
+            if name == "join" and not ast.unparse(node.func).endswith("path.join"):
+                continue
+            parts = node.args if joins_first else node.args[1:]
+        else:
+            continue
+        if any(not is_constant(part) for part in parts):
+            yield ast.unparse(node)
+
+
+def is_constant(part: ast.expr) -> bool:
+    """A literal, or a module's constant."""
+    if isinstance(part, ast.Constant):
+        return True
+    name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
+    return name.isupper()
+
+
+def test_no_other_join_of_a_path_with_a_name():
+    files = [
+        path for room in ROOMS for path in ([ROOT / room] if room.endswith(".py") else (ROOT / room).rglob("*.py"))
+    ]
+    found = {
+        (path.relative_to(ROOT).as_posix(), join)
+        for path in files
+        for join in joins(ast.parse(path.read_text("utf-8")))
+    }
+    trusted = {(file, join) for by_file in TRUSTED.values() for file, these in by_file.items() for join in these}
+    assert sorted(found - trusted) == [], (
+        "join through store.untrusted_names.inside, or say here why the name is trusted"
+    )
+    assert sorted(trusted - found) == [], "these joins are gone: take them out"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "folder / name",
+        "folder / f'{name}.x'",
+        "Path(a, b)",
+        "os.path.join(a, b)",
+        "a.joinpath(b)",
+        "a.with_name(f'{b}')",
+    ],
+)
+def test_each_kind_of_join_is_seen(code):
+    assert list(joins(ast.parse(code))) == [ast.unparse(ast.parse(code))]
+
+
+@pytest.mark.parametrize(
+    "code", ["folder / 'x'", "folder / HEAD", "inside(folder, name)", "Path(a)", "', '.join(a)", "a.with_name('b')"]
+)
+def test_constants_and_the_function_are_allowed(code):
+    assert list(joins(ast.parse(code))) == []
