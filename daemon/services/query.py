@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from daemon.contract.answering.ask import AskRequest
@@ -29,6 +30,7 @@ from daemon.services.documents.unread import Unread, joined, nothing_unread
 from daemon.services.explanation import explanation
 from daemon.services.query_shares import QueryShares
 from daemon.services.scopes import ScopeService
+from daemon.services.threads import run_to_end
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
 from memory.retrieval.linking.model_entities import ModelEntities, QueryEntities
@@ -117,8 +119,10 @@ class QueryService:
         """Whether a query is at work, or was a moment ago."""
         return self._shares.held_recently()
 
-    async def query(self, request: QueryRequest) -> QueryResponse:
+    async def wait_for_positions(self, request: QueryRequest) -> None:
         await self._fresh(request)
+
+    async def query(self, request: QueryRequest) -> QueryResponse:
         unread = await self._unread(request.scope) if request.as_of is None else None
         answer = await self.run(request, self._answer)
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
@@ -126,7 +130,7 @@ class QueryService:
     async def run(self, request: AnyRequest, work: Callable[[AnyRequest, "QueryTerms"], Answer]) -> Answer:
         """`work` in a thread of the queries, on the snapshot and the terms that `request` names."""
         self._require_filter(request)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._on_terms, request, work)
+        return await run_to_end(self._threads, partial(self._on_terms, request, work))
 
     def _require_filter(self, request: "QueryRequest | GraphRequest | AskRequest") -> None:
         if request.filter == "llm" and self._filter is None:
@@ -218,7 +222,7 @@ class QueryService:
 
     async def in_thread(self, work: Callable[[], Answer]) -> Answer:
         """`work` in a thread of the queries, within their share of the processor."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._shared, work)
+        return await run_to_end(self._threads, partial(self._shared, work))
 
     def _shared(self, work: Callable[[], Answer]) -> Answer:
         with self._shares:
