@@ -132,12 +132,12 @@ def test_who_waited_for_the_start_is_answered_in_turn_and_later_ones_are_refused
 def test_a_place_in_turn_goes_to_nobody_who_left() -> None:
     async def scenario() -> None:
         limit = ConcurrencyLimit(1, "queries")
-        first = limit.slot()
+        first = limit.slot("one")
         first.__enter__()
 
         async def waits(patience_s: float) -> str:
             try:
-                async with limit.slot_in_turn(patience_s):
+                async with limit.slot_in_turn("one", patience_s):
                     return "in"
             except Busy:
                 return "refused"
@@ -149,7 +149,7 @@ def test_a_place_in_turn_goes_to_nobody_who_left() -> None:
         await asyncio.sleep(0)
         first.__exit__(None, None, None)
         assert await last == "in"
-        with limit.slot():
+        with limit.slot("one"):
             pass
 
     asyncio.run(scenario())

@@ -42,7 +42,7 @@ def test_a_query_under_way_is_answered() -> None:
 
 
 def test_who_waits_for_a_place_while_the_daemon_stops_is_answered() -> None:
-    with served(ApiLimits(client_share=1.0, connections=1)) as api, api.connect() as first, ThreadPoolExecutor(1) as pool:
+    with served(ApiLimits(connections=1)) as api, api.connect() as first, ThreadPoolExecutor(1) as pool:
         first.sendall(query_bytes("hold"))
         until(lambda: api.memory.queries_inside == 1, "the only place is taken")
         with api.connect() as second:
