@@ -95,7 +95,7 @@ class ApiServer:
         """`app` behind `ClientMiddleware`, for one side: each has connections of its own."""
         limits = self._settings.limits
         requests = ConcurrencyLimit(limits.connections, "requests", limits.client_share)
-        return ClientMiddleware(app, self._clients, self._context.rate_limiter, requests)
+        return ClientMiddleware(app, self._clients, self._context.rate_limiter, requests, self._context.stopping)
 
     def use_token_file(self, path: Path | None) -> None:
         """For a reload: the token is in this file from now on. Its content may change at any time without a call."""

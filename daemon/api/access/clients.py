@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -113,11 +114,20 @@ class ClientMiddleware:
     """Notes the client of each request in its `state`, counts the request against the client's rate, and lets it use no more
     than its share of the connections."""
 
-    def __init__(self, app: ASGIApp, clients: Clients, rate_limiter: RateLimiter, requests: ConcurrencyLimit) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        clients: Clients,
+        rate_limiter: RateLimiter,
+        requests: ConcurrencyLimit,
+        stopping: asyncio.Event,
+    ) -> None:
+        """While the server stops, `requests` does not bind: whoever had sent a request is still answered."""
         self._app = app
         self._clients = clients
         self._rate_limiter = rate_limiter
         self._requests = requests
+        self._stopping = stopping
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         peer = request_peer(scope)
@@ -126,5 +136,5 @@ class ClientMiddleware:
         identity = identity_of(scope)
         if peer.is_own_process or identity != peer.client:  # `RequestBoundary` has counted all others
             self._rate_limiter.count(identity)
-        with self._requests.slot(identity):
+        with nullcontext() if self._stopping.is_set() else self._requests.slot(identity):
             await self._app(scope, receive, send)
