@@ -2,14 +2,28 @@
 
 import asyncio
 import contextlib
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daemon.api.access.client import EVERYONE, OPERATOR, Client, ClientRule, Right
+from daemon.api.access.identity import identity_of
+from daemon.api.event_hub import EventHub
 from daemon.api.middleware.concurrency import ConcurrencyLimit, FairShares
+from daemon.api.middleware.peers import Peer
 from daemon.api.request_body import BodyMemory
+from daemon.api.server import ApiServer
+from daemon.api.settings import ApiLimits, ApiSettings
+from daemon.contract.http.routes import Route
 from daemon.errors import Busy
+from tests.daemon.api.harness import PATIENCE_S, Memory, api_server, loop_in_thread, socket_folder, until
 
 LIMITS = st.integers(1, 40)
 SHARES = st.floats(0.05, 1.0)
@@ -152,3 +166,73 @@ def test_the_only_body_of_a_client_may_take_all_there_is() -> None:
         body.take(100)
     with memory.reservation("one") as again:
         again.take(100)
+
+
+def scope(peer: Peer, client: Client | None, token: bool = False) -> dict[str, Any]:
+    headers = [(b"authorization", b"Bearer x")] if token else []
+    return {"type": "http", "headers": headers, "state": {"peer": peer, "client": client}}
+
+
+def test_who_counts_as_one_client() -> None:
+    named = Client("hr", None, frozenset(Right))
+    here, there, own = Peer("unix", pid=1, uid=7), Peer("tcp", address="10.0.0.1"), Peer("unix", pid=os.getpid(), uid=7)
+    assert {identity_of(scope(peer, named)) for peer in (here, there, own)} == {"client hr"}
+    assert identity_of(scope(here, EVERYONE)) == identity_of(scope(here, EVERYONE, token=True)) == "uid 7"
+    assert identity_of(scope(there, EVERYONE, token=True)) == identity_of(scope(own, EVERYONE, token=True))
+    assert identity_of(scope(there, EVERYONE, token=True)) == identity_of(scope(here, OPERATOR, token=True))
+    assert identity_of(scope(there, None)) == "10.0.0.1"
+
+
+@pytest.fixture
+def two_agents(tmp_path: Path) -> Iterator[tuple[Memory, Callable[..., httpx2.Response]]]:
+    """A server whose requests come from its own process with the tokens of two clients, as those of the MCP server do."""
+    rules = []
+    for name in ("one", "other"):
+        file = tmp_path / name
+        file.write_text(f"the-token-of-{name}-0123456789")
+        rules.append(ClientRule(Client(name, None, frozenset(Right)), token_file=file))
+    memory = Memory()
+    with socket_folder() as folder, loop_in_thread() as run:
+        settings = ApiSettings(folder / "s", clients=tuple(rules), limits=ApiLimits(queries=4, requests_per_s=30.0))
+
+        async def make() -> ApiServer:
+            return api_server(memory, EventHub(), settings)
+
+        server = run(make())
+        run(server.start())
+        transport = httpx2.HTTPTransport(uds=str(folder / "s"))
+        with httpx2.Client(transport=transport, base_url="http://hippod", timeout=PATIENCE_S) as http:
+
+            def ask(name: str, query: str = "lamp") -> httpx2.Response:
+                headers = {"authorization": f"Bearer the-token-of-{name}-0123456789"}
+                return http.post(Route.QUERY, json={"query": query}, headers=headers)
+
+            try:
+                yield memory, ask
+            finally:
+                memory.released.set()
+                run(server.stop(5.0))
+
+
+Agents = tuple[Memory, Callable[..., httpx2.Response]]
+
+
+def test_agents_of_the_mcp_server_have_shares_of_their_own(two_agents: Agents) -> None:
+    memory, ask = two_agents
+    with ThreadPoolExecutor(2) as pool:
+        held = [pool.submit(ask, "one", "hold") for _ in range(2)]
+        until(lambda: memory.queries_inside == 2, "one agent holds its share")
+        assert (ask("one").status_code, ask("other").status_code) == (503, 200)
+        memory.released.set()
+        assert {each.result().status_code for each in held} == {200}
+    assert ask("one").status_code == 200
+
+
+def test_an_agent_that_never_pauses_slows_no_other(two_agents: Agents) -> None:
+    _, ask = two_agents
+    for _ in range(1000):
+        if ask("one").status_code == 429:
+            break
+    else:
+        raise AssertionError("nothing was refused")
+    assert ask("other").status_code == 200
