@@ -1,7 +1,7 @@
 """What questions about earlier states (`as_of`) cost others: a client's queries without and beside three readers of the past.
 
-The real daemon, on `HIPPOD_BENCH_AS_OF` commits (300) after a first index of five times as many passages. Each reader asks about a random
-commit, so most of them have to be loaded. The queries are measured in turns without and beside the readers.
+The real daemon, on `HIPPOD_BENCH_AS_OF` commits (300) after a first index of five times as many passages. Each reader asks
+about a random commit, so most of them have to be loaded. The queries are measured in turns without and beside the readers.
 """
 
 import os
@@ -36,7 +36,7 @@ def run(results: dict[str, Any]) -> str:
         for number, text in enumerate(texts[:passages]):
             daemon.write(f"{number % 40}/{number}.txt", text)
         with daemon:
-            until(lambda: daemon.status()["pending"] == 0, "the first index is done", 3600, pause_s=1)
+            until(lambda: daemon.status()["documents"] == passages, "the first index is done", 3600, pause_s=1)
             first = daemon.status()["commit"]
             for number, text in enumerate(texts[passages:]):
                 daemon.add({"id": str(number), "text": text})
