@@ -33,6 +33,7 @@ SECTIONS = {
     "fleet": "faults",
     "hubs": "cost",
     "scopes": "cost",
+    "as_of": "cost",
     "million": "cost",
     "manuals": "quality",
     "languages": "quality",

@@ -1,71 +1,125 @@
 """Looking back: the memory as of an earlier commit."""
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from store.document_snapshot import DocumentSnapshot
 from store.errors import StoreError
 from store.index.live_index import LiveIndex
-from store.index.load import load_past_index
+from store.index.load import Rest, load_past_index, no_rest
 from store.lance.tables import Tables
 from store.log.commits import CommitLog
 from store.log.write_lock import WriteLock
 from store.scope.frozen_index import FrozenIndex, freeze
+from store.scope.scopes import Wanted, chosen, past_memory
 from store.snapshot import Snapshot
+
+HELD_COMMITS = 4
+"""Earlier commits that are kept in memory; the one that was not asked of for longest goes first."""
+
+HELD_BYTES = 512 << 20
+"""About how much memory they and their scopes may take together. One that takes more alone is kept until another is loaded."""
+
+HELD_SCOPES = 8
+"""Scopes of one earlier commit that are kept."""
+
+
+@dataclass(slots=True)
+class _Past:
+    """One commit that is loaded. Texts and vectors are those of the present index."""
+
+    index: LiveIndex
+    memory: DocumentSnapshot
+    frozen: FrozenIndex | None = None
+    """What scopes are built from, once one was asked for."""
+    scopes: OrderedDict[frozenset[str], tuple[DocumentSnapshot, int]] = field(default_factory=OrderedDict)
+    """Each with its bytes, by the URIs of its documents: clients that see the same documents share a scope."""
+    bytes: int = 0
 
 
 class PastCommits:
-    """Loads earlier commits, and keeps the last one loaded: questions about one moment come together."""
+    """Loads earlier commits one at a time, and keeps the last ones: questions about one moment come together."""
 
     def __init__(
-        self, tables: Tables, log: CommitLog, write_lock: WriteLock, current_index: Callable[[], LiveIndex]
+        self,
+        tables: Tables,
+        log: CommitLog,
+        write_lock: WriteLock,
+        current_index: Callable[[], LiveIndex],
     ) -> None:
         self._tables = tables
         self._log = log
         self._write_lock = write_lock
         self._current_index = current_index
         self._loading = threading.Lock()
-        self._loaded: DocumentSnapshot | None = None
-        self._frozen: FrozenIndex | None = None
-        """What scopes of that commit are built from, once one was asked for."""
-        self._index: LiveIndex | None = None
+        self._held: OrderedDict[int, _Past] = OrderedDict()
 
-    def at(self, moment: float | int) -> DocumentSnapshot | None:
+    @property
+    def count(self) -> int:
+        return len(self._held)
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory the kept commits and their scopes take."""
+        return sum(past.bytes for past in list(self._held.values()))
+
+    def at(self, moment: float | int, rest: Rest = no_rest) -> DocumentSnapshot | None:
         """The memory as of a commit (an int) or of a time in Unix seconds (a float); None for the last commit.
 
-        Raises StoreError for a commit that is not kept any more or not made yet.
+        `rest` is called every few milliseconds of the work. Raises StoreError for a commit that is not kept any more or not
+        made yet.
         """
-        commit = self._commit(moment)
-        if commit >= self._log.last.seq:
-            if isinstance(moment, int) and commit > self._log.last.seq:
-                raise StoreError(f"there is no commit {commit} yet; the last is {self._log.last.seq}")
+        commit = self._earlier_commit(moment)
+        if commit is None:
             return None
         with self._loading:
-            return self._at(commit)
+            return self._at(commit, rest).memory
 
-    def frozen_at(self, moment: float | int) -> FrozenIndex | None:
-        """The same, for a scope of it."""
-        if self.at(moment) is None:
+    def scoped_at(self, wanted: Wanted, moment: float | int, rest: Rest = no_rest) -> DocumentSnapshot | None:
+        """The same, of the documents that `wanted` accepts."""
+        commit = self._earlier_commit(moment)
+        if commit is None:
             return None
         with self._loading:
-            loaded = self._at(self._commit(moment))
-            if self._frozen is None and self._index is not None:
-                index = self._index
-                index.count_crowds()
-                self._frozen = freeze(index, Snapshot(index, loaded.snapshot.commit, loaded.snapshot.time))
-            return self._frozen
-
-    def _at(self, commit: int) -> DocumentSnapshot:
-        while self._loaded is None or self._loaded.snapshot.commit != commit:
-            self._load(commit)
-        return self._loaded
+            past = self._at(commit, rest)
+            if past.frozen is None:
+                past.index.count_crowds()
+                now = past.memory.snapshot
+                past.frozen = freeze(past.index, Snapshot(past.index, now.commit, now.time))
+            documents = chosen(past.frozen, wanted)
+            rest()
+            key = frozenset(documents)
+            found = past.scopes.pop(key, None) or past_memory(past.frozen, documents, past.index.rule)
+            rest()
+            past.scopes[key] = found
+            if len(past.scopes) > HELD_SCOPES:
+                past.scopes.popitem(last=False)
+            self._weigh(past)
+            return found[0]
 
     def clear(self) -> None:
-        """Frees the commit that was loaded last."""
+        """Frees what is kept."""
         with self._loading:
-            self._loaded = self._frozen = self._index = None
+            self._held.clear()
 
-    def _load(self, commit: int) -> None:
+    def _earlier_commit(self, moment: float | int) -> int | None:
+        """None for the last commit."""
+        commit = self._require_kept(moment if isinstance(moment, int) else self._log.commit_at(moment))
+        if commit < self._log.last.seq:
+            return commit
+        if isinstance(moment, int) and commit > self._log.last.seq:
+            raise StoreError(f"there is no commit {commit} yet; the last is {self._log.last.seq}")
+        return None
+
+    def _at(self, commit: int, rest: Rest) -> _Past:
+        while commit not in self._held:
+            self._load(commit, rest)
+        self._held.move_to_end(commit)
+        return self._held[commit]
+
+    def _load(self, commit: int, rest: Rest) -> None:
         """Loads `commit`, unless a purge interferes: then nothing is loaded, and the caller tries again."""
         with self._write_lock.hold("look back"):
             self._require_kept(commit)
@@ -73,7 +127,7 @@ class PastCommits:
             purged_rows, past = index.purged_rows, index.without_documents()
         try:
             with self._tables.pruning_paused():
-                past = load_past_index(past, self._tables, commit)
+                past = load_past_index(past, self._tables, commit, rest)
         except (KeyError, IndexError, ValueError):
             # What this commit needs stays in the tables; but the maps from texts to rows are shared with the current index,
             # which has just forgotten some.
@@ -83,14 +137,25 @@ class PastCommits:
             # A purge beside this may have taken rows away before they were read.
             self._require_kept(commit)
             # Nothing is applied to this index any more, so nothing has to be copied.
-            self._loaded = DocumentSnapshot(Snapshot(past, commit, time), past.documents, past.holders)
-            self._index, self._frozen = past, None
+            loaded = _Past(past, DocumentSnapshot(Snapshot(past, commit, time), past.documents, past.holders))
+            self._held[commit] = loaded
+            self._weigh(loaded)
 
-    def _commit(self, moment: float | int) -> int:
-        return self._require_kept(moment if isinstance(moment, int) else self._log.commit_at(moment))
+    def _weigh(self, past: _Past) -> None:
+        """Works out what `past` takes, and frees the commits that were not asked of for longest."""
+        past.bytes = _own_bytes(past.index) + sum(bytes for _, bytes in past.scopes.values())
+        while len(self._held) > 1 and (len(self._held) > HELD_COMMITS or self.bytes > HELD_BYTES):
+            self._held.popitem(last=False)
 
     def _require_kept(self, commit: int | None) -> int:
         earliest = max(self._log.horizon, 1)
         if commit is None or commit < earliest:
             raise StoreError(f"the memory is kept from commit {earliest} on; ask for that one or a later")
         return commit
+
+
+def _own_bytes(index: LiveIndex) -> int:
+    """About how much an index takes whose texts and vectors belong to another: edges, counts, documents."""
+    edges = 16 * sum(matrix.base_entries + matrix.log_length for matrix in index.matrices.values())
+    passages = sum(len(document.passages) for document in index.documents.values())
+    return edges + 1000 * len(index.documents) + 500 * passages + 300 * len(index.passages) + 50 * len(index.phrases)

@@ -22,7 +22,7 @@ from store.document_snapshot import DocumentSnapshot
 from store.errors import StoreDamaged, StoreFolderLost, StoreRefused, refusal
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
-from store.index.load import load_index
+from store.index.load import Rest, load_index, no_rest
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
 from store.lance.tables import Tables
@@ -38,7 +38,7 @@ from store.maintenance.retention import Purge, PurgeSlice
 from store.maintenance.synonym_recall import RecallMeasurement, measure_recall
 from store.reader import StoreReader
 from store.scope.changes import Changes
-from store.scope.scopes import Scopes, past_memory
+from store.scope.scopes import Scopes
 from store.snapshot import Snapshot
 from store.types import Batch, Document, EncoderIdentity, ExtractionCosts, SynonymRule
 
@@ -356,20 +356,34 @@ class Store(StoreReader):
         past = self._past.at(moment)
         return past.snapshot if past is not None else self._snapshot
 
-    def document_snapshot_at(self, moment: float | int) -> DocumentSnapshot:
-        """As `snapshot_at`, with the names of the documents of then."""
-        return self._past.at(moment) or self.document_snapshot()
+    def document_snapshot_at(self, moment: float | int, rest: Rest = no_rest) -> DocumentSnapshot:
+        """As `snapshot_at`, with the names of the documents of then. `rest` is called every few milliseconds of the work."""
+        return self._past.at(moment, rest) or self.document_snapshot()
+
+    @property
+    def past_count(self) -> int:
+        """Earlier commits that are kept in memory."""
+        return self._past.count
+
+    @property
+    def past_bytes(self) -> int:
+        """About how much memory they take."""
+        return self._past.bytes
 
     def scoped(
-        self, key: Hashable, wanted: Callable[[Document], bool], moment: float | int | None = None
+        self,
+        key: Hashable,
+        wanted: Callable[[Document], bool],
+        moment: float | int | None = None,
+        rest: Rest = no_rest,
     ) -> DocumentSnapshot:
         """What a fresh memory of the documents that `wanted` accepts would be, as of the last commit or of `moment`.
 
-        `key` stands for `wanted`: the same one is answered from what was made for it before. Raises StoreError as
-        `snapshot_at` does.
+        `key` stands for `wanted`: the same one is answered from what was made for it before. `rest` is called every few
+        milliseconds of the work on an earlier commit. Raises StoreError as `snapshot_at` does.
         """
-        past = self._past.frozen_at(moment) if moment is not None else None
-        return past_memory(past, wanted, self.rule) if past is not None else self.scopes.memory(key, wanted)
+        past = self._past.scoped_at(wanted, moment, rest) if moment is not None else None
+        return past or self.scopes.memory(key, wanted)
 
     def close(self) -> None:
         """Releases the store; nothing is written. Maintenance that a thread is at keeps the lock until the process ends."""

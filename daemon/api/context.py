@@ -2,19 +2,22 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from daemon.api.access.client_ports import memory_ports, startup_ports
+from daemon.api.access.identity import identity_of
 from daemon.api.access.rights import client_of
 from daemon.api.middleware.concurrency import ConcurrencyLimit
 from daemon.api.middleware.rate_limit import RateLimiter
-from daemon.api.request_body import BodyMemory
+from daemon.api.request_body import BodyMemory, BodyReservation
 from daemon.api.service_protocols import MemoryPorts, StartupPorts
 from daemon.api.settings import ApiLimits
 from daemon.api.startup_gate import STARTUP_WAIT_S, StartupGate
+from daemon.contract.graph import GraphRequest
+from daemon.contract.query import QueryRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,10 @@ class ApiContext:
     imports: ConcurrencyLimit
     maintenance: ConcurrencyLimit
     """Verifying and backing up, which read the whole store."""
+    waits: ConcurrencyLimit
+    """Requests that wait for documents to be indexed."""
+    as_of: ConcurrencyLimit
+    """Queries of an earlier commit."""
     rate_limiter: RateLimiter
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -45,19 +52,25 @@ class ApiContext:
         client = client_of(request.scope)
         return memory_ports(await self.gate.ports(), client)
 
+    def body_reservation(self, request: Request) -> AbstractContextManager[BodyReservation]:
+        """The part of `body_memory` for the body of `request`."""
+        return self.body_memory.reservation(identity_of(request.scope))
+
     @asynccontextmanager
-    async def memory_for_query(self, request: Request) -> AsyncIterator[MemoryPorts]:
-        """The memory and a place among the queries. Who came while hippod started gets one in turn, oldest first; who comes
-        later is refused while all are taken (Busy)."""
-        if self.gate.is_decided:
-            ports = await self.memory(request)
-            with self.queries.slot():
+    async def memory_for_query(
+        self, request: Request, wanted: QueryRequest | GraphRequest
+    ) -> AsyncIterator[MemoryPorts]:
+        """The memory and a slot for `wanted`. A request that came while hippod started gets one in turn, oldest first; later
+        ones are refused while all are taken (Busy)."""
+        started = self.gate.is_decided
+        ports = await self.memory(request)
+        limit = self.queries if wanted.as_of is None else self.as_of
+        client = identity_of(request.scope)
+        if started:
+            with limit.slot(client):
                 yield ports
             return
-        ports = await self.memory(request)
-        async with self.queries.slot_in_turn(STARTUP_WAIT_S):
-            if await request.is_disconnected():
-                raise ClientDisconnect
+        async with limit.slot_in_turn(client, STARTUP_WAIT_S):
             yield ports
 
 
@@ -66,12 +79,16 @@ def make_context(ports: StartupPorts, memory: StartupGate, limits: ApiLimits) ->
         startup_ports=ports,
         gate=memory,
         limits=limits,
-        body_memory=BodyMemory(max(limits.body_memory_bytes, limits.json_bytes, limits.lines_bytes)),
-        queries=ConcurrencyLimit(limits.queries, "queries"),
-        asks=ConcurrencyLimit(limits.asks, "questions"),
-        exports=ConcurrencyLimit(limits.exports, "exports"),
-        subscribers=ConcurrencyLimit(limits.subscribers, "readers of events"),
-        imports=ConcurrencyLimit(limits.imports, "imports"),
-        maintenance=ConcurrencyLimit(limits.maintenance, "checks or backups"),
+        body_memory=BodyMemory(
+            max(limits.body_memory_bytes, limits.json_bytes, limits.lines_bytes), limits.client_share
+        ),
+        queries=ConcurrencyLimit(limits.queries, "queries", limits.client_share),
+        asks=ConcurrencyLimit(limits.asks, "questions", limits.client_share),
+        exports=ConcurrencyLimit(limits.exports, "exports", limits.client_share),
+        subscribers=ConcurrencyLimit(limits.subscribers, "readers of events", limits.client_share),
+        imports=ConcurrencyLimit(limits.imports, "imports", limits.client_share),
+        maintenance=ConcurrencyLimit(limits.maintenance, "checks or backups", limits.client_share),
+        waits=ConcurrencyLimit(limits.waits, "waits", limits.client_share),
+        as_of=ConcurrencyLimit(limits.as_of, "queries of an earlier state", limits.client_share),
         rate_limiter=RateLimiter(limits.requests_per_s),
     )

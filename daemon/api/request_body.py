@@ -1,6 +1,7 @@
 """Reading a request's body within limits of size, time and memory."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import contextmanager
 from time import monotonic
@@ -10,6 +11,7 @@ from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
+from daemon.api.middleware.concurrency import FairShares
 from daemon.api.settings import MIB, ApiLimits
 from daemon.contract.http.problem import FieldError
 from daemon.errors import BadRequest, Busy, Invalid, TooLarge, TooSlow, UnsupportedMediaType
@@ -57,37 +59,51 @@ class BodyDeadline:
 
 
 class BodyMemory:
-    """Counts the bytes of all bodies in memory, over all requests of one event loop. Busy beyond the limit."""
+    """Counts the bytes of all bodies in memory, over all requests of one event loop. Busy beyond the limit, or beyond what
+    one client may hold of it; a client's only body is bound by the limit alone."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._bytes = 0
+    def __init__(self, limit: int, client_share: float = 1.0) -> None:
+        self._shares = FairShares(limit, client_share)
+        self._bodies: Counter[str] = Counter()
 
     @contextmanager
-    def reservation(self) -> Iterator["BodyReservation"]:
-        reservation = BodyReservation(self)
+    def reservation(self, client: str) -> Iterator["BodyReservation"]:
+        reservation = BodyReservation(self, client)
+        self._bodies[client] += 1
         try:
             yield reservation
         finally:
-            self._bytes -= reservation.bytes
+            self._shares.release(client, reservation.bytes)
+            self._bodies[client] -= 1
+            if not self._bodies[client]:
+                del self._bodies[client]
 
-    def take(self, count: int) -> None:
-        if self._bytes + count > self._limit:
+    def take(self, client: str, count: int) -> None:
+        if self._shares.fits(client, count, first=self._bodies[client] == 1):
+            self._shares.take(client, count)
+        elif self._shares.has_room(count):
+            raise Busy(
+                "Too many large requests of this client arrive at once, and the room that is left ([api] client_share) "
+                "is for other clients; try again in a moment.",
+                of="bodies of one client",
+                retry_after_s=5,
+            )
+        else:
             raise Busy(
                 "Too many large requests arrive at the same time; try again in a moment.", of="bodies", retry_after_s=5
             )
-        self._bytes += count
 
 
 class BodyReservation:
     """One request's part of `BodyMemory`."""
 
-    def __init__(self, memory: BodyMemory) -> None:
+    def __init__(self, memory: BodyMemory, client: str) -> None:
         self._memory = memory
+        self._client = client
         self.bytes = 0
 
     def take(self, count: int) -> None:
-        self._memory.take(count)
+        self._memory.take(self._client, count)
         self.bytes += count
 
 

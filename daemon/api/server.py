@@ -15,6 +15,7 @@ from daemon.api.access.clients import ClientMiddleware, Clients
 from daemon.api.app import AddRoutes, build
 from daemon.api.context import make_context
 from daemon.api.listen import ListenError, bind_tcp, bind_unix, file_identity
+from daemon.api.middleware.concurrency import ConcurrencyLimit
 from daemon.api.middleware.connection import HttpServerConfig
 from daemon.api.middleware.request_boundary import RequestBoundary
 from daemon.api.middleware.tcp_auth import TcpAuthMiddleware
@@ -77,18 +78,24 @@ class ApiServer:
         if unix is None:
             unix = bind_unix(settings.socket, settings.mode, settings.group)
             self._made = file_identity(settings.socket)
-        await self._serve(ClientMiddleware(self._app, self._clients), unix)
+        await self._serve(self._identified(self._app), unix)
         log.info("listening", socket=str(settings.socket))
         if settings.tcp is not None:
             host, port = settings.tcp
             self._check_tokens()
-            app: ASGIApp = TcpAuthMiddleware(self._app, host, self._clients, self._tcp_apps)
+            app: ASGIApp = TcpAuthMiddleware(self._app, host, self._identified, self._tcp_apps)
             for wrap in self._tcp_middleware:
                 app = wrap(app)
             tcp = bind_tcp(host, port)
             self.tcp_address = tcp.getsockname()[:2]
             await self._serve(app, tcp)
             log.info("listening", tcp=f"{host}:{self.tcp_address[1]}")
+
+    def _identified(self, app: ASGIApp) -> ASGIApp:
+        """`app` behind `ClientMiddleware`, for one side: each has connections of its own."""
+        limits = self._settings.limits
+        requests = ConcurrencyLimit(limits.connections, "requests", limits.client_share)
+        return ClientMiddleware(app, self._clients, self._context.rate_limiter, requests, self._context.stopping)
 
     def use_token_file(self, path: Path | None) -> None:
         """For a reload: the token is in this file from now on. Its content may change at any time without a call."""

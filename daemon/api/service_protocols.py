@@ -39,6 +39,10 @@ Sees = Callable[[AbstractSet[str], Any], bool]
 
 
 class QueryPort(Protocol):
+    async def wait_for_positions(self, request: QueryRequest) -> None:
+        """Returns once the memory has all that `after` names. TimedOut after `after_timeout_s`."""
+        ...
+
     async def query(self, request: QueryRequest) -> QueryResponse:
         """From one snapshot. NotConfigured for a mode or filter that the configuration has not."""
         ...

@@ -42,8 +42,15 @@ class ApiLimits:
     imports: int = 2
     maintenance: int = 1
     """Verifying and backing up, which read the whole store."""
+    waits: int = 256
+    """Requests that wait for what is not indexed yet: `wait`, and questions with `after`."""
+    as_of: int = 8
+    """Questions about an earlier commit, of which one at a time is loaded."""
+    client_share: float = 0.5
+    """Of each of these numbers, of the connections and of `body_memory_bytes`: what one client may hold while nobody else
+    holds anything. The more others hold, the less: some room is left for whoever comes next."""
     requests_per_s: float = 1000.0
-    """Of one client (a user on the Unix socket, an address on TCP); 0: no limit."""
+    """Of one client (`daemon.api.access.identity`); 0: no limit."""
     heartbeat_s: float = 15.0
 
 

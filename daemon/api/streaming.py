@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, closing
+from contextlib import aclosing, closing, nullcontext
 
 from pydantic import BaseModel
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from daemon.api.access.identity import identity_of
 from daemon.api.middleware.concurrency import ConcurrencyLimit
 from daemon.api.service_protocols import Events
 from daemon.contract.status import Event
@@ -17,20 +18,20 @@ HEARTBEAT = b":\n\n"
 
 
 class LimitedStream(Response):
-    """Streams what `begin()` yields, in a slot of `limit`.
+    """Streams what `begin()` yields, in a slot of `limit`; without one where only what is found already is sent.
 
     The first chunk is made before the response begins, so that an error up to there is answered as a problem.
     """
 
     def __init__(
-        self, limit: ConcurrencyLimit, begin: Callable[[], AsyncGenerator[bytes, None]], media_type: str
+        self, limit: ConcurrencyLimit | None, begin: Callable[[], AsyncGenerator[bytes, None]], media_type: str
     ) -> None:
         super().__init__(media_type=media_type)
         self._limit = limit
         self._begin = begin
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._limit.slot():
+        with nullcontext() if self._limit is None else self._limit.slot(identity_of(scope)):
             async with aclosing(self._begin()) as chunks:
                 first = await anext(chunks, b"")
                 headers = {"Cache-Control": "no-store"}

@@ -75,6 +75,8 @@ class Gauges:
         metrics.MODEL_DOWN.set(self._extraction_queue.outage is not None and len(self._extraction_queue) > 0)
         metrics.SCOPES.set(self._store.scopes.count)
         metrics.SCOPE_BYTES.set(self._store.scopes.bytes)
+        metrics.PAST_COMMITS.set(self._store.past_count)
+        metrics.PAST_BYTES.set(self._store.past_bytes)
         trouble = self._pipeline.committer.trouble
         metrics.COMMIT_TROUBLE.set(trouble is not None and not trouble.encoder_away)
 

@@ -111,7 +111,8 @@ class Api(Section):
     import_bytes: Bytes = 1024 * MiB
     """Largest file that `import` takes, which is kept on disk while it is read."""
     requests_per_s: Annotated[float, Field(ge=0, le=1_000_000)] = 1000.0
-    """Requests of one client (a user, or an address on TCP); those beyond are refused with 429. 0: no limit."""
+    """Requests of one client (a `[[client]]`, else a token, else a user of the socket or an address on TCP); those beyond are
+    refused with 429. 0: no limit."""
     connections: Annotated[int, Field(ge=8, le=1_000_000)] = 512
     """Open connections, on the socket and on TCP each; fewer where the system allows fewer open files."""
     concurrent_queries: Annotated[int, Field(ge=1, le=10_000)] = 64
@@ -121,6 +122,13 @@ class Api(Section):
     concurrent_exports: Annotated[int, Field(ge=1, le=1000)] = 4
     event_readers: Annotated[int, Field(ge=1, le=10_000)] = 64
     """Clients that follow events (`hippoctl watch`) at once."""
+    concurrent_waits: Annotated[int, Field(ge=1, le=100_000)] = 256
+    """Requests that wait for documents to be indexed at once: `wait`, and queries with `after`."""
+    concurrent_as_of: Annotated[int, Field(ge=1, le=1000)] = 8
+    """Queries of an earlier state (`as_of`) at once. They are loaded one after another, and count as no other query."""
+    client_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Largest part of each limit (connections, request bodies, and what is worked on at once) that one client may hold; it
+    shrinks while others hold some. 1: no limit for a client."""
 
     @property
     def mode_bits(self) -> int:

@@ -141,6 +141,10 @@ SCOPES = Gauge(
     "hippod_scopes", "Scopes that are held in memory because questions are asked of them.", registry=REGISTRY
 )
 SCOPE_BYTES = Gauge("hippod_scope_bytes", "About how much memory those scopes take.", registry=REGISTRY)
+PAST_COMMITS = Gauge(
+    "hippod_earlier_states", "Earlier commits that are held in memory for questions with `as_of`.", registry=REGISTRY
+)
+PAST_BYTES = Gauge("hippod_earlier_state_bytes", "About how much memory those take.", registry=REGISTRY)
 COMMIT_TROUBLE = Gauge(
     "hippod_commit_trouble", "1 while the store refuses to commit (a full disk, say).", registry=REGISTRY
 )

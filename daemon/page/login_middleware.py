@@ -11,7 +11,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from daemon.api.middleware.peers import mark_unauthenticated
+from daemon.api.access.identity import identity_of
+from daemon.api.middleware.peers import mark_unauthenticated, request_peer
 from daemon.api.middleware.tcp_auth import refuse_other_origins
 from daemon.contract.http.same_origin import cookie_value
 from daemon.errors import TooLarge, Unauthorised
@@ -79,7 +80,7 @@ class LoginMiddleware:
         except Unauthorised:
             await login_page.login_page(wrong=True)(scope, receive, send)
             return
-        cookie = self._sessions.begin(token)
+        cookie = self._sessions.begin(token, identity_of(scope), request_peer(scope).client)
         headers = {"Set-Cookie": _set_cookie(scope, cookie, int(SESSION_LIFETIME_S)), **SECURITY_HEADERS}
         await RedirectResponse(HOME_PATH, 303, headers)(scope, receive, send)
 

@@ -2,13 +2,16 @@
 
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 
 SESSION_LIFETIME_S = 12 * 3600.0
 SESSIONS_MAX = 64
-"""Sessions at once; a new one ends the oldest."""
+"""Sessions at once. One more ends the oldest of the client that has most."""
+SESSIONS_PER_CLIENT = 16
+"""Sessions of one client. One more ends one of its own: the oldest of the address that has most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,10 @@ class LoginSession:
 
     token: bytes
     ends: float
+    client: str
+    """Whose token it is."""
+    address: str
+    """Where it logged in: people may share a token."""
 
 
 class LoginSessions:
@@ -26,13 +33,26 @@ class LoginSessions:
         self._clock = clock
         self._open: dict[bytes, LoginSession] = {}
 
-    def begin(self, token: bytes) -> str:
+    def begin(self, token: bytes, client: str, address: str) -> str:
         """The new session's cookie."""
-        while len(self._open) >= SESSIONS_MAX:
-            del self._open[next(iter(self._open))]
+        now = self._clock()
+        for digest in [digest for digest, session in self._open.items() if session.ends <= now]:
+            del self._open[digest]
+        by_client = Counter(session.client for session in self._open.values())
+        if by_client[client] >= SESSIONS_PER_CLIENT:
+            self._end_oldest(client)
+        elif len(self._open) >= SESSIONS_MAX:
+            self._end_oldest(max(by_client, key=by_client.__getitem__))
         cookie = secrets.token_urlsafe(32)
-        self._open[_digest(cookie)] = LoginSession(token, self._clock() + SESSION_LIFETIME_S)
+        self._open[_digest(cookie)] = LoginSession(token, now + SESSION_LIFETIME_S, client, address)
         return cookie
+
+    def _end_oldest(self, client: str) -> None:
+        """Ends the oldest session of the address from which `client` has most."""
+        own = {digest: session for digest, session in self._open.items() if session.client == client}
+        by_address = Counter(session.address for session in own.values())
+        most = max(by_address, key=by_address.__getitem__)
+        del self._open[next(digest for digest, session in own.items() if session.address == most)]
 
     def find(self, cookie: str) -> LoginSession | None:
         session = self._open.get(_digest(cookie)) if cookie else None

@@ -13,6 +13,9 @@ from store.types import Document, PassageRef, PassageText, State, Triple
 RETRY_DELAYS_S = (60.0, 600.0, 3600.0)
 """When a failed document is tried again by itself; after the last, `hippoctl retry` or a change of the file does it."""
 
+SLOW_RETRY_DELAYS_S = (600.0, 6 * 3600.0, 24 * 3600.0)
+"""The same for a document that took longer than it may: each try costs the whole time limit."""
+
 
 def storable(text: str) -> str:
     """Text that UTF-8 can hold: lone surrogates become replacement characters."""
@@ -73,7 +76,8 @@ def failed_document(
     title: str = "",
 ) -> Document:
     """A document that could not be read (`failed`) or is not to be (`skipped`), with when it is tried again."""
-    next_try = time.time() + RETRY_DELAYS_S[attempts] if not skipped and attempts < len(RETRY_DELAYS_S) else None
+    delays = SLOW_RETRY_DELAYS_S if code is FailureCode.TIME else RETRY_DELAYS_S
+    next_try = time.time() + delays[attempts] if not skipped and attempts < len(delays) else None
     return Document(
         uri=uri,
         source=source,

@@ -68,7 +68,8 @@ class DocumentReader:
             return str(error)
 
     async def read(self, work: Work) -> AsyncIterator[DocumentChange]:
-        """The changes of one task, the last one `final`. What cannot be read is a change too."""
+        """The changes of one task, the last one `final`. What cannot be read is a change too. Raises SetAside before the first
+        where it takes so long that others need its place."""
         task = work.task
         if isinstance(task, FileChanged):
             source, folder = self._above(task.path)
@@ -91,7 +92,9 @@ class DocumentReader:
                 follow_symlinks=folder.follow_symlinks,
                 root=folder.root,
                 checked_inode=task.fingerprint.inode,
+                source=work.source,
                 fresh=work.urgency is Urgency.FRESH,
+                slow=work.slow,
             )
             async with aclosing(stream) as items:
                 async for change in self._outcomes(work, items, task.fingerprint, None, root=folder.root):
@@ -127,8 +130,15 @@ class DocumentReader:
             async for change in self._uploaded(work, task, value):
                 yield change
         else:
-            fresh = work.urgency is Urgency.FRESH
-            stream = self._pool.parse_json(task.text, task.uri, self._settings, default_id="", fresh=fresh)
+            stream = self._pool.parse_json(
+                task.text,
+                task.uri,
+                self._settings,
+                default_id="",
+                source=work.source,
+                fresh=work.urgency is Urgency.FRESH,
+                slow=work.slow,
+            )
             async with aclosing(stream) as items:
                 async for read in items:
                     yield _outcome(work, [replace(read, uri=task.uri)], task.text)
@@ -149,7 +159,13 @@ class DocumentReader:
             file.flush()
             name = os.fsencode(str(value.get("filename", "")))
             stream = self._pool.parse(
-                os.fsencode(file.name), task.uri, self._settings, name=name, fresh=work.urgency is Urgency.FRESH
+                os.fsencode(file.name),
+                task.uri,
+                self._settings,
+                name=name,
+                source=work.source,
+                fresh=work.urgency is Urgency.FRESH,
+                slow=work.slow,
             )
             async with aclosing(stream) as items:
                 async for change in self._outcomes(work, items, None, task.text, value.get("title")):

@@ -101,6 +101,8 @@ class Pipeline:
         self.inbox.recover()
         self._tasks = [asyncio.create_task(self.reading.run(), name=f"read {n}") for n in range(self._readers)]
         self._tasks.append(asyncio.create_task(self.reading.run_fresh(), name="read fresh"))
+        self._tasks.append(asyncio.create_task(self.reading.run_starved(), name="read starved"))
+        self._tasks.append(asyncio.create_task(self.reading.run_slow(), name="read slow"))
         self._tasks.append(asyncio.create_task(self.reading.run_freeing(), name="read freeing"))
         self._tasks.append(asyncio.create_task(self.committer.run(), name="commit"))
 

@@ -103,6 +103,8 @@ class Work:
     attempts: int = 0
     urgency: Urgency = Urgency.FRESH
     """Rises while the work is under way where later work for the same key is more urgent, as that waits for this."""
+    slow: bool = False
+    """Whether it is expected to take long to parse: it used its time limit before, or had to give up its place."""
     seen: set[str] = field(default_factory=set)
     """URIs of the documents that reading it gave so far."""
     inbox_places: list[InboxPlace] = field(default_factory=list)

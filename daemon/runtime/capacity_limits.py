@@ -68,6 +68,9 @@ def api_settings(config: Config) -> ApiSettings:
         asks=api.concurrent_asks,
         exports=api.concurrent_exports,
         subscribers=api.event_readers,
+        waits=api.concurrent_waits,
+        as_of=api.concurrent_as_of,
+        client_share=api.client_share,
         requests_per_s=api.requests_per_s,
     )
     rules = client_rules(config)

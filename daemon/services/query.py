@@ -2,10 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from daemon.contract.answering.ask import AskRequest
@@ -29,6 +31,7 @@ from daemon.services.documents.unread import Unread, joined, nothing_unread
 from daemon.services.explanation import explanation
 from daemon.services.query_shares import QueryShares
 from daemon.services.scopes import ScopeService
+from daemon.services.threads import run_to_end
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
 from memory.retrieval.linking.model_entities import ModelEntities, QueryEntities
@@ -112,13 +115,16 @@ class QueryService:
             threads if filter_ is None else MODEL_FILTER_THREADS, thread_name_prefix="query"
         )
         self._shares = QueryShares(threads)
+        self._past_thread = ThreadPoolExecutor(1, thread_name_prefix="as-of")
 
     def asked_recently(self) -> bool:
         """Whether a query is at work, or was a moment ago."""
         return self._shares.held_recently()
 
-    async def query(self, request: QueryRequest) -> QueryResponse:
+    async def wait_for_positions(self, request: QueryRequest) -> None:
         await self._fresh(request)
+
+    async def query(self, request: QueryRequest) -> QueryResponse:
         unread = await self._unread(request.scope) if request.as_of is None else None
         answer = await self.run(request, self._answer)
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
@@ -126,13 +132,16 @@ class QueryService:
     async def run(self, request: AnyRequest, work: Callable[[AnyRequest, "QueryTerms"], Answer]) -> Answer:
         """`work` in a thread of the queries, on the snapshot and the terms that `request` names."""
         self._require_filter(request)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._on_terms, request, work)
+        past = None if request.as_of is None else await self.pinned(request.scope, request.as_of)
+        return await run_to_end(self._threads, partial(self._on_terms, request, work, past))
 
     def _require_filter(self, request: "QueryRequest | GraphRequest | AskRequest") -> None:
         if request.filter == "llm" and self._filter is None:
             raise NotConfigured("the filter needs a model; write [llm] base_url and model into the configuration")
 
-    def _on_terms(self, request: AnyRequest, work: Callable[[AnyRequest, "QueryTerms"], Answer]) -> Answer:
+    def _on_terms(
+        self, request: AnyRequest, work: Callable[[AnyRequest, "QueryTerms"], Answer], past: DocumentSnapshot | None
+    ) -> Answer:
         began = time.perf_counter()
         mode, settings = self._mode_and_settings(request)
         recognition = self._recognition(request)
@@ -142,7 +151,7 @@ class QueryService:
                     request,
                     QueryTerms(
                         began,
-                        *self._memory(request.as_of, request.scope),
+                        *(self._memory(request.scope) if past is None else (past.snapshot, past)),
                         self._encoder,
                         mode,
                         settings,
@@ -159,7 +168,7 @@ class QueryService:
             # Only of the present: a commit meanwhile took the last document of a passage away. The next memory has others.
             if all(passage.document for passage in answer.passages) or request.as_of is not None:
                 break
-            snapshot, naming = self._memory(None, request.scope)
+            snapshot, naming = self._memory(request.scope)
             answer = self._once(request, replace(terms, snapshot=snapshot, naming=naming))
         return answer
 
@@ -218,7 +227,7 @@ class QueryService:
 
     async def in_thread(self, work: Callable[[], Answer]) -> Answer:
         """`work` in a thread of the queries, within their share of the processor."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._shared, work)
+        return await run_to_end(self._threads, partial(self._shared, work))
 
     def _shared(self, work: Callable[[], Answer]) -> Answer:
         with self._shares:
@@ -234,28 +243,34 @@ class QueryService:
             raise NotConfigured('entities = "llm" needs a model; write [llm] base_url and model into the configuration')
         return str(request.mode or self._mode()), settings
 
-    def _memory(self, as_of: datetime | int | None, scope: Scope | None) -> tuple[Snapshot, DocumentLookup]:
-        """As `document_snapshot`, without copying what names the present documents."""
-        if as_of is None and scope is None:
+    def _memory(self, scope: Scope | None) -> tuple[Snapshot, DocumentLookup]:
+        """The present memory, without copying what names its documents."""
+        if scope is None:
             return self._store.snapshot(), self._store
-        asked = self.document_snapshot(scope, as_of)
+        asked = self._present(scope)
         return asked.snapshot, asked
 
-    def document_snapshot(self, scope: Scope | None, as_of: datetime | int | None = None) -> DocumentSnapshot:
-        """The present memory, or that of an earlier moment, for which a part of the store is read again; of all documents, or
-        those in a scope. For a question that outlives its commit. Conflict where that moment is not kept."""
-        if as_of is None and scope is None:
-            return self._store.document_snapshot()
+    def _present(self, scope: Scope | None) -> DocumentSnapshot:
+        with _not_kept_is_conflict():
+            return self._store.document_snapshot() if scope is None else self._scopes.memory(scope)
+
+    async def pinned(self, scope: Scope | None, as_of: datetime | int | None) -> DocumentSnapshot:
+        """The present memory, or that of an earlier moment; of all documents, or those in a scope. For a question that outlives
+        its commit. Conflict where that moment is not kept.
+
+        An earlier moment is read from the store, in a thread of its own and with rests: it takes no share of the queries.
+        """
+        if as_of is None:
+            return await self.in_thread(partial(self._present, scope))
         moment = as_of.timestamp() if isinstance(as_of, datetime) else as_of
-        try:
+        return await run_to_end(self._past_thread, partial(self._past, scope, moment))
+
+    def _past(self, scope: Scope | None, moment: float | int) -> DocumentSnapshot:
+        rest = self._shares.rests()
+        with _not_kept_is_conflict():
             if scope is not None:
-                return self._scopes.memory(scope, moment)
-            return self._store.document_snapshot_at(moment or 0)
-        except StoreError as error:
-            detail = str(error)
-        raise Conflict(
-            f"There is no memory of that time: {detail}.", errors=[FieldError(field="as_of", message=detail)]
-        )
+                return self._scopes.memory(scope, moment, rest)
+            return self._store.document_snapshot_at(moment, rest)
 
     def _recognition(self, request: "QueryRequest | GraphRequest | AskRequest") -> QueryFilter | None:
         """Recognition memory for one query, where it is configured or asked for. It remembers within the scope alone."""
@@ -282,6 +297,18 @@ class QueryService:
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._past_thread.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _not_kept_is_conflict() -> Iterator[None]:
+    try:
+        yield
+    except StoreError as error:
+        detail = str(error)
+        raise Conflict(
+            f"There is no memory of that time: {detail}.", errors=[FieldError(field="as_of", message=detail)]
+        ) from None
 
 
 def _within(scope: Scope | None) -> str:

@@ -2,9 +2,15 @@
 
 import threading
 import time
+from collections.abc import Callable
 
+REST_AFTER_S = 0.002
 RECENT_S = 0.1
 """A client that asks again and again takes less than this between an answer and its next query."""
+
+REST_RATIO = 9.0
+REST_MAX_S = 0.25
+"""While queries are at work, background work rests this many times as long as it worked, at most so many seconds at a time."""
 
 
 class QueryShares:
@@ -33,6 +39,21 @@ class QueryShares:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+    def rests(self) -> Callable[[], None]:
+        """A function for background work in a thread, to be called every few milliseconds: it sleeps while queries are at
+        work. A thread that runs Python keeps the interpreter from them, and a core."""
+        worked_from = time.thread_time()
+
+        def rest() -> None:
+            nonlocal worked_from
+            worked_s = time.thread_time() - worked_from
+            if worked_s > REST_AFTER_S:
+                if self.held_recently():
+                    time.sleep(min(worked_s * REST_RATIO, REST_MAX_S))
+                worked_from = time.thread_time()
+
+        return rest
 
     def held_recently(self) -> bool:
         """Whether a share is held, or was within the last `RECENT_S`."""

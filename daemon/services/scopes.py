@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 from daemon.contract.scope import ClientScope, Scope, ScopeCount, ScopeList
 from daemon.services.documents.document_labels import LabelsBySource, has_any, labels_of
 from store.document_snapshot import DocumentSnapshot
+from store.index.load import Rest, no_rest
 from store.store import Store
 from store.types import Document
 
@@ -24,13 +25,14 @@ class ScopeService:
         self._store = store
         self._labels = labels
 
-    def memory(self, scope: Scope, moment: float | int | None = None) -> DocumentSnapshot:
-        """What a memory of the documents in `scope` would be. Raises StoreError where that time is not kept."""
+    def memory(self, scope: Scope, moment: float | int | None = None, rest: Rest = no_rest) -> DocumentSnapshot:
+        """What a memory of the documents in `scope` would be. `rest` is called every few milliseconds of the work on an earlier
+        `moment`. Raises StoreError where that time is not kept."""
         labels = self._labels()
         holds = self.holds(scope)
         if moment is not None and isinstance(scope, ClientScope):
             holds = self._held_then(scope, holds)
-        return self._store.scoped((scope.model_dump_json(exclude={"client"}), labels), holds, moment)
+        return self._store.scoped((scope.model_dump_json(exclude={"client"}), labels), holds, moment, rest)
 
     def _held_then(self, scope: ClientScope, holds: Callable[[Document], bool]) -> Callable[[Document], bool]:
         """Of an earlier moment a client sees what it would have seen then, but not what has been taken from its sight since."""

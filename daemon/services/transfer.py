@@ -6,12 +6,14 @@ import re
 import tempfile
 import threading
 from array import array
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from errno import EACCES, EPERM, EROFS
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,6 +29,7 @@ from daemon.pipeline.work_items import AddedDocument
 from daemon.services.documents.added_documents import added_uri
 from daemon.services.progress import LongTask, ProgressBoard
 from daemon.services.scopes import ScopeService
+from daemon.services.threads import run_to_end
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
 from store.backup.local import backup
 from store.backup.remote import send
@@ -49,6 +52,17 @@ IMPORT_BATCH_BYTES = 4 << 20
 _PASSAGE_KEY = re.compile(rb'"passage"\s*:')
 
 
+TRANSFER_THREADS = 6
+"""Exports, checks and backups that work at once; as many of each as are served."""
+
+ReportStep = Callable[[str, int, int | None], None]
+T = TypeVar("T")
+
+
+class GivenUp(Exception):
+    """Nobody waits for this work any more."""
+
+
 class TransferService:
     """The `TransferPort`."""
 
@@ -57,11 +71,12 @@ class TransferService:
         self._scopes = scopes
         self._pipeline = pipeline
         self._progress = progress
+        self._threads = ThreadPoolExecutor(TRANSFER_THREADS, thread_name_prefix="transfer")
 
     async def export(self, format: ExportFormat, scope: Scope | None = None) -> AsyncGenerator[bytes, None]:
         snapshot = self._store.snapshot()
         if scope is not None:
-            snapshot = (await asyncio.to_thread(self._scopes.memory, scope)).snapshot
+            snapshot = (await run_to_end(self._threads, partial(self._scopes.memory, scope))).snapshot
         lines = export_lines(snapshot) if format is ExportFormat.JSONL else graphml_lines(snapshot)
 
         def chunk() -> bytes:
@@ -70,7 +85,7 @@ class TransferService:
         chunks: Iterator[bytes] = iter(chunk, b"")
         if format is ExportFormat.IGRAPH:
             chunks = gzipped(chunks)
-        while part := await asyncio.to_thread(next, chunks, b""):
+        while part := await run_to_end(self._threads, partial(next, chunks, b"")):
             yield part
 
     async def import_openie(self, chunks: AsyncIterator[bytes]) -> ImportResponse:
@@ -118,23 +133,31 @@ class TransferService:
 
     async def verify(self) -> VerifyResponse:
         with self._progress.running("verify", "rows") as task:
-            found = await asyncio.to_thread(verify, self._store, task.update)
+            found = await self._until_given_up(partial(verify, self._store), task)
         return VerifyResponse(
             commit=found.commit, lines=found.lines, synonym_recall=found.synonym_recall, problems=found.problems
         )
+
+    async def _until_given_up(self, work: Callable[[ReportStep], T], task: LongTask) -> T:
+        """`work` in a thread, which ends at its next report once the client has disconnected."""
+        given_up = threading.Event()
+
+        def report(step: str, done: int, total: int | None) -> None:
+            if given_up.is_set():
+                raise GivenUp
+            task.update(step, done, total)
+
+        return await run_to_end(self._threads, partial(work, report), given_up.set)
 
     async def backup(self, directory: str) -> BackupResponse:
         given_up = threading.Event()
         try:
             with self._progress.running("backup", "files") as task:
                 if "://" not in directory:
-                    made = await asyncio.to_thread(backup, self._store, Path(directory), task.update)
+                    made = await self._until_given_up(partial(backup, self._store, Path(directory)), task)
                     return BackupResponse(directory=directory, commit=made.commit, files=made.files, bytes=made.bytes)
                 sending = partial(send, self._store, directory, task.update, cancelled=given_up.is_set)
-                sent = await asyncio.to_thread(sending)
-        except asyncio.CancelledError:
-            given_up.set()
-            raise
+                sent = await run_to_end(self._threads, sending, given_up.set)
         except (StoreError, OSError) as error:
             detail = str(error)
             if isinstance(error, OSError) and error.errno in (EROFS, EACCES, EPERM):

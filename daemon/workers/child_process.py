@@ -62,6 +62,7 @@ class Child:
         self.requests = 0
         self.rss = 0
         self.between_requests = True
+        self.interrupted = False
 
     @classmethod
     async def start(cls, memory_bytes: int, timeout_s: float) -> "Child":
@@ -153,6 +154,12 @@ class Child:
         if reason == "memory":
             return self._too_much()
         return ChildLost(f"failed: {reason}", FailureCode.INTERNAL)
+
+    def interrupt(self) -> None:
+        """Ends the child; who waits for its message gets ChildLost."""
+        self.interrupted = True
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
 
     async def kill(self) -> None:
         """End the child now and wait until it is gone."""

@@ -23,6 +23,7 @@ from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.observe.metrics import STAGE
 from daemon.workers.child_process import Child, ChildLost
+from daemon.workers.places import ParsePlaces
 
 MIB = 1 << 20
 Message = dict[str, Any]
@@ -30,6 +31,15 @@ Message = dict[str, Any]
 
 class PoolClosed(Exception):
     """The pool was closed while the request was under way: nothing is known about its documents."""
+
+
+class SetAside(Exception):
+    """A document took so long that others needed its place: it has to be parsed again, as a slow one. Nothing of it was
+    returned."""
+
+
+class _Evicted(Exception):
+    """Another source needed the place of this run."""
 
 
 class WorkerFailed(Exception):
@@ -42,7 +52,7 @@ class WorkerFailed(Exception):
 
 class WorkerPool:
     """At most `size` children that parse, one more for what is fresh, and `size` that extract, each bound to `memory_bytes`
-    of address space and `timeout_s` seconds a document.
+    of address space and `timeout_s` seconds a document. `daemon.workers.places` shares them between sources (`source`).
 
     Extraction has places of its own: whoever reads a long document holds a parser while its first passages are extracted.
     `recycle_after` requests, or `recycle_rss_bytes` of resident memory, and a child is replaced by a fresh one.
@@ -66,9 +76,7 @@ class WorkerPool:
         self.recycle_after = recycle_after
         self.recycle_rss_bytes = recycle_rss_bytes
         self.follow_symlinks = follow_symlinks
-        self._parsing = asyncio.Semaphore(size)
-        self._parsing_fresh = asyncio.Semaphore(1)
-        """For what is fresh while all other parsers are busy."""
+        self.places = ParsePlaces(size, timeout_s)
         self._extracting = asyncio.Semaphore(size)
         self._idle: list[Child] = []
         self._all: set[Child] = set()
@@ -105,14 +113,17 @@ class WorkerPool:
         name: bytes | None = None,
         root: bytes | None = None,
         checked_inode: int | None = None,
+        source: str = "",
         fresh: bool = False,
+        slow: bool | None = None,
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         """The documents of a file as they are ready, and last the summary of what was read, if it could be opened.
 
         `path` is absolute. A child that is lost gives one document with an error, under the file's URI, after those that
         were ready; no summary follows it. A consumer that may stop early wraps this in `contextlib.aclosing`. `root` and
         `checked_inode` keep what is opened within a folder, see `consumers.openat`. `fresh`: long documents that are being
-        parsed are not waited for.
+        parsed are not waited for. `slow`: whether it is expected to take long; with False it raises SetAside where it proves to
+        and others need its place, with None it is parsed again here.
         """
         request = {
             "op": "parse",
@@ -125,7 +136,7 @@ class WorkerPool:
             "root": None if root is None else os.fsdecode(root),
             "checked_inode": checked_inode,
         }
-        async with aclosing(self._documents(request, uri, fresh)) as items:
+        async with aclosing(self._documents(request, uri, source, fresh, slow)) as items:
             async for item in items:
                 yield item
 
@@ -138,7 +149,9 @@ class WorkerPool:
         default_id: str | None = None,
         form: Literal["document", "lines", "corpus"] = "document",
         first_line: int = 1,
+        source: str = "",
         fresh: bool = False,
+        slow: bool | None = None,
     ) -> AsyncGenerator[ParsedDocument, None]:
         """The documents of a JSON text: one, one a line, or those of a HippoRAG corpus. URIs are `base_uri` + id.
 
@@ -153,13 +166,15 @@ class WorkerPool:
             "form": form,
             "first_line": first_line,
         }
-        async with aclosing(self._documents(request, base_uri + (default_id or "unnamed"), fresh)) as items:
+        async with aclosing(
+            self._documents(request, base_uri + (default_id or "unnamed"), source, fresh, slow)
+        ) as items:
             async for item in items:
                 if isinstance(item, ParsedDocument):
                     yield item
 
     async def parse_messages(
-        self, messages: Sequence[KafkaMessage], form: MessageFormat, settings: SplitSettings
+        self, messages: Sequence[KafkaMessage], form: MessageFormat, settings: SplitSettings, source: str = ""
     ) -> list[list[ParsedDocument]]:
         """The documents of Kafka messages, a list for each. Raises WorkerFailed where the child was lost."""
         request = {
@@ -171,7 +186,7 @@ class WorkerPool:
         documents: list[ParsedDocument] = []
         counts: list[int] = []
         try:
-            async with aclosing(self._decoded(request, fresh=True)) as items:
+            async with aclosing(self._decoded(request, source, fresh=True)) as items:
                 async for item in items:
                     if isinstance(item, ParsedDocument):
                         documents.append(item)
@@ -184,19 +199,20 @@ class WorkerPool:
         rest = iter(documents)
         return [list(islice(rest, count)) for count in counts]
 
-    async def check_records(self, values: Sequence[bytes]) -> list[str | None]:
+    async def check_records(self, values: Sequence[bytes], source: str = "") -> list[str | None]:
         """Reads records, for what that may cost: for each why it is none, None for a record. Raises WorkerFailed."""
-        return await self._verdicts({"op": "records", "values": [base64.b64encode(value).decode() for value in values]})
+        request = {"op": "records", "values": [base64.b64encode(value).decode() for value in values]}
+        return await self._verdicts(request, source)
 
     async def check_record_file(self, path: str) -> str | None:
         """Why a file cannot be read as one of records. Raises WorkerFailed."""
-        [verdict] = await self._verdicts({"op": "record file", "path": path})
+        [verdict] = await self._verdicts({"op": "record file", "path": path}, "import")
         return verdict
 
-    async def _verdicts(self, request: Message) -> list[str | None]:
+    async def _verdicts(self, request: Message, source: str) -> list[str | None]:
         found: list[str | None] = []
         try:
-            async with aclosing(self._messages(request, fresh=True)) as messages:
+            async with aclosing(self._messages(request, source, fresh=True)) as messages:
                 async for message in messages:
                     found.extend(message["verdicts"])
         except ChildLost as error:
@@ -213,9 +229,8 @@ class WorkerPool:
         """
         found: list[Message] = []
         try:
-            async with aclosing(
-                self._messages({"op": "extract", "backend": backend, "passages": [dict(item) for item in passages]})
-            ) as messages:
+            request = {"op": "extract", "backend": backend, "passages": [dict(item) for item in passages]}
+            async with self._extracting, self._child() as child, aclosing(self._answer(child, request)) as messages:
                 async for message in messages:
                     found.extend(message["extractions"])
         except ChildLost as error:
@@ -225,10 +240,10 @@ class WorkerPool:
         return found
 
     async def _documents(
-        self, request: Message, uri: str, fresh: bool
+        self, request: Message, uri: str, source: str, fresh: bool, slow: bool | None
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         try:
-            async with aclosing(self._decoded(request, fresh)) as items:
+            async with aclosing(self._decoded(request, source, fresh, slow)) as items:
                 async for item in items:
                     if not isinstance(item, list):
                         yield item
@@ -239,10 +254,10 @@ class WorkerPool:
             yield ParsedDocument(uri, title, error=f"parsing it {error}", code=error.code)
 
     async def _decoded(
-        self, request: Message, fresh: bool
+        self, request: Message, source: str, fresh: bool, slow: bool | None = None
     ) -> AsyncGenerator[ParsedDocument | ParseSummary | list[int], None]:
         """An answer's documents, a file's summary, or how many documents each Kafka message gave. Raises ChildLost."""
-        async with aclosing(self._messages(request, fresh)) as messages:
+        async with aclosing(self._messages(request, source, fresh, slow)) as messages:
             whole: Message = {}
             async for message in messages:
                 if "more" in message:  # a long document's passages come in parts
@@ -257,38 +272,70 @@ class WorkerPool:
                 if "counts" in message:
                     yield list(message["counts"])
 
-    async def _messages(self, request: Message, fresh: bool = False) -> AsyncGenerator[Message, None]:
-        """The messages of one answer but its last. The clock runs only while a message is awaited."""
-        places = self._extracting if request["op"] == "extract" else self._parsing
-        if fresh and places.locked():
-            places = self._parsing_fresh
-        async with self._child(places) as child:
-            await child.send(request, self.timeout_s)
-            while True:
-                message = await child.receive(self.timeout_s)
-                if "error" in message:
-                    raise child.lost(message["error"])
-                if "done" in message:
-                    child.end_request(message["rss"])
-                    for stage, seconds in message["took"].items():
-                        STAGE.labels(stage).observe(seconds)
-                    return
-                yield message
+    async def _messages(
+        self, request: Message, source: str, fresh: bool = False, slow: bool | None = None
+    ) -> AsyncGenerator[Message, None]:
+        """The messages of one answer but its last. A run that is evicted starts again in a slow place, and passes over what it
+        has given already."""
+        given = 0
+        while True:
+            try:
+                async with aclosing(self._run(request, source, fresh, bool(slow))) as messages:
+                    number = 0
+                    async for message in messages:
+                        number += 1
+                        if number > given:
+                            given = number
+                            yield message
+                return
+            except _Evicted:
+                if slow is False and not given:
+                    raise SetAside from None
+                slow = True
+
+    async def _run(self, request: Message, source: str, fresh: bool, slow: bool) -> AsyncGenerator[Message, None]:
+        """Raises _Evicted where another source needed the place."""
+        async with self.places.place(source, fresh=fresh, slow=slow) as run, self._child() as child:
+            run.kill = child.interrupt
+            self.places.await_message(run)
+            try:
+                async with aclosing(self._answer(child, request)) as messages:
+                    async for message in messages:
+                        await self.places.give_way(run)
+                        yield message
+                        self.places.await_message(run)
+            except ChildLost:
+                if run.evicted:
+                    raise _Evicted from None
+                raise
+
+    async def _answer(self, child: Child, request: Message) -> AsyncGenerator[Message, None]:
+        """The clock runs only while a message is awaited."""
+        await child.send(request, self.timeout_s)
+        while True:
+            message = await child.receive(self.timeout_s)
+            if "error" in message:
+                raise child.lost(message["error"])
+            if "done" in message:
+                child.end_request(message["rss"])
+                for stage, seconds in message["took"].items():
+                    STAGE.labels(stage).observe(seconds)
+                return
+            yield message
 
     @asynccontextmanager
-    async def _child(self, places: asyncio.Semaphore) -> AsyncIterator[Child]:
+    async def _child(self) -> AsyncIterator[Child]:
         """A child of one's own. It goes back to the pool only when its answer was read to the end."""
-        async with places:
-            child = await self._ready_child()
-            try:
-                yield child
-            finally:
-                keep = child.between_requests and not self._closed and not self._worn(child)
-                if keep:
-                    self._idle.append(child)
-                else:
-                    self._all.discard(child)
-                    await asyncio.shield(child.kill())
+        child = await self._ready_child()
+        try:
+            yield child
+        finally:
+            keep = child.between_requests and not (self._closed or child.interrupted or self._worn(child))
+            if keep:
+                self._idle.append(child)
+            else:
+                self._all.discard(child)
+                await asyncio.shield(child.kill())
 
     async def _ready_child(self) -> Child:
         if self._first is not None and not self._first.done():

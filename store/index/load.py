@@ -24,8 +24,19 @@ TEXTS = {
 }
 """The columns of each table but its vectors."""
 
+RESTED_ROWS = 1024
+"""Rows of a few microseconds each after which loading may rest."""
+
 CONVERTED_ROWS = 256
 """Rows that become Python objects at a time: some 5 ms, in which no other thread runs."""
+
+
+Rest = Callable[[], None]
+"""Called between two parts of long work, a few milliseconds each, to leave other threads room."""
+
+
+def no_rest() -> None:
+    """The `Rest` of work that nothing else waits for."""
 
 
 OnRows = Callable[[int], None]
@@ -77,25 +88,34 @@ def load_index_for_reading(
     return index
 
 
-def load_past_index(then: LiveIndex, tables: Tables, commit: int) -> LiveIndex:
-    """Fills `then` (`LiveIndex.without_documents`) with what lived at `commit`.
+def load_past_index(then: LiveIndex, tables: Tables, commit: int, rest: Rest) -> LiveIndex:
+    """Fills `then` (`LiveIndex.without_documents`) with what lived at `commit`, resting in between.
 
     O(documents and edges); no vector is read. Commits may go on meanwhile.
     """
-    _fill(then, tables, commit)
+    _fill(then, tables, commit, rest)
     return then
 
 
-def _fill(index: LiveIndex, tables: Tables, commit: int | None) -> None:
-    for batch in _last_extractions(rows_up_to(tables.read("extractions"), commit)).to_batches(CONVERTED_ROWS):
+def _fill(index: LiveIndex, tables: Tables, commit: int | None, rest: Rest = no_rest) -> None:
+    found = _last_extractions(rows_up_to(tables.read("extractions"), commit), rest)
+    rest()
+    for batch in found.to_batches(CONVERTED_ROWS):
         _extractions(index, batch)
+        rest()
     index.extracted = RowLists(index.extracted.arrays())
     known = index.interner()
-    for batch in rows_up_to(tables.read("documents"), commit).to_batches(CONVERTED_ROWS):
+    rest()
+    table = rows_up_to(tables.read("documents"), commit)
+    rest()
+    for batch in table.to_batches(CONVERTED_ROWS):
         for row in batch.to_pylist():
             _document(index, row, known)
-    derive_graph(index)
+        rest()
+    derive_graph(index, rest)
+    rest()
     _synonyms(index, rows_up_to(tables.read("synonyms"), commit))
+    rest()
 
 
 def rows_up_to(table: Any, commit: int | None) -> Any:
@@ -139,9 +159,15 @@ def append_contents(
             raise ValueError(f"the table {name} has {index.ids[name].n} rows and {array.n} vectors")
 
 
-def _last_extractions(table: Any) -> Any:
+def _last_extractions(table: Any, rest: Rest) -> Any:
     """The last row of each passage: the triples of an earlier one may have been purged."""
-    last = {passage: row for row, passage in enumerate(table["passage"].to_pylist())}
+    last: dict[str, int] = {}
+    first = 0
+    for batch in table.select(["passage"]).to_batches(RESTED_ROWS):
+        passages = batch["passage"].to_pylist()
+        last.update(zip(passages, range(first, first + len(passages)), strict=True))
+        first += len(passages)
+        rest()
     return table if len(last) == table.num_rows else table.take(np.array(sorted(last.values()), np.int64))
 
 
@@ -166,12 +192,16 @@ def _document(index: LiveIndex, row: dict[str, Any], known: Callable[[str], str]
     index.documents[row["uri"]] = documents.from_row(row, known)
 
 
-def derive_graph(index: LiveIndex) -> None:
+def derive_graph(index: LiveIndex, rest: Rest = no_rest) -> None:
     """Derives who holds the passages, what they state, counts and edges (`connect`) from the documents and what was found."""
-    for document in index.documents.values():
+    for number, document in enumerate(index.documents.values(), 1):
         for passage, triples_brought in upstream_triples(document).items():
             index.holders[index.passage_rows[passage]][document.uri] = triples_brought
+        if number % RESTED_ROWS == 0:
+            rest()
     for row, holders in enumerate(index.holders):
+        if row % RESTED_ROWS == 0:
+            rest()
         if not holders:
             continue
         if (supplied := supplied_triples(holders)) is not None:

@@ -163,7 +163,7 @@ class Scopes:
         for _ in range(BUILD_TRIES):
             with self._applying:
                 whole = freeze(*self._current())
-            documents = _chosen(whole, wanted)
+            documents = chosen(whole, wanted)
             if len(documents) == len(whole.documents):
                 scope.index = None
                 scope.memory = DocumentSnapshot(whole.snapshot, whole.documents, whole.holders)
@@ -174,7 +174,7 @@ class Scopes:
                 with self._applying:
                     whole = freeze(*self._current())
                     nearly_whole = NearlyWholeIndex(whole.index)
-                documents = _chosen(whole, wanted)
+                documents = chosen(whole, wanted)
             try:
                 if nearly_whole is not None:
                     fill(nearly_whole, whole, documents, self._rule)
@@ -194,7 +194,8 @@ class Scopes:
         return scope.memory
 
 
-def _chosen(whole: FrozenIndex, wanted: Wanted) -> dict[str, Document]:
+def chosen(whole: FrozenIndex, wanted: Wanted) -> dict[str, Document]:
+    """The documents that `wanted` accepts, by URI."""
     return {uri: document for uri, document in whole.documents.items() if wanted(document)}
 
 
@@ -203,8 +204,8 @@ def _is_nearly_whole(whole: FrozenIndex, passages: NDArray[np.int64]) -> bool:
     return len(passages) >= NEARLY_WHOLE_SHARE * max(whole.snapshot.n_passages, 1)
 
 
-def past_memory(whole: FrozenIndex, wanted: Wanted, rule: SynonymRule) -> DocumentSnapshot:
-    """The same of an earlier commit: built for this question."""
-    documents = _chosen(whole, wanted)
+def past_memory(whole: FrozenIndex, documents: dict[str, Document], rule: SynonymRule) -> tuple[DocumentSnapshot, int]:
+    """The memory of some documents of an earlier commit, and about how many bytes it takes."""
     index = scoped_index(whole, documents, whole.holders.held_by(documents), rule)
-    return DocumentSnapshot(Snapshot(index, whole.snapshot.commit, whole.snapshot.time), index.documents, index.holders)
+    snapshot = Snapshot(index, whole.snapshot.commit, whole.snapshot.time)
+    return DocumentSnapshot(snapshot, index.documents, index.holders), held_bytes(index)

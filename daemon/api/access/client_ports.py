@@ -85,6 +85,9 @@ class _Queries:
     client: Client
     port: QueryPort
 
+    async def wait_for_positions(self, request: QueryRequest) -> None:
+        await self.port.wait_for_positions(request.model_copy(update={"scope": self.client.limited(request.scope)}))
+
     async def query(self, request: QueryRequest) -> QueryResponse:
         return await self.port.query(request.model_copy(update={"scope": self.client.limited(request.scope)}))
 

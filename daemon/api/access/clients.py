@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -12,8 +13,11 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api.access.client import EVERYONE, ITSELF, OPERATOR, Client, ClientRule
+from daemon.api.access.identity import identity_of
 from daemon.api.access.token_file import TokenFile
+from daemon.api.middleware.concurrency import ConcurrencyLimit
 from daemon.api.middleware.peers import Peer, request_peer
+from daemon.api.middleware.rate_limit import RateLimiter
 from daemon.errors import Unauthorised
 
 log = structlog.get_logger(__name__)
@@ -107,14 +111,30 @@ class Clients:
 
 
 class ClientMiddleware:
-    """Notes the client of each request in its `state`."""
+    """Notes the client of each request in its `state`, counts the request against the client's rate, and lets it use no more
+    than its share of the connections."""
 
-    def __init__(self, app: ASGIApp, clients: Clients) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        clients: Clients,
+        rate_limiter: RateLimiter,
+        requests: ConcurrencyLimit,
+        stopping: asyncio.Event,
+    ) -> None:
+        """While the server stops, `requests` does not bind: whoever had sent a request is still answered."""
         self._app = app
         self._clients = clients
+        self._rate_limiter = rate_limiter
+        self._requests = requests
+        self._stopping = stopping
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            client = await self._clients.identify(request_peer(scope), Headers(scope=scope))
-            scope.setdefault("state", {})["client"] = client
-        await self._app(scope, receive, send)
+        peer = request_peer(scope)
+        client = await self._clients.identify(peer, Headers(scope=scope))
+        scope.setdefault("state", {})["client"] = client
+        identity = identity_of(scope)
+        if peer.is_own_process or identity != peer.client:  # `RequestBoundary` has counted all others
+            self._rate_limiter.count(identity)
+        with nullcontext() if self._stopping.is_set() else self._requests.slot(identity):
+            await self._app(scope, receive, send)

@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api.access.client import Client, Right
+from daemon.api.middleware.disconnect import cancel_on_disconnect
 from daemon.errors import Forbidden
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -44,7 +45,7 @@ def need_of(route: BaseRoute) -> Need:
 
 
 def guard(route: BaseRoute) -> None:
-    """Has `route` refuse whoever lacks what it needs. TypeError as `need_of`."""
+    """Has `route` refuse whoever lacks what it needs, and end when its client disconnects. TypeError as `need_of`."""
     need = need_of(route)
     assert isinstance(route, Route)
     route.app = _Guard(route.app, need)
@@ -73,4 +74,4 @@ class _Guard:
                     f'The client "{client.name}" has not the right to {self._need.value}: the configuration gives it, with '
                     "rights in its [[client]]."
                 )
-        await self._app(scope, receive, send)
+        await cancel_on_disconnect(self._app, scope, receive, send)

@@ -1,7 +1,11 @@
-"""A limit on requests of one kind at a time. A client beyond it is refused at once; who waited for the start waits in turn."""
+"""Limits on requests of one kind at a time, of all clients together and of each.
+
+One client never takes all of a limit: it may take more only while its part stays within `client_share` of its own part and
+what is free. So whoever holds nothing finds room, however much one client asks for.
+"""
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
@@ -9,66 +13,113 @@ from daemon.errors import Busy
 from daemon.observe import metrics
 
 
-class ConcurrencyLimit:
-    """For one event loop: it has no lock. `what` is the label of its metric, a plural."""
+class FairShares:
+    """Units of one limit, by the client that holds them. For one event loop: it has no lock."""
 
-    def __init__(self, limit: int, what: str) -> None:
-        self._limit = limit
+    def __init__(self, limit: int, client_share: float) -> None:
+        self.limit = limit
+        self._client_share = client_share
+        self._held: Counter[str] = Counter()
+        self.total = 0
+
+    def held(self, client: str) -> int:
+        return self._held[client]
+
+    def has_room(self, count: int) -> bool:
+        """Whether `count` more units are within the limit, whoever takes them."""
+        return self.total + count <= self.limit
+
+    def fits(self, client: str, count: int = 1, *, first: bool) -> bool:
+        """Whether `client` may take `count` units. `first`: it holds nothing else, so only the limit itself binds it."""
+        if not self.has_room(count):
+            return False
+        own = self._held[client]
+        return first or own + count <= self._client_share * (self.limit - self.total + own)
+
+    def take(self, client: str, count: int = 1) -> None:
+        self.total += count
+        self._held[client] += count
+
+    def release(self, client: str, count: int = 1) -> None:
+        self.total -= count
+        self._held[client] -= count
+        if not self._held[client]:
+            del self._held[client]
+
+
+class ConcurrencyLimit:
+    """Slots for requests of one kind. `what` is the label of its metric, a plural. For one event loop: it has no lock."""
+
+    def __init__(self, limit: int, what: str, client_share: float = 1.0) -> None:
         self._what = what
-        self._inside = 0
-        self._line: deque[asyncio.Future[None]] = deque()
+        self._shares = FairShares(limit, client_share)
+        self._line: deque[tuple[str, asyncio.Future[None]]] = deque()
 
     @contextmanager
-    def slot(self) -> Iterator[None]:
-        """Busy when the limit is reached."""
-        if self._inside >= self._limit:
-            raise self._busy()
-        self._move(1)
+    def slot(self, client: str) -> Iterator[None]:
+        """Busy when the limit is reached, or the part of it that `client` may hold."""
+        if not self._fits(client):
+            raise self._busy(client)
+        self._take(client)
         try:
             yield
         finally:
-            self._leave()
+            self._leave(client)
 
     @asynccontextmanager
-    async def slot_in_turn(self, patience_s: float) -> AsyncIterator[None]:
-        """Waits for a place, first come first served, and before whoever comes later. Busy after `patience_s` seconds."""
-        if self._inside < self._limit:
-            self._move(1)
+    async def slot_in_turn(self, client: str, patience_s: float) -> AsyncIterator[None]:
+        """Waits for a slot, first come first served among the clients that may hold one more. Busy after `patience_s`."""
+        if self._fits(client):
+            self._take(client)
         else:
-            await self._turn(patience_s)
+            await self._turn(client, patience_s)
         try:
             yield
         finally:
-            self._leave()
+            self._leave(client)
 
-    async def _turn(self, patience_s: float) -> None:
-        """Returns with a place that another has left."""
-        turn = asyncio.get_running_loop().create_future()
-        self._line.append(turn)
+    async def _turn(self, client: str, patience_s: float) -> None:
+        """Returns with a slot taken for `client`."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._line.append((client, turn))
         try:
             async with asyncio.timeout(patience_s):
                 await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled():
-                self._leave()  # the place came in the moment in which nobody wanted it any more
-            elif turn in self._line:
-                self._line.remove(turn)
+                self._leave(client)  # the slot was granted after the request was cancelled
+            elif (client, turn) in self._line:
+                self._line.remove((client, turn))
             if isinstance(error, TimeoutError):
-                raise self._busy() from None
+                raise self._busy(client) from None
             raise
 
-    def _leave(self) -> None:
-        """The place goes to the next in line, or is free."""
-        while self._line:
-            following = self._line.popleft()
-            if not following.done():
-                following.set_result(None)
-                return
-        self._move(-1)
+    def _fits(self, client: str) -> bool:
+        return self._shares.fits(client, first=not self._shares.held(client))
 
-    def _busy(self) -> Busy:
-        return Busy(f"{self._limit} {self._what} are already under way; try again in a moment.", of=self._what)
+    def _take(self, client: str) -> None:
+        self._shares.take(client)
+        metrics.UNDER_WAY.labels(self._what).inc()
 
-    def _move(self, by: int) -> None:
-        self._inside += by
-        metrics.UNDER_WAY.labels(self._what).set(self._inside)
+    def _leave(self, client: str) -> None:
+        """Releases a slot, and grants what is free to those in line who may have it."""
+        self._shares.release(client)
+        metrics.UNDER_WAY.labels(self._what).dec()
+        waiting, self._line = self._line, deque()
+        for following, turn in waiting:
+            if turn.done():
+                continue
+            if self._fits(following):
+                self._take(following)
+                turn.set_result(None)
+            else:
+                self._line.append((following, turn))
+
+    def _busy(self, client: str) -> Busy:
+        if self._shares.has_room(1):
+            return Busy(
+                f"{self._shares.held(client)} {self._what} of this client are already under way, and the room that is left "
+                "([api] client_share) is for other clients; try again in a moment.",
+                of=f"{self._what} of one client",
+            )
+        return Busy(f"{self._shares.limit} {self._what} are already under way; try again in a moment.", of=self._what)

@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon.errors import NotReady
 
@@ -13,27 +14,76 @@ T = TypeVar("T")
 STOPPING = "The daemon is stopping; ask again once it is back."
 
 
-async def cancel_on_disconnect(request: Request, stopping: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
-    """Returns what `work` returns. Cancels it and raises ClientDisconnect when the client disconnects, NotReady when the
-    daemon stops. The request's body must have been read before.
+async def cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Calls `app`, and cancels it when the client disconnects before it has its answer. Returns once `app` has ended, so that
+    whatever it held is released by then.
+
+    The connection is watched from the moment the body is read, or at once where there is none.
     """
+    exchange = _Exchange(scope, receive, send)
+    answering = asyncio.ensure_future(app(scope, exchange.receive, exchange.send))
+    gone = asyncio.create_task(exchange.disconnected())
+    try:
+        await asyncio.wait([answering, gone], return_when=asyncio.FIRST_COMPLETED)
+        if answering.done() or exchange.answered:
+            await answering
+    finally:
+        answering.cancel()
+        gone.cancel()
+        await asyncio.gather(answering, gone, return_exceptions=True)
+
+
+class _Exchange:
+    """One request and its answer, as far as they have come."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        self._receive = receive
+        self._send = send
+        self._has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+        self._bodiless_read = self._has_body
+        self._body_read = asyncio.Event()
+        if not self._has_body:
+            self._body_read.set()
+        self.answered = False
+
+    async def receive(self) -> Message:
+        if not self._bodiless_read:  # `disconnected` reads the real message
+            self._bodiless_read = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        message = await self._receive()
+        if not message.get("more_body", False):
+            self._body_read.set()
+        return message
+
+    async def send(self, message: Message) -> None:
+        await self._send(message)
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            self.answered = True
+
+    async def disconnected(self) -> None:
+        """Returns when the client has disconnected, or has its answer."""
+        await self._body_read.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+async def cancel_on_stop(stopping: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+    """Returns what `work` returns. Cancels it and raises NotReady when the daemon stops."""
     task = asyncio.create_task(work)
-    gone = asyncio.create_task(_disconnected(request))
     stop = asyncio.create_task(stopping.wait())
     try:
-        await asyncio.wait([task, gone, stop], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([task, stop], return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        if stop.done():
-            raise NotReady(STOPPING)
-        raise ClientDisconnect
+        raise NotReady(STOPPING)
     finally:
-        for each in (task, gone, stop):
+        for each in (task, stop):
             each.cancel()
-        await asyncio.gather(task, gone, stop, return_exceptions=True)
+        await asyncio.gather(task, stop, return_exceptions=True)
 
 
-async def cancel_on_stop(parts: AsyncGenerator[T, None], stopping: asyncio.Event) -> AsyncGenerator[T, None]:
+async def cancel_stream_on_stop(parts: AsyncGenerator[T, None], stopping: asyncio.Event) -> AsyncGenerator[T, None]:
     """Yields what `parts` yields. Closes it and raises NotReady when the daemon stops."""
     stop = asyncio.create_task(stopping.wait())
     try:
@@ -53,8 +103,3 @@ async def cancel_on_stop(parts: AsyncGenerator[T, None], stopping: asyncio.Event
                 yield following
     finally:
         stop.cancel()
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

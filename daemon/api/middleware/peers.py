@@ -1,6 +1,7 @@
 """The client of a connection, as the kernel identifies it."""
 
 import asyncio
+import os
 import socket
 import struct
 from collections.abc import Mapping
@@ -32,7 +33,8 @@ class Peer:
 
     @property
     def client(self) -> str:
-        """Who limits count as one: a user, or an address; of IPv6 a network of 64 bits, since one client has all of it."""
+        """What limits count as one client while nothing else identifies it (`daemon.api.access.identity`): a user, or an
+        address; of IPv6 a network of 64 bits, since one client has all of it."""
         if self.address is None:
             return f"uid {self.uid}"
         try:
@@ -40,6 +42,11 @@ class Peer:
         except ValueError:
             return self.address
         return str(parsed if parsed.version == 4 else ip_network((parsed, 64), strict=False))
+
+    @property
+    def is_own_process(self) -> bool:
+        """Whether hippod itself connected: for its first query, or for a client of its MCP server."""
+        return self.pid == os.getpid()
 
     def fields(self) -> dict[str, Any]:
         """For the log."""

@@ -15,6 +15,8 @@ from daemon.api.settings import ApiLimits
 from daemon.errors import InternalError, RequestError
 
 log = structlog.get_logger(__name__)
+CLIENT_DISCONNECTED = 499
+"""Status that is counted and logged for a request whose client disconnected before it was answered."""
 
 
 class RequestBoundary:
@@ -45,10 +47,12 @@ class RequestBoundary:
             await send(message)
 
         try:
-            self._rate_limiter.count(peer.client)
+            if not peer.is_own_process:  # it asks for others: `ClientMiddleware` counts each of them
+                self._rate_limiter.count(peer.client)
             await self._app(scope, BodyDeadline(receive, self._limits, lambda: status != 0), send_and_note)
+            status = status or CLIENT_DISCONNECTED
         except ClientDisconnect:
-            status = status or 499
+            status = status or CLIENT_DISCONNECTED
         except RequestError as error:
             if status:
                 log.warning("response_cut", route=route_of(scope), error=error.detail)

@@ -9,12 +9,11 @@ requests below its path, and does not exist on the Unix socket. The deadline for
 
 import ipaddress
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from daemon.api.access.clients import ClientMiddleware, Clients
 from daemon.contract.http.same_origin import same_origin
 from daemon.errors import Forbidden, WrongHost
 
@@ -24,10 +23,17 @@ class TcpAuthMiddleware:
     Forbidden for another site's page, Unauthorised without a client's token. `apps` are served below their paths,
     `app` elsewhere."""
 
-    def __init__(self, app: ASGIApp, host: str, clients: Clients, apps: Mapping[str, ASGIApp] | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        host: str,
+        identified: Callable[[ASGIApp], ASGIApp],
+        apps: Mapping[str, ASGIApp] | None = None,
+    ) -> None:
+        """`identified` puts an app behind `ClientMiddleware`."""
         self._app = app
         self._apps = dict(apps or {})
-        self._identified = ClientMiddleware(self._serve, clients)
+        self._identified = identified(self._serve)
         self._hosts = {host.lower(), "localhost", "127.0.0.1", "::1"}
         self._any_address = _is_wildcard(host)
         if self._any_address:

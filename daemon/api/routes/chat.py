@@ -16,10 +16,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
+from daemon.api.access.identity import identity_of
 from daemon.api.access.rights import Need, needs
 from daemon.api.chat_answers import answer_content, ask_request, conversation_question, passages_content, query_request
 from daemon.api.context import ApiContext
-from daemon.api.middleware.disconnect import cancel_on_disconnect, cancel_on_stop
+from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
 from daemon.api.openapi import json_body, problems
 from daemon.api.routes.questions import NO_MODEL_DETAIL
 from daemon.api.service_protocols import AskPort, MemoryPorts
@@ -102,7 +103,7 @@ async def _streamed(
     """
     shown, began = "", False
     try:
-        async with aclosing(cancel_on_stop(asks.stream(question), stopping)) as parts:
+        async with aclosing(cancel_stream_on_stop(asks.stream(question), stopping)) as parts:
             async for part in parts:
                 if not began:
                     began = True
@@ -154,25 +155,25 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     )
     @needs(Need.READ)
     async def chat_completions(request: Request) -> Response:
-        with context.body_memory.reservation() as reservation:
+        with context.body_reservation(request) as reservation:
             wanted = await read_model(request, ChatRequest, reservation, context.limits)
             ports = await context.memory(request)
             model = _model(wanted.model, ports)
             question = conversation_question(wanted)
             made = _Completion(model, wanted)
             if model is ChatModel.SEARCH:
-                with context.queries.slot():
-                    content, annotations = passages_content(await ports.queries.query(query_request(question)))
+                async with context.memory_for_query(request, search := query_request(question)) as ports:
+                    content, annotations = passages_content(await ports.queries.query(search))
                 if wanted.stream:
-                    return LimitedStream(context.queries, partial(_found, made, content, annotations), EVENT_STREAM)
+                    return LimitedStream(None, partial(_found, made, content, annotations), EVENT_STREAM)
                 return responses.json_response(made.whole(content, annotations, NO_TOKENS))
             assert ports.asks is not None
             asked = ask_request(question, model)
             if wanted.stream:
                 begin = partial(_streamed, made, ports.asks, asked, context.stopping)
                 return LimitedStream(context.asks, begin, EVENT_STREAM)
-            with context.asks.slot():
-                answer = await cancel_on_disconnect(request, context.stopping, ports.asks.ask(asked))
+            with context.asks.slot(identity_of(request.scope)):
+                answer = await cancel_on_stop(context.stopping, ports.asks.ask(asked))
             return responses.json_response(made.whole(*answer_content(answer), answer.tokens))
 
     @app.get(

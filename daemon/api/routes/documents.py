@@ -77,7 +77,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     )
     @needs(Need.WRITE)
     async def add(request: Request) -> Response:
-        with context.body_memory.reservation() as reservation:
+        with context.body_reservation(request) as reservation:
             added = await _added(request, reservation)
             return responses.json_response(await (await context.memory(request)).documents.add(added))
 
@@ -100,7 +100,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     @needs(Need.WRITE)
     async def remove(request: Request) -> Response:
         uris = _uris_of_query(request)
-        with context.body_memory.reservation() as reservation:
+        with context.body_reservation(request) as reservation:
             if has_body(request) or not uris:
                 uris = [*uris, *(await read_model(request, RemoveRequest, reservation, limits)).uris]
             return responses.json_response(await (await context.memory(request)).documents.remove(uris))
@@ -140,7 +140,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     )
     @needs(Need.WRITE)
     async def retry(request: Request) -> Response:
-        with context.body_memory.reservation() as reservation:
+        with context.body_reservation(request) as reservation:
             uris = (await read_model(request, RetryRequest, reservation, limits)).uris
             return responses.json_response(await (await context.memory(request)).documents.retry(uris))
 
@@ -153,7 +153,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     )
     @needs(Need.ADMIN)
     async def confirm(request: Request) -> Response:
-        with context.body_memory.reservation() as reservation:
+        with context.body_reservation(request) as reservation:
             wanted = await read_model(request, ConfirmRequest, reservation, limits)
             return responses.json_response(await (await context.memory(request)).documents.confirm(wanted.source))
 

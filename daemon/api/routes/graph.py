@@ -26,9 +26,9 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     )
     @needs(Need.READ)
     async def graph(request: Request) -> Response:
-        with context.body_memory.reservation() as reservation:
+        with context.body_reservation(request) as reservation:
             wanted = await read_model(request, GraphRequest, reservation, limits)
-            async with context.memory_for_query(request) as ports:
+            async with context.memory_for_query(request, wanted) as ports:
                 found = await ports.graphs.graph(wanted)
         if found is None:
             name = wanted.phrase if wanted.phrase is not None else wanted.passage or ""

@@ -5,9 +5,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
+from daemon.api.access.identity import identity_of
 from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
-from daemon.api.middleware.disconnect import cancel_on_disconnect
+from daemon.api.middleware.disconnect import cancel_on_stop
 from daemon.api.openapi import json_body, problems
 from daemon.api.routes.questions import NO_MODEL_DETAIL
 from daemon.api.validation import read_model
@@ -26,12 +27,10 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     )
     @needs(Need.READ)
     async def judge(request: Request) -> Response:
-        with context.body_memory.reservation() as reservation:
+        with context.body_reservation(request) as reservation:
             wanted = await read_model(request, JudgeRequest, reservation, context.limits)
             ports = await context.memory(request)
             if ports.judge is None:
                 raise NotConfigured(NO_MODEL_DETAIL)
-            with context.asks.slot():
-                return responses.json_response(
-                    await cancel_on_disconnect(request, context.stopping, ports.judge.judge(wanted))
-                )
+            with context.asks.slot(identity_of(request.scope)):
+                return responses.json_response(await cancel_on_stop(context.stopping, ports.judge.judge(wanted)))

@@ -10,9 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
+from daemon.api.access.identity import identity_of
 from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
-from daemon.api.middleware.disconnect import cancel_on_disconnect, cancel_on_stop
+from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
 from daemon.api.openapi import alternative_response, json_body, problems
 from daemon.api.service_protocols import AskPort
 from daemon.api.streaming import LimitedStream, sse_message
@@ -41,7 +42,7 @@ async def _messages(asks: AskPort, wanted: AskRequest, stopping: asyncio.Event) 
     """
     began = False
     try:
-        async with aclosing(cancel_on_stop(asks.stream(wanted), stopping)) as parts:
+        async with aclosing(cancel_stream_on_stop(asks.stream(wanted), stopping)) as parts:
             async for part in parts:
                 began = True
                 yield _message(part)
@@ -73,9 +74,12 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     )
     @needs(Need.READ)
     async def query(request: Request) -> Response:
-        with context.body_memory.reservation() as reservation:
+        with context.body_reservation(request) as reservation:
             wanted = await read_model(request, QueryRequest, reservation, limits)
-            async with context.memory_for_query(request) as ports:
+            if wanted.after:
+                with context.waits.slot(identity_of(request.scope)):
+                    await (await context.memory(request)).queries.wait_for_positions(wanted)
+            async with context.memory_for_query(request, wanted) as ports:
                 return responses.json_response(await ports.queries.query(wanted))
 
     @app.post(
@@ -88,7 +92,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     )
     @needs(Need.READ)
     async def ask(request: Request) -> Response:
-        with context.body_memory.reservation() as reservation:
+        with context.body_reservation(request) as reservation:
             wanted = await read_model(request, AskRequest, reservation, limits)
             ports = await context.memory(request)
             if ports.asks is None:
@@ -97,7 +101,5 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
                 return LimitedStream(
                     context.asks, partial(_messages, ports.asks, wanted, context.stopping), EVENT_STREAM
                 )
-            with context.asks.slot():
-                return responses.json_response(
-                    await cancel_on_disconnect(request, context.stopping, ports.asks.ask(wanted))
-                )
+            with context.asks.slot(identity_of(request.scope)):
+                return responses.json_response(await cancel_on_stop(context.stopping, ports.asks.ask(wanted)))

@@ -35,6 +35,6 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     )
     @needs(Need.READ)
     async def forget_sessions(request: Request) -> Response:
-        with context.body_memory.reservation() as reservation:
+        with context.body_reservation(request) as reservation:
             wanted = await read_model(request, RemoveSessionsRequest, reservation, limits)
             return responses.json_response(await (await context.memory(request)).sessions.remove_sessions(wanted.names))

@@ -9,9 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
+from daemon.api.access.identity import identity_of
 from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
-from daemon.api.middleware.disconnect import cancel_on_disconnect
+from daemon.api.middleware.disconnect import cancel_on_stop
 from daemon.api.openapi import json_body, problems, text_response
 from daemon.api.streaming import LimitedStream, event_messages
 from daemon.api.validation import read_model
@@ -38,13 +39,11 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     )
     @needs(Need.READ)
     async def wait(request: Request) -> Response:
-        with context.body_memory.reservation() as reservation:
+        with context.body_reservation(request) as reservation:
             wanted = await read_model(request, WaitRequest, reservation, limits)
-        return responses.json_response(
-            await cancel_on_disconnect(
-                request, context.stopping, context.startup(request).status.wait(wanted.timeout_s)
-            )
-        )
+        with context.waits.slot(identity_of(request.scope)):
+            waiting = context.startup(request).status.wait(wanted.timeout_s)
+            return responses.json_response(await cancel_on_stop(context.stopping, waiting))
 
     @app.get(
         Route.EVENTS,

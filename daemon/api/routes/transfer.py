@@ -1,7 +1,5 @@
 """`/v1/export`, `/v1/import`, `/v1/verify`, `/v1/backup`: the whole memory out, checked, or elsewhere; others' triples in."""
 
-import asyncio
-from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
@@ -10,13 +8,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
+from daemon.api.access.identity import identity_of
 from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
-from daemon.api.middleware.disconnect import cancel_on_disconnect
+from daemon.api.middleware.disconnect import cancel_on_stop
 from daemon.api.middleware.peers import request_peer
 from daemon.api.openapi import json_body, problems, query_parameters, raw_body, text_response
 from daemon.api.request_body import body_chunks, body_media_type
-from daemon.api.service_protocols import TransferPort
 from daemon.api.streaming import LimitedStream
 from daemon.api.validation import read_model, read_query_string
 from daemon.contract.choices import ExportFormat
@@ -86,30 +84,10 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     @needs(Need.ADMIN)
     async def take(request: Request) -> Response:
         body_media_type(request, [JSON, OCTET_STREAM])
-        with context.imports.slot():
-            return responses.json_response(await _imported(request, (await context.memory(request)).transfer))
-
-    async def _imported(request: Request, transfer: TransferPort) -> ImportResponse:
-        """Cancelled when the client disconnects after it has sent all: it must not keep its slot until all is indexed."""
-        arrived = asyncio.Event()
-
-        async def arriving() -> AsyncIterator[bytes]:
-            async for chunk in body_chunks(request, limits.import_bytes):
-                yield chunk
-            arrived.set()
-
-        async def outcome() -> ImportResponse:
-            return await importing
-
-        importing = asyncio.create_task(transfer.import_openie(arriving()))
-        whole = asyncio.create_task(arrived.wait())
-        try:
-            # Until then the port reads the request, and learns by itself that the client has gone.
-            await asyncio.wait([importing, whole], return_when=asyncio.FIRST_COMPLETED)
-            return await cancel_on_disconnect(request, context.stopping, outcome())
-        finally:
-            importing.cancel()
-            whole.cancel()
+        transfer = (await context.memory(request)).transfer
+        with context.imports.slot(identity_of(request.scope)):
+            taking = transfer.import_openie(body_chunks(request, limits.import_bytes))
+            return responses.json_response(await cancel_on_stop(context.stopping, taking))
 
     @app.post(
         Route.VERIFY,
@@ -119,8 +97,9 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     )
     @needs(Need.ADMIN)
     async def verify(request: Request) -> Response:
-        with context.maintenance.slot():
-            return responses.json_response(await (await context.memory(request)).transfer.verify())
+        transfer = (await context.memory(request)).transfer
+        with context.maintenance.slot(identity_of(request.scope)):
+            return responses.json_response(await transfer.verify())
 
     @app.post(
         Route.BACKUP,
@@ -135,7 +114,8 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
             raise Forbidden(
                 "A backup names a directory of the daemon's machine, so it is taken on the Unix socket only."
             )
-        with context.body_memory.reservation() as reservation:
+        with context.body_reservation(request) as reservation:
             wanted = await read_model(request, BackupRequest, reservation, limits)
-        with context.maintenance.slot():
-            return responses.json_response(await (await context.memory(request)).transfer.backup(wanted.directory))
+        transfer = (await context.memory(request)).transfer
+        with context.maintenance.slot(identity_of(request.scope)):
+            return responses.json_response(await transfer.backup(wanted.directory))

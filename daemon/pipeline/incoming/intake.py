@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from daemon.errors import NotReady
 from daemon.pipeline.acknowledgement import Acknowledgement
@@ -118,8 +118,9 @@ class Intake:
         """Returns at once, or while the intake is paused when it goes on."""
         await self._room.wait()
 
-    def take(self, wanted: Work | None = None, fresh_only: bool = False) -> Work | None:
-        """The next work (or `wanted`) whose key is free, now under way; None when there is none.
+    def take(self, wanted: Work | None = None, fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
+        """The next work (or `wanted`) whose key is free, now under way; None when there is none. `fresh_only`: none of bulk;
+        `not_from`: none of these sources.
 
         While the intake is paused, only of what makes the memory no larger.
         """
@@ -128,7 +129,7 @@ class Intake:
         elif self.paused is not None:
             work = next((each for each in self._freeing.values() if self._free(each.key)), None)
         else:
-            work = self._lanes.next(self._free, fresh_only)
+            work = self._lanes.next(self._free, fresh_only, not_from)
         if work is None or not self._free(work.key):
             return None
         self._lanes.remove(work)

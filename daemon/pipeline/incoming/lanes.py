@@ -6,7 +6,7 @@ most waits, in either lane. So a file that is saved beside a burst, or after it,
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from daemon.pipeline.work_items import Urgency, Work
@@ -43,9 +43,12 @@ class Lane:
         if not waiting:
             del self._turns[turn]
 
-    def next(self, free: Callable[[str], bool]) -> Work | None:
-        """The next work whose key is free, which stays here. Who it belongs to has had its turn then."""
+    def next(self, free: Callable[[str], bool], not_from: Container[str] = ()) -> Work | None:
+        """The next work whose key is free and whose source is not in `not_from`, which stays here. Its source has had its turn
+        then."""
         for turn, waiting in self._turns.items():
+            if turn[0] in not_from:
+                continue
             for key, work in waiting.items():
                 if free(key):
                     self._turns.move_to_end(turn)
@@ -89,13 +92,14 @@ class Lanes:
             if not self._groups[place.group]:
                 del self._groups[place.group]
 
-    def next(self, free: Callable[[str], bool], fresh_only: bool = False) -> Work | None:
-        """The next work whose key is free, which stays here until it is removed. `fresh_only`: never one of bulk."""
+    def next(self, free: Callable[[str], bool], fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
+        """The next work whose key is free, which stays here until it is removed. `fresh_only`: never one of bulk. `not_from`:
+        sources of which none is wanted."""
         order = [Urgency.FRESH] if fresh_only else list(Urgency)
         if not fresh_only and self._fresh_in_a_row >= FRESH_IN_A_ROW:
             order.reverse()
         for urgency in order:
-            work = self._lanes[urgency].next(free)
+            work = self._lanes[urgency].next(free, not_from)
             if work is not None:
                 self._fresh_in_a_row = self._fresh_in_a_row + 1 if urgency is Urgency.FRESH else 0
                 return work

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse, AskSession
@@ -92,7 +91,7 @@ class DeepAnswers:
         scope, session, earlier = request.scope, None, None
         if name is not None:
             session = await asyncio.to_thread(self._sessions.load, session_key(name, scope), name)
-        pinned = await self._queries.in_thread(partial(self._queries.document_snapshot, scope, request.as_of))
+        pinned = await self._queries.pinned(scope, request.as_of)
         if session is not None:
             earlier = self._sessions.in_sight(memory_from_json(session.memory), scope, pinned.snapshot)
         question = _Question(request, pinned, earlier, session)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse, RetrievedPassage
@@ -54,7 +53,7 @@ class IterativeAnswers:
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
         """Reports the steps (none without `steps`) and the answer's text as it grows."""
         began = time.perf_counter()
-        pinned = await self._queries.in_thread(partial(self._queries.document_snapshot, request.scope, request.as_of))
+        pinned = await self._queries.pinned(request.scope, request.as_of)
         budget, form = budget_of(request), answer_form_of(request)
         spending = Spending(budget)
         several = request.steps is not None

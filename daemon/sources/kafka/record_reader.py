@@ -33,8 +33,10 @@ ReadMessage = Record | RecordPart | PartRemoved | ParsedDocument
 
 
 class RecordReader:
-    def __init__(self, pool: WorkerPool) -> None:
+    def __init__(self, pool: WorkerPool, source: str = "") -> None:
+        """`source`: whose share of the parsers they take."""
         self._pool = pool
+        self._source = source
 
     async def read(self, messages: Sequence[KafkaMessage]) -> list[ReadMessage]:
         """What each message is, in order. A message that costs a worker its life costs none of those beside it."""
@@ -54,7 +56,7 @@ class RecordReader:
         if not values:
             return []
         try:
-            verdicts = await self._pool.check_records(values)
+            verdicts = await self._pool.check_records(values, self._source)
         except WorkerFailed as error:
             if len(values) == 1:
                 return [RecordError(str(error))]

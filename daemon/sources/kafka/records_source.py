@@ -30,7 +30,7 @@ class RecordsSource(BaseKafkaSource[ReadMessage]):
 
     def __init__(self, kafka: KafkaSection, store: Store, pipeline: Pipeline, pool: WorkerPool) -> None:
         super().__init__(kafka, store, pipeline)
-        self._reader = RecordReader(pool)
+        self._reader = RecordReader(pool, self.name)
         self._parts: PartAssembler[MessageAcknowledgement] = PartAssembler()
 
     def start(self) -> None:

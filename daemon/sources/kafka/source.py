@@ -194,7 +194,7 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
         self, kafka: KafkaSection, store: Store, pipeline: Pipeline, pool: WorkerPool, split: SplitSettings
     ) -> None:
         super().__init__(kafka, store, pipeline)
-        self._reader = MessageReader(pool, self._settings.message_format, split)
+        self._reader = MessageReader(pool, self._settings.message_format, split, self.name)
 
     async def _read(self, messages: list[KafkaMessage]) -> list[list[ParsedDocument]]:
         return await self._reader.read(messages)

@@ -64,7 +64,7 @@ def connect_while_busy(
 
 
 def test_of_a_burst_the_first_are_answered_and_the_others_told_when_to_come_again() -> None:
-    with served(ApiLimits(connections=CONNECTIONS)) as api:
+    with served(ApiLimits(client_share=1.0, connections=CONNECTIONS)) as api:
         waited = connect_while_busy(api.run, api.connect, 5 * CONNECTIONS, "hold")
         assert [status_of(plain) for plain in waited[CONNECTIONS:]] == [(503, True)] * 4 * CONNECTIONS
         api.memory.released.set()
@@ -72,14 +72,14 @@ def test_of_a_burst_the_first_are_answered_and_the_others_told_when_to_come_agai
 
 
 def test_of_a_burst_of_short_requests_the_first_are_answered_and_nobody_is_reset() -> None:
-    with served(ApiLimits(connections=CONNECTIONS)) as api:
+    with served(ApiLimits(client_share=1.0, connections=CONNECTIONS)) as api:
         waited = connect_while_busy(api.run, api.connect, 5 * CONNECTIONS)
         assert [status_of(plain)[0] for plain in waited[:CONNECTIONS]] == [200] * CONNECTIONS
         assert {status_of(plain) for plain in waited[CONNECTIONS:]} <= {(200, False), (503, True)}
 
 
 def test_a_silent_connection_that_makes_room_is_told_so() -> None:
-    with served(ApiLimits(connections=2)) as api:
+    with served(ApiLimits(client_share=1.0, connections=2)) as api:
         silent = [api.connect() for _ in range(2)]
         until(lambda: len(api_connections(api)) == 2, "both are accepted")
         with api.connect() as plain:
@@ -106,7 +106,7 @@ def test_who_waited_for_the_start_is_answered_in_turn_and_later_ones_are_refused
 
         async def make() -> tuple[ApiServer, StartupGate]:
             gate = StartupGate()
-            settings = ApiSettings(folder / "s", limits=ApiLimits(queries=2))
+            settings = ApiSettings(folder / "s", limits=ApiLimits(client_share=1.0, queries=2))
             return ApiServer(StartupPorts(memory, EventHub()), gate, settings), gate
 
         async def opened() -> None:
@@ -132,12 +132,12 @@ def test_who_waited_for_the_start_is_answered_in_turn_and_later_ones_are_refused
 def test_a_place_in_turn_goes_to_nobody_who_left() -> None:
     async def scenario() -> None:
         limit = ConcurrencyLimit(1, "queries")
-        first = limit.slot()
+        first = limit.slot("one")
         first.__enter__()
 
         async def waits(patience_s: float) -> str:
             try:
-                async with limit.slot_in_turn(patience_s):
+                async with limit.slot_in_turn("one", patience_s):
                     return "in"
             except Busy:
                 return "refused"
@@ -149,7 +149,7 @@ def test_a_place_in_turn_goes_to_nobody_who_left() -> None:
         await asyncio.sleep(0)
         first.__exit__(None, None, None)
         assert await last == "in"
-        with limit.slot():
+        with limit.slot("one"):
             pass
 
     asyncio.run(scenario())

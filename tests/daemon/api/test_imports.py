@@ -38,7 +38,7 @@ class Importing:
 
 @pytest.fixture
 def api() -> Iterator[Served]:
-    with served(ApiLimits(imports=2)) as api:
+    with served(ApiLimits(client_share=1.0, imports=2)) as api:
         yield api
 
 

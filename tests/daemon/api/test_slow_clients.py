@@ -188,7 +188,7 @@ def test_a_connection_whose_refused_body_was_read_to_its_end_goes_on() -> None:
 
 
 def test_queries_beyond_the_limit_are_told_to_come_back() -> None:
-    with served(ApiLimits(queries=2)) as api, ThreadPoolExecutor(2) as pool:
+    with served(ApiLimits(client_share=1.0, queries=2)) as api, ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(ask, api, "hold") for _ in range(2)]
         until(lambda: api.memory.queries_inside == 2, "two queries under way")
         refused = ask(api, "one more")
@@ -231,7 +231,7 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
 def test_connections_beyond_the_limit_are_turned_away_with_a_problem_while_all_are_busy() -> None:
-    with served(ApiLimits(connections=3)) as api:
+    with served(ApiLimits(client_share=1.0, connections=3)) as api:
         busy = [api.connect() for _ in range(3)]
         for each in busy:
             each.sendall(HOLD)
@@ -250,7 +250,7 @@ def test_connections_beyond_the_limit_are_turned_away_with_a_problem_while_all_a
 
 
 def test_whoever_asks_gets_the_place_of_whoever_has_said_nothing_for_longest() -> None:
-    with served(ApiLimits(connections=3)) as api:
+    with served(ApiLimits(client_share=1.0, connections=3)) as api:
         served_once, silent, half = (api.connect() for _ in range(3))
         served_once.sendall(HEALTH)
         assert read_one(served_once).startswith(b"HTTP/1.1 200 ")

@@ -12,7 +12,7 @@ from daemon.api.settings import ApiLimits
 from daemon.contract.http.problem import Problem
 from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import Route
-from daemon.page.login_sessions import SESSION_LIFETIME_S, SESSIONS_MAX, LoginSessions
+from daemon.page.login_sessions import SESSION_LIFETIME_S, SESSIONS_MAX, SESSIONS_PER_CLIENT, LoginSessions
 from tests.daemon.api.harness import PATIENCE_S, Served, read_all, read_one, served, until
 from tests.daemon.other_sites import HEADERS_OF_OTHER_SITES
 
@@ -249,10 +249,35 @@ def test_programs_need_no_session(browser: httpx2.Client) -> None:
 def test_sessions_are_few_and_do_not_last_for_ever() -> None:
     now = 0.0
     sessions = LoginSessions(lambda: now)
-    first = sessions.begin(b"token")
-    later = [sessions.begin(b"token") for _ in range(SESSIONS_MAX)]
+    first = sessions.begin(b"token", "one", "::1")
+    later = [sessions.begin(b"token", "one", "::1") for _ in range(SESSIONS_PER_CLIENT)]
     assert sessions.find(first) is None
-    assert sessions.find(later[-1]) is not None
+    assert all(sessions.find(each) for each in later)
     now = SESSION_LIFETIME_S
     assert sessions.find(later[-1]) is None
     assert sessions.find("") is sessions.find("anything") is None
+
+
+def test_the_logins_of_one_client_end_no_session_of_another() -> None:
+    sessions = LoginSessions()
+    other = sessions.begin(b"token", "other", "::1")
+    for _ in range(2 * SESSIONS_MAX):
+        sessions.begin(b"token", "one", "::2")
+    assert sessions.find(other) is not None
+
+
+def test_the_logins_from_one_address_end_no_session_of_the_same_token_elsewhere() -> None:
+    sessions = LoginSessions()
+    elsewhere = sessions.begin(b"token", "one", "::1")
+    for _ in range(2 * SESSIONS_MAX):
+        sessions.begin(b"token", "one", "::2")
+    assert sessions.find(elsewhere) is not None
+
+
+def test_beyond_the_limit_of_all_sessions_the_client_with_most_loses_one() -> None:
+    sessions = LoginSessions()
+    for number in range(SESSIONS_MAX // SESSIONS_PER_CLIENT):
+        few = [sessions.begin(b"token", f"{number}", "::1") for _ in range(SESSIONS_PER_CLIENT)]
+    last = sessions.begin(b"token", "newcomer", "::1")
+    assert sessions.find(last) is not None
+    assert sum(sessions.find(each) is not None for each in few) >= SESSIONS_PER_CLIENT - 1

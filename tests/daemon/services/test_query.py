@@ -1,12 +1,16 @@
 """A query beside a commit: what it answers is held by a document, or another memory is asked."""
 
 import asyncio
+import threading
 from pathlib import Path
+from typing import Any
 
 from daemon.contract.query import QueryRequest
 from daemon.services.query import QueryService
 from memory.encoder.hashing import HashEncoder
 from memory.retrieval.settings import RetrievalSettings
+from store.document_snapshot import DocumentSnapshot
+from store.index.load import Rest, no_rest
 from store.passage_id import passage_id
 from store.snapshot import Snapshot
 from store.store import Store
@@ -49,3 +53,62 @@ def test_what_a_commit_removes_meanwhile_is_not_answered_without_a_document(tmp_
         assert store.raced
         assert [passage.document for passage in answer.passages] == ["added:b"]
         assert answer.commit == store.snapshot().commit
+
+
+class Slow(Store):
+    """Loads no earlier commit before it is told to."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.loading = threading.Semaphore(0)
+        self.load = threading.Event()
+
+    def document_snapshot_at(self, moment: float | int, rest: Rest = no_rest) -> DocumentSnapshot:
+        self.loading.release()
+        assert self.load.wait(60)
+        return super().document_snapshot_at(moment, rest)
+
+
+def test_questions_about_earlier_commits_take_no_share_of_the_queries(tmp_path: Path) -> None:
+    encoder = HashEncoder(64)
+
+    async def scenario(store: Slow, service: QueryService) -> None:
+        earlier = [
+            asyncio.create_task(service.query(QueryRequest(query="lamp", mode="dense", as_of=2))) for _ in range(8)
+        ]
+        await asyncio.to_thread(store.loading.acquire)
+        assert (await service.query(QueryRequest(query="lamp", mode="dense"))).commit == 3
+        assert not any(each.done() for each in earlier)
+        store.load.set()
+        assert {answer.commit for answer in await asyncio.gather(*earlier)} == {2}
+
+    with Slow(tmp_path, encoder.identity) as store:
+        store.commit(batch(encoder))
+        store.commit(Batch(removed=("added:a",)))
+        service = QueryService(store, encoder, RetrievalSettings, lambda: "dense")
+        asyncio.run(scenario(store, service))
+        service.close()
+
+
+def test_a_cancelled_query_is_held_until_its_thread_has_ended(tmp_path: Path) -> None:
+    encoder = HashEncoder(64)
+    working, over = threading.Event(), threading.Event()
+
+    def work() -> None:
+        working.set()
+        assert over.wait(60)
+
+    async def scenario(service: QueryService) -> None:
+        asked = asyncio.create_task(service.in_thread(work))
+        await asyncio.to_thread(working.wait)
+        asked.cancel()
+        await asyncio.wait([asked], timeout=0)
+        assert not asked.done()
+        over.set()
+        await asyncio.wait([asked])
+        assert asked.cancelled()
+
+    with Store(tmp_path, encoder.identity) as store:
+        service = QueryService(store, encoder, RetrievalSettings, lambda: "dense")
+        asyncio.run(scenario(service))
+        service.close()

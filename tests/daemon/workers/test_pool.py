@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from consumers.kafka.message import KafkaMessage
 from consumers.parsing import Limits, ParseSummary
 from consumers.records.record import Record, RecordVectors
 from consumers.records.writer import to_message, write_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument, Passage
 from daemon.workers.child_process import ChildLost
-from daemon.workers.pool import PoolClosed, WorkerPool
+from daemon.workers.pool import PoolClosed, SetAside, WorkerPool
 from tests.consumers.parsing.samples import docx, epub, flowed, pdf
 
 pytestmark = pytest.mark.process
@@ -45,13 +46,13 @@ def run(work: Callable[[WorkerPool], Coroutine[Any, Any, None]], **options: Any)
 
 
 async def parse(
-    pool: WorkerPool, path: Path | bytes, uri: str = "file:///x/doc"
+    pool: WorkerPool, path: Path | bytes, uri: str = "file:///x/doc", **options: Any
 ) -> list[ParsedDocument | ParseSummary]:
-    return [item async for item in pool.parse(os.fsencode(path), uri, S)]
+    return [item async for item in pool.parse(os.fsencode(path), uri, S, **options)]
 
 
-async def only(pool: WorkerPool, path: Path) -> ParsedDocument:
-    (document,) = [item for item in await parse(pool, path) if isinstance(item, ParsedDocument)]
+async def only(pool: WorkerPool, path: Path, **options: Any) -> ParsedDocument:
+    (document,) = [item for item in await parse(pool, path, **options) if isinstance(item, ParsedDocument)]
     return document
 
 
@@ -97,7 +98,7 @@ def lines(tmp_path: Path) -> Path:
 def test_an_unforeseen_fault_is_reported_by_kind_and_place_and_not_by_its_message() -> None:
     async def work(pool: WorkerPool) -> None:
         with pytest.raises(ChildLost, match=r"ValueError at daemon/workers/child_main\.py:\d+ in answer") as lost:
-            async for _ in pool._messages({"op": "Ada met Charles"}):  # the worker's ValueError repeats it
+            async for _ in pool._messages({"op": "Ada met Charles"}, "drive"):  # the worker's ValueError repeats it
                 pass
         assert "Ada" not in str(lost.value)
 
@@ -227,6 +228,30 @@ def test_a_document_that_needs_too_much_memory_is_given_up(tmp_path: Path, good:
         assert (await only(pool, good)).error is None
 
     run(work, memory_bytes=160 * MIB, timeout_s=60)
+
+
+def test_slow_documents_of_one_source_leave_parsers_to_messages_of_another(slow: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        parsing = [asyncio.create_task(only(pool, slow, source="drive")) for _ in range(2)]
+        await until(lambda: len(pool.places.running) == 2, "both parsers are taken")
+        message = KafkaMessage("topic", 0, 0, -1, b"1", b"A message.")
+        [[document]] = await pool.parse_messages([message], "text", S, "topic")
+        assert document.error is None
+        for each in await asyncio.gather(*parsing):
+            assert "took longer than" in (each.error or "")
+
+    run(work, size=2, timeout_s=6)
+
+
+def test_a_reader_is_told_that_its_document_has_to_wait_for_a_slow_place(slow: Path, good: Path) -> None:
+    async def work(pool: WorkerPool) -> None:
+        parsing = [asyncio.create_task(only(pool, slow, source="drive", slow=False)) for _ in range(2)]
+        await until(lambda: len(pool.places.running) == 2, "both parsers are taken")
+        assert (await only(pool, good, source="other")).title == "Good"
+        outcomes = await asyncio.gather(*parsing, return_exceptions=True)
+        assert sum(isinstance(each, SetAside) for each in outcomes) == 1  # the other one goes on in a slow place
+
+    run(work, size=2, timeout_s=6)
 
 
 @pytest.mark.parametrize(("number", "name"), [(signal.SIGSEGV, "SIGSEGV"), (signal.SIGABRT, "SIGABRT")])

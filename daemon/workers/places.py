@@ -1,0 +1,181 @@
+"""Who may parse: the places of the pool, shared between sources.
+
+A source that holds no place gets the next one. If none is free, a run that has been at one message for too long is evicted:
+its child is killed, and it starts again in a slow place, of which each source has one at a time, and all sources together one
+less than there are places. So a document that uses its whole time limit delays its own source only.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+LONG_AFTER_S = 2.0
+LONG_SHARE = 0.25
+"""A run counts as long after this time at one message, or this share of the time limit if that is less: then a source
+without a place may evict it. Its own source may after that share of the time limit."""
+
+
+class PlaceKind(Enum):
+    ORDINARY = auto()
+    FRESH = auto()
+    """One beyond the ordinary places, for what is fresh while they are taken."""
+    SLOW = auto()
+
+
+@dataclass(eq=False)
+class Run:
+    """One request that parses or waits to. `kind` is None while it waits."""
+
+    source: str
+    fresh: bool
+    slow: bool
+    kind: PlaceKind | None = None
+    began: float = 0.0
+    at_message_since: float | None = None
+    """When its child was last asked for a message; None while none is awaited."""
+    kill: Callable[[], None] | None = None
+    """Ends its child; None before it has one."""
+    evicted: bool = False
+    granted: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class ParsePlaces:
+    """For one event loop: it has no lock."""
+
+    def __init__(
+        self,
+        size: int,
+        time_limit_s: float,
+        long_after_s: float = LONG_AFTER_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._size = size
+        self._slow_places = max(1, size - 1)
+        self._own_long_s = time_limit_s * LONG_SHARE
+        self._long_s = min(long_after_s, self._own_long_s)
+        self._clock = clock
+        self.running: list[Run] = []
+        """Those that hold a place."""
+        self._waiting: list[Run] = []
+
+    @asynccontextmanager
+    async def place(self, source: str, *, fresh: bool = False, slow: bool = False) -> AsyncIterator[Run]:
+        """Waits for a place. `slow`: for a document that is expected to take long."""
+        run = Run(source, fresh, slow)
+        try:
+            await self._enter(run)
+            yield run
+        finally:
+            self._leave(run)
+
+    def await_message(self, run: Run) -> None:
+        """The child of `run` is asked for its next message."""
+        run.at_message_since = self._clock()
+
+    async def give_way(self, run: Run) -> None:
+        """Between two messages: leaves the place to a source that has none, if there is one that waits, until its turn comes
+        again."""
+        run.at_message_since = None
+        if run.kind is PlaceKind.SLOW or not self._is_needed(run):
+            return
+        self._leave(run)
+        await self._enter(run)
+
+    def _is_needed(self, run: Run) -> bool:
+        if self._held(run.source) == 1 and self._clock() - run.began < self._long_s:
+            return False
+        return any(
+            not each.slow and (each.fresh or run.kind is PlaceKind.ORDINARY) and not self._held(each.source)
+            for each in self._waiting
+        )
+
+    async def _enter(self, run: Run) -> None:
+        """Returns once `run` holds a place."""
+        run.granted.clear()
+        self._waiting.append(run)
+        self._grant()
+        while run.kind is None:
+            try:
+                async with asyncio.timeout(self._evict_for(run)):
+                    await run.granted.wait()
+            except TimeoutError:
+                continue
+
+    def _leave(self, run: Run) -> None:
+        if run.kind is None:
+            self._waiting.remove(run)
+        else:
+            self.running.remove(run)
+            run.kind = None
+        self._grant()
+
+    def _grant(self) -> None:
+        """Gives free places to those that wait, first to the sources that hold fewest, slow ones included."""
+        for run in sorted(self._waiting, key=lambda run: sum(each.source == run.source for each in self.running)):
+            kind = self._free_kind(run)
+            if kind is not None:
+                self._waiting.remove(run)
+                run.kind, run.began = kind, self._clock()
+                self.running.append(run)
+                run.granted.set()
+                self._grant()  # its source holds one more
+                return
+
+    def _free_kind(self, run: Run) -> PlaceKind | None:
+        ordinary, slow = self._count(PlaceKind.ORDINARY), self._count(PlaceKind.SLOW)
+        if run.slow:
+            if slow >= self._slow_places or self._has_slow(run.source):
+                return None
+            # With one place alone, a slow document has one beyond it.
+            return PlaceKind.SLOW if self._size == 1 or ordinary + slow < self._size else None
+        if ordinary < self._size - min(slow, self._size - 1):
+            return PlaceKind.ORDINARY
+        return PlaceKind.FRESH if run.fresh and not self._count(PlaceKind.FRESH) else None
+
+    def _evict_for(self, run: Run) -> float | None:
+        """Has one long run make room for `run`, if there is one; returns after how many seconds to look again."""
+        if run.slow:
+            return None
+        if any(each.evicted for each in self.running):
+            return self._long_s
+        now = self._clock()
+        left_s: dict[Run, float] = {}
+        for each in self.running:
+            if each.kind is PlaceKind.SLOW or (each.kind is PlaceKind.FRESH and not run.fresh):
+                continue
+            if each.kill is None or each.at_message_since is None:
+                continue
+            starves = each.source != run.source and not self._held(run.source)
+            left_s[each] = each.at_message_since + (self._long_s if starves else self._own_long_s) - now
+        long = sorted((each for each, left in left_s.items() if left <= 0), key=lambda each: left_s[each])
+        if long and self._becomes_slow(long[0], may_stay=len(long) > 1):
+            long = long[1:]
+        if long:
+            long[-1].evicted = True  # the one that loses least
+            assert long[-1].kill is not None
+            long[-1].kill()
+        return min([self._long_s, *(left for left in left_s.values() if left > 0)])
+
+    def _becomes_slow(self, run: Run, may_stay: bool) -> bool:
+        """Moves a run to a slow place without starting it again, where that helps: another one can be evicted, or its place is
+        free then."""
+        if run.kind is not PlaceKind.ORDINARY or self._has_slow(run.source):
+            return False
+        if self._count(PlaceKind.SLOW) >= self._slow_places or not (may_stay or self._size == 1):
+            return False
+        run.kind, run.slow = PlaceKind.SLOW, True
+        self._grant()
+        return True
+
+    def _held(self, source: str) -> int:
+        """Places of a source, its slow one apart."""
+        return sum(run.source == source and run.kind is not PlaceKind.SLOW for run in self.running)
+
+    def _has_slow(self, source: str) -> bool:
+        return any(run.source == source and run.kind is PlaceKind.SLOW for run in self.running)
+
+    def _count(self, kind: PlaceKind) -> int:
+        return sum(run.kind is kind for run in self.running)
