@@ -15,6 +15,7 @@ from store.change.pending_inputs import MissingVectors, missing_vectors, unextra
 from store.document_snapshot import DocumentSnapshot
 from store.index.live_index import LiveIndex
 from store.index.stored_contents import StoredContents
+from store.lance.checksums import Checksums
 from store.lance.schema import documents
 from store.lance.tables import Tables
 from store.log.commits import CommitLog, ExtractionCosts
@@ -131,6 +132,16 @@ class StoreReader:
         index = self._index
         row = index.passage_rows.get(id)
         return index.passages[row] if row is not None else None
+
+    def table_versions(self) -> dict[str, int]:
+        """The version of every table as of the last commit, the log's included. The caller has paused commits."""
+        return {**self._log.last.versions, "commits": self._tables.version("commits")}
+
+    @property
+    def checksums(self) -> Checksums:
+        """Those of the tables' files."""
+        assert self._tables.checksums is not None
+        return self._tables.checksums
 
     def extraction_costs(self) -> ExtractionCosts:
         """What extraction has cost over the life of the store, as of the last commit."""

@@ -11,10 +11,9 @@ from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 
+from store.backup.local import POSITIONS_KEY
 from store.durable_files import durable_file
 
-KEY_FILE = "positions.key"
-"""In the store's folder: positions stay valid over a restart. A backup leaves it out, so none is valid after a restore."""
 KEY_BYTES = 32
 
 HALF_BITS = 26
@@ -29,8 +28,8 @@ class ClientPositions:
     """Encrypts tickets by a Feistel cipher with a key of the store, for each client by its name. On the event loop."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: the store's."""
-        self._path = folder / KEY_FILE
+        """`folder`: the store's, where the key is kept: positions stay valid over a restart."""
+        self._path = folder / POSITIONS_KEY
 
     def position(self, client: str, ticket: int) -> int:
         """The number by which `client` may name a ticket that it was given."""

@@ -120,7 +120,12 @@ class TransferService:
         with self._progress.running("verify", "rows") as task:
             found = await asyncio.to_thread(verify, self._store, task.update)
         return VerifyResponse(
-            commit=found.commit, lines=found.lines, synonym_recall=found.synonym_recall, problems=found.problems
+            commit=found.commit,
+            checked=found.checked,
+            without_checksum=found.without_checksum,
+            lines=found.lines,
+            synonym_recall=found.synonym_recall,
+            problems=found.problems,
         )
 
     async def backup(self, directory: str) -> BackupResponse:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from store.durable_files import sync
 from store.errors import StoreError
+from store.lance.checksums import NAME as CHECKSUMS
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
 from store.log.commits import HEAD, Commit
@@ -29,6 +30,10 @@ INBOX = "inbox"
 
 WAITING = "inbox.backup"
 """Links to the files of the inbox between the two commits: a document leaves the inbox as soon as it is committed."""
+
+POSITIONS_KEY = "positions.key"
+"""A file that the store itself never reads (`daemon.services.client_positions`). No backup has it: positions that clients were
+given before a restore name nothing after it."""
 
 RESTORING = "restoring"
 """A file that is in a store while a restore is under way: with it, the store is incomplete."""
@@ -98,7 +103,11 @@ def collect(
             for session in (store.folder / SESSIONS).glob("[!.]*.json"):
                 with suppress(FileNotFoundError):  # removed meanwhile
                     _place(session, waiting / SESSIONS / session.name)
+            # A copy: the file grows with the next commit.
+            waiting.mkdir(exist_ok=True)
+            shutil.copy2(store.checksums.path, waiting / CHECKSUMS)
         sources = {name: store.folder / name for name in files}
+        sources[CHECKSUMS] = waiting / CHECKSUMS
         sources |= {f"{INBOX}/{path.name}": path for path in sorted(waiting.glob("*.jsonl"))}
         sources |= {f"{SESSIONS}/{path.name}": path for path in sorted((waiting / SESSIONS).glob("*.json"))}
         sizes = {}
@@ -137,6 +146,8 @@ def restore(source: Path, folder: Path) -> tuple[Backup, Path]:
         sync(folder)
         for old in [
             folder / HEAD,
+            folder / CHECKSUMS,
+            folder / POSITIONS_KEY,
             folder / INBOX,
             folder / SESSIONS,
             *folder.glob("snapshot-*"),
