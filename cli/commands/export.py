@@ -53,21 +53,15 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
         )
     chosen = {"format": wanted.value} | scope_parameter(scope)
     lines = written = 0
-    escape = ESCAPES.get(wanted)
     to_stdout = invocation.stdout_taken = str(file) == "-"
     with invocation.client() as client, progress("exporting") as shown:
         stream = client.stream(
             f"{Route.EXPORT}?{urlencode(chosen)}", accept=wanted.media_type, timeout_s=READ_TIMEOUT_S
         )
         with stream as response, _stdout() if to_stdout else atomic_file(file) as target:
-            if target.isatty():
-                if escape is None:
-                    raise CommandError(
-                        f"{wanted.value} is no text for a terminal: give FILE, or send the output to a program."
-                    )
-                target = TerminalWriter(target, escape)
+            write = terminal_write(target, wanted) if target.isatty() else target.write
             for chunk in response.pieces:
-                target.write(chunk)
+                write(chunk)
                 lines += chunk.count(b"\n")
                 written += len(chunk)
                 shown.describe(_export_format(wanted, lines, written))
@@ -84,16 +78,13 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
     invocation.emit(answer, lambda: [text(f"{_export_format(wanted, lines, written)}, in {file}")], wrap=False)
 
 
-class TerminalWriter:
-    """Writes UTF-8 to a terminal with the characters escaped that would act on it; they may be split between two pieces."""
-
-    def __init__(self, stream: IO[bytes], escape: Callable[[str], str]) -> None:
-        self._stream = stream
-        self._escape = escape
-        self._decoder = getincrementaldecoder("utf-8")("replace")
-
-    def write(self, piece: bytes) -> None:
-        self._stream.write(self._escape(self._decoder.decode(piece)).encode())
+def terminal_write(stream: IO[bytes], format: ExportFormat) -> Callable[[bytes], object]:
+    """Writes pieces of UTF-8 to a terminal, with the characters escaped that would act on it. Raises CommandError for a format
+    that is no text."""
+    if (escape := ESCAPES.get(format)) is None:
+        raise CommandError(f"{format.value} is no text for a terminal: give FILE, or send the output to a program.")
+    decoder = getincrementaldecoder("utf-8")("replace")
+    return lambda piece: stream.write(escape(decoder.decode(piece)).encode())
 
 
 def export_format_of(file: Path) -> ExportFormat | None:

@@ -1,5 +1,6 @@
 """`/v1/export`, `/v1/import`, `/v1/verify` and `/v1/backup`: the whole memory out, in, checked, or copied."""
 
+import operator
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
@@ -37,7 +38,7 @@ class VerifyResponse(Response):
 
     commit: int
     checked: int
-    without_checksum: int = Field(default=0, exclude_if=is_empty)
+    without_checksum: int = Field(default=0, exclude_if=operator.not_)
     lines: int
     """Lines of the export that were compared."""
     synonym_recall: float
