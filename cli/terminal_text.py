@@ -3,6 +3,7 @@
 What documents, file names and model answers hold is not trusted: it must neither steer a terminal nor hide what it says.
 """
 
+import json
 import re
 from datetime import datetime
 
@@ -10,17 +11,31 @@ from cli.document_names import readable_uri
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline, both sets
-    "\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, or turning direction
+    "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, or turning direction
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # invisible: controls of shorthand and of music
     "\ud800-\udfff"  # half characters, from names that are not UTF-8
     "\U000e0000-\U000e007f]"  # tags, which show nothing
 )
 _SPACE = re.compile(r"\s+")
-_INVISIBLE = frozenset("\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff\r")
+_INVISIBLE = frozenset("\u00ad\u061c\u180e\u200b\u200e\u200f\u2060\ufeff\r")
 
 
 def terminal_safe(text: str) -> str:
     """`text` without characters that act on a terminal: written out (`\\x1b`) where they could, dropped where harmless."""
     return _UNSAFE.sub(lambda match: _shown(match[0]), text)
+
+
+def json_safe(line: str) -> str:
+    """JSON without the characters that `terminal_safe` replaces: each is escaped, so that the JSON says the same. Line feeds,
+    which end JSON lines, stay."""
+    return _UNSAFE.sub(
+        lambda match: json.dumps(match[0])[1:-1] if match[0] > "\x7f" else f"\\u{ord(match[0]):04x}", line
+    )
+
+
+def xml_safe(text: str) -> str:
+    """XML without the characters that `terminal_safe` replaces: each is a character reference, and the XML says the same."""
+    return _UNSAFE.sub(lambda match: f"&#x{ord(match[0]):x};", text)
 
 
 def one_line(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -20,6 +21,15 @@ def sync(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def checksum_of(file: Path) -> int:
+    """The CRC-32 of a file's content. Raises OSError."""
+    checksum = 0
+    with file.open("rb") as content:
+        while part := content.read(1 << 20):
+            checksum = zlib.crc32(part, checksum)
+    return checksum
 
 
 @contextlib.contextmanager

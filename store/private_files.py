@@ -13,7 +13,7 @@ _OPEN = 0o077
 """What the group and others may do."""
 
 _OWN = re.compile(
-    r"lock|head|restoring|inbox|inbox\.backup|sessions|torn|snapshot[-.].+|[a-z]+\.lance|openie\..+|backup\..+|before-restore-.+|"
+    r"lock|head|checksums|positions\.key|restoring|inbox|inbox\.backup|sessions|torn|snapshot[-.].+|[a-z]+\.lance|openie\..+|backup\..+|before-restore-.+|"
     r"restored\.new|stacks-of-abort\.txt|scratch-.+"
 )
 """Names of what hippod keeps in the store's folder. Anything else there is somebody else's and stays as it is."""

@@ -15,6 +15,8 @@ from store.change.pending_inputs import MissingVectors, missing_vectors, unextra
 from store.document_snapshot import DocumentSnapshot
 from store.index.live_index import LiveIndex
 from store.index.stored_contents import StoredContents
+from store.lance.checksums import Checksums
+from store.lance.schema import documents
 from store.lance.tables import Tables
 from store.log.commits import CommitLog
 from store.log.extraction_costs import COSTS, add_costs, costs_of
@@ -77,6 +79,16 @@ class StoreReader:
     def document(self, uri: str) -> Document | None:
         return self._index.documents.get(uri)
 
+    def removed_documents(self) -> dict[str, Document]:
+        """By URI: each document that was removed since the horizon, with the source and the labels that it had last.
+
+        The documents of every commit that can be looked back at are among these or among the present ones. A removal by a
+        hippod that did not write down source and labels gives an empty source.
+        """
+        with self._tables.pruning_paused():
+            rows = self._tables.read_where("documents", None, f"state = '{State.REMOVED.value}'")
+        return {row["uri"]: documents.from_row(row) for row in rows.sort_by("commit").to_pylist()}
+
     def states(self) -> dict[State, int]:
         """How many documents there are in each state."""
         return dict(Counter(document.state for document in self._index.documents.copy().values()))
@@ -127,6 +139,16 @@ class StoreReader:
         index = self._index
         row = index.passage_rows.get(id)
         return index.passages[row] if row is not None else None
+
+    def table_versions(self) -> dict[str, int]:
+        """The version of every table as of the last commit, the log's included. The caller has paused commits."""
+        return {**self._log.last.versions, "commits": self._tables.version("commits")}
+
+    @property
+    def checksums(self) -> Checksums:
+        """Those of the tables' files."""
+        assert self._tables.checksums is not None
+        return self._tables.checksums
 
     def extraction_costs(self) -> ExtractionCosts:
         """What extraction has cost over the life of the store, as of the last commit."""

@@ -67,6 +67,10 @@ class Document:
     """What must be kept to index a pending or failed document that has no file behind it (JSON)."""
 
 
+LABELS = "labels"
+"""The key of a document's metadata that holds its own labels. Those of its source follow from the configuration."""
+
+
 @dataclass(frozen=True, slots=True)
 class PassageText:
     """A passage's content. What is embedded and extracted from is `title + "\\n" + text` (`full`)."""

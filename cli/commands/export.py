@@ -3,7 +3,8 @@
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -15,11 +16,13 @@ from cli.errors import CommandError
 from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.options.scope_options import scope_options, scope_parameter
 from cli.output import print_note, progress
-from cli.terminal_text import count, size
+from cli.terminal_text import count, json_safe, size, xml_safe
 from daemon.contract.choices import ExportFormat
 from daemon.contract.http.routes import Route
 
 ARCHIVE_ENDINGS = (".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".tar", ".7z", ".rar")
+ESCAPES = {ExportFormat.JSONL: json_safe, ExportFormat.GRAPHML: xml_safe}
+"""How characters that act on a terminal are escaped. In a file or a pipe, an export stays as it is."""
 READ_TIMEOUT_S = 300.0
 """How long the daemon may take for the next piece."""
 
@@ -40,7 +43,7 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
 
     `graphml` is read by igraph, networkx and Gephi; `igraph` is the same packed by gzip, for igraph.Graph.Read_GraphMLz.
     The order depends on content alone. FILE appears when it is complete, or not at all. With `-`, standard output holds
-    the export and nothing else, with or without --json.
+    the export and nothing else, with or without --json. On a terminal, characters that would act on it are escaped.
     """
     wanted = ExportFormat(format_) if format_ else export_format_of(file)
     if wanted is None:
@@ -56,8 +59,9 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
             f"{Route.EXPORT}?{urlencode(chosen)}", accept=wanted.media_type, timeout_s=READ_TIMEOUT_S
         )
         with stream as response, _stdout() if to_stdout else atomic_file(file) as target:
+            write = terminal_write(target, wanted) if target.isatty() else target.write
             for chunk in response.pieces:
-                target.write(chunk)
+                write(chunk)
                 lines += chunk.count(b"\n")
                 written += len(chunk)
                 shown.describe(_export_format(wanted, lines, written))
@@ -72,6 +76,15 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
         "bytes": written,
     }
     invocation.emit(answer, lambda: [text(f"{_export_format(wanted, lines, written)}, in {file}")], wrap=False)
+
+
+def terminal_write(stream: IO[bytes], format: ExportFormat) -> Callable[[bytes], object]:
+    """Writes pieces of UTF-8 to a terminal, with the characters escaped that would act on it. Raises CommandError for a format
+    that is no text."""
+    if (escape := ESCAPES.get(format)) is None:
+        raise CommandError(f"{format.value} is no text for a terminal: give FILE, or send the output to a program.")
+    decoder = getincrementaldecoder("utf-8")("replace")
+    return lambda piece: stream.write(escape(decoder.decode(piece)).encode())
 
 
 def export_format_of(file: Path) -> ExportFormat | None:

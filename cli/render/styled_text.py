@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
+from cli.terminal_text import terminal_safe
+
 _ATTRIBUTES = {"bold": "1", "dim": "2", "italic": "3"}
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
 """The words of a style, and what a terminal calls them."""
@@ -15,10 +17,12 @@ TAB_COLUMNS = 8
 
 
 class Text:
-    """Text as it is read, never as markup. Columns are those of a terminal: a Chinese character takes two."""
+    """Text as it is read, never as markup, and without characters that act on a terminal. Columns are those of a terminal: a
+    Chinese character takes two."""
 
     def __init__(self, plain: str = "", style: str = "") -> None:
-        self._pieces: list[tuple[str, str]] = [(plain, style)] if plain else []
+        self._pieces: list[tuple[str, str]] = []
+        self.append(plain, style)
 
     @property
     def plain(self) -> str:
@@ -26,7 +30,7 @@ class Text:
 
     def append(self, plain: str, style: str = "") -> "Text":
         if plain:
-            self._pieces.append((plain, style))
+            self._pieces.append((terminal_safe(plain), style))
         return self
 
     def append_text(self, other: "Text") -> "Text":

@@ -33,6 +33,7 @@ from daemon.services.answering.ask import AskService
 from daemon.services.answering.judging import JudgeService
 from daemon.services.answering.sessions import SessionService
 from daemon.services.backups import ScheduledBackup
+from daemon.services.client_positions import ClientPositions
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.documents.document_states import DocumentStates
 from daemon.services.documents.unread import UnreadDocuments
@@ -187,12 +188,13 @@ async def open_memory(
     parts = SourceParts(store, pipeline, pool, split)
     sources = [kind.make(table, parts) for kind in SOURCE_KINDS for table in config.tables(kind)]
     progress = ProgressBoard(pipeline.intake, extraction_queue)
-    freshness = Freshness(store, pipeline)
+    positions = ClientPositions(store.folder)
+    freshness = Freshness(store, pipeline, scopes, positions, sources)
     unread = UnreadDocuments(store, pipeline, extraction_queue, sources, scopes)
     sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions, scopes)
     scheduler = Scheduler(config.schedule)
     states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
-    documents = DocumentService(store, pipeline, extraction_queue, states, scopes, sources)
+    documents = DocumentService(store, pipeline, extraction_queue, states, scopes, positions, sources)
     extractions = ExtractionService(
         store, extraction_queue, models.load_bulk_extractor(), extractor_note(config.openie.backend)
     )

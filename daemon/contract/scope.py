@@ -44,6 +44,10 @@ class ClientScope(Scope):
     client: str
     """Its name: two clients that see the same share no session."""
 
+    def unrestricted(self) -> "ClientScope":
+        """All that the client sees, whatever part of it this scope asks for."""
+        return ClientScope(visible=self.visible, client=self.client)
+
 
 def _from_json(value: Any) -> Any:
     if not isinstance(value, str):

@@ -1,5 +1,6 @@
 """`/v1/export`, `/v1/import`, `/v1/verify` and `/v1/backup`: the whole memory out, in, checked, or copied."""
 
+import operator
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
@@ -29,9 +30,15 @@ class ImportResponse(Response):
 
 
 class VerifyResponse(Response):
-    """Everything was derived once more from the tables as of `commit` and compared. No `problems`: all is well."""
+    """Everything was derived once more from the tables as of `commit` and compared. No `problems`: all is well.
+
+    `checked` files of the tables were compared with their checksums; `without_checksum` have none, because an earlier hippod
+    wrote them: they get one when maintenance writes their rows anew.
+    """
 
     commit: int
+    checked: int
+    without_checksum: int = Field(default=0, exclude_if=operator.not_)
     lines: int
     """Lines of the export that were compared."""
     synonym_recall: float

@@ -1,7 +1,10 @@
-"""A question that must see at least a given position (`after`): it waits for that, or is told how far the memory is."""
+"""A question that must see at least a given position (`after`): it waits for that, or is told how far the memory is.
+
+To a client that sees only some documents, a stream with others' documents is one that does not exist.
+"""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from daemon.contract.http.problem import FieldError
 from daemon.contract.query import ADDED_POSITION, QueryRequest
@@ -9,6 +12,9 @@ from daemon.contract.scope import ClientScope
 from daemon.errors import Invalid, NotReady, TimedOut
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.records import stored_position
+from daemon.services.client_positions import ClientPositions
+from daemon.services.scopes import ScopeService
+from daemon.sources.base import Source
 from store.store import Store
 
 POLL_S = 0.05
@@ -18,9 +24,19 @@ POLL_S = 0.05
 class Freshness:
     """On the event loop."""
 
-    def __init__(self, store: Store, pipeline: Pipeline) -> None:
+    def __init__(
+        self,
+        store: Store,
+        pipeline: Pipeline,
+        scopes: ScopeService,
+        positions: ClientPositions,
+        sources: Sequence[Source] = (),
+    ) -> None:
         self._store = store
         self._pipeline = pipeline
+        self._scopes = scopes
+        self._positions = positions
+        self._sources = sources
 
     async def wait(self, request: QueryRequest) -> None:
         """Returns once the memory has all that `after` names. TimedOut says where it stands instead, after the time."""
@@ -30,7 +46,7 @@ class Freshness:
             message = "a client that sees some documents only may name topics and what it added, not documents"
             raise Invalid("The question cannot wait for that.", errors=[FieldError(field="after", message=message)])
         until = time.monotonic() + request.after_timeout_s
-        while missing := self._missing(request.after):
+        while missing := self._missing(request):
             if self._pipeline.intake.stopping:
                 raise NotReady("hippod is stopping; ask again when it is back")
             left = until - time.monotonic()
@@ -42,16 +58,29 @@ class Freshness:
                 )
             await self._pipeline.intake.changed_within(min(left, POLL_S))
 
-    def _missing(self, after: Mapping[str, int]) -> dict[str, str]:
+    def _missing(self, request: QueryRequest) -> dict[str, str]:
         """By position that is not reached: how far the memory is."""
         found = {}
-        for key, wanted in after.items():
-            at = self._position(key, wanted)
+        client = request.scope if isinstance(request.scope, ClientScope) else None
+        for key, wanted in (request.after or {}).items():
+            at = self._position(key, wanted) if client is None else self._position_for(client, key, wanted)
             if at is None:
                 found[key] = f"asked for {wanted}; the memory has nothing of it"
             elif at < wanted:
                 found[key] = f"asked for {wanted}; the memory is at {at}"
         return found
+
+    def _position_for(self, client: ClientScope, key: str, wanted: int) -> int | None:
+        """As `_position` for a client that sees only some documents: None also for a stream of which it does not see all,
+        and for a position of added documents that it was not given or that is not reached."""
+        if key == ADDED_POSITION:
+            ticket = self._positions.ticket(client.client, wanted)
+            reached = ticket is not None and self._pipeline.inbox.indexed_up_to(ticket) == ticket
+            return wanted if reached else None
+        topic = key.rpartition("/")[0]
+        sees = self._scopes.sources(client.unrestricted())
+        seen = any(topic in source.topics and sees(source.name) for source in self._sources)
+        return self._position(key, wanted) if seen else None
 
     def _position(self, key: str, wanted: int) -> int | None:
         """The last that the memory has of a stream or a document; None where it has nothing."""

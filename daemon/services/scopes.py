@@ -35,12 +35,14 @@ class ScopeService:
         return self._store.scoped((scope.model_dump_json(exclude={"client"}), labels), holds, moment, rest)
 
     def _held_then(self, scope: ClientScope, holds: Callable[[Document], bool]) -> Callable[[Document], bool]:
-        """Of an earlier moment a client sees what it would have seen then, but not what has been taken from its sight since."""
-        sees = self.holds(ClientScope(visible=scope.visible, client=scope.client))
+        """Of an earlier moment a client sees a document if it saw the document then and sees it now. A document that was
+        removed since counts with its last labels; without any that are known, no client that sees a part sees it."""
+        sees = self.holds(scope.unrestricted())
+        removed = self._store.removed_documents()
 
         def held(document: Document) -> bool:
-            now = self._store.document(document.uri)
-            return holds(document) and (now is None or sees(now))
+            now = self._store.document(document.uri) or removed.get(document.uri)
+            return now is not None and holds(document) and sees(now)
 
         return held
 

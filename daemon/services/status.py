@@ -176,7 +176,12 @@ class StatusService:
         sources = [each for each in memory.sources if whole(each.name)]
         counted = await self._counted(memory, snapshot, lambda: memory.states.now().counts_of(holds), sources)
         troubled = await asyncio.to_thread(memory.trouble) is not None
-        return counted.model_copy(update={"trouble": HIDDEN_TROUBLE if troubled else None})
+        # Why a source is paused says how large the whole memory is.
+        shown = [
+            each.model_copy(update={"detail": HIDDEN_TROUBLE}) if each.state == PAUSED else each
+            for each in counted.sources
+        ]
+        return counted.model_copy(update={"trouble": HIDDEN_TROUBLE if troubled else None, "sources": shown})
 
     async def _counted(
         self, memory: OpenMemory, snapshot: Snapshot, count: Callable[[], DocumentCounts], sources: Sequence[Source]

@@ -135,7 +135,12 @@ class TransferService:
         with self._progress.running("verify", "rows") as task:
             found = await self._until_given_up(partial(verify, self._store), task)
         return VerifyResponse(
-            commit=found.commit, lines=found.lines, synonym_recall=found.synonym_recall, problems=found.problems
+            commit=found.commit,
+            checked=found.checked,
+            without_checksum=found.without_checksum,
+            lines=found.lines,
+            synonym_recall=found.synonym_recall,
+            problems=found.problems,
         )
 
     async def _until_given_up(self, work: Callable[[ReportStep], T], task: LongTask) -> T:

@@ -37,6 +37,8 @@ class Source(ABC):
     """The table of the configuration; `status` shows it."""
     name: str
     """What `status` calls it, and the `source` of its documents."""
+    topics: Sequence[str] = ()
+    """The streams it follows whose positions a question may name (`after`)."""
 
     @abstractmethod
     def start(self) -> None:

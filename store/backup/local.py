@@ -18,6 +18,7 @@ from pathlib import Path
 from store.checkpoint.files import PREFIX
 from store.durable_files import durable_file, sync
 from store.errors import StoreError
+from store.lance.checksums import NAME as CHECKSUMS
 from store.lance.layout import TABLE_SUFFIX, table_folder
 from store.lance.schema import TABLES
 from store.log.commits import HEAD, Commit
@@ -32,6 +33,10 @@ INBOX = "inbox"
 
 WAITING = "inbox.backup"
 """Links to the files of the inbox between the two commits: a document leaves the inbox as soon as it is committed."""
+
+POSITIONS_KEY = "positions.key"
+"""A file that the store itself never reads (`daemon.services.client_positions`). No backup has it: positions that clients were
+given before a restore name nothing after it."""
 
 RESTORING = "restoring"
 """A file that is in a store while a restore is under way: with it, the store is incomplete."""
@@ -115,6 +120,10 @@ def collect(
                         with suppress(FileNotFoundError):  # committed, replaced or removed meanwhile
                             _place(path, inside(waiting, name))
                             sources[name] = inside(waiting, name)
+                # A copy: the file grows with the next commit.
+                waiting.mkdir(mode=0o700, exist_ok=True)
+                sources[CHECKSUMS] = inside(waiting, CHECKSUMS)
+                shutil.copy2(store.checksums.path, sources[CHECKSUMS])
             sizes = {}
             for number, (name, source) in enumerate(sources.items()):
                 report("copying", number, len(sources))
@@ -149,6 +158,8 @@ def restore(source: Path, folder: Path, *, fetched: bool = False) -> tuple[Backu
             note.write(os.fsencode(source))
         for old in [
             folder / HEAD,
+            folder / CHECKSUMS,
+            folder / POSITIONS_KEY,
             folder / INBOX,
             folder / SESSIONS,
             *folder.glob("snapshot-*"),
@@ -192,7 +203,7 @@ def check_names(names: Iterable[str]) -> None:
     """Raises UnsafeName unless a backup may hold files of these names."""
     for name in names:
         top, *below = components(name)
-        if not below or not _TOP.fullmatch(top):
+        if name != CHECKSUMS and (not below or not _TOP.fullmatch(top)):
             raise UnsafeName(
                 f"its list of files names {name!r}, which is no file of a store; is it a backup that hippod made?"
             )

@@ -11,7 +11,7 @@ from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples
 from store.lance.tables import Tables
-from store.types import Document, State
+from store.types import LABELS, Document, State
 
 Rows = dict[str, Mapping[str, Any]]
 """Columns by table."""
@@ -45,10 +45,16 @@ def statement_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> Rows:
         added["triples"] = triples.to_columns(numbers, stated, delta.triple_vectors)
     if delta.extractions:
         added["extractions"] = extractions.to_columns(delta.extractions, seq)
-    gone = [Document(uri, "", state=State.REMOVED, committed_at=time.time()) for uri in delta.removed]
+    gone = [_removal(index.documents[uri]) for uri in delta.removed]
     if changed := [*delta.documents, *gone]:
         added["documents"] = documents.to_columns(changed, seq)
     return added
+
+
+def _removal(last: Document) -> Document:
+    """The row that ends a document: its source and labels, by which an earlier commit is still shown or not, and no content."""
+    labels = {LABELS: last.metadata[LABELS]} if LABELS in last.metadata else {}
+    return Document(last.uri, last.source, state=State.REMOVED, committed_at=time.time(), metadata=labels)
 
 
 def synonym_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> Rows:

@@ -3,15 +3,17 @@
 import json
 import shutil
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from store.durable_files import checksum_of
 from store.index.synonyms.crowding import CELL_PHRASES, FULL_CELLS
 from store.index.synonyms.search import linkable, wordings
 from store.text.terms import passage_terms
 from store.untrusted_names import inside
 
-FORMAT = 12
+FORMAT = 13
 PREFIX = "snapshot-"
 """Begins the name of a checkpoint's folder; the number of its commit follows."""
 
@@ -64,19 +66,19 @@ def discard(folder: Path) -> None:
         shutil.rmtree(place)
 
 
-def damaged_file(place: Path) -> str | None:
-    """The name of a file of the checkpoint at `place` of which only the size was looked at, and which is damaged; None where
-    there is none. Raises OSError or ValueError, where the folder is gone, say."""
-    files = json.loads((place / MANIFEST).read_text())["files"]
-    for name, (_, checksum) in files.items():
-        if any(part in name for part in CHECKED_LATER) and checksum_of(inside(place, name)) != checksum:
+def damaged_file(place: Path, *, all_files: bool = False) -> str | None:
+    """The name of a damaged file of the checkpoint at `place`, None where there is none: among those of which a start looks at
+    the size alone, or among all. Raises OSError or ValueError, where the folder is gone, say."""
+    manifest = json.loads((place / MANIFEST).read_text())
+    if all_files and manifest.pop("checksum") != manifest_checksum(manifest):
+        return MANIFEST
+    for name, (_, checksum) in manifest["files"].items():
+        wanted = all_files or any(part in name for part in CHECKED_LATER)
+        if wanted and checksum_of(inside(place, name)) != checksum:
             return str(name)
     return None
 
 
-def checksum_of(file: Path) -> int:
-    checksum = 0
-    with file.open("rb") as content:
-        while part := content.read(1 << 20):
-            checksum = zlib.crc32(part, checksum)
-    return checksum
+def manifest_checksum(manifest: Mapping[str, Any]) -> int:
+    """The CRC-32 of a manifest's content, which the manifest has as `checksum`."""
+    return zlib.crc32(json.dumps(manifest, sort_keys=True).encode())

@@ -16,9 +16,10 @@ from store.checkpoint.files import (
     LIST_ARRAYS,
     MANIFEST,
     CheckpointUnusable,
-    checksum_of,
+    manifest_checksum,
     terms_of_probe,
 )
+from store.durable_files import checksum_of
 from store.fixed_point import Fixed
 from store.index.bm25 import Postings, PostingsArrays
 from store.index.columns.documents import shells
@@ -45,6 +46,8 @@ class SavedCheckpoint:
             found = tuple(manifest[key] for key in ("format", "dim", "block", "rule", "terms"))
             if found != expected:
                 raise CheckpointUnusable(f"{place.name} was made by another version or with other settings")
+            if manifest.pop("checksum") != manifest_checksum(manifest):
+                raise CheckpointUnusable(f"{place.name}/{MANIFEST} is damaged")
             self.commit = int(manifest["commit"])
             self.time = float(manifest["time"])
             self.next_id: dict[str, int] = manifest["next_id"]

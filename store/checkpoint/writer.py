@@ -20,11 +20,11 @@ from store.checkpoint.files import (
     MANIFEST,
     PREFIX,
     UNFINISHED,
-    checksum_of,
+    manifest_checksum,
     newest,
     terms_of_probe,
 )
-from store.durable_files import sync
+from store.durable_files import checksum_of, sync
 from store.index.columns.documents import passages_texts, shell_table
 from store.index.columns.hashed_rows import SortedHashes
 from store.index.columns.row_lists import ListArrays
@@ -124,6 +124,7 @@ def _write_folder(
         "shapes": {name: list(matrix.shape) for name, matrix in folded.items()},
         "files": writer.files,
     }
+    manifest["checksum"] = manifest_checksum(json.loads(json.dumps(manifest)))
     (place / MANIFEST).write_text(json.dumps(manifest))
     sync(place / MANIFEST)
     sync(place)

@@ -1,4 +1,4 @@
-"""Flushes the files of tables to the disk: Lance writes without fsync."""
+"""Flushes the files of tables to the disk, as Lance writes without fsync, and has their checksums recorded."""
 
 import os
 import threading
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from store.lance.checksums import Checksums
 from store.lance.io_threads import at_once
 from store.lance.layout import DATA, DELETIONS, TRANSACTIONS, VERSIONS, appended_files, table_folder
 
@@ -31,8 +32,10 @@ class FileSync:
     of the commit. Appends are all that most commits do, and their manifests name the files.
     """
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, checksums: Checksums | None = None) -> None:
+        """`checksums`: where new files are recorded; None for tables that nothing writes to."""
         self._store = store
+        self._checksums = checksums
         self._tables: dict[str, _TableFiles] = {}
         self._lock = threading.Lock()
 
@@ -63,7 +66,12 @@ class FileSync:
         begun = [_Sync(name, self._begin(name)) for name in tables]
         for each in begun:
             self._find(each)
-        at_once(_fsync, [path for each in begun for path in each.wanted])
+        wanted = [path for each in begun for path in each.wanted]
+        if self._checksums is not None and wanted:
+            self._checksums.record(wanted)
+            # Also where another call recorded them, which may not have flushed them yet.
+            wanted.append(self._checksums.path)
+        at_once(_fsync, wanted)
         # Not before: whoever calls meanwhile has to flush the same.
         for each in begun:
             self._end(each)

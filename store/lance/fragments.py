@@ -237,5 +237,10 @@ def row_id_in(ids: Collection[int]) -> str:
     return f"_rowid IN ({','.join(map(str, ids))})"
 
 
+def row_id_between(fragment: int) -> str:
+    """The condition (SQL) that a row lies in the fragment."""
+    return _between(fragment << FRAGMENT_BITS, (fragment + 1 << FRAGMENT_BITS) - 1)
+
+
 def _between(first: int, last: int) -> str:
     return f"_rowid >= {first} AND _rowid <= {last}"

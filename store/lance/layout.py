@@ -45,6 +45,10 @@ def is_known_name(manifest: Path) -> bool:
     return manifest.stem.isdigit() and len(manifest.stem) == MANIFEST_DIGITS
 
 
+def manifest_name(version: int) -> str:
+    return f"{HIGHEST_VERSION - version:0{MANIFEST_DIGITS}}.manifest"
+
+
 def version_of(manifest: Path) -> int:
     return HIGHEST_VERSION - int(manifest.stem)
 
@@ -71,7 +75,7 @@ _TRANSACTION_NUMBER = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 def appended_files(table: Path, version: int) -> list[Path] | None:
     """The files that an append wrote which made `version`: the rows, the transaction, the manifest. None where the manifest
     does not tell: only a listing of the folders does then."""
-    manifest = table / VERSIONS / f"{HIGHEST_VERSION - version:0{MANIFEST_DIGITS}}.manifest"
+    manifest = table / VERSIONS / manifest_name(version)
     try:
         with manifest.open("rb") as file:
             file.seek(-16, os.SEEK_END)
@@ -94,6 +98,11 @@ def file_names(table: Path) -> dict[str, set[str]]:
         place = table / folder
         found[folder] = {path.name for path in place.iterdir()} if place.is_dir() else set()
     return found
+
+
+def data_files_in_order(table: Path) -> list[str]:
+    """The data files of the newest version, in the order of its fragments."""
+    return [name.decode() for name in dict.fromkeys(_DATA_NAME.findall(manifest_proper(manifests(table)[0])))]
 
 
 def fragments_with_deletions(table: Path) -> list[int]:

@@ -14,11 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from store.lance.checksums import Checksums
 from store.lance.file_sync import FileSync
 from store.lance.fragments import UNLIMITED_ROWS, Fragments, row_id_in
 from store.lance.import_shim import lancedb
 from store.lance.io_threads import meanwhile
-from store.lance.layout import table_folder
+from store.lance.layout import FRAGMENT_BITS, table_folder
 from store.lance.schema import TABLES, schemas
 from store.lance.torn_writes import set_aside_newest, set_aside_torn
 from store.lance.vacuum import prune
@@ -47,7 +48,9 @@ class Tables:
         """Tables whose newest version a power loss had left unfinished."""
         if repair and table_folder(folder, "commits").exists() and set_aside_newest(folder, "commits", self._read_log):
             self.torn.append("commits")
-        self._file_sync = FileSync(folder)
+        self.checksums = Checksums(folder) if repair else None
+        """None where somebody else has the tables open, who records them."""
+        self._file_sync = FileSync(folder, self.checksums)
         self._tables = {name: self._open(name) for name in TABLES}
         self.fragments = Fragments(folder, self._db, self._tables, self._schemas)
         self._readers = 0
@@ -147,6 +150,11 @@ class Tables:
         """Some columns of the rows with these ids, in no order."""
         return self._tables[name].search().where(row_id_in(ids)).select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
+    def fragment_numbers(self, name: str) -> list[int]:
+        """The numbers of the fragments that have rows, in the order of the table."""
+        ids = self._tables[name].search().with_row_id(True).select([]).limit(UNLIMITED_ROWS).to_arrow()["_rowid"]
+        return list(dict.fromkeys((ids.to_numpy() >> FRAGMENT_BITS).tolist()))
+
     def delete(self, name: str, ids: Sequence[int]) -> None:
         """Deletes the rows with these ids, as of now: compaction gives rows other ids."""
         self._tables[name].delete(row_id_in(ids))
@@ -196,7 +204,10 @@ class Tables:
         with self._reading:
             if self._readers:
                 return 0
-            return prune(table_folder(self.folder, name), versions, *listing, min_age_s)
+            freed = prune(table_folder(self.folder, name), versions, *listing, min_age_s)
+        if freed and self.checksums is not None:
+            self.checksums.drop_missing()
+        return freed
 
     @contextmanager
     def pruning_paused(self) -> Iterator[None]:

@@ -1,7 +1,8 @@
-"""Builds the memory anew from the tables and compares it with the one that answers queries."""
+"""Compares the store's files with their checksums, and the memory that answers queries with one built anew from the tables."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 
 from store.checkpoint.files import KINDS
@@ -14,6 +15,14 @@ from store.lance.tables import Tables
 from store.maintenance.synonym_recall import measure_recall
 from store.snapshot import Snapshot
 from store.store import Store
+from store.verify.check_files import (
+    DAMAGE,
+    check_tables,
+    damaged_elsewhere,
+    files_of,
+    rows_in,
+    wrong_passage_ids,
+)
 from store.verify.compare_contents import compare_contents
 from store.verify.compare_exports import compare_exports
 from store.verify.compare_snapshots import compare_snapshots
@@ -31,6 +40,10 @@ class VerifyReport:
     """The comparison as of `commit`. A sound store has no `problems`."""
 
     commit: int
+    checked: int = 0
+    """Files of the tables that were compared with their checksums."""
+    without_checksum: int = 0
+    """Files of the tables that have none, because an earlier hippod wrote them."""
     lines: int = 0
     """Lines of the export that were compared."""
     synonym_recall: float = 1.0
@@ -50,10 +63,16 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
     with store.maintenance_paused():
         with store.commits_paused():
             live, contents = store.document_snapshot(), store.stored_contents()
+            files = files_of(store.folder, store.table_versions())
         snapshot = live.snapshot
-        tables = Tables(store.folder, snapshot.dim, repair=False)
         found = VerifyReport(snapshot.commit)
+        report("reading the files", 0, None)
+        by_file = check_tables(store.folder, files, store.checksums, partial(rows_in, store.folder, snapshot.dim))
+        found.checked, found.without_checksum = by_file.checked, by_file.without_checksum
+        damaged = chain(by_file.problems, damaged_elsewhere(store.folder, store.checksums))
+        found.problems += islice(damaged, MAX_PROBLEMS)
         try:
+            tables = Tables(store.folder, snapshot.dim, repair=False)
             found.problems += _duplicate_rows(tables)
             rows = sum(map(tables.rows, KINDS))
             report("reading the tables", 0, rows)
@@ -65,10 +84,11 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
                 lambda done: report("reading the tables", done, rows),
                 vectors,
             )
-        except (OSError, RuntimeError, ValueError, KeyError) as error:
+        except DAMAGE as error:
             found.problems.append(f"the tables cannot be read: {type(error).__name__}: {error}")
             return found
         found.problems += vectors.problems
+        found.problems += islice(wrong_passage_ids(index), MAX_PROBLEMS)
         report("comparing what is kept", 0, None)
         found.problems += islice(compare_contents(contents, StoredContents(index)), MAX_PROBLEMS)
     anew = Snapshot(index, snapshot.commit, snapshot.time)

@@ -1,5 +1,7 @@
 """Cleaning, cutting and emphasising text."""
 
+import html
+import json
 import re
 import unicodedata
 
@@ -7,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.query_highlights import match_spans, query_words, snippet
-from cli.terminal_text import duration, location_text, milliseconds, one_line, size, terminal_safe
+from cli.terminal_text import duration, json_safe, location_text, milliseconds, one_line, size, terminal_safe, xml_safe
 
 BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -18,6 +20,27 @@ def test_cleaned_text_holds_no_character_that_acts(text: str) -> None:
     assert not [char for char in cleaned if unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t"]
     assert not BIDI.search(cleaned)
     assert "\n" not in one_line(text) and "\t" not in one_line(text)
+
+
+JOINERS = "\u200c\u200d"
+"""Format characters that scripts and emoji need. The others that stay are visible."""
+VISIBLE_FORMAT = re.compile("[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\U00013430-\U0001345f]")
+
+
+def test_no_invisible_format_character_is_left() -> None:
+    left = {
+        char for char in map(chr, range(0x110000)) if unicodedata.category(char) == "Cf" and terminal_safe(char) == char
+    }
+    assert {char for char in left if not VISIBLE_FORMAT.match(char)} == set(JOINERS)
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_escaped_json_and_xml_say_the_same(text: str) -> None:
+    line = json.dumps({"text": text}, ensure_ascii=False)
+    assert json.loads(json_safe(line)) == {"text": text}
+    for safe in (json_safe(line), xml_safe(text)):
+        assert terminal_safe(safe) == safe
+    assert html.unescape(xml_safe("\u202e\u2066\U000e0041")) == "\u202e\u2066\U000e0041"
 
 
 @given(st.text(st.characters(categories=["L", "M", "N", "P", "S"])))

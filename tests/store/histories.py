@@ -25,7 +25,7 @@ from unittest import mock
 
 import numpy as np
 
-import store.lance.tables as tables
+import store.lance.file_sync as file_sync
 import store.maintenance.compaction as compaction
 import store.maintenance.merge_deltas as folding
 import store.maintenance.retention as history
@@ -416,7 +416,7 @@ def small_sizes(slice_rows):
             (folding, "FOLD_MIN_ENTRIES", 200),
             (compaction, "MERGE_AFTER_COMMITS", 6),
             (history, "PURGE_SLICE_ROWS", slice_rows),
-            (tables.Tables, "sync", lambda self, names: None),
+            (file_sync, "_fsync", lambda path: None),
         ):
             patches.enter_context(mock.patch.object(module, name, value))
         yield

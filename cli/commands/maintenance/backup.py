@@ -30,8 +30,13 @@ def verify(invocation: Invocation) -> None:
     with invocation.client() as client, daemon_progress(invocation, "verifying", ["verify"]):
         answer = client.call("POST", Route.VERIFY, timeout_s=MAINTENANCE_TIMEOUT_S)
     found = parse_answer(VerifyResponse, answer)
-    summary = f"commit {found.commit}: {count(found.lines, 'line')} compared, synonym recall {found.synonym_recall:.4f}"
-    invocation.emit(answer, lambda: [text(line) for line in [summary, *found.problems]])
+    lines = [
+        f"commit {found.commit}: {count(found.checked, 'file')} and {count(found.lines, 'line')} compared, "
+        f"synonym recall {found.synonym_recall:.4f}"
+    ]
+    if found.without_checksum:
+        lines.append(f"{count(found.without_checksum, 'file')} of an earlier release without a checksum")
+    invocation.emit(answer, lambda: [text(line) for line in [*lines, *found.problems]])
     if found.problems:
         sys.exit(Exit.FAILED)
 

@@ -26,6 +26,12 @@ IMPORT_SHARE = 0.5
 MEMORY_RETRY_AFTER_S = 60
 """What a client is told to wait that adds while the memory may not grow: room comes with a person, or with the upkeep."""
 
+MEMORY_SHORT = (
+    "Memory is short ([store] memory_limit), so nothing is added until there is room; none of these documents was taken. "
+    "`hippoctl status` of a client that sees all says how short it is."
+)
+"""Without amounts: they say how large the whole memory is, also to a client that sees only some documents."""
+
 QUEUE_SLICE_DOCUMENTS = 500
 """Documents that are queued, some milliseconds' work, before the event loop is free for others."""
 
@@ -101,8 +107,7 @@ class Inbox:
             if self._intake.stopping:
                 raise NotReady(STOPPING)
             if self._intake.paused and not wait:
-                reason = f"{self._intake.paused} None of these documents was taken."
-                raise Busy(reason, of="memory", retry_after_s=MEMORY_RETRY_AFTER_S)
+                raise Busy(MEMORY_SHORT, of="memory", retry_after_s=MEMORY_RETRY_AFTER_S)
             if not wait:
                 raise Busy(
                     "As many added documents wait to be indexed as may ([daemon] inbox_documents, inbox_bytes); none of these "

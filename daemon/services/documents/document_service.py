@@ -25,6 +25,7 @@ from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.ownership import ADDED
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, container_uri
+from daemon.services.client_positions import ClientPositions
 from daemon.services.documents.added_documents import check_document, document_labels
 from daemon.services.documents.document_labels import labelled_uri
 from daemon.services.documents.document_states import CurrentStates, DocumentStates
@@ -63,6 +64,7 @@ class DocumentService:
         extraction_queue: ExtractionQueue,
         states: DocumentStates,
         scopes: ScopeService,
+        positions: ClientPositions,
         sources: Sequence[Source] = (),
     ) -> None:
         self._store = store
@@ -70,6 +72,7 @@ class DocumentService:
         self._extraction_queue = extraction_queue
         self._states = states
         self._scopes = scopes
+        self._positions = positions
         self._sources = sources
 
     async def add(self, documents: Sequence[dict[str, Any]], scope: Scope | None = None) -> AddResponse:
@@ -84,6 +87,8 @@ class DocumentService:
         position = {}
         if sorted_documents.added:
             ticket = await self._pipeline.inbox.add(sorted_documents.added)
+            if isinstance(scope, ClientScope):
+                ticket = self._positions.position(scope.client, ticket)
             position = {ADDED_POSITION: ticket}
         if sorted_documents.gone:
             await self._pipeline.remove(sorted_documents.gone)

@@ -56,6 +56,7 @@ class BaseKafkaSource(Source, Generic[T]):
     def __init__(self, kafka: KafkaSection, store: Store, pipeline: Pipeline) -> None:
         self._settings = kafka.settings
         self.name = self._settings.name
+        self.topics = self._settings.topics
         self._store = store
         self._pipeline = pipeline
         known_topics = {key[6:].rpartition("/")[0] for key in store.positions if key.startswith("kafka:")}

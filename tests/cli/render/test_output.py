@@ -1,17 +1,20 @@
 """What people see: everything that led to an answer, in plain text or colours, and nothing that documents can abuse."""
 
+import json
 import os
 import pty
 import re
 import select
 import subprocess
 from time import monotonic, sleep
+from xml.etree import ElementTree
 
 import pytest
 
+from cli.render.styled_text import Text
 from daemon.contract.http.routes import document_path
 from tests.cli.sample_answers import ASK, LIST, QUERY, SHOW, STATUS, URI, answer, passage
-from tests.cli.scripted_daemon import Here, Scripted, Shell
+from tests.cli.scripted_daemon import Here, Reply, Scripted, Shell
 
 pytestmark = pytest.mark.process
 
@@ -199,3 +202,32 @@ def test_completion_is_for_the_shell_that_is_asked_for(hippoctl: Shell, scripted
     assert "_HIPPOCTL_COMPLETE=fish_complete" in hippoctl("completion", SHELL="/usr/bin/fish").out
     words = {"COMP_WORDS": "hippoctl query --mode d", "COMP_CWORD": "3", "_HIPPOCTL_COMPLETE": "bash_complete"}
     assert hippoctl(**words).out == "plain,dense\n"
+
+
+EXPORTED = {"kind": "passage", "title": "a\u202eb\U0001d173", "text": "\x7f \x9b31m ü \u2066 \u00ad 👩\u200d🔬"}
+
+
+def test_an_export_on_a_terminal_is_escaped_and_says_the_same(hippoctl: Shell, scripted: Scripted) -> None:
+    line = json.dumps(EXPORTED, ensure_ascii=False).encode() + b"\n"
+    cut = line.index("\u202e".encode()) + 1
+    scripted.answers["GET /v1/export"] = Reply(pieces=[line[:cut], line[cut:]])
+    shown = on_terminal(hippoctl, "export", "-", TERM="dumb")
+    assert not CONTROL.search(shown) and "ü" in shown and "\\u202e" in shown
+    assert json.loads(shown) == EXPORTED
+    assert hippoctl("export", "-").out.encode() == line, "in a pipe an export is content"
+
+
+def test_a_graph_on_a_terminal_is_escaped_and_says_the_same(hippoctl: Shell, scripted: Scripted) -> None:
+    graph = "<graphml><data>a\u202eb \x9b31m ü</data></graphml>\n"
+    scripted.answers["GET /v1/export"] = Reply(pieces=[graph.encode()])
+    shown = on_terminal(hippoctl, "export", "-", "--format", "graphml", TERM="dumb")
+    assert not CONTROL.search(shown)
+    assert ElementTree.fromstring(shown).findtext("data") == "a\u202eb \x9b31m ü"
+    refused = on_terminal(hippoctl, "export", "-", "--format", "igraph", TERM="dumb")
+    assert refused == "hippoctl: igraph is no text for a terminal: give FILE, or send the output to a program.\n"
+
+
+def test_no_line_acts_on_a_terminal_whoever_made_it() -> None:
+    line = Text(HOSTILE).append(HOSTILE, "bold").append_text(Text(HOSTILE))
+    assert not CONTROL.search(line.plain)
+    assert not CONTROL.search(re.sub("\x1b\\[[0-9;]+m", "", line.ansi()))

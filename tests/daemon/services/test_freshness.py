@@ -1,8 +1,12 @@
 """A query that asks for a position waits until the memory has it, or is told how far the memory is."""
 
 import asyncio
+import itertools
+from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from daemon.contract.query import QueryRequest
 from daemon.contract.scope import ClientScope
@@ -10,7 +14,9 @@ from daemon.errors import Invalid, TimedOut
 from daemon.fleet.record_maker import PositionedDocument
 from daemon.pipeline.record_import import record_delivery
 from daemon.pipeline.work_items import DeliveredDocument
+from daemon.services.client_positions import ClientPositions
 from daemon.services.freshness import Freshness
+from daemon.services.scopes import ScopeService
 from tests.daemon.pipeline.test_records import ENCODER, Rules, article, at, made, parsed, removal, running
 
 
@@ -35,13 +41,25 @@ def asking(after, timeout_s=0.0, **more):
     return QueryRequest(query="who", after=after, after_timeout_s=timeout_s, **more)
 
 
+def freshness(pipeline, labels=(), topics=()):
+    """`labels`: those of each source, by its name. `topics`: by source, those that it follows."""
+    store = pipeline._store
+    scopes = ScopeService(store, lambda: labels)
+    sources = [SimpleNamespace(name=name, topics=followed) for name, followed in topics]
+    return Freshness(store, pipeline, scopes, ClientPositions(store.folder), sources)
+
+
+def asking_as(client, after):
+    return asking(after).model_copy(update={"scope": ClientScope(visible=(client,), client=client)})
+
+
 def errors_of(refused):
     return {each.field: each.message for each in refused.value.errors}
 
 
 def test_a_position_that_comes_is_waited_for_and_one_that_does_not_is_told_of(tmp_path):
     async def scenario(pipeline):
-        fresh = Freshness(pipeline._store, pipeline)
+        fresh = freshness(pipeline)
         [record, gone] = await made([PositionedDocument(article(1), at(7)), PositionedDocument(removal(2), at(8))])
         with pytest.raises(TimedOut) as refused:
             await fresh.wait(asking({"records/0": 41, record.uri: 7}))
@@ -72,14 +90,14 @@ def test_a_document_of_a_followed_topic_is_known_by_its_message(tmp_path):
     async def scenario(pipeline):
         document = parsed("kafka://articles/1", "T", "Text.", [], kafka={"topic": "articles", "offset": 5})
         await pipeline.deliver(DeliveredDocument(document.uri, document), "articles")
-        await Freshness(pipeline._store, pipeline).wait(asking({document.uri: 5}, 30.0))
+        await freshness(pipeline).wait(asking({document.uri: 5}, 30.0))
 
     asyncio.run(running(tmp_path / "a", scenario, Rules(), ENCODER))
 
 
 def test_what_was_added_is_waited_for(tmp_path):
     async def scenario(pipeline):
-        fresh = Freshness(pipeline._store, pipeline)
+        fresh = freshness(pipeline)
         for ticket in (1, 2, 3, 4):
             pipeline.inbox._expect(ticket, (0, 0))
         for ticket in (1, 2, 4):
@@ -92,3 +110,70 @@ def test_what_was_added_is_waited_for(tmp_path):
         await fresh.wait(asking({"added": 4}))
 
     asyncio.run(running(tmp_path / "a", scenario))
+
+
+NOTHING = "has nothing of it"
+
+
+def test_a_stream_that_a_client_does_not_see_wholly_is_one_that_does_not_exist(tmp_path):
+    async def scenario(pipeline):
+        labels = (("deals", ("board",)), ("news", ("public",)), ("unlabelled", ()))
+        topics = [("deals", ("deals",)), ("news", ("news",)), ("unlabelled", ("mixed",))]
+        fresh = freshness(pipeline, labels, topics)
+        for topic in ("deals", "news", "mixed", "left"):
+            delivery = DeliveredDocument(f"kafka://{topic}/1", parsed(f"kafka://{topic}/1", "T", f"Text {topic}.", []))
+            await pipeline.deliver(delivery, topic, acknowledgement=Position(f"{topic}/0", 42))
+        await pipeline.drained()
+        await fresh.wait(asking({f"{topic}/0": 41 for topic in ("deals", "news", "mixed", "left")}))
+        await fresh.wait(asking_as("public", {"news/0": 41}))
+        await fresh.wait(asking_as("board", {"deals/0": 41}))
+        for wanted in (-5, 0, 41, 99):
+            hidden = {f"{topic}/0": wanted for topic in ("deals", "mixed", "left", "nowhere")}
+            with pytest.raises(TimedOut) as refused:
+                await fresh.wait(asking_as("public", hidden))
+            assert errors_of(refused) == {f"after.{key}": f"asked for {wanted}; the memory {NOTHING}" for key in hidden}
+        narrowed = asking_as("public", {"news/0": 41})
+        scope = narrowed.scope.model_copy(update={"source": "elsewhere"})
+        await fresh.wait(narrowed.model_copy(update={"scope": scope}))
+
+    asyncio.run(running(tmp_path / "a", scenario, Rules(), ENCODER))
+
+
+def test_a_client_names_only_positions_of_added_documents_that_it_was_given(tmp_path):
+    async def scenario(pipeline):
+        fresh, positions = freshness(pipeline), ClientPositions(pipeline._store.folder)
+        for ticket in (1, 2, 3):
+            pipeline.inbox._expect(ticket, (0, 0))
+        for ticket in (1, 2):
+            del pipeline.inbox._weights[ticket]
+        mine, late = positions.position("ada", 2), positions.position("ada", 3)
+        await fresh.wait(asking_as("ada", {"added": mine}))
+        assert positions.ticket("bob", mine) is None
+        for client, position in (("ada", late), ("bob", mine), *(("ada", number) for number in range(-1, 200))):
+            with pytest.raises(TimedOut) as refused:
+                await fresh.wait(asking_as(client, {"added": position}))
+            assert errors_of(refused) == {"after.added": f"asked for {position}; the memory {NOTHING}"}
+        del pipeline.inbox._weights[3]
+        await fresh.wait(asking_as("ada", {"added": late}))
+
+    asyncio.run(running(tmp_path / "a", scenario))
+
+
+@given(st.text(max_size=5), st.integers(1, 2**32 - 1), st.integers(-(2**60), 2**60))
+def test_a_position_is_its_clients_over_restarts_and_fits_into_a_json_number(tmp_path_factory, client, ticket, guess):
+    folder = tmp_path_factory.getbasetemp()
+    position = ClientPositions(folder).position(client, ticket)
+    assert 0 <= position < 2**53
+    again = ClientPositions(folder)
+    assert again.ticket(client, position) == ticket
+    named = again.ticket(client, guess)
+    assert named is None or again.position(client, named) == guess
+    assert (folder / "positions.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_positions_tell_nothing_of_the_tickets_between_them(tmp_path):
+    found = [ClientPositions(tmp_path).position("ada", ticket) for ticket in range(1, 100)]
+    assert found != sorted(found)
+    assert min(abs(a - b) for a, b in itertools.pairwise(found)) > 1_000
+    (tmp_path / "positions.key").write_bytes(b"short")
+    assert ClientPositions(tmp_path).ticket("ada", found[0]) is None

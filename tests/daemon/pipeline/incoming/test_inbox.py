@@ -247,9 +247,7 @@ def test_documents_are_named_and_written_beside_the_event_loop(monkeypatch: pyte
 
     monkeypatch.setattr(serving, "check_document", named)
     taking = Taking(10, 1000)
-    service = DocumentService(
-        cast("Any", None), cast("Any", taking), cast("Any", None), cast("Any", None), cast("Any", None)
-    )
+    service = DocumentService(None, taking, *[cast("Any", None)] * 4)  # type: ignore[arg-type]
     asyncio.run(service.add([{"id": "1", "text": "a"}, {"id": "2", "text": "b"}]))
     assert [document.uri for document in taking.taken[0]] == ["added:1", "added:2"]
     assert threading.main_thread() not in threads

@@ -1,0 +1,144 @@
+"""Checksums of the tables' files: a file that Lance has written never changes, so each gets a checksum once.
+
+`FileSync` records a file before it flushes it, in the same step as the commit that the file belongs to. The checksums are lines
+of one file in the store's folder, to which each commit appends those of its own files. Each line has a checksum of itself.
+"""
+
+import os
+import threading
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from store.durable_files import checksum_of, durable_file
+from store.lance.io_threads import at_once
+from store.lance.layout import file_names, table_folder
+from store.lance.schema import TABLES
+
+NAME = "checksums"
+"""The file, in the store's folder."""
+
+SUFFIXES = (".lance", ".arrow", ".bin", ".txn", ".manifest")
+"""Ends the names of files that Lance never changes: rows, deleted rows (either kind), transactions, manifests."""
+
+REWRITE_MIN_LINES = 1_000
+"""Lines of files that are gone, from which on the file is written anew once they are half of all lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileChecksum:
+    """`value` is a CRC-32; None for a file that a hippod without checksums wrote."""
+
+    size: int
+    value: int | None
+
+
+class Checksums:
+    """The checksums of one store's files, by their paths relative to the store. May be called from any thread."""
+
+    def __init__(self, store: Path) -> None:
+        """Reads the file, and records table files that it lacks: those of a commit that a crash cut short. A store without
+        the file is of an earlier hippod; its files are noted without a value, as nobody knows what they should contain."""
+        self._store = store
+        self.path = store / NAME
+        self._lock = threading.Lock()
+        present = set(self._present())
+        content = self.path.read_bytes() if (found := self.path.exists()) else b""
+        if not content.endswith(b"\n"):  # a crash cut the last line short
+            content = content[: content.rfind(b"\n") + 1]
+            with suppress(FileNotFoundError):
+                os.truncate(self.path, len(content))
+        known, self._damaged = _parsed(content)
+        self._known = {name: checksum for name, checksum in known.items() if name in present}
+        self._lines = content.count(b"\n")
+        lacking = {name: store / name for name in present - self._known.keys()}
+        with suppress(OSError):  # a full disk: the next opening tries again
+            if found:
+                self.record(lacking.values())
+            else:
+                self._append({name: FileChecksum(path.stat().st_size, None) for name, path in lacking.items()})
+
+    def _present(self) -> Iterator[str]:
+        for table in TABLES:
+            folder = table_folder(self._store, table)
+            for part, names in file_names(folder).items():
+                yield from (f"{folder.name}/{part}/{name}" for name in names if name.endswith(SUFFIXES))
+
+    def get(self, name: str) -> FileChecksum | None:
+        """None for a file that nobody recorded."""
+        with self._lock:
+            return self._known.get(name)
+
+    def damaged_lines(self) -> list[int]:
+        """Numbers of the lines, from 1, that are not on the disk as they were written. Raises OSError."""
+        with self._lock:
+            return _parsed(self.path.read_bytes())[1]
+
+    def record(self, files: Iterable[Path]) -> None:
+        """Reads the files that are not known yet and appends their checksums. A file that has gone meanwhile is left out.
+        Raises OSError."""
+        # A table's own folder has a suffix of them too.
+        paths = (path for path in files if path.name.endswith(SUFFIXES) and path.parent != self._store)
+        new = {str(path.relative_to(self._store)): path for path in paths}
+        with self._lock:
+            new = {name: path for name, path in new.items() if name not in self._known}
+        found: dict[str, FileChecksum] = {}
+
+        def read(name: str) -> None:
+            with suppress(FileNotFoundError):
+                found[name] = FileChecksum(new[name].stat().st_size, checksum_of(new[name]))
+
+        at_once(read, new)
+        self._append(found)
+
+    def _append(self, found: dict[str, FileChecksum]) -> None:
+        if not found:
+            return
+        with self._lock, self.path.open("ab", buffering=0) as file:
+            end = file.tell()
+            try:
+                _write(file, found)
+            except OSError:
+                file.truncate(end)
+                raise
+            self._lines += len(found)
+            self._known |= found
+
+    def drop_missing(self) -> None:
+        """Forgets files that are gone, and damaged lines, if that is worth writing the file anew. O(files)."""
+        with self._lock, suppress(OSError):  # a full disk: the file stays as long as it is
+            present = set(self._present())
+            kept = {name: checksum for name, checksum in self._known.items() if name in present}
+            if not self._damaged and self._lines - len(kept) < max(REWRITE_MIN_LINES, len(kept)):
+                return
+            with durable_file(self.path) as file:
+                _write(file, kept)
+            self._known, self._lines, self._damaged = kept, len(kept), []
+
+
+def _parsed(content: bytes) -> tuple[dict[str, FileChecksum], list[int]]:
+    """The checksums by file, and the numbers of damaged lines. Of several lines for a file the last counts."""
+    known: dict[str, FileChecksum] = {}
+    damaged = []
+    for number, line in enumerate(content.split(b"\n")[:-1], 1):
+        body, _, checksum = line.rpartition(b" ")
+        if checksum != b"%08x" % zlib.crc32(body):
+            damaged.append(number)
+            continue
+        size, value, name = body.split(b" ", 2)
+        known[name.decode()] = FileChecksum(int(size), None if value == b"-" else int(value, 16))
+    return known, damaged
+
+
+def _write(file: IO[bytes], found: Mapping[str, FileChecksum]) -> None:
+    lines = []
+    for name, checksum in sorted(found.items()):
+        value = "-" if checksum.value is None else f"{checksum.value:08x}"
+        body = f"{checksum.size} {value} {name}".encode()
+        lines.append(b"%s %08x\n" % (body, zlib.crc32(body)))
+    left = memoryview(b"".join(lines))
+    while left:
+        left = left[file.write(left) :]

@@ -1,0 +1,144 @@
+"""Where files of the store are not what hippod wrote: by the checksums of the tables' files and of the checkpoint's."""
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from store.checkpoint.files import MANIFEST, damaged_file, newest
+from store.durable_files import checksum_of
+from store.index.live_index import LiveIndex
+from store.lance.checksums import NAME, Checksums
+from store.lance.fragments import row_id_between
+from store.lance.layout import (
+    DATA,
+    DELETIONS,
+    TRANSACTIONS,
+    VERSIONS,
+    data_files_in_order,
+    file_names,
+    manifest_name,
+    manifest_proper,
+    named_in,
+    table_folder,
+)
+from store.lance.tables import Tables
+from store.passage_id import passage_id
+
+KEYS = {
+    "passages": ("id", "title"),
+    "phrases": ("text",),
+    "triples": ("row",),
+    "extractions": ("passage",),
+    "synonyms": ("a", "b"),
+    "documents": ("uri",),
+    "commits": ("seq",),
+}
+"""The columns of each table that name a row to people."""
+
+DAMAGE = (OSError, RuntimeError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError, struct.error)
+"""What Lance, Arrow and the reading of rows raise for damaged files."""
+
+NAMED_ROWS = 5
+"""Rows of a damaged file that a problem names; the others are counted."""
+
+
+UNREADABLE = " (which rows it has cannot be read)"
+
+
+@dataclass(slots=True)
+class CheckedTables:
+    """How many of the tables' files were compared with their checksums; an earlier hippod wrote those without one."""
+
+    checked: int = 0
+    without_checksum: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def files_of(store: Path, versions: Mapping[str, int]) -> dict[str, list[str]]:
+    """By table: the files that the given versions of the tables need, relative to the store. O(files)."""
+    found = {}
+    for table, version in versions.items():
+        folder = table_folder(store, table)
+        manifest = folder / VERSIONS / manifest_name(version)
+        names = [f"{VERSIONS}/{manifest.name}"]
+        # A manifest that is gone or damaged is a problem itself.
+        with suppress(OSError, struct.error):
+            listing, content = file_names(folder), manifest_proper(manifest)
+            for part in (DATA, DELETIONS, TRANSACTIONS):
+                names += [f"{part}/{name}" for name in sorted(named_in(content, part, listing[part]))]
+        found[table] = [f"{folder.name}/{name}" for name in names]
+    return found
+
+
+def check_tables(
+    store: Path, files: Mapping[str, Iterable[str]], checksums: Checksums, rows_in: Callable[[str, str], str]
+) -> CheckedTables:
+    """Reads files of the tables and compares each with its checksum. The caller keeps them from being pruned. `rows_in` says
+    what a damaged file of a table holds."""
+    found = CheckedTables()
+    for table, names in files.items():
+        for name in names:
+            known = checksums.get(name)
+            if known is None:
+                found.problems.append(f"the file {name} of the table {table} was not written by hippod")
+            elif known.value is None:
+                found.without_checksum += 1
+            else:
+                found.checked += 1
+                if _checksum(store / name) != known.value:
+                    found.problems.append(
+                        f"the file {name} of the table {table} is damaged: its checksum is not that of what was written"
+                        f"{rows_in(table, name)}; restore a backup (`hippod --restore`)"
+                    )
+    return found
+
+
+def damaged_elsewhere(store: Path, checksums: Checksums) -> Iterator[str]:
+    """Damage of the file of checksums, and of the newest snapshot."""
+    for number in checksums.damaged_lines():
+        yield f"line {number} of the file {NAME} is damaged"
+    if (place := newest(store)) is not None and (damaged := _damaged_in(place)) is not None:
+        yield f"the file {place.name}/{damaged} of the snapshot is damaged; after its next start hippod derives it anew"
+
+
+def _checksum(file: Path) -> int | None:
+    try:
+        return checksum_of(file)
+    except OSError:
+        return None
+
+
+def _damaged_in(place: Path) -> str | None:
+    try:
+        return damaged_file(place, all_files=True)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return MANIFEST
+
+
+def rows_in(store: Path, dim: int, table: str, name: str) -> str:
+    """A clause that names the rows of a data file; empty for another kind of file."""
+    folder, part, file = Path(name).parts
+    if part != DATA:
+        return ""
+    try:
+        tables = Tables(store, dim, repair=False)
+        order = data_files_in_order(store / folder)
+        fragments = tables.fragment_numbers(table)
+        if len(order) != len(fragments):
+            return UNREADABLE
+        rows = tables.read_where(table, KEYS[table], row_id_between(fragments[order.index(file)])).to_pylist()
+    except DAMAGE:
+        return UNREADABLE
+    named = "; ".join(", ".join(f"{column} {value!r}" for column, value in row.items()) for row in rows[:NAMED_ROWS])
+    more = f" and {len(rows) - NAMED_ROWS} more" if len(rows) > NAMED_ROWS else ""
+    return f" (it has the rows of {named}{more})"
+
+
+def wrong_passage_ids(index: LiveIndex) -> Iterator[str]:
+    """Passages whose id, a hash of title and text, is not theirs. O(texts)."""
+    for row in range(len(index.passages)):
+        passage = index.passages[row]
+        if passage.id != passage_id(passage.title, passage.text):
+            yield f"the passage {passage.id} in the tables has another title or text than it was written with"

@@ -1,0 +1,75 @@
+"""`hippoctl verify` on a memory of which one bit has changed on the disk; and which files of a store have a checksum."""
+
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from store.lance.schema import TABLES
+from tests.e2e.real_hippod import Daemon
+from tests.store.verify.test_flipped_bits import flipped
+
+pytestmark = pytest.mark.daemon
+
+FILES = {
+    r"\w+\.lance/(data|_deletions|_transactions|_versions)/[^/]+\.(lance|arrow|bin|txn|manifest)": "recorded in `checksums`",
+    r"\w+\.lance/_versions/latest_version_hint\.json": "a hint that Lance does without",
+    r"checksums": "each line has a checksum of its own",
+    r"snapshot-\d+/manifest\.json": "has its own checksum",
+    r"snapshot-\d+/[^/]+\.(npy|arrow)": "recorded in the snapshot's manifest",
+    r"head": "the number of the last commit, which a start compares with the log",
+    r"lock": "the process's id",
+    r"positions\.key": "random; with another one, positions that clients were given name nothing",
+    r"inbox/\d+\.jsonl": "documents that wait to be committed, for seconds; a damaged line of JSON is reported when it is read",
+    r"openie\.jsonl": "a model's answers that wait to be committed; a damaged line is left out, and the call is made again",
+    r"sessions/[^/]+\.json": "belongs to no commit; a damaged file is reported when it is read",
+    r"crash-stacks\.txt": "for people",
+}
+"""By a pattern of a file's path: what guards the file, or why nothing does. docs/reference/store-files.md agrees."""
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    with Daemon(tmp_path_factory.mktemp("flips")) as daemon:
+        daemon.write("mill.md", "# The mill\n\nSolveig Aas built the mill of Ternby. The mill lies on the river Ask.\n")
+        daemon.write(
+            "bridge.md",
+            "# The bridge\n\nTorgeir Vik designed the bridge. Torgeir Viks knew the mills.\n",
+        )
+        daemon.add({"id": "news", "text": "The Ternby Post was founded in 1850 by Solveig Aas.", "labels": ["public"]})
+        daemon.wait()
+        daemon.restart()  # writes a snapshot
+        daemon.write("later.md", "Torgeir Vik left Ternby.\n")
+        daemon.wait()
+        yield daemon
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_flipped_bit_is_reported_with_its_table_and_file(memory: Daemon, table: str) -> None:
+    chosen = random.Random(table)
+    folder = memory.store / f"{table}.lance"
+    # A table that was never written to has no rows, and a version.
+    files = list(folder.glob("data/*")) or list(folder.glob("_versions/*.manifest"))
+    newest = max(files, key=lambda path: path.stat().st_mtime_ns)
+    with flipped(newest, chosen.randrange(8 * newest.stat().st_size)):
+        ended = memory.ctl("--json", "verify")
+        shown = memory.ctl("verify")
+    assert (ended.code, shown.code) == (1, 1)
+    named = f"the file {newest.relative_to(memory.store)} of the table {table} is damaged"
+    assert any(problem.startswith(named) for problem in ended.json["problems"])
+    assert named in " ".join(shown.out.split()), "a line is broken between words"
+
+
+def test_a_sound_memory_has_no_problems_and_says_what_was_checked(memory: Daemon) -> None:
+    found = memory.ctl_json("verify")
+    assert found["problems"] == [] and found["checked"] > 20 and "without_checksum" not in found
+
+
+def test_every_file_of_a_store_is_guarded_or_has_a_reason_not_to_be(memory: Daemon) -> None:
+    paths = [str(path.relative_to(memory.store)) for path in memory.store.rglob("*") if path.is_file()]
+    unknown = [path for path in paths if not any(re.fullmatch(pattern, path) for pattern in FILES)]
+    assert unknown == []
+    listed = (Path(__file__).parents[3] / "docs" / "reference" / "store-files.md").read_text("utf-8")
+    assert [reason for reason in FILES.values() if reason not in listed] == []

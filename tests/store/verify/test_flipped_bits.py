@@ -1,0 +1,186 @@
+"""Verify reports any bit that has changed in a file of the tables or of the snapshot, and names the table and the file."""
+
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from store.lance.checksums import NAME, Checksums
+from store.lance.layout import DATA
+from store.lance.schema import TABLES
+from store.store import Store
+from store.verify.check_files import KEYS, check_tables, damaged_elsewhere, files_of, rows_in
+from store.verify.verify import verify
+from tests.store.small_store import complete, numbered_documents, open_store
+
+WINDOW_BYTES = 32
+"""One bit is flipped in each window of a data file: no value of a column lies between two of them."""
+
+
+@contextmanager
+def flipped(file: Path, bit: int) -> Iterator[None]:
+    """One bit of the file on the disk is another one."""
+    with file.open("r+b") as content:
+        content.seek(bit // 8)
+        byte = content.read(1)[0]
+        content.seek(bit // 8)
+        content.write(bytes([byte ^ 1 << bit % 8]))
+    try:
+        yield
+    finally:
+        with file.open("r+b") as content:
+            content.seek(bit // 8)
+            content.write(bytes([byte]))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """With rows that were deleted, files that were merged, and a snapshot."""
+    with open_store(tmp_path_factory.mktemp("flips") / "store") as opened:
+        for first in range(0, 12, 3):
+            opened.commit(complete(opened, numbered_documents(first, first + 3), []))
+        opened.commit(complete(opened, {}, ["d1", "d2"]))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(opened._compactor, "reclaim", lambda _deleted: None)  # as if hippod ended before that
+            opened.purge(timedelta(0))
+        opened.commit(complete(opened, numbered_documents(40, 43), ["d3"]))
+        opened.write_checkpoint()
+        yield opened
+
+
+def needed(store: Store) -> dict[str, list[str]]:
+    return files_of(store.folder, store.table_versions())
+
+
+def problems(store: Store, table: str, name: str) -> list[str]:
+    return check_tables(store.folder, {table: [name]}, store.checksums, lambda _table, _name: "").problems
+
+
+def test_every_file_of_every_table_has_a_checksum(store: Store) -> None:
+    files = needed(store)
+    assert set(files) == set(TABLES) == set(KEYS)
+    found = check_tables(store.folder, files, store.checksums, lambda _table, _name: "")
+    assert (found.problems, found.without_checksum) == ([], 0)
+    assert found.checked == sum(map(len, files.values()))
+    assert {Path(name).parts[1] for names in files.values() for name in names} == {
+        "data",
+        "_deletions",
+        "_transactions",
+        "_versions",
+    }
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_flipped_bit_anywhere_in_a_table_is_found(store: Store, table: str) -> None:
+    chosen = random.Random(table)
+    for name in needed(store)[table]:
+        file = store.folder / name
+        size = file.stat().st_size
+        whole = Path(name).parts[1] == DATA
+        starts = range(0, size, WINDOW_BYTES) if whole else [chosen.randrange(size) for _ in range(8)]
+        for start in starts:
+            with flipped(file, 8 * start + chosen.randrange(8 * min(WINDOW_BYTES if whole else 1, size - start))):
+                [problem] = problems(store, table, name)
+            assert problem.startswith(f"the file {name} of the table {table} is damaged")
+        assert problems(store, table, name) == []
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_verify_names_table_file_and_rows(store: Store, table: str) -> None:
+    name = next(name for name in needed(store)[table] if f"/{DATA}/" in name)
+    with flipped(store.folder / name, 8 * ((store.folder / name).stat().st_size // 5)):
+        found = verify(store).problems
+    assert any(name in problem and f"the table {table}" in problem for problem in found), found
+    assert all("restore" in problem for problem in found if name in problem)
+    assert verify(store).problems == []
+
+
+def test_a_problem_says_which_documents_a_damaged_file_has(store: Store) -> None:
+    told = [rows_in(store.folder, store.snapshot().dim, "documents", name) for name in needed(store)["documents"]]
+    assert all(f"uri 'd{number}'" in " ".join(told) for number in (40, 41, 42))
+    assert sum(each != "" for each in told) == store._tables.fragments.count("documents")
+
+
+def test_a_missing_file_is_a_damaged_one(store: Store, tmp_path: Path) -> None:
+    name = next(name for name in needed(store)["synonyms"] if "_transactions" in name)
+    shutil.move(store.folder / name, tmp_path / "aside")
+    try:
+        assert problems(store, "synonyms", name)
+    finally:
+        shutil.move(tmp_path / "aside", store.folder / name)
+
+
+def test_a_flipped_bit_in_the_snapshot_and_in_the_checksums_is_found(store: Store) -> None:
+    chosen = random.Random(7)
+    [snapshot] = store.folder.glob("snapshot-*")
+    for file in [*sorted(snapshot.iterdir()), store.folder / NAME]:
+        size = file.stat().st_size
+        for _ in range(3 if size else 0):
+            with flipped(file, chosen.randrange(8 * size)):
+                found = list(damaged_elsewhere(store.folder, store.checksums))
+            assert found and all(file.name in problem for problem in found), file
+
+
+def test_a_text_that_changed_before_the_memory_was_loaded_is_known_by_its_id(tmp_path: Path) -> None:
+    """As if a bit had changed that the encoding of the file does not notice, before the first checksum."""
+    with open_store(tmp_path / "store") as opened:
+        opened.commit(complete(opened, numbered_documents(0, 4), []))
+        tables = opened._tables
+        rows = tables.read("passages")
+        texts = rows["text"].to_pylist()
+        column = rows.schema.get_field_index("text")
+        changed = rows.set_column(column, rows.schema.field("text"), [["texu 0", *texts[1:]]])
+        tables._tables["passages"]._table.delete("true")
+        tables._tables["passages"]._table.add(changed)
+        tables._tables["passages"].checkout_latest()
+        opened._log.append("change", {})
+    with open_store(tmp_path / "store") as opened:
+        [problem] = verify(opened).problems
+        assert rows["id"][0].as_py() in problem
+
+
+def test_an_older_stores_files_are_counted_until_they_are_written_anew(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store") as opened:
+        opened.commit(complete(opened, numbered_documents(0, 8), []))
+    (tmp_path / "store" / NAME).unlink()
+    with open_store(tmp_path / "store") as opened:
+        opened.commit(complete(opened, numbered_documents(8, 12), []))
+        found = verify(opened)
+        assert found.problems == []
+        assert found.without_checksum > 0 and found.checked > 0
+        opened.compact(min_age=timedelta(0))
+        opened.commit(complete(opened, numbered_documents(12, 13), []))
+        assert verify(opened).without_checksum < found.without_checksum
+
+
+def test_checksums_survive_a_crash_a_full_disk_and_pruning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "store"
+    with open_store(folder) as opened:
+        opened.commit(complete(opened, numbered_documents(0, 4), []))
+        whole = (folder / NAME).read_bytes()
+    (folder / NAME).write_bytes(whole[:-20])  # power was lost while the last line was written
+    with open_store(folder) as opened:
+        assert verify(opened).problems == []
+        assert (folder / NAME).read_bytes().endswith(b"\n")
+
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        before = (folder / NAME).read_bytes()
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+            patch.setattr("store.lance.checksums._write", full)
+            opened.commit(complete(opened, numbered_documents(4, 6), []))
+        assert (folder / NAME).read_bytes() == before
+        opened.commit(complete(opened, numbered_documents(4, 6), []))
+        assert verify(opened).problems == []
+        monkeypatch.setattr("store.lance.checksums.REWRITE_MIN_LINES", 0)
+        for first in range(6, 12):
+            opened.commit(complete(opened, numbered_documents(first, first + 1), []))
+        opened.compact(min_age=timedelta(0))
+        assert verify(opened).problems == []
+        lines = (folder / NAME).read_bytes().count(b"\n")
+        assert lines == len(Checksums(folder)._known)
