@@ -134,7 +134,7 @@ TRUSTED = {
         "store/lance/layout.py": [
             "store / f'{table}{TABLE_SUFFIX}'",
             "table / TRANSACTIONS / f'{version - 1}-{numbers.pop().decode()}.txn'",
-            "table / VERSIONS / f'{HIGHEST_VERSION - version:0{MANIFEST_DIGITS}}.manifest'",
+            "table / VERSIONS / manifest_name(version)",
             "table / folder",
         ],
         "store/lance/vacuum.py": ["table / folder"],
@@ -148,6 +148,7 @@ TRUSTED = {
         "store/lance/file_sync.py": ["folder / file"],
         "store/lance/torn_writes.py": ["store / FOLDER / f'{table}-{manifest.name}'"],
         "store/lance/vacuum.py": ["table / folder / name"],
+        "store/lance/checksums.py": ["store / name"],
         "store/private_files.py": ["store / name"],
     },
     "matched by a pattern that knows no separator": {"store/lance/layout.py": ["table / DATA / rows.pop().decode()"]},
