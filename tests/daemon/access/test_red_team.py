@@ -16,6 +16,8 @@ from mcp.client.streamable_http import streamable_http_client
 from daemon.contract.answering.chat import ChatModel
 from daemon.contract.http.routes import document_path
 from daemon.mcp.tools import TOOLS
+from daemon.services.documents.added_documents import check_document
+from daemon.services.documents.document_labels import labelled_uri
 from tests.daemon.access.conftest import QUESTION, SECRET, Memory, rewrite
 from tests.e2e.real_hippod import PATIENCE_S, until
 
@@ -317,8 +319,8 @@ def test_every_tool_of_an_agent_is_limited_like_its_client(memory: Memory) -> No
         "list": [{}, {"state": "failed"}, {"prefix": "file:"}],
         "read": [{"uri": memory.daemon.folders[1].as_uri() + "/mill.md"}],
         "status": [{}],
-        "add": [{"text": "An agent was here.", "id": f"minutes-{'x'}"}],
-        "forget": [{"uris": ["added:[public]/minutes-x"]}],
+        "add": [{"text": "An agent was here."}],
+        "forget": [{"uris": [labelled_uri(check_document({"text": "An agent was here."})[1], ["public"])]}],
     }
     assert set(arguments) == set(TOOLS)
 
