@@ -32,6 +32,8 @@ class FolderSection(Section):
     """Directory that is followed, with everything below it."""
     labels: Labels = ()
     """Labels of all its documents, for scopes."""
+    labels_from_documents: bool = True
+    """Whether the labels that a document states itself count too."""
     include: Annotated[Globs, Field(min_length=1)] = ("**",)
     """Patterns as in a .gitignore file, relative to `path`: which files are read."""
     exclude: Globs = ()
@@ -68,6 +70,7 @@ class FolderSource(Source):
     """One `[[folder]]`: the consumer that follows it, and what is known of its files."""
 
     kind = "folder"
+    redelivers = True
 
     def __init__(self, folder: FolderSection, pipeline: "Pipeline", positions: Mapping[str, Any]) -> None:
         settings = FolderSettings(
