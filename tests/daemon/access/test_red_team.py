@@ -291,6 +291,7 @@ def test_labels_that_are_not_the_clients_cannot_be_given(memory: Memory, clerk: 
         ("POST", "/v1/backup"),
         ("POST", "/v1/documents"),
         ("DELETE", "/v1/documents"),
+        ("POST", "/v1/remove-source"),
         ("POST", "/v1/retry"),
     ],
 )
