@@ -9,7 +9,7 @@ from typing import Any
 
 from consumers.failure_codes import FailureCode
 from consumers.splitting import SplitSettings, assign_triples, read_triples, split_text
-from consumers.types import ParsedDocument
+from consumers.types import ParsedDocument, stated_metadata
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _NOT_IN_URI = re.compile("[\x00-\x20%\x7f\ud800-\udfff]")
@@ -81,7 +81,9 @@ def read_json_object(value: Mapping[str, Any], uri: str, settings: SplitSettings
 
 
 def _read_fields(value: Mapping[str, Any], uri: str, title: str, text: str, settings: SplitSettings) -> ParsedDocument:
-    metadata = {_valid_unicode(str(key)): _json_value(item, 0) for key, item in value.items() if key not in _OWN_KEYS}
+    metadata = stated_metadata(
+        {_valid_unicode(str(key)): _json_value(item, 0) for key, item in value.items() if key not in _OWN_KEYS}
+    )
     passages = split_text(text, title, settings)
     if value.get("triples") is not None:
         triples, dropped = read_triples(value["triples"])

@@ -8,6 +8,9 @@ from consumers.failure_codes import FailureCode
 
 Triple = tuple[str, str, str]
 
+INTERNAL_KEYS = frozenset(("kafka", "record"))
+"""Keys of a document's metadata that hippod alone writes: where a message, or a record, came from."""
+
 READER_VERSION = 3
 """Raised whenever reading gives something else for the same file: another parser, format or way to split. Files that an earlier
 version has read are read again then; passages that stay the same cost nothing more."""
@@ -18,6 +21,20 @@ remove them did. Without it, a file whose documents are missing is read again at
 
 Stamp = tuple[int, int, int]
 """(size, mtime in ns, inode)."""
+
+
+def stated_metadata(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata that a document states itself. A key that hippod alone writes gets a "_" at its end: `kafka_`, `record_`.
+
+    Whatever reads documents passes what it found through this function before hippod adds anything.
+    """
+    out = {key: value for key, value in stated.items() if key not in INTERNAL_KEYS}
+    for key in sorted(INTERNAL_KEYS & stated.keys()):
+        name = f"{key}_"
+        while name in out:
+            name += "_"
+        out[name] = stated[key]
+    return out
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from cli.document_names import as_text, as_uri
 from cli.errors import CommandError, Exit
 from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.options.scope_options import scope_options, scope_parameter
+from cli.options.time_type import Timestamp
 from cli.output import print_note, width
 from cli.terminal_text import count
 from daemon.contract.choices import DocumentState
@@ -142,15 +143,33 @@ def _draw_trace(invocation: Invocation, trace: Path, out: Path) -> None:
 
 
 @click.command()
-@click.argument("uris", nargs=-1, required=True, metavar="URI…")
+@click.argument("uris", nargs=-1, metavar="[URI…]")
+@click.option("--source", metavar="NAME", help="Remove what this source has committed; `status` names the sources.")
+@click.option(
+    "--committed-since",
+    type=Timestamp(),
+    metavar="TIME",
+    help="With --source: only what it has committed since then, documents that it has replaced since included.",
+)
+@click.option("--yes", is_flag=True, help="With --source: remove the documents. Without it they are only listed.")
 @json_option
 @pass_invocation
-def rm(invocation: Invocation, uris: tuple[str, ...]) -> None:
+def rm(
+    invocation: Invocation, uris: tuple[str, ...], source: str | None, committed_since: str | None, yes: bool
+) -> None:
     """Remove documents, with every passage, phrase and triple that only they hold.
 
     A file that a source follows comes back when it changes: remove the file instead. Naming a document that is not
-    there is no failure.
+    there is no failure. With --source, what a topic or `added` has brought in is removed, such as after wrong messages;
+    followed folders are refused.
     """
+    if (source is None) == (not uris):
+        raise click.UsageError("name documents, or a source with --source")
+    if source is not None:
+        _remove_source(invocation, source, committed_since, dry_run=not yes)
+        return
+    if committed_since is not None or yes:
+        raise click.UsageError("--committed-since and --yes go with --source")
     with invocation.client() as client:
         answer = client.call("DELETE", Route.DOCUMENTS, {"uris": [as_uri(name) for name in uris]})
     from cli.render.lines import text
@@ -162,6 +181,24 @@ def rm(invocation: Invocation, uris: tuple[str, ...]) -> None:
     removed, missing = int(answer.get("removed", 0)), int(answer.get("missing", 0))
     tail = f"; {missing:,} not there" if missing else ""
     invocation.emit(answer, lambda: [text(f"{count(removed, 'document')} removed{tail}")])
+
+
+def _remove_source(invocation: Invocation, source: str, committed_since: str | None, *, dry_run: bool) -> None:
+    since = {} if committed_since is None else {"committed_since": committed_since}
+    with invocation.client() as client:
+        answer = client.call("POST", Route.REMOVE_SOURCE, {"source": source, "dry_run": dry_run, **since})
+    from cli.render.lines import text
+    from cli.terminal_text import uri
+
+    documents, removed = list(answer.get("documents", [])), int(answer.get("removed", 0))
+
+    def lines() -> "list[Text]":
+        said = f"{count(removed, 'document')} removed"
+        if dry_run:
+            said = f"{count(len(documents), 'document')} would be removed; add --yes to remove"
+        return [*(text(uri(each)) for each in documents), text(said)]
+
+    invocation.emit(answer, lines, wrap=False)
 
 
 @click.command()

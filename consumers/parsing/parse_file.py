@@ -18,7 +18,7 @@ from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.own_date import published_at
 from consumers.parsing.regular_file import OpenFile, ParseSummary
 from consumers.splitting import SplitSettings, split
-from consumers.types import ParsedDocument
+from consumers.types import ParsedDocument, stated_metadata
 
 DEFAULT_LIMITS = Limits()
 _TAR_ENDINGS = frozenset(("tgz", "taz", "tpz"))
@@ -124,7 +124,7 @@ def _document(
     passages = split(parsed.blocks, parsed.title, settings)
     if not passages:
         raise NotADocument("there is no text in it", FailureCode.NO_TEXT)
-    metadata = {"format": format.name, **parsed.metadata}
+    metadata = {"format": format.name, **stated_metadata(parsed.metadata)}
     if (published := published_at(parsed.metadata)) is not None:
         metadata["published_at"] = published
     return ParsedDocument(uri, parsed.title or stem_of(name), passages, metadata, modified_at)

@@ -16,7 +16,7 @@ from daemon.contract.answering.ask import AskProgress, AskRequest
 from daemon.contract.answering.chat import ChatChunk, ChatRequest
 from daemon.contract.answering.judge import JudgeRequest
 from daemon.contract.answering.sessions import RemoveSessionsRequest
-from daemon.contract.documents import AddRequest, ConfirmRequest, RemoveRequest, RetryRequest
+from daemon.contract.documents import AddRequest, ConfirmRequest, RemoveRequest, RemoveSourceRequest, RetryRequest
 from daemon.contract.evaluation import ComparisonResponse, EvalResponse
 from daemon.contract.graph import GraphRequest
 from daemon.contract.http.problem import FieldError, Problem
@@ -30,6 +30,7 @@ from daemon.sources.registry import SOURCE_KINDS
 REF = "#/components/schemas/{model}"
 REQUEST_MODELS: tuple[type[BaseModel], ...] = (
     ConfirmRequest,
+    RemoveSourceRequest,
     AddRequest,
     AskRequest,
     BackupRequest,

@@ -25,6 +25,8 @@ from daemon.contract.documents import (
     DocumentList,
     ListRequest,
     RemoveResponse,
+    RemoveSourceRequest,
+    RemoveSourceResponse,
     RetryResponse,
 )
 from daemon.contract.graph import GraphRequest, GraphResponse
@@ -97,6 +99,10 @@ class DocumentPort(Protocol):
 
     async def remove(self, uris: Sequence[str], scope: Scope | None = None) -> RemoveResponse:
         """What is out of `scope` is missing."""
+        ...
+
+    async def remove_source(self, request: RemoveSourceRequest, scope: Scope | None = None) -> RemoveSourceResponse:
+        """Of what is in `scope`. NotFound for a name without a source or document in sight; Conflict for a followed folder."""
         ...
 
     async def documents(self, request: ListRequest) -> DocumentList:

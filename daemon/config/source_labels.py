@@ -1,13 +1,22 @@
-"""Labels of sources: `labels` of a `[[folder]]` or a `[[kafka]]`, which all its documents have beside their own."""
+"""Labels of sources: `labels` and `labels_from_documents` of every `[[folder]]` and `[[kafka]]`."""
 
 from daemon.config.config import Config
+from daemon.sources.base import LabelsBySource, SourceLabels
 from daemon.sources.registry import SOURCE_KINDS
 
+__all__ = ["LabelsBySource", "source_labels"]
 
-def source_labels(config: Config) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """(name of a source, its labels) of every configured one, by name."""
-    found: dict[str, tuple[str, ...]] = {}
+
+def source_labels(config: Config) -> LabelsBySource:
+    """The labels of every configured source.
+
+    Sections with one name are one source: their labels add up, and the documents' own count if every section says so.
+    """
+    found: dict[str, SourceLabels] = {}
     for kind in SOURCE_KINDS:
         for table in config.tables(kind):
-            found[table.source_name] = (*found.get(table.source_name, ()), *table.labels)
-    return tuple(sorted((name, tuple(sorted(set(labels)))) for name, labels in found.items()))
+            before = found.get(table.source_name, SourceLabels())
+            found[table.source_name] = SourceLabels(
+                tuple(sorted({*before.labels, *table.labels})), before.from_documents and table.labels_from_documents
+            )
+    return tuple(sorted(found.items(), key=lambda source: source[0]))

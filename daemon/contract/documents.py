@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, Field, StringConstraints, WithJsonSchema
 
-from daemon.contract.base import Request, Response, is_empty
+from daemon.contract.base import JsonBoolean, Request, Response, Timestamp, is_empty
 from daemon.contract.choices import DocumentState
 from daemon.contract.scope import ScopeParameter
 
@@ -47,9 +47,9 @@ DOCUMENT_SCHEMA: Schema = {
     "description": (
         "What is there to be read: `text`; or a file's bytes in base64 (`content_base64`) under its name (`filename`); or "
         "`deleted`, which removes the document of that `id`. `title` (a string), `url`, `published_at` and `triples` (lists "
-        "of subject, predicate and object) have a meaning, every other key is kept as metadata. Without `id` (or `idx`) the "
-        "content names the document. One of this shape that cannot be indexed all the same is listed as failed, with the "
-        "reason."
+        "of subject, predicate and object) have a meaning, every other key is kept as metadata (`kafka` and "
+        "`record` as `kafka_` and `record_`). Without `id` (or `idx`) the content names the document. One of this shape that "
+        "cannot be indexed all the same is listed as failed, with the reason."
     ),
     "anyOf": [
         *(_object(content, identity) for content in (_TEXT, _FILE) for identity in (_BY_ID, _BY_IDX, _BY_CONTENT)),
@@ -58,6 +58,13 @@ DOCUMENT_SCHEMA: Schema = {
     "example": {"id": "lamp", "title": "Quill lamp", "text": "The Quill lamp was built by Sabine Rell."},
 }
 """JSON Schema of a document that is added. `daemon.services.documents.added_documents` checks it."""
+
+DOCUMENT_KEYS = frozenset(
+    ("id", "idx", "title", "text", "url", "published_at", "triples", "labels", "deleted", "content_base64", "filename")
+)
+"""Keys of an added document that have a meaning: they are not free for metadata."""
+INTERNAL_KEYS = frozenset(("kafka", "record"))
+"""Keys of metadata that hippod alone writes. In a document they are kept under `kafka_` and `record_`."""
 
 DocumentJson = Annotated[dict[str, Any], WithJsonSchema(DOCUMENT_SCHEMA)]
 
@@ -90,6 +97,26 @@ class RemoveResponse(Response):
     removed: int
     missing: int
     missing_uris: list[str] = Field(default_factory=list, exclude_if=is_empty)
+
+
+class RemoveSourceRequest(Request):
+    """What a source has committed: all of it, or since a time. `source`: as `status` names it. With `dry_run` nothing is
+    removed.
+
+    A document that the source has replaced since counts as committed since.
+    """
+
+    source: Annotated[str, StringConstraints(min_length=1)]
+    committed_since: Timestamp | None = None
+    dry_run: JsonBoolean = False
+
+
+class RemoveSourceResponse(Response):
+    """`documents`: the URIs, in order. `removed`: how many of them are gone, 0 after a dry run."""
+
+    source: str
+    documents: list[str]
+    removed: int
 
 
 class RetryRequest(Request):

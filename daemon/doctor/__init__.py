@@ -17,6 +17,7 @@ from daemon.doctor.configuration import configuration, directory_permissions
 from daemon.doctor.connectivity import encoder, llm
 from daemon.doctor.disk import disk
 from daemon.doctor.formats import formats
+from daemon.doctor.label_rights import label_rights
 from daemon.doctor.machine import memory, open_files, packages, python
 from daemon.doctor.secrets import secrets
 from daemon.doctor.socket_rights import socket_rights
@@ -32,6 +33,7 @@ CHECKS: tuple[Check, ...] = (
     open_files,
     secrets,
     socket_rights,
+    label_rights,
     store,
     disk,
     encoder,

@@ -2,10 +2,12 @@
 
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime, Field
+from pydantic_core import PydanticCustomError
 
 from daemon.contract.base import Request
 from daemon.contract.choices import DocumentState
+from daemon.contract.documents import DOCUMENT_KEYS, INTERNAL_KEYS
 from daemon.contract.query import QueryText
 from daemon.contract.retrieval import Mode
 from daemon.contract.scope import Scope
@@ -20,6 +22,18 @@ SCOPE_DESCRIPTION = (
 )
 
 Key = Annotated[str, Field(min_length=1, max_length=32_768)]
+
+
+RESERVED_KEYS = DOCUMENT_KEYS | INTERNAL_KEYS
+"""Keys that metadata may not have: they would replace the text, its name, its labels or its facts, or remove a document."""
+
+
+def _free_keys(metadata: dict[str, Any]) -> dict[str, Any]:
+    if reserved := sorted(RESERVED_KEYS & metadata.keys()):
+        raise PydanticCustomError(
+            "reserved_key", "{keys}: not free for metadata; choose another key", {"keys": ", ".join(reserved)}
+        )
+    return metadata
 
 
 class Search(Request):
@@ -64,14 +78,10 @@ class Ask(Request):
 class Add(Request):
     text: str = Field(min_length=1, description="The document's text; it is split into passages by itself.")
     title: str | None = Field(default=None, description="A title; it is searched too.")
-    id: Annotated[str, Field(min_length=1, max_length=1024)] | None = Field(
+    metadata: Annotated[dict[str, Any], AfterValidator(_free_keys)] | None = Field(
         default=None,
-        description="A name of your own. Adding again under the same id replaces the document; without one, the content "
-        "names it.",
-    )
-    url: str | None = Field(default=None, description="Where the text is from.")
-    metadata: dict[str, Any] | None = Field(
-        default=None, description="Anything else to keep with the document, such as an author."
+        description="Anything else to keep with the document, such as an author. These keys are not free: "
+        f"{', '.join(sorted(RESERVED_KEYS))}.",
     )
     wait_s: float = Field(
         default=30.0,

@@ -71,7 +71,7 @@ def _progress_text(event: str, data: Any) -> str:
 
 
 async def add(client: DaemonClient, arguments: tool_arguments.Add, progress: Progress) -> Added:
-    document = arguments.model_dump(exclude_none=True, exclude={"metadata", "wait_s"})
+    document = arguments.model_dump(exclude_none=True, include={"text", "title"})
     response = await client.call(
         AddResponse, "POST", Route.DOCUMENTS, {"documents": [{**(arguments.metadata or {}), **document}]}
     )

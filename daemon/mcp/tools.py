@@ -108,12 +108,12 @@ TOOLS: Mapping[str, MemoryTool] = {
     "add": MemoryTool(
         "Add a document",
         "Put a text into the memory as a document: notes, facts, a page. It is safe once this returns, and usually found "
-        "within a second. Under an id of an earlier document it takes that one's place.",
+        "within a second. Its content names the document: nothing that is there is replaced.",
         tool_arguments.Add,
         TypeAdapter(Added),
         tool_handlers.add,
         writes=True,
-        destroys=True,
+        destroys=True,  # it replaces nothing, but programs ask the user before a call of such a tool
     ),
     "forget": MemoryTool(
         "Forget documents",

@@ -12,7 +12,7 @@ import structlog
 from daemon.api.server import ApiServer
 from daemon.config import Config, ConfigError, load_config, unsupported
 from daemon.config.messages import dotted
-from daemon.config.source_labels import source_labels
+from daemon.config.source_labels import LabelsBySource, source_labels
 from daemon.config_types.path_validators import read_token
 from daemon.observe.logs import mask, set_level
 from daemon.runtime.client_rules import client_rules
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 LIVE_SECTIONS = ("client", "retrieval", "deep", "schedule")
 LIVE_KEYS = ("store.memory_limit", "daemon.log_level", "daemon.stop_timeout_s", "api.token_file")
 
-LIVE_SOURCE_KEY = ".labels"
+LIVE_SOURCE_KEYS = (".labels", ".labels_from_documents")
 """Of a source that stays. One that comes or goes needs a restart, which its other keys say."""
 
 TOKEN_FILE_KEY = LIVE_KEYS[-1]
@@ -60,7 +60,7 @@ class ActiveConfig:
     def mode(self) -> str:
         return self.config.retrieval.mode
 
-    def labels(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    def labels(self) -> LabelsBySource:
         """The labels of sources: what a reload says of them is in force at once."""
         return self._labels
 
@@ -142,7 +142,7 @@ def diff_reload(old: Config, new: Config) -> tuple[list[str], list[str]]:
     """Dotted keys that differ: those that take effect at once, and those that need a restart; each in order."""
     before, after = _flat(old), _flat(new)
     changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
-    labels = {key for key in before.keys() & after.keys() if key.endswith(LIVE_SOURCE_KEY)}
+    labels = {key for key in before.keys() & after.keys() if key.endswith(LIVE_SOURCE_KEYS)}
     live = [key for key in changed if key in labels or key in LIVE_KEYS or _section(key) in LIVE_SECTIONS]
     return live, [key for key in changed if key not in live]
 

@@ -8,7 +8,8 @@ from unicodedata import normalize
 from urllib.parse import quote, unquote
 
 from daemon.contract.scope import ClientScope, Scope, ScopeCount, ScopeList
-from daemon.services.documents.document_labels import LabelsBySource, has_any, labels_of
+from daemon.services.documents.document_labels import UNCONFIGURED, has_any, labels_of
+from daemon.sources.base import LabelsBySource
 from store.document_snapshot import DocumentSnapshot
 from store.index.load import Rest, no_rest
 from store.store import Store
@@ -79,7 +80,8 @@ class ScopeService:
         visible = set(scope.visible) if isinstance(scope, ClientScope) else None
         only = scope.source if scope is not None else None
         return lambda name: (
-            (only is None or name == only) and (visible is None or not visible.isdisjoint(of_source.get(name, ())))
+            (only is None or name == only)
+            and (visible is None or not visible.isdisjoint(of_source.get(name, UNCONFIGURED).labels))
         )
 
     def named(self, scope: Scope | None = None) -> ScopeList:
@@ -88,7 +90,7 @@ class ScopeService:
         holds = self.holds(scope) if scope is not None else None
         given = of_source if scope is None else {}
         sources: Counter[str] = Counter(dict.fromkeys(given, 0))
-        labels: Counter[str] = Counter(dict.fromkeys((each for found in given.values() for each in found), 0))
+        labels: Counter[str] = Counter(dict.fromkeys((each for found in given.values() for each in found.labels), 0))
         folders: Counter[str] = Counter()
         for document in self._store.documents():
             if holds is not None and not holds(document):

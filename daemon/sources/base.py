@@ -21,6 +21,18 @@ S = TypeVar("S", bound=Section)
 
 
 @dataclass(frozen=True, slots=True)
+class SourceLabels:
+    """The labels of a source's documents: `labels`, and the documents' own if `from_documents`."""
+
+    labels: tuple[str, ...] = ()
+    from_documents: bool = True
+
+
+LabelsBySource = tuple[tuple[str, SourceLabels], ...]
+"""(name of a source, its labels), by name."""
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """How much waits, and how much may: items, and bytes."""
 
@@ -39,6 +51,8 @@ class Source(ABC):
     """What `status` calls it, and the `source` of its documents."""
     topics: Sequence[str] = ()
     """The streams it follows whose positions a question may name (`after`)."""
+    redelivers: ClassVar[bool] = False
+    """Whether a document that is removed from the memory comes back, as the source still has it."""
 
     @abstractmethod
     def start(self) -> None:

@@ -34,6 +34,8 @@ class FolderSection(Section):
     """Directory that is followed, with everything below it."""
     labels: Labels = ()
     """Labels of all its documents, for scopes."""
+    labels_from_documents: bool = True
+    """Whether the labels that a document states itself count too."""
     include: Annotated[Globs, Field(min_length=1)] = ("**",)
     """Patterns as in a .gitignore file, relative to `path`: which files are read."""
     exclude: Globs = ()
@@ -75,6 +77,7 @@ class FolderSource(Source):
     """One `[[folder]]`: the consumer that follows it, and what is known of its files."""
 
     kind = "folder"
+    redelivers = True
 
     def __init__(self, folder: FolderSection, pipeline: "Pipeline", store: "Store") -> None:
         settings = FolderSettings(

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory.answering.qa_reader import quote_passage, without_quote_marks
+from memory.answering.qa_reader import quote_passage
 from memory.llm.client import ChatMessage
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field, replace_surrogates
+from memory.llm.messages import quoted, system_message, user_message, without_quote_marks
 from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JsonSchema
 
@@ -85,7 +86,7 @@ def score_prompt(question: str, answer: str, references: Sequence[str], criterio
         f'First give your "reason" in one or two sentences, then the "score".{_against(references)}{_DATA}'
         '{"reason": "…", "score": 50}.'
     )
-    return _messages(task, [*_reference_material(references), _quoted("answer", answer)], question)
+    return _messages(task, [*_reference_material(references), quoted("answer", answer)], question)
 
 
 def better_prompt(
@@ -97,7 +98,7 @@ def better_prompt(
         'or two sentences, then "better": 1 for the first answer, 2 for the second, 0 where neither is clearly better.'
         f'{_against(references)}{_DATA}{{"reason": "…", "better": 0}}.'
     )
-    material = [*_reference_material(references), _quoted("answer 1", first), _quoted("answer 2", second)]
+    material = [*_reference_material(references), quoted("answer", first, 1), quoted("answer", second, 2)]
     return _messages(task, material, question)
 
 
@@ -110,7 +111,7 @@ def correct_prompt(question: str, answer: str, known: Sequence[str]) -> list[Cha
     task = prompt_text("correct", own) + (
         f'First give your "reason" in one sentence, then "correct".{_DATA}{{"reason": "…", "correct": true}}.'
     )
-    return _messages(task, [*_reference_material(known), _quoted("answer", answer)], question)
+    return _messages(task, [*_reference_material(known), quoted("answer", answer)], question)
 
 
 def read_score(value: Any) -> Verdict:
@@ -150,13 +151,9 @@ def _against(references: Sequence[str]) -> str:
 
 
 def _reference_material(references: Sequence[str]) -> list[str]:
-    return [quote_passage(at, "", text).replace("«passage ", "«reference ", 1) for at, text in enumerate(references, 1)]
-
-
-def _quoted(name: str, text: str) -> str:
-    return f"«{name}»\n{without_quote_marks(text)}\n«/{name}»"
+    return [quote_passage(at, "", text, "reference") for at, text in enumerate(references, 1)]
 
 
 def _messages(task: str, material: Sequence[str], question: str) -> list[ChatMessage]:
     asked = "\n\n".join([*material, f"Question: {without_quote_marks(question)}"])
-    return [{"role": "system", "content": task}, {"role": "user", "content": asked}]
+    return [system_message(task), user_message(asked)]

@@ -12,6 +12,7 @@ from memory.answering.answer_form import DEFAULT_FORM, VERDICTS, AnswerForm, ans
 from memory.llm.client import ChatMessage
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field, parse, parse_partial, replace_surrogates, whole_number
+from memory.llm.messages import quoted, system_message, user_message, without_quote_marks
 
 MAX_QUOTED_PASSAGE_CHARS = 6_000
 NOT_IN_MEMORY = "The memory does not hold the answer."
@@ -39,23 +40,17 @@ def reader_prompt(
 ) -> list[ChatMessage]:
     """The question and its passages (title and text each), numbered from 1."""
     material = "\n\n".join(quote_passage(number, title, text) for number, (title, text) in enumerate(passages, 1))
-    asked = f"{'Claim' if form.verify else 'Question'}: {question}"
+    asked = f"{'Claim' if form.verify else 'Question'}: {without_quote_marks(question)}"
     if not form.closed_book:
         asked = f"{material or 'There are no passages.'}\n\n{asked}"
-    return [{"role": "system", "content": answer_task(form)}, {"role": "user", "content": asked}]
+    return [system_message(answer_task(form)), user_message(asked)]
 
 
-def quote_passage(number: int, title: str, text: str) -> str:
-    """A passage as quoted material, between marks that it cannot contain."""
-    body = without_quote_marks(
-        f"{title}\n{text[:MAX_QUOTED_PASSAGE_CHARS]}" if title else text[:MAX_QUOTED_PASSAGE_CHARS]
-    )
-    return f"«passage {number}»\n{body}\n«/passage»"
-
-
-def without_quote_marks(text: str) -> str:
-    """`text` without the marks that quote material in a prompt."""
-    return text.replace("«", "‹").replace("»", "›")
+def quote_passage(
+    number: int, title: str, text: str, name: str = "passage", max_chars: int = MAX_QUOTED_PASSAGE_CHARS
+) -> str:
+    """A passage as quoted material: its title, and its text up to `max_chars` characters."""
+    return quoted(name, f"{title}\n{text[:max_chars]}" if title else text[:max_chars], number)
 
 
 def read_answer(text: str, count: int, cut: bool = False, form: AnswerForm = DEFAULT_FORM) -> Answer:

@@ -12,6 +12,7 @@ from memory.llm.error_classification import TransientError
 from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.llm.json_answers import parse
 from memory.llm.limiter import Limiter
+from memory.llm.messages import user_message
 from memory.llm.response_format import JsonSchema, ServerCapabilities, next_json_mode
 from memory.llm.retry import ModelCallRetries
 
@@ -127,7 +128,7 @@ class ModelClient:
     async def probe(self) -> None:
         """Returns when the server answers a question of a few tokens; raises ModelDown when it does not."""
         try:
-            await self._chat.complete([{"role": "user", "content": "Say OK."}], None, "words", 16)
+            await self._chat.complete([user_message("Say OK.")], None, "words", 16)
         except (TransientError, ModelRefused) as error:
             self.count_call("probe", error.outcome if isinstance(error, TransientError) else "refused")
             raise ModelDown(str(error), error.loggable) from None

@@ -31,6 +31,8 @@ from daemon.contract.documents import (
     DocumentList,
     ListRequest,
     RemoveResponse,
+    RemoveSourceRequest,
+    RemoveSourceResponse,
     RetryResponse,
 )
 from daemon.contract.graph import GraphRequest, GraphResponse
@@ -140,6 +142,9 @@ class _Documents:
 
     async def remove(self, uris: Sequence[str], scope: Scope | None = None) -> RemoveResponse:
         return await self.port.remove(uris, self.client.limited(scope))
+
+    async def remove_source(self, request: RemoveSourceRequest, scope: Scope | None = None) -> RemoveSourceResponse:
+        return await self.port.remove_source(request, self.client.limited(scope))
 
     async def documents(self, request: ListRequest) -> DocumentList:
         return await self.port.documents(request.model_copy(update={"scope": self.client.limited(request.scope)}))

@@ -20,6 +20,7 @@ AUDITED_REQUESTS = frozenset(
         ("DELETE", Route.DOCUMENTS),
         ("POST", Route.RETRY),
         ("POST", Route.CONFIRM),
+        ("POST", Route.REMOVE_SOURCE),
         ("POST", Route.IMPORT),
         ("POST", Route.REEXTRACT),
         ("POST", Route.BACKFILL),

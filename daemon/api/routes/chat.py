@@ -23,6 +23,7 @@ from daemon.api.context import ApiContext
 from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
 from daemon.api.openapi import json_body, problems
 from daemon.api.routes.questions import NO_MODEL_DETAIL
+from daemon.api.safe_markdown import safe_markdown
 from daemon.api.service_protocols import AskPort, MemoryPorts
 from daemon.api.streaming import LimitedStream, data_message
 from daemon.api.validation import read_model
@@ -113,7 +114,8 @@ async def _streamed(
                     for piece in made.end(_new_text(shown, content), annotations, part.tokens):
                         yield piece
                 elif isinstance(part, AskProgress):
-                    new, shown = _new_text(shown, part.text), part.text
+                    text = safe_markdown(part.text.rstrip(), finished=False)
+                    new, shown = _new_text(shown, text), text
                     yield made.chunk(ChatDelta(content=new))
                 else:
                     yield made.chunk(ChatDelta())

@@ -23,6 +23,8 @@ from daemon.contract.documents import (
     ListRequest,
     RemoveRequest,
     RemoveResponse,
+    RemoveSourceRequest,
+    RemoveSourceResponse,
     RetryRequest,
     RetryResponse,
 )
@@ -104,6 +106,19 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
             if has_body(request) or not uris:
                 uris = [*uris, *(await read_model(request, RemoveRequest, reservation, limits)).uris]
             return responses.json_response(await (await context.memory(request)).documents.remove(uris))
+
+    @app.post(
+        Route.REMOVE_SOURCE,
+        response_model=RemoveSourceResponse,
+        responses=problems(400, 404, 408, 409, 413, 415, 422, 503),
+        openapi_extra=json_body(RemoveSourceRequest),
+        summary="Remove what a source has committed since a time",
+    )
+    @needs(Need.WRITE)
+    async def remove_source(request: Request) -> Response:
+        with context.body_memory.reservation() as reservation:
+            wanted = await read_model(request, RemoveSourceRequest, reservation, limits)
+            return responses.json_response(await (await context.memory(request)).documents.remove_source(wanted))
 
     @app.get(
         SHOW_PATH,

@@ -23,6 +23,7 @@ class Route(StrEnum):
     DOCUMENTS = "/v1/documents"
     RETRY = "/v1/retry"
     CONFIRM = "/v1/confirm"
+    REMOVE_SOURCE = "/v1/remove-source"
     IMPORT = "/v1/import"
     STATUS = "/v1/status"
     WAIT = "/v1/wait"

@@ -4,41 +4,45 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from urllib.parse import quote, unquote
 
+from daemon.sources.base import LabelsBySource, SourceLabels
 from store.types import Document
 
-LabelsBySource = tuple[tuple[str, tuple[str, ...]], ...]
-"""(name of a source, its labels), by name."""
+UNCONFIGURED = SourceLabels()
+"""The labels of a source that the configuration does not name, such as `added`: each document's own."""
 
 _LABELLED = "added:["
 """How the URI begins of a document that was added by a client that sees a part. An id never gives it: `[` is percent-encoded
 there."""
 
 
-def labels_of(document: Document, of_source: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """The labels of a document: its own, from the field `labels`, and those of its source; or those in its URI alone.
+def labels_of(document: Document, of_source: Mapping[str, SourceLabels]) -> set[str]:
+    """The labels of a document: those of its source, and its own, from the field `labels`; or those in its URI alone.
 
-    A client that sees a part cannot give others' labels. So where a URI has labels, what the document says does not count:
-    a file that was handed in may hold documents that say anything.
+    Its own do not count if its source's setting `labels_from_documents` is false. If its URI has labels, only these count:
+    a client that sees a part cannot give others' labels, and a file that it adds may hold documents that state any.
     """
     if document.uri.startswith(_LABELLED):
         return _labels_in(document.uri)
-    own = document.metadata.get("labels")
-    mine = {each for each in own if isinstance(each, str)} if isinstance(own, list) else set()
-    return mine | set(of_source.get(document.source, ()))
+    source = of_source.get(document.source, UNCONFIGURED)
+    return {*source.labels, *_own_labels(document, source)}
 
 
-def has_any(labels: Iterable[str], of_source: Mapping[str, tuple[str, ...]]) -> Callable[[Document], bool]:
+def _own_labels(document: Document, source: SourceLabels) -> list[str]:
+    own = document.metadata.get("labels") if source.from_documents else None
+    return [each for each in own if isinstance(each, str)] if isinstance(own, list) else []
+
+
+def has_any(labels: Iterable[str], of_source: Mapping[str, SourceLabels]) -> Callable[[Document], bool]:
     """Whether a document has one of `labels`, as `labels_of` says. A scope asks this of every document."""
     wanted = frozenset(labels)
-    whole_sources = {name for name, mine in of_source.items() if not wanted.isdisjoint(mine)}
+    whole_sources = {name for name, mine in of_source.items() if not wanted.isdisjoint(mine.labels)}
 
     def holds(document: Document) -> bool:
         if document.uri.startswith(_LABELLED):
             return not wanted.isdisjoint(_labels_in(document.uri))
         if document.source in whole_sources:
             return True
-        own = document.metadata.get("labels")
-        return isinstance(own, list) and any(isinstance(each, str) and each in wanted for each in own)
+        return not wanted.isdisjoint(_own_labels(document, of_source.get(document.source, UNCONFIGURED)))
 
     return holds
 

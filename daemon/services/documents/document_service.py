@@ -14,6 +14,8 @@ from daemon.contract.documents import (
     DocumentList,
     ListRequest,
     RemoveResponse,
+    RemoveSourceRequest,
+    RemoveSourceResponse,
     RetryResponse,
 )
 from daemon.contract.http.problem import FieldError
@@ -100,6 +102,33 @@ class DocumentService:
         await self._pipeline.remove([each for uri in uris for each in removed[uri]], holds)
         missing = [uri for uri in uris if not removed[uri]]
         return RemoveResponse(removed=len(uris) - len(missing), missing=len(missing), missing_uris=missing)
+
+    async def remove_source(self, request: RemoveSourceRequest, scope: Scope | None = None) -> RemoveSourceResponse:
+        """Refuses a followed folder: its files would be read again."""
+        holds = self._scopes.holds(scope) if scope is not None else None
+        in_sight = await asyncio.to_thread(self._documents_of, request.source, holds)
+        named = [each for each in self._sources if each.name == request.source]
+        known = request.source == ADDED or (named and self._scopes.sources(scope)(request.source))
+        if not in_sight and not known:
+            raise NotFound(
+                f"No source is named {request.source[:500]!r}; `hippoctl status` names them, and `added` is one."
+            )
+        if any(each.redelivers for each in named):
+            raise Conflict(
+                f"{request.source[:500]!r} is a followed folder, whose files would be read again: remove the files, or take "
+                "its [[folder]] out of the configuration and restart hippod."
+            )
+        since = None if request.committed_since is None else request.committed_since.timestamp()
+        uris = [each.uri for each in in_sight if since is None or (each.committed_at or 0.0) >= since]
+        if request.dry_run:
+            return RemoveSourceResponse(source=request.source, documents=uris, removed=0)
+        await self._pipeline.remove(uris, holds)
+        gone = sum(self._store.document(uri) is None for uri in uris)
+        return RemoveSourceResponse(source=request.source, documents=uris, removed=gone)
+
+    def _documents_of(self, source: str, holds: Holds | None) -> list[Document]:
+        documents = (each for each in self._store.documents() if each.source == source)
+        return sorted((each for each in documents if holds is None or holds(each)), key=lambda each: each.uri)
 
     def _in_sight(self, uri: str, holds: Holds | None) -> list[str]:
         """What `uri` names for one who sees what `holds` accepts: itself, of a file the lines that are in sight, or nothing."""

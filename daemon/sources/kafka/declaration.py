@@ -37,6 +37,8 @@ class KafkaSection(Section):
     """Where to begin in a topic that the store has no position for."""
     labels: Labels = ()
     """Labels of all its documents, for scopes."""
+    labels_from_documents: bool = True
+    """Whether the labels that a document states itself count too."""
     dead_letter: OptionalText = None
     """Topic that takes the messages which cannot be read."""
     buffer_messages: Count = 4000

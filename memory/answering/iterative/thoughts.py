@@ -8,6 +8,7 @@ from memory.answering.qa_reader import quote_passage, without_markers
 from memory.llm.client import ChatMessage
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field, replace_surrogates, whole_number
+from memory.llm.messages import system_message, user_message, without_quote_marks
 from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JsonSchema
 from memory.types import Hit
@@ -46,8 +47,11 @@ def thought_prompt(question: str, passages: Sequence[Hit], thoughts: Sequence[Th
     """The question, the passages numbered from 1, and the thoughts so far."""
     material = "\n\n".join(quote_passage(number, hit.title, hit.text) for number, hit in enumerate(passages, 1))
     earlier = "\n".join(f"{number}. {thought.text}" for number, thought in enumerate(thoughts, 1))
-    asked = f"{material or 'There are no passages.'}\n\nQuestion: {question}\nThoughts so far:\n{earlier or 'none'}"
-    return [{"role": "system", "content": prompt_text("thought", _TASK) + _FORM}, {"role": "user", "content": asked}]
+    asked = without_quote_marks(f"Question: {question}\nThoughts so far:\n{earlier or 'none'}")
+    return [
+        system_message(prompt_text("thought", _TASK) + _FORM),
+        user_message(f"{material or 'There are no passages.'}\n\n{asked}"),
+    ]
 
 
 def read_thought(value: Any, passages: Sequence[Hit]) -> Thought:

@@ -10,6 +10,7 @@ from memory.llm.client import ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelError, ModelRefused
 from memory.llm.json_answers import get_field, replace_surrogates
 from memory.llm.limiter import Limiter
+from memory.llm.messages import shown_text
 from memory.openie.llm.prompts import ENTITIES_SCHEMA, TRIPLES_SCHEMA, entity_messages, fingerprint, triple_messages
 from memory.openie.registry import CountDropped
 from memory.phrase_normalisation import normalise_phrase, normalise_triple
@@ -152,8 +153,9 @@ class LLMExtractor:
 
 
 def names_within(passage: PassageText, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names that occur in this piece of the passage; all names if none does."""
-    return tuple(name for name in names if name in passage.full) or names
+    """The names that occur in this piece of the passage as the model was shown it; all names if none does."""
+    shown = shown_text(passage.full)
+    return tuple(name for name in names if shown_text(name) in shown) or names
 
 
 def parse_entities(value: Any) -> list[str]:

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from json import dumps
 
 from memory.llm.chat_completion import ChatMessage
+from memory.llm.messages import example_answer, quoted, system_message, user_message, without_quote_marks
 from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JsonSchema
 from store.types import PassageText
@@ -78,31 +79,27 @@ _EXAMPLE_TRIPLES = (
 )
 
 
-def quoted(text: str) -> str:
-    """`text` between marks; marks inside it are broken."""
-    return f"«passage»\n{text.replace('«', '‹').replace('»', '›')}\n«/passage»"
-
-
 def entity_messages(passage: PassageText) -> list[ChatMessage]:
     return [
-        {"role": "system", "content": prompt_text("entities", _ENTITIES_TASK) + _ENTITIES_FORM},
-        {"role": "user", "content": quoted(_EXAMPLE.full)},
-        {"role": "assistant", "content": dumps({"named_entities": _EXAMPLE_ENTITIES}, ensure_ascii=False)},
-        {"role": "user", "content": quoted(passage.full)},
+        system_message(prompt_text("entities", _ENTITIES_TASK) + _ENTITIES_FORM),
+        user_message(quoted("passage", _EXAMPLE.full)),
+        example_answer(dumps({"named_entities": _EXAMPLE_ENTITIES}, ensure_ascii=False)),
+        user_message(quoted("passage", passage.full)),
     ]
 
 
 def triple_messages(passage: PassageText, entities: Sequence[str]) -> list[ChatMessage]:
     return [
-        {"role": "system", "content": prompt_text("triples", _TRIPLES_TASK) + _TRIPLES_FORM},
-        {"role": "user", "content": _with_entities(_EXAMPLE, _EXAMPLE_ENTITIES)},
-        {"role": "assistant", "content": dumps({"triples": _EXAMPLE_TRIPLES}, ensure_ascii=False)},
-        {"role": "user", "content": _with_entities(passage, entities)},
+        system_message(prompt_text("triples", _TRIPLES_TASK) + _TRIPLES_FORM),
+        user_message(_with_entities(_EXAMPLE, _EXAMPLE_ENTITIES)),
+        example_answer(dumps({"triples": _EXAMPLE_TRIPLES}, ensure_ascii=False)),
+        user_message(_with_entities(passage, entities)),
     ]
 
 
 def _with_entities(passage: PassageText, entities: Sequence[str]) -> str:
-    return f"{quoted(passage.full)}\n\nNamed entities: {dumps(list(entities), ensure_ascii=False)}"
+    names = without_quote_marks(dumps(list(entities), ensure_ascii=False))
+    return f"{quoted('passage', passage.full)}\n\nNamed entities: {names}"
 
 
 def fingerprint() -> str:

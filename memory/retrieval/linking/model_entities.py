@@ -9,6 +9,7 @@ from typing import Any
 from memory.llm.client import ChatMessage, ModelClient, Reply
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field, replace_surrogates
+from memory.llm.messages import example_answer, system_message, user_message, without_quote_marks
 from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JsonSchema
 from memory.phrase_normalisation import normalise_phrase
@@ -43,15 +44,15 @@ _EXAMPLE_NAMES = ("Skellan Light", "harbour of Tolm")
 
 def query_entities_prompt(query: str) -> list[ChatMessage]:
     return [
-        {"role": "system", "content": prompt_text("query-entities", _TASK) + _FORM},
-        {"role": "user", "content": _question(_EXAMPLE)},
-        {"role": "assistant", "content": dumps({"query_entities": _EXAMPLE_NAMES}, ensure_ascii=False)},
-        {"role": "user", "content": _question(query[:MAX_QUERY_CHARS])},
+        system_message(prompt_text("query-entities", _TASK) + _FORM),
+        user_message(_question(_EXAMPLE)),
+        example_answer(dumps({"query_entities": _EXAMPLE_NAMES}, ensure_ascii=False)),
+        user_message(_question(query[:MAX_QUERY_CHARS])),
     ]
 
 
 def _question(text: str) -> str:
-    return dumps({"question": text}, ensure_ascii=False)
+    return without_quote_marks(dumps({"question": text}, ensure_ascii=False))
 
 
 def read_names(value: Any) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 from memory.llm.client import ChatMessage, ModelClient, Reply
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field
+from memory.llm.messages import example_answer, system_message, user_message, without_quote_marks
 from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JsonSchema
 from memory.phrase_normalisation import normalise_triple
@@ -89,16 +90,17 @@ _DEMONSTRATIONS: tuple[tuple[str, Sequence[Triple], Sequence[int]], ...] = (
 
 
 def recognition_prompt(query: str, triples: Sequence[Triple]) -> list[ChatMessage]:
-    out: list[ChatMessage] = [{"role": "system", "content": prompt_text("recognition-memory", _TASK) + _FORM}]
+    out: list[ChatMessage] = [system_message(prompt_text("recognition-memory", _TASK) + _FORM)]
     for question, offered, chosen in _DEMONSTRATIONS:
-        out.append({"role": "user", "content": _user_prompt(question, offered)})
-        out.append({"role": "assistant", "content": dumps({"relevant": [offered[at] for at in chosen]})})
-    out.append({"role": "user", "content": _user_prompt(query, triples)})
+        out.append(user_message(_candidates(question, offered)))
+        out.append(example_answer(dumps({"relevant": [offered[at] for at in chosen]})))
+    out.append(user_message(_candidates(query, triples)))
     return out
 
 
-def _user_prompt(query: str, triples: Sequence[Triple]) -> str:
-    return dumps({"question": query, "candidates": [list(triple) for triple in triples]}, ensure_ascii=False)
+def _candidates(query: str, triples: Sequence[Triple]) -> str:
+    asked = {"question": query, "candidates": [list(triple) for triple in triples]}
+    return without_quote_marks(dumps(asked, ensure_ascii=False))
 
 
 def kept_indices(value: Any, triples: Sequence[Triple]) -> tuple[int, ...]:

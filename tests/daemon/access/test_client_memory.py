@@ -17,6 +17,7 @@ from daemon.contract.query import QueryRequest
 from daemon.contract.scope import Scope
 from daemon.services.query import QueryService
 from daemon.services.scopes import ScopeService
+from daemon.sources.base import SourceLabels
 from memory.batch_encoding import EncodedAhead, with_vectors
 from memory.encoder.hashing import HashEncoder
 from memory.retrieval.settings import RetrievalSettings
@@ -78,7 +79,7 @@ class ClientsMemory(RuleBasedStateMachine):
         self.documents: dict[str, Made] = {}
         self.past: dict[int, dict[str, Made]] = {}
         self.scopes = ScopeService(
-            self.store, lambda: tuple((name, tuple(each)) for name, each in sorted(self.labels.items()))
+            self.store, lambda: tuple((name, SourceLabels(tuple(each))) for name, each in sorted(self.labels.items()))
         )
         self.queries = service(self.store, self.scopes)
 

@@ -16,6 +16,8 @@ from mcp.client.streamable_http import streamable_http_client
 from daemon.contract.answering.chat import ChatModel
 from daemon.contract.http.routes import document_path
 from daemon.mcp.tools import TOOLS
+from daemon.services.documents.added_documents import check_document
+from daemon.services.documents.document_labels import labelled_uri
 from tests.daemon.access.conftest import QUESTION, SECRET, Memory, rewrite
 from tests.e2e.real_hippod import PATIENCE_S, until
 
@@ -289,6 +291,7 @@ def test_labels_that_are_not_the_clients_cannot_be_given(memory: Memory, clerk: 
         ("POST", "/v1/backup"),
         ("POST", "/v1/documents"),
         ("DELETE", "/v1/documents"),
+        ("POST", "/v1/remove-source"),
         ("POST", "/v1/retry"),
     ],
 )
@@ -317,8 +320,8 @@ def test_every_tool_of_an_agent_is_limited_like_its_client(memory: Memory) -> No
         "list": [{}, {"state": "failed"}, {"prefix": "file:"}],
         "read": [{"uri": memory.daemon.folders[1].as_uri() + "/mill.md"}],
         "status": [{}],
-        "add": [{"text": "An agent was here.", "id": f"minutes-{'x'}"}],
-        "forget": [{"uris": ["added:[public]/minutes-x"]}],
+        "add": [{"text": "An agent was here."}],
+        "forget": [{"uris": [labelled_uri(check_document({"text": "An agent was here."})[1], ["public"])]}],
     }
     assert set(arguments) == set(TOOLS)
 

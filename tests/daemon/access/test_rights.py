@@ -26,7 +26,7 @@ from daemon.contract.scope import ClientScope, Scope
 from daemon.errors import Unauthorised
 from daemon.page import routes as page_routes
 
-CHANGES = {("POST", Paths.DOCUMENTS), ("DELETE", Paths.DOCUMENTS), ("POST", Paths.RETRY)}
+CHANGES = {("POST", Paths.DOCUMENTS), ("DELETE", Paths.DOCUMENTS), ("POST", Paths.RETRY), ("POST", Paths.REMOVE_SOURCE)}
 WHOLE = {Paths.METRICS, Paths.IMPORT, Paths.REEXTRACT, Paths.BACKFILL, Paths.EXTRACTION, Paths.VERIFY}
 WHOLE |= {Paths.BACKUP, Paths.CONFIRM}
 

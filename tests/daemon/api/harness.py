@@ -31,6 +31,8 @@ from daemon.contract.documents import (
     DocumentList,
     ListRequest,
     RemoveResponse,
+    RemoveSourceRequest,
+    RemoveSourceResponse,
     RetryResponse,
 )
 from daemon.contract.query import QueryRequest, QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
@@ -96,6 +98,9 @@ class Memory:
     async def remove(self, uris: Any) -> RemoveResponse:
         missing = [uri for uri in uris if self.documents_by_uri.pop(uri, None) is None]
         return RemoveResponse(removed=len(uris) - len(missing), missing=len(missing), missing_uris=missing)
+
+    async def remove_source(self, request: RemoveSourceRequest) -> RemoveSourceResponse:
+        return RemoveSourceResponse(source=request.source, documents=[], removed=0)
 
     async def documents(self, request: ListRequest) -> DocumentList:
         uris = [uri for uri in sorted(self.documents_by_uri) if uri.startswith(request.prefix)]

@@ -100,9 +100,9 @@ def test_a_stream_adds_up_to_the_same_answer(client: openai.OpenAI) -> None:
 
 def test_search_gives_the_passages_themselves(client: openai.OpenAI) -> None:
     answer = client.chat.completions.create(model="hippod-search", messages=QUESTION)
-    assert answer.choices[0].message.content == "[1] [T](u:1)\n\n> x"
+    assert answer.choices[0].message.content == "[1] T (u:1)\n\n> x"
     with client.chat.completions.create(model="hippod-search", messages=QUESTION, stream=True) as stream:
-        assert "".join(piece.choices[0].delta.content or "" for piece in stream) == "[1] [T](u:1)\n\n> x"
+        assert "".join(piece.choices[0].delta.content or "" for piece in stream) == "[1] T (u:1)\n\n> x"
 
 
 def test_each_model_asks_in_its_own_way_with_the_questions_before(client: openai.OpenAI, reader: Reader) -> None:

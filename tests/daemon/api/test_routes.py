@@ -31,7 +31,7 @@ OPERATIONS = {
     ("/v1/documents", "delete"),
     ("/v1/documents/{uri}", "get"),
     ("/v1/retry", "post"),
-    ("/v1/confirm", "post"),
+    ("/v1/remove-source", "post"),
     ("/v1/scopes", "get"),
     ("/v1/import", "post"),
     ("/v1/status", "get"),

@@ -44,21 +44,20 @@ def test_an_agent_lists_searches_asks_adds_finds_and_forgets(memory: Daemon, con
         assert heard and [at for at, _ in heard] == sorted({at for at, _ in heard})
         assert any(message and "It is" in message for _, message in heard)
 
-        name = f"zither-{connection}"
         document = {
             "text": "Oona Vek tunes the Zither of Hask.",
             "title": "Zither",
-            "id": name,
-            "metadata": {"by": "me"},
+            "metadata": {"by": "me", "connection": connection},
         }
         added = (await client.call_tool("add", {**document, "wait_s": 90})).structured_content
-        assert (added["uri"], added["searchable"], added["document"]["state"]) == (f"added:{name}", True, "indexed")
+        uri = added["uri"]
+        assert (added["searchable"], added["document"]["state"]) == (True, "indexed")
         found = (await client.call_tool("search", {"query": "Who tunes the Zither of Hask?"})).structured_content
-        assert found["passages"][0]["document"] == f"added:{name}"
-        shown = (await client.call_tool("show", {"key": f"added:{name}"})).structured_content
+        assert found["passages"][0]["document"] == uri
+        shown = (await client.call_tool("show", {"key": uri})).structured_content
         assert (shown["kind"], shown["metadata"]["by"]) == ("document", "me")
 
-        gone = await client.call_tool("forget", {"uris": [f"added:{name}", "added:nobody"], "wait_s": 90})
+        gone = await client.call_tool("forget", {"uris": [uri, "added:nobody"], "wait_s": 90})
         assert gone.structured_content == {
             "removed": 1,
             "missing": 1,
@@ -86,7 +85,7 @@ def test_documents_are_listed_and_read_without_resources(memory: Daemon) -> None
         assert failed.structured_content["documents"] == []
 
         paragraphs = [f"Part {n} tells of the gull number {n}. " * 40 for n in range(4)]
-        book = {"id": "book", "title": "Book", "text": "\n\n".join(paragraphs), "wait_s": 90}
+        book = {"title": "Book", "text": "\n\n".join(paragraphs), "wait_s": 90}
         uri = (await client.call_tool("add", book)).structured_content["uri"]
         whole = (await client.call_tool("read", {"uri": uri})).structured_content
         assert (whole["title"], whole["first"], whole["last"]) == ("Book", 1, whole["passages"])

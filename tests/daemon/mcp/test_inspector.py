@@ -58,7 +58,7 @@ def test_the_inspector_lists_searches_asks_adds_and_forgets(memory: Daemon, tran
     assert "Sabine Rell built" in found["structuredContent"]["passages"][0]["text"]
     asked = call(memory, transport, "ask", "question=Who built the Quill lamp?")
     assert "It is so." in asked["structuredContent"]["answer"]
-    added = call(memory, transport, "add", "text=Oona Vek tunes the Zither of Hask.", f"id=inspected-{transport}")
+    added = call(memory, transport, "add", "text=Oona Vek tunes the Zither of Hask.")
     uri = added["structuredContent"]["uri"]
     assert uri in memory.documents()
     assert call(memory, transport, "forget", f"uris={json.dumps([uri])}")["structuredContent"]["removed"] == 1

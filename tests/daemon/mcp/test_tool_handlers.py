@@ -80,9 +80,7 @@ def test_adding_waits_says_how_far_it_is_and_gives_up_in_time(scripted: Scripted
         "POST /v1/wait": lambda _asked: late.pop(0),
         "GET /v1/status": STATUS | {"pending": 3},
     }
-    added, heard = do(
-        scripted, tool_handlers.add, tool_arguments.Add(text="t", metadata={"text": "no", "by": "me"}, wait_s=600)
-    )
+    added, heard = do(scripted, tool_handlers.add, tool_arguments.Add(text="t", metadata={"by": "me"}, wait_s=600))
     assert scripted.asked[0].body == {"documents": [{"text": "t", "by": "me"}]}
     assert [at for at, _ in heard] == [1, 2] and "3 documents are waiting" in heard[0][1]
     assert (added.uri, added.searchable, added.document) == ("added:x", False, None)

@@ -315,4 +315,4 @@ def test_a_position_in_an_authors_metadata_is_none(tmp_path):
     with pytest.raises(RecordError):
         SourcePosition.from_json({"stream": 1})
     document, _ = to_store_document(parsed("u", "T", "Text.", [], record={"stream": "x"}), "added")
-    assert document.metadata["record"] == {"stream": "x"}
+    assert document.metadata == {"id": "x", "record_": {"stream": "x"}}

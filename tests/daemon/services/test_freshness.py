@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -88,7 +89,8 @@ def test_a_position_that_comes_is_waited_for_and_one_that_does_not_is_told_of(tm
 
 def test_a_document_of_a_followed_topic_is_known_by_its_message(tmp_path):
     async def scenario(pipeline):
-        document = parsed("kafka://articles/1", "T", "Text.", [], kafka={"topic": "articles", "offset": 5})
+        stated = parsed("kafka://articles/1", "T", "Text.", [])
+        document = replace(stated, metadata={"kafka": {"topic": "articles", "offset": 5}})
         await pipeline.deliver(DeliveredDocument(document.uri, document), "articles")
         await freshness(pipeline).wait(asking({document.uri: 5}, 30.0))
 

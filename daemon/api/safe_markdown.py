@@ -1,0 +1,70 @@
+"""Text that others wrote, made safe for a client that renders it as Markdown.
+
+Rendering must not make the client send a request. So an image becomes a link that the reader can see, HTML becomes text, and
+a link leads to the web or to a mail address.
+
+Every rule looks at a few characters alone, and holds inside and outside of code: renderers differ in where code ends. So an
+answer that is sent in pieces is the same text as one that is sent at once.
+"""
+
+import re
+from typing import Final
+
+_LINK_STARTS: Final = ("http://", "https://", "mailto:")
+_DANGEROUS: Final = re.compile(
+    r"(?<!\\)(?P<escapes>\\*)(?:(?P<image>!)(?=\[)|(?P<tag><)(?=[A-Za-z/!?])|(?<![/A-Za-z0-9])(?P<host>//)(?=[^\s/]))"
+    r"|(?<=\])(?:(?P<link>\()(?!https?://|mailto:)|(?P<definition>:))",
+    re.IGNORECASE,
+)
+_KEPT_SCHEME: Final = re.compile(r"(?:^|[^A-Za-z0-9+.-])(?:https?|file|kafka|s3):\Z", re.IGNORECASE)
+_SCHEME_CHARS: Final = 8
+_UNDECIDED: Final = re.compile(r"(?<!\\)\\*(?:[!<]|(?<!/)/+)?\Z")
+"""The end of a text whose meaning follows from the next character."""
+_UNDECIDED_LINK: Final = re.compile(r"(?<=\])\((\S{0,8})\Z")
+
+
+def safe_markdown(text: str, finished: bool = True) -> str:
+    """`text` without Markdown or HTML that lets a renderer send a request, or that links to anything but http(s) and mailto.
+
+    Of a text that is not `finished`, the result is the part that no continuation changes: it is the beginning of the
+    result of every longer text.
+    """
+    end = len(text) if finished else _decided(text)
+    out: list[str] = []
+    done = 0
+    for found in _DANGEROUS.finditer(text):
+        if found.start() >= end:
+            break
+        out += text[done : found.start()], _harmless(found)
+        done = found.end()
+    return "".join([*out, text[done:end]])
+
+
+def escape_markdown(text: str) -> str:
+    """`text` as Markdown that shows it as it stands, on one line: for titles and names."""
+    return safe_markdown(re.sub(r"[\\`*_\[\]<>&!|~]", r"\\\g<0>", " ".join(text.split())))
+
+
+def _harmless(found: re.Match[str]) -> str:
+    escapes = found["escapes"] or ""
+    escaped = len(escapes) % 2 == 1
+    if found["tag"]:
+        return f"{escapes[1:] if escaped else escapes}&lt;"
+    if escaped or (found["host"] and not escapes and _has_kept_scheme(found)):
+        return found[0]
+    return f"{escapes}\\{found[0][len(escapes) :]}"
+
+
+def _has_kept_scheme(found: re.Match[str]) -> bool:
+    start = found.start("host")
+    return _KEPT_SCHEME.search(found.string[max(0, start - _SCHEME_CHARS) : start]) is not None
+
+
+def _decided(text: str) -> int:
+    """How many characters of an unfinished text have their meaning already."""
+    link = _UNDECIDED_LINK.search(text)
+    if link is not None and any(start.startswith(link[1].lower()) for start in _LINK_STARTS):
+        return link.start()
+    undecided = _UNDECIDED.search(text)
+    assert undecided is not None
+    return undecided.start()
