@@ -116,7 +116,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     )
     @needs(Need.WRITE)
     async def remove_source(request: Request) -> Response:
-        with context.body_memory.reservation() as reservation:
+        with context.body_reservation(request) as reservation:
             wanted = await read_model(request, RemoveSourceRequest, reservation, limits)
             return responses.json_response(await (await context.memory(request)).documents.remove_source(wanted))
 
