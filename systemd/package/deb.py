@@ -129,7 +129,7 @@ def made_from(python: str) -> str:
     """What the environment is made from, as eight hexadecimal digits: sources, pins, and which Python."""
     digest = hashlib.sha256(python.encode())
     rooms = [path for room in ROOMS for path in (ROOT / room).rglob("*") if "__pycache__" not in path.parts]
-    for path in sorted([*rooms, ROOT / "pyproject.toml", ROOT / "constraints.txt"]):
+    for path in sorted([*rooms, ROOT / "pyproject.toml", ROOT / "constraints.txt", HERE / "wheel_backend.py"]):
         if path.is_file():
             digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:8]
@@ -163,13 +163,11 @@ def environment(python: Path, minor: str, staged: Path, work: Path, final: Path)
     # From a copy: setuptools would leave its folders in the checkout, and take stale modules from those of before.
     for room in ROOMS:
         shutil.copytree(ROOT / room, sources / room, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md"):
-        shutil.copy(ROOT / name, sources)
+    for name in ("pyproject.toml", "README.md", "systemd/package/wheel_backend.py"):
+        (sources / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, sources / name)
     run([python, "-m", "venv", "--symlinks", staged])
-    # Torch first, as `make install` does: no looser requirement is to pull another build of it.
     options: list[object] = ["--no-compile", "--constraint", ROOT / "constraints.txt"]
-    torch = next(each for each in requirements() if each.startswith("torch=="))
-    run([staged / "bin/python", HERE / "torch_install.py", torch, *options], shown=True)
     run([staged / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--quiet", *options, sources])
     packages = staged / f"lib/python{minor}/site-packages"
     complete(sources, packages)
@@ -204,11 +202,6 @@ def environment(python: Path, minor: str, staged: Path, work: Path, final: Path)
         raise Cannot(f"compiling failed:\n{done.stdout}")
     if left := list(naming(staged, str(work))):
         raise Cannot(f"the staging folder is still named in {', '.join(map(str, left[:5]))}")
-
-
-def requirements() -> list[str]:
-    found: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    return found
 
 
 def complete(sources: Path, packages: Path) -> None:
@@ -362,9 +355,9 @@ def compress(source: Path, target: Path) -> None:
     target.write_bytes(gzip.compress(source.read_bytes(), 9, mtime=0))
 
 
-def run(command: Sequence[object], shown: bool = False) -> None:
-    """Runs a program; Cannot where it fails. Its output is for those who asked to see it."""
-    done = subprocess.run([str(part) for part in command], stdout=None if shown else subprocess.DEVNULL)
+def run(command: Sequence[object]) -> None:
+    """Runs a program without its output; Cannot where it fails."""
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL)
     if done.returncode:
         raise Cannot(f"this failed with {done.returncode}: {' '.join(map(str, command))}")
 
