@@ -25,8 +25,10 @@ $(BIN)/python:
 INSTALLED := $(VENV)/.installed$(if $(EXTRAS),-$(subst $(comma),-,$(EXTRAS)))
 
 $(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
-	@echo "hippod: installing into $(VENV): about 0.4 GB to download and 0.9 GB on disk$(if $(EXTRAS),; more for $(EXTRAS))"
-	$(PIP) --editable '.$(ADDED)'
+	@echo "hippod: installing into $(VENV): about 0.4 GB to download and 1 GB on disk$(if $(EXTRAS),; more for $(EXTRAS))"
+	$(PIP) --no-compile --editable '.$(ADDED)'
+# Python compiles what hippod imports, a quarter of what is installed, when it first runs.
+	@$(BIN)/python systemd/package/slim.py
 	@touch $(VENV)/.installed $@
 
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
@@ -43,9 +45,13 @@ drive:
 
 run: install | drive
 	@echo
-	@echo "  hippod follows ./drive. In another terminal, try:"
+	@echo "  hippod reads the $$(find drive -type f | wc -l) files in ./drive, then keeps following them. It can answer while it reads."
+	@echo "  In another terminal:"
 	@echo
+	@echo "    .venv/bin/hippoctl --socket var/hippod.sock wait       # how far it is; returns when everything is read"
 	@echo "    .venv/bin/hippoctl --socket var/hippod.sock query \"$$(cat examples/first-question.txt)\""
+	@echo
+	@echo "  To follow your own files, set path under [[folder]] in config.toml and run make run again. Ctrl-C stops hippod."
 	@echo
 	@exec $(BIN)/hippod --config config.toml
 

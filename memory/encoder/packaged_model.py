@@ -1,15 +1,13 @@
 """The model that is installed with hippod: where its files lie, and that they are the right ones."""
 
 import hashlib
-import importlib.util
 from pathlib import Path
 
 from memory.encoder.errors import EncoderUnavailable
+from memory.packaged_data import packaged_data
 
 PACKAGED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 PACKAGED_MODEL_DIM = 384
-_FOLDER = "hippod_model"
-"""Next to hippod's own packages; `systemd/package/wheel_backend.py` puts it there."""
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of the `model.safetensors` that the model's authors published."""
 
@@ -24,13 +22,10 @@ def model_dir() -> Path:
 
     Raises `EncoderUnavailable` when they are missing or not those that were published.
     """
-    spec = importlib.util.find_spec(_FOLDER)
-    if spec is None or not spec.submodule_search_locations:
-        raise EncoderUnavailable(
-            f"The packaged model {PACKAGED_MODEL} is not installed (no folder {_FOLDER} next to hippod's packages); "
-            "reinstall hippod: run `make install` in a checkout, or install its wheel or package again."
-        )
-    folder = Path(next(iter(spec.submodule_search_locations)))
+    try:
+        folder = packaged_data(PACKAGED_MODEL.partition("/")[2])
+    except FileNotFoundError as error:
+        raise EncoderUnavailable(f"The packaged model {PACKAGED_MODEL} is missing: {error}") from None
     verify_checksum(folder / "model.safetensors", _WEIGHTS_SHA256)
     return folder
 

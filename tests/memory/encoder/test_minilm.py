@@ -243,7 +243,7 @@ def test_queries_are_answered_while_indexing_goes_on(encoder: Encoder) -> None:
 @pytest.mark.slow
 def test_short_lived_threads_are_answered_while_indexing_goes_on(encoder: Encoder) -> None:
     """The engine's own `infer` deadlocked when many threads called it once each and ended."""
-    indexing = threading.Thread(target=encoder.encode, args=([prose(40, seed) for seed in range(60)],))
+    indexing = threading.Thread(target=encoder.encode, args=([prose(40, seed) for seed in range(30)],))
     indexing.start()
     answered: list[int] = []
 
@@ -251,7 +251,7 @@ def test_short_lived_threads_are_answered_while_indexing_goes_on(encoder: Encode
         encoder.encode_query(f"question {number}")
         answered.append(number)
 
-    for start in range(0, 160, 8):
+    for start in range(0, 80, 8):
         threads = [threading.Thread(target=ask, args=(start + i,), daemon=True) for i in range(8)]
         for thread in threads:
             thread.start()
@@ -259,7 +259,7 @@ def test_short_lived_threads_are_answered_while_indexing_goes_on(encoder: Encode
             thread.join(timeout=120)
     indexing.join(timeout=120)
     assert not indexing.is_alive()
-    assert sorted(answered) == list(range(160))
+    assert sorted(answered) == list(range(80))
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def test_the_packaged_model_needs_no_extra(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_missing_model_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packaged_model, "_FOLDER", "nowhere_to_be_found")
+    monkeypatch.setattr("memory.packaged_data.FOLDER", "nowhere_to_be_found")
     with pytest.raises(EncoderUnavailable, match=r"nowhere_to_be_found.*make install"):
         packaged_model.model_dir()
 
