@@ -25,14 +25,14 @@ $(BIN)/python:
 INSTALLED := $(VENV)/.installed$(if $(EXTRAS),-$(subst $(comma),-,$(EXTRAS)))
 
 $(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
-	@echo "hippod: installing into $(VENV): about 0.4 GB to download and 1 GB on disk$(if $(EXTRAS),; more for $(EXTRAS))"
+	@echo "hippod: installing into $(VENV): about 0.5 GB to download and 1 GB on disk$(if $(EXTRAS),; more for $(EXTRAS))"
 	$(PIP) --no-compile --editable '.$(ADDED)'
 # Python compiles what hippod imports, a quarter of what is installed, when it first runs.
 	@$(BIN)/python systemd/package/slim.py
 	@touch $(VENV)/.installed $@
 
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "hippod: installing into $(VENV), with what its tests need: about 0.5 GB to download and 1.3 GB on disk"
+	@echo "hippod: installing into $(VENV), with what its tests need: about 0.6 GB to download and 1.5 GB on disk"
 	$(PIP) --editable '.[test$(if $(EXTRAS),$(comma)$(EXTRAS))]'
 	@touch $(VENV)/.installed $@
 

@@ -66,13 +66,14 @@ def installed() -> dict[str, Distribution]:
 
 
 ELSEWHERE = {
+    "systemd/package/wheel_backend.py",
     "examples/langchain_retriever.py",
     "examples/llamaindex_retriever.py",
     "tests/examples/retriever_run.py",
     "tests/memory/llm/servers/random_gguf.py",
     "tests/memory/llm/servers/random_transformers.py",
 }
-"""Programs that run in an environment of their own (`make test-servers`, `make test-integrations`)."""
+"""Programs that run in an environment of their own (`make test-servers`, `make test-integrations`, a build of the wheel)."""
 
 
 def direct() -> dict[str, str]:
