@@ -2,38 +2,41 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Every version is pinned here; torch comes first so that no looser requirement pulls a GPU build.
+# Every version is pinned in constraints.txt.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
-TORCH := $(BIN)/python systemd/package/torch_install.py 'torch==2.13.0' --constraint constraints.txt
-# The package index that PyTorch keeps for processors: a fourteenth of what torch for NVIDIA GPUs is to download. For machines
-# without such a GPU; empty for none. README.md says where its address stands.
-TORCH_INDEX ?=
-export TORCH_INDEX
+
+# Extras of the package to install as well, separated by commas: make install EXTRAS=torch. Named once, they stay installed.
+EXTRAS ?=
+ADDED := $(if $(EXTRAS),[$(EXTRAS)])
+comma := ,
 
 # Some shells forbid Python to keep what it compiled. hippod's own modules would then be compiled at each of the suite's starts:
 # 0.6 s of a processor for a daemon, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-test run check test test-broker bench-fleet test-servers test-integrations test-ray test-service bench audit lint docs deb image test-image clean
+.PHONY: install install-test run check test test-torch test-broker bench-fleet test-servers test-integrations test-ray test-service bench audit lint docs deb image test-image clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hippod needs Python 3.11 or newer; name one with: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "hippod: installing into $(VENV) (a few minutes the first time; about 2 GB, 6 with torch for GPUs)"
-	$(TORCH)
-	$(PIP) --editable .
-	@touch $@
+# Its name holds the extras, so that another list of extras is installed when it is asked for.
+INSTALLED := $(VENV)/.installed$(if $(EXTRAS),-$(subst $(comma),-,$(EXTRAS)))
 
-$(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "hippod: installing into $(VENV), with what its tests need (a few minutes the first time; about 2 GB, 6 with torch for GPUs)"
-	$(TORCH)
-	$(PIP) --editable '.[test]'
+$(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "hippod: installing into $(VENV): about 0.5 GB to download and 1 GB on disk$(if $(EXTRAS),; more for $(EXTRAS))"
+	$(PIP) --no-compile --editable '.$(ADDED)'
+# Python compiles what hippod imports, a quarter of what is installed, when it first runs.
+	@$(BIN)/python systemd/package/slim.py
 	@touch $(VENV)/.installed $@
 
-install: $(VENV)/.installed
+$(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "hippod: installing into $(VENV), with what its tests need: about 0.6 GB to download and 1.5 GB on disk"
+	$(PIP) --editable '.[test$(if $(EXTRAS),$(comma)$(EXTRAS))]'
+	@touch $(VENV)/.installed $@
+
+install: $(INSTALLED)
 
 install-test: $(VENV)/.installed-test
 
@@ -42,9 +45,13 @@ drive:
 
 run: install | drive
 	@echo
-	@echo "  hippod follows ./drive. In another terminal, try:"
+	@echo "  hippod reads the $$(find drive -type f | wc -l) files in ./drive, then keeps following them. It can answer while it reads."
+	@echo "  In another terminal:"
 	@echo
+	@echo "    .venv/bin/hippoctl --socket var/hippod.sock wait       # how far it is; returns when everything is read"
 	@echo "    .venv/bin/hippoctl --socket var/hippod.sock query \"$$(cat examples/first-question.txt)\""
+	@echo
+	@echo "  To follow your own files, set path under [[folder]] in config.toml and run make run again. Ctrl-C stops hippod."
 	@echo
 	@exec $(BIN)/hippod --config config.toml
 
@@ -56,6 +63,11 @@ lint: install-test
 # What one runs before each commit: less than a minute on two processors. tests/process_guard.py holds that these tests start nothing.
 check: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m 'not (slow or process or daemon or broker or model_server or browser or systemd)'
+
+# The backend sentence-transformers with torch, of the extra `torch`. A missing extra is a failure here, not a skipped test.
+test-torch: install-test
+	@$(MAKE) --no-print-directory install EXTRAS=torch
+	HIPPOD_REQUIRE_TORCH=1 $(BIN)/python -m pytest -m torch tests/memory/encoder
 
 test: install-test lint
 # Four processes on two cores: much of the suite waits for daemons.
@@ -88,11 +100,12 @@ $(SERVERS)/.installed: | $(BIN)/python
 	  --disable-pip-version-check --quiet 'llama-cpp-python[server]==0.3.36' 'gguf==0.19.0'
 	@touch $@
 
-# `transformers serve` is there with hippod; accelerate, which it wants besides, goes beside hippod's own environment.
+# `transformers serve` comes with the extra `torch`; accelerate, which it needs too, is installed outside hippod's environment.
 $(SERVERS)/accelerate: $(SERVERS)/.installed
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --target $@ 'accelerate==1.15.0'
 
 test-servers: install-test $(SERVERS)/.installed $(SERVERS)/accelerate
+	@$(MAKE) --no-print-directory install EXTRAS=torch
 	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python HIPPOD_ACCELERATE=$(CURDIR)/$(SERVERS)/accelerate $(BIN)/python -m pytest -m model_server tests/memory/llm/servers
 
 # The retrievers of examples/ in LangChain and LlamaIndex, which are installed into an environment of their own.

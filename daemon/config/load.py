@@ -16,6 +16,7 @@ from daemon.config.environment import overrides
 from daemon.config.messages import sentence
 from daemon.config_types.paths import candidates
 from daemon.config_types.values import Context
+from memory.encoder.registry import ENCODER_BACKENDS
 from memory.openie.registry import OPENIE_BACKENDS
 
 _LARGEST_FILE = 1024 * 1024
@@ -145,6 +146,9 @@ def unsupported(config: Config) -> list[str]:
     backend = OPENIE_BACKENDS[config.openie.backend]
     if backend.package is not None and find_spec(backend.package) is None:
         problems.append(f'openie.backend = "{backend.name}": {backend.install_text}')
+    encoder = config.encoder
+    if missing := ENCODER_BACKENDS[encoder.backend].missing_package(encoder.model, encoder.device):
+        problems.append(f'encoder.backend = "{encoder.backend}", encoder.model = "{encoder.model}": {missing}')
     if problem := key_problem(config.llm):
         problems.append(problem)
     return [f"{config.file or 'configuration'}: {problem}" for problem in problems]

@@ -31,7 +31,7 @@ def python(version: Sequence[int]) -> Finding:
 
 
 def packages(_config: Config) -> Iterator[Finding]:
-    """What is pinned in the package's requirements must be what is installed; torch above all."""
+    """The versions that the package's requirements pin must be installed."""
     try:
         wanted = requires("hippod") or []
     except PackageNotFoundError:
@@ -53,7 +53,7 @@ def packages(_config: Config) -> Iterator[Finding]:
     if wrong:
         yield Finding("packages", "fail", "; ".join(wrong), "install hippod anew: `make install`, or the package again")
     else:
-        yield Finding("packages", "ok", f"torch {version('torch')}, lancedb {version('lancedb')}")
+        yield Finding("packages", "ok", f"openvino {version('openvino')}, lancedb {version('lancedb')}")
 
 
 def memory(config: Config) -> Iterator[Finding]:

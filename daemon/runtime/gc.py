@@ -16,8 +16,7 @@ def shorten_switch_interval() -> None:
 
 
 def pause_collection() -> None:
-    """Until the end of the next `frozen_objects`. Of importing torch and the rest, a quarter went into collections that found
-    nothing."""
+    """Until the end of the next `frozen_objects`: collections during imports find nothing, and take a quarter of the time."""
     gc.disable()
 
 

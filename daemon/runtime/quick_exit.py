@@ -1,4 +1,4 @@
-"""Ends a process without taking its interpreter to pieces: with torch loaded, that takes a processor a second.
+"""Ends a process without taking its interpreter to pieces, which takes a loaded daemon some tenths of a second.
 
 Whoever restarts hippod waits for it, and nothing is gained: the memory of a process is the system's to free.
 """

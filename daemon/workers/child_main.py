@@ -4,7 +4,8 @@ Requests come on stdin and messages go to stdout, each a 4-byte big-endian lengt
 message is `{"ready": true}`. An answer is any number of `{"documents": […]}` (a long document instead as `{"document",
 "more"}` and then `{"passages", "more"}`), a `{"summary": …}` of a file, the `{"counts": […]}` of documents that each
 Kafka message gave, or the `{"verdicts": […]}` on records, and last `{"done": true, "rss": bytes, "took": {stage:
-seconds}}`, or else `{"error": reason}`, after which the child ends. Nothing here imports torch or the store's tables.
+seconds}}`, or else `{"error": reason}`, after which the child ends. Nothing here imports
+the encoder's engine or the store's tables.
 """
 
 import argparse

@@ -1,23 +1,32 @@
-"""BERT's forward pass over packed token sequences (Devlin et al. 2019; the encoder of Vaswani et al. 2017, section 3.1).
+"""BERT's forward pass (Devlin et al. 2019; the encoder of Vaswani et al. 2017, section 3.1) as an OpenVINO graph.
 
-Why not the library's: all sequences lie one after the other in one matrix of tokens, so nothing is padded, and the linear
-layers, nine tenths of the work, go to oneDNN with weights laid out for it once. `torch.nn.functional.linear` in float32
-goes to MKL, which on AMD processors runs at less than half of that. Each row of a product is computed in the same order
-whatever stands in the other rows; hence a text's vector does not depend on its neighbours.
+The graph is built from the published safetensors file when the encoder is loaded, so no second model file exists. Why
+OpenVINO: docs/decisions/0001-encoder-engine.md.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import queue
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 from safetensors import safe_open
-from torch import Tensor
-from torch.nn import functional
 
-Linear = Callable[[Tensor], Tensor]
-Norm = Callable[[Tensor], Tensor]
+from memory.types import Matrix
+
+for _unused in ("openvino.tools.ovc", "openvino_telemetry"):
+    # OpenVINO's model converter imports a client that reports its use. Neither is loaded, so nothing can be sent.
+    sys.modules.setdefault(_unused, None)  # type: ignore[arg-type]
+
+import openvino  # noqa: E402
+from openvino import opset13 as op  # noqa: E402
+
+Tokens = NDArray[np.int64]
+"""Token ids of sequences of one length, shape (n, length)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,153 +39,115 @@ class BertShape:
     norm_epsilon: float
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """One encoder block; `intermediate` includes the GELU."""
-
-    query_key_value: Linear
-    attention_output: Linear
-    attention_norm: Norm
-    intermediate: Linear
-    output: Linear
-    output_norm: Norm
+def has_bfloat16() -> bool:
+    """Whether this processor multiplies bfloat16 faster than float32."""
+    return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
 class Bert:
-    """Mean-pooled, L2-normalised sentence embeddings of one BERT on the CPU. Stateless after loading, so thread-safe."""
+    """Mean-pooled, L2-normalised sentence embeddings of one BERT on the CPU. Thread-safe.
 
-    def __init__(self, weights: Path, shape: BertShape) -> None:
-        with safe_open(str(weights), framework="pt") as file:
-            self._shape = shape
-            self._dtype = torch.float32
-            # Copies: what safetensors hands out points into the mapped file, which an upgrade may replace.
-            self._words = file.get_tensor("embeddings.word_embeddings.weight").clone()
-            first_segment = file.get_tensor("embeddings.token_type_embeddings.weight")[0]
-            self._places = file.get_tensor("embeddings.position_embeddings.weight") + first_segment
-            self._embedding_norm = _norm(file, "embeddings.LayerNorm", shape)
-            self._layers = [_layer(file, f"encoder.layer.{i}", shape, self._dtype) for i in range(shape.layers)]
-
-    def in_bfloat16(self, weights: Path) -> "Bert | None":
-        """The same model with linear layers and attention in bfloat16; sums along the residual stream stay float32, embeddings
-        are shared. `weights`: the file that this one came from.
-
-        Where the processor multiplies bfloat16 (`has_bfloat16`) it takes 0.57 of the time, with AMX 0.4; cosines with this
-        one's vectors are 0.99996 and more. None where the processor's products would make a text's vector depend on its
-        neighbours.
-        """
-        other = object.__new__(Bert)
-        other._shape, other._dtype = self._shape, torch.bfloat16
-        other._words, other._places, other._embedding_norm = self._words, self._places, self._embedding_norm
-        with safe_open(str(weights), framework="pt") as file:
-            layers = [
-                _layer(file, f"encoder.layer.{i}", self._shape, torch.bfloat16) for i in range(self._shape.layers)
-            ]
-        for name in ("query_key_value", "attention_output", "intermediate", "output"):
-            # The layers' shapes are the same, and it is by shapes that oneDNN chooses.
-            width = self._shape.hidden * (4 if name == "output" else 1)
-            if _rows_are_independent(getattr(layers[0], name), width):
-                continue
-            layers = [replace(layer, **{name: _in_pieces(getattr(layer, name))}) for layer in layers]
-            if not _rows_are_independent(getattr(layers[0], name), width):
-                return None
-        other._layers = layers
-        return other
-
-    def __call__(self, groups: Sequence[Tensor], between: Callable[[], None] | None = None) -> Tensor:
-        """Embeddings, shape (sum of n, hidden), of sequences grouped by length: each group int64, shape (n, length).
-
-        `between` is called before each layer.
-        """
-        hidden = self._shape.hidden
-        counts = [group.numel() for group in groups]
-        padding = torch.zeros(_rounded(sum(counts)) - sum(counts), hidden)
-        attended_padding = padding.to(self._dtype)
-        tokens = [self._words[group].add_(self._places[: group.shape[1]]).view(-1, hidden) for group in groups]
-        x = self._embedding_norm(torch.cat([*tokens, padding]))
-        for layer in self._layers:
-            if between is not None:
-                between()
-            attended = torch.cat([*self._attention(layer.query_key_value(x), groups, counts), attended_padding])
-            x = layer.attention_norm(x.add_(layer.attention_output(attended)))
-            x = layer.output_norm(x.add_(layer.output(layer.intermediate(x))))
-        means = [rows.view(*group.shape, hidden).mean(dim=1) for rows, group in _split(x, groups, counts)]
-        return functional.normalize(torch.cat(means))
-
-    def _attention(self, projected: Tensor, groups: Sequence[Tensor], counts: list[int]) -> Iterator[Tensor]:
-        """Softmax(QKᵀ/√d)V of each sequence over itself: (tokens, 3 · hidden) to (tokens, hidden), group by group."""
-        hidden, heads = self._shape.hidden, self._shape.heads
-        for rows, group in _split(projected, groups, counts):
-            query, key, value = rows.view(*group.shape, 3, heads, hidden // heads).permute(2, 0, 3, 1, 4)
-            yield functional.scaled_dot_product_attention(query, key, value).transpose(1, 2).reshape(-1, hidden)
-
-
-def _split(rows: Tensor, groups: Sequence[Tensor], counts: list[int]) -> Iterator[tuple[Tensor, Tensor]]:
-    """Each group's rows, without the padding, and the group."""
-    return zip(torch.split(rows[: sum(counts)], counts), groups, strict=True)
-
-
-def _rounded(rows: int) -> int:
-    """`rows` or a little more: oneDNN compiles kernels for each height of a matrix and keeps them, some megabytes for each."""
-    step = 8 if rows <= 32 else 32
-    return -(-rows // step) * step
-
-
-_PIECE = 32
-_HEIGHTS = (8, 24, 32, 64, 160, 288, 352, 512)
-"""Some of those that `_rounded` gives, from each range in which oneDNN was seen to sum in another order."""
-
-
-def _in_pieces(linear: Linear) -> Linear:
-    """The product made of `_PIECE` rows at a time: slower by some percent, and by one kernel however many rows there are."""
-    return lambda x: torch.cat([linear(piece) for piece in torch.split(x, _PIECE)])
-
-
-def _rows_are_independent(linear: Linear, width: int) -> bool:
-    """Whether a row's product is the same whatever stands beside it; some milliseconds.
-
-    With AMX oneDNN splits a long sum into parts whose number depends on the height of the matrix.
+    A sequence's vector does not depend on the other sequences of its call.
     """
-    with torch.inference_mode():
-        rows = torch.randn(_HEIGHTS[-1], width, generator=torch.Generator().manual_seed(0))
-        whole = linear(rows)
-        return all(torch.equal(linear(rows[:height]), whole[:height]) for height in _HEIGHTS)
+
+    def __init__(self, graph: Any, streams: int, *, bfloat16: bool = False) -> None:
+        """Compiles `graph`, made by `bert_graph`. Its `streams` threads have the calling thread's priority.
+
+        `bfloat16`: products and attention in bfloat16. Cosines with the vectors in float32 are 0.9999 and more.
+        """
+        compiled = openvino.Core().compile_model(
+            graph,
+            "CPU",
+            {
+                "INFERENCE_PRECISION_HINT": "bf16" if bfloat16 else "f32",
+                "NUM_STREAMS": streams,
+                "INFERENCE_NUM_THREADS": streams,  # one thread per stream: no barriers on a busy machine
+                "ENABLE_CPU_PINNING": False,
+            },
+        )
+        self._idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        for _ in range(streams):
+            self._idle.put(compiled.create_infer_request())
+
+    def __call__(self, tokens: Tokens) -> Matrix:
+        """Embeddings of the sequences, shape (n, hidden). Waits while all streams are busy."""
+        with self._request() as request:
+            # Not `infer`: it deadlocked when called from short-lived threads.
+            request.start_async([tokens])
+            request.wait()
+            vectors: Matrix = request.get_output_tensor().data.copy()
+        return vectors
+
+    @contextmanager
+    def _request(self) -> Iterator[Any]:
+        request = self._idle.get()
+        try:
+            yield request
+        finally:
+            self._idle.put(request)
 
 
-def has_bfloat16() -> bool:
-    """Whether the processor multiplies bfloat16, and oneDNN is there to use that."""
-    onednn = torch.ops.mkldnn
-    return bool(torch._C._has_mkldnn and hasattr(onednn, "_linear_pointwise") and onednn._is_mkldnn_bf16_supported())
+def bert_graph(weights: Path, shape: BertShape) -> Any:
+    """The model as an OpenVINO graph: token ids, shape (n, length), to embeddings, shape (n, hidden).
+
+    `weights`: a safetensors file with the tensor names of `BertModel`.
+    """
+    with safe_open(str(weights), framework="numpy") as file:
+        return _Graph(file, shape).model()
 
 
-def _layer(file: Any, name: str, shape: BertShape, dtype: torch.dtype) -> Layer:
-    projections = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
-    return Layer(
-        query_key_value=_linear(file, projections, dtype),
-        attention_output=_linear(file, [f"{name}.attention.output.dense"], dtype),
-        attention_norm=_norm(file, f"{name}.attention.output.LayerNorm", shape),
-        intermediate=_linear(file, [f"{name}.intermediate.dense"], dtype, gelu=True),
-        output=_linear(file, [f"{name}.output.dense"], dtype),
-        output_norm=_norm(file, f"{name}.output.LayerNorm", shape),
-    )
+class _Graph:
+    def __init__(self, file: Any, shape: BertShape) -> None:
+        self._file = file
+        self._shape = shape
+
+    def model(self) -> Any:
+        tokens = op.parameter([-1, -1], openvino.Type.i64, name="tokens")
+        x = self._norm(self._embeddings(tokens), "embeddings.LayerNorm")
+        for layer in range(self._shape.layers):
+            name = f"encoder.layer.{layer}"
+            attended = self._linear(self._attention(x, f"{name}.attention.self"), f"{name}.attention.output.dense")
+            x = self._norm(op.add(x, attended), f"{name}.attention.output.LayerNorm")
+            inner = op.gelu(self._linear(x, f"{name}.intermediate.dense"), "erf")
+            x = self._norm(op.add(x, self._linear(inner, f"{name}.output.dense")), f"{name}.output.LayerNorm")
+        mean = op.reduce_mean(x, _constant([1]))
+        return openvino.Model([op.normalize_l2(mean, _constant([1]), 1e-24, "max")], [tokens], "bert")
+
+    def _embeddings(self, tokens: Any) -> Any:
+        """The sum of word, position and segment embeddings. All tokens are in the first segment."""
+        words = _constant(self._tensor("embeddings.word_embeddings.weight"))
+        segment = self._tensor("embeddings.token_type_embeddings.weight")[0]
+        positions = _constant(self._tensor("embeddings.position_embeddings.weight") + segment)
+        length = op.gather(op.shape_of(tokens), _constant(1), _constant(0))
+        places = op.gather(positions, op.range(_constant(0), length, _constant(1), "i64"), _constant(0))
+        return op.add(op.gather(words, tokens, _constant(0)), places)
+
+    def _attention(self, x: Any, name: str) -> Any:
+        """softmax(QKᵀ/√d)V of each sequence over itself."""
+        heads, hidden = self._shape.heads, self._shape.hidden
+        query, key, value = (
+            op.transpose(
+                op.reshape(self._linear(x, f"{name}.{part}"), _constant([0, 0, heads, hidden // heads]), True),
+                _constant([0, 2, 1, 3]),
+            )
+            for part in ("query", "key", "value")
+        )
+        attended = op.transpose(op.scaled_dot_product_attention(query, key, value), _constant([0, 2, 1, 3]))
+        return op.reshape(attended, _constant([0, 0, hidden]), True)
+
+    def _linear(self, x: Any, name: str) -> Any:
+        product = op.matmul(x, _constant(self._tensor(f"{name}.weight")), False, True)
+        return op.add(product, _constant(self._tensor(f"{name}.bias")))
+
+    def _norm(self, x: Any, name: str) -> Any:
+        normal = op.mvn(x, _constant([2]), True, self._shape.norm_epsilon, "inside_sqrt")
+        scaled = op.multiply(normal, _constant(self._tensor(f"{name}.weight")))
+        return op.add(scaled, _constant(self._tensor(f"{name}.bias")))
+
+    def _tensor(self, name: str) -> NDArray[np.float32]:
+        tensor: NDArray[np.float32] = self._file.get_tensor(name)
+        return tensor
 
 
-def _norm(file: Any, name: str, shape: BertShape) -> Norm:
-    weight, bias = file.get_tensor(f"{name}.weight").clone(), file.get_tensor(f"{name}.bias").clone()
-    return lambda x: functional.layer_norm(x, (shape.hidden,), weight, bias, shape.norm_epsilon)
-
-
-_ROWS_TO_LAY_OUT_FOR = 512
-
-
-def _linear(file: Any, names: Sequence[str], dtype: torch.dtype, *, gelu: bool = False) -> Linear:
-    """One linear layer, or several of the same input side by side, followed by GELU if asked."""
-    weight = torch.cat([file.get_tensor(f"{name}.weight") for name in names]).to(dtype)
-    bias = torch.cat([file.get_tensor(f"{name}.bias") for name in names]).to(dtype)
-    onednn = torch.ops.mkldnn
-    if torch._C._has_mkldnn and hasattr(onednn, "_linear_pointwise"):
-        packed = onednn._reorder_linear_weight(weight, _ROWS_TO_LAY_OUT_FOR)
-        after = "gelu" if gelu else "none"
-        return lambda x: cast("Tensor", onednn._linear_pointwise(x.to(dtype), packed, bias, after, [], "none"))
-    if gelu:
-        return lambda x: functional.gelu(functional.linear(x, weight, bias))
-    return lambda x: functional.linear(x, weight, bias)
+def _constant(value: NDArray[np.float32] | Sequence[int] | int) -> Any:
+    return op.constant(value if isinstance(value, np.ndarray) else np.array(value, np.int64))

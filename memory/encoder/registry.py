@@ -5,9 +5,11 @@ A backend's code stands in its own file and is imported when the encoder is made
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from memory.encoder import packaged_model
+from memory.encoder.errors import EncoderUnavailable
 
 if TYPE_CHECKING:
     from memory.types import Encoder
@@ -59,6 +61,8 @@ class EncoderBackend:
     check_model: Callable[[str], object] = lambda _model: None
     """Raises `ValueError`, which says what is allowed, for a model that cannot be. Loads nothing."""
     needs_server: bool = False
+    missing_package: Callable[[str, str], str | None] = lambda _model, _device: None
+    """What to install before this model can run on this device; None if nothing is missing. Loads nothing."""
     loads_model_files: bool = False
     """Whether `[encoder] model` names files on this machine, which `doctor` looks for."""
     memory_bytes: int
@@ -92,7 +96,10 @@ def _hash_dim(model: str) -> int | None:
 
 
 def _sentence_transformers(settings: EncoderSettings) -> "Encoder":
-    model, batch_size, device = settings.model, settings.batch_size, _torch_device(settings.device)
+    model, batch_size = settings.model, settings.batch_size
+    if missing := _missing_torch(model, settings.device):
+        raise EncoderUnavailable(f"The encoder {model} cannot be loaded: {missing}.")
+    device = _torch_device(settings.device)
     if not packaged_model.is_packaged(model):
         from memory.encoder.sentence_transformer import SentenceTransformerEncoder
 
@@ -107,6 +114,18 @@ def _sentence_transformers(settings: EncoderSettings) -> "Encoder":
     return SentenceTransformerEncoder(str(folder), packaged_model.PACKAGED_MODEL, batch_size, device)
 
 
+def _missing_torch(model: str, device: str) -> str | None:
+    """The packaged model runs on the CPU without torch; other models and devices need the extra."""
+    if packaged_model.is_packaged(model) and device in ("cpu", "auto"):
+        return None
+    if find_spec("sentence_transformers") is not None:
+        return None
+    return (
+        "models other than the packaged all-MiniLM-L6-v2, and devices other than the CPU, need the extra hippod[torch]; "
+        "install it with `make install EXTRAS=torch` in a checkout, or with pip install 'hippod[torch]'"
+    )
+
+
 def _sentence_transformers_identity(model: str) -> "EncoderIdentity | None":
     from store.types import EncoderIdentity
 
@@ -116,9 +135,11 @@ def _sentence_transformers_identity(model: str) -> "EncoderIdentity | None":
 
 
 def _torch_device(device: str) -> str:
-    """`device` for torch: "auto" becomes an accelerator if torch finds one, else "cpu"."""
+    """`device` for torch: "auto" becomes an accelerator if torch is installed and finds one, else "cpu"."""
     if device != "auto":
         return device
+    if find_spec("sentence_transformers") is None:
+        return "cpu"
     import torch
 
     return str(torch.accelerator.current_accelerator()) if torch.accelerator.is_available() else "cpu"
@@ -137,11 +158,12 @@ ENCODER_BACKENDS = {
     for backend in (
         EncoderBackend(
             name="sentence-transformers",
-            summary="A sentence-transformers model runs here; all-MiniLM-L6-v2 is installed with hippod and needs no network.",
+            summary="A sentence-transformers model runs here. all-MiniLM-L6-v2 comes with hippod; others need the extra torch.",
             make=_sentence_transformers,
             identity=_sentence_transformers_identity,
+            missing_package=_missing_torch,
             loads_model_files=True,
-            memory_bytes=3 * GIB // 2,
+            memory_bytes=GIB,
         ),
         EncoderBackend(
             name="openai",

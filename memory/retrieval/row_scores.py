@@ -8,9 +8,9 @@ row stands.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import simsimd
 from numpy.typing import NDArray
 
 from memory.retrieval.score_scaling import MinMax
@@ -19,9 +19,8 @@ from store.index.parallel import threads
 from store.index.vectors.codes import CODED_MIN_ROWS, CodedBlock
 from store.index.vectors.matrix import VectorsView
 
-QUERY_MAX = 63
-"""Of a query's whole numbers. Processors without products of single bytes add up pairs of them in 16 bits, which may hold
-255 · 63 twice."""
+QUERY_MAX = 127
+"""Largest of a query's whole numbers. Products are summed in 32 bits, exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +52,16 @@ def _coded_scores(vectors: VectorsView, query: NDArray[np.float32]) -> RowScores
 
 def coded_scores(blocks: Sequence[CodedBlock], query: NDArray[np.float32]) -> RowScores:
     """Cosine with `query` of all rows of `blocks`, one block behind the other."""
-    import torch  # takes a second to load, which small memories need not spend
-
     unit = float(np.abs(query).max()) / QUERY_MAX or 1.0
     whole = np.rint(query / unit).astype(np.int8)
-    column = torch.from_numpy(whole)[:, None]
     ends = np.cumsum([0, *(len(block.units) for block in blocks)])
     out = np.empty(int(ends[-1]), np.float32)
 
     def fill(at: int) -> float:
         block = blocks[at]
-        products: Any = torch._int_mm(torch.from_numpy(block.codes), column)
-        np.multiply(products.numpy()[:, 0], block.units, out=out[ends[at] : ends[at + 1]], casting="unsafe")
+        if len(block.units):
+            products = np.asarray(simsimd.inner(block.codes, whole[None]))
+            np.multiply(products, block.units, out=out[ends[at] : ends[at + 1]], casting="unsafe")
         return float(block.units.max(initial=0.0))
 
     largest = max(threads().map(fill, range(len(blocks))), default=0.0)

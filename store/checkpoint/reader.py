@@ -169,11 +169,6 @@ def map_lists(place: Path, name: str) -> ListArrays:
 
 
 def map_codes(place: Path, name: str, number: int) -> CodedBlock | None:
-    """The codes of a block of vectors in the checkpoint at `place`, None where it has none.
-
-    Mapped so that torch, which knows no array that is read alone, does not warn of them; nobody writes to them.
-    """
+    """The codes of a block of vectors in the checkpoint at `place`, None where it has none."""
     file = place / f"{name}-codes-{number:05d}.npy"
-    return (
-        CodedBlock(map_file(file, "c"), map_file(place / f"{name}-units-{number:05d}.npy")) if file.exists() else None
-    )
+    return CodedBlock(map_file(file), map_file(place / f"{name}-units-{number:05d}.npy")) if file.exists() else None

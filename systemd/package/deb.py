@@ -32,6 +32,8 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
 
+from slim import slim
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 SYSTEMD = ROOT / "systemd"
@@ -81,8 +83,6 @@ SHELLS = {
     "zsh": "usr/share/zsh/vendor-completions/_{name}",
     "fish": "usr/share/fish/vendor_completions.d/{name}.fish",
 }
-UNREAD_FOLDERS = ("tests", "test", "include")
-UNREAD_SUFFIXES = (".a", ".h", ".hpp", ".cuh", ".pxd", ".pyx", ".d.ts", ".gitattributes", ".gitignore")
 MAINTAINER = "The authors of hippod <hippod@hippod.invalid>"
 
 
@@ -129,7 +129,8 @@ def made_from(python: str) -> str:
     """What the environment is made from, as eight hexadecimal digits: sources, pins, and which Python."""
     digest = hashlib.sha256(python.encode())
     rooms = [path for room in ROOMS for path in (ROOT / room).rglob("*") if "__pycache__" not in path.parts]
-    for path in sorted([*rooms, ROOT / "pyproject.toml", ROOT / "constraints.txt"]):
+    recipes = [ROOT / "pyproject.toml", ROOT / "constraints.txt", HERE / "slim.py", HERE / "wheel_backend.py"]
+    for path in sorted([*rooms, *recipes]):
         if path.is_file():
             digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:8]
@@ -163,13 +164,11 @@ def environment(python: Path, minor: str, staged: Path, work: Path, final: Path)
     # From a copy: setuptools would leave its folders in the checkout, and take stale modules from those of before.
     for room in ROOMS:
         shutil.copytree(ROOT / room, sources / room, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md"):
-        shutil.copy(ROOT / name, sources)
+    for name in ("pyproject.toml", "README.md", "systemd/package/wheel_backend.py"):
+        (sources / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, sources / name)
     run([python, "-m", "venv", "--symlinks", staged])
-    # Torch first, as `make install` does: no looser requirement is to pull another build of it.
     options: list[object] = ["--no-compile", "--constraint", ROOT / "constraints.txt"]
-    torch = next(each for each in requirements() if each.startswith("torch=="))
-    run([staged / "bin/python", HERE / "torch_install.py", torch, *options], shown=True)
     run([staged / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--quiet", *options, sources])
     packages = staged / f"lib/python{minor}/site-packages"
     complete(sources, packages)
@@ -177,7 +176,7 @@ def environment(python: Path, minor: str, staged: Path, work: Path, final: Path)
         shutil.rmtree(folder)
     for note in packages.glob("hippod-*.dist-info/direct_url.json"):
         note.unlink()
-    unread(packages)
+    slim(packages)
     for folder in (staged / "include", staged / "share/man"):
         shutil.rmtree(folder, ignore_errors=True)
     scripts(staged, minor, final)
@@ -206,26 +205,11 @@ def environment(python: Path, minor: str, staged: Path, work: Path, final: Path)
         raise Cannot(f"the staging folder is still named in {', '.join(map(str, left[:5]))}")
 
 
-def requirements() -> list[str]:
-    found: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    return found
-
-
 def complete(sources: Path, packages: Path) -> None:
     """Cannot where a file of ours was not installed: a template or a style sheet that pyproject.toml does not name."""
     wanted = {path.relative_to(sources) for room in ROOMS for path in (sources / room).rglob("*") if path.is_file()}
     if missing := sorted(str(path) for path in wanted if not (packages / path).exists()):
         raise Cannot(f"not in [tool.setuptools.package-data] of pyproject.toml: {', '.join(missing[:10])}")
-
-
-def unread(packages: Path) -> None:
-    """Removes what nothing reads at run time: the libraries' own tests, headers, static archives (a fifth of all files)."""
-    for folder in [folder for name in UNREAD_FOLDERS for folder in packages.rglob(name)]:
-        if folder.is_dir() and not folder.is_symlink():
-            shutil.rmtree(folder, ignore_errors=True)
-    for path in [*packages.rglob("*")]:
-        if path.name.endswith(UNREAD_SUFFIXES) and path.is_file():
-            path.unlink()
 
 
 def scripts(staged: Path, minor: str, final: Path) -> None:
@@ -362,9 +346,9 @@ def compress(source: Path, target: Path) -> None:
     target.write_bytes(gzip.compress(source.read_bytes(), 9, mtime=0))
 
 
-def run(command: Sequence[object], shown: bool = False) -> None:
-    """Runs a program; Cannot where it fails. Its output is for those who asked to see it."""
-    done = subprocess.run([str(part) for part in command], stdout=None if shown else subprocess.DEVNULL)
+def run(command: Sequence[object]) -> None:
+    """Runs a program without its output; Cannot where it fails."""
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL)
     if done.returncode:
         raise Cannot(f"this failed with {done.returncode}: {' '.join(map(str, command))}")
 

@@ -10,7 +10,18 @@ from tests.cli.scripted_daemon import Scripted, Shell
 
 pytestmark = pytest.mark.process
 
-HEAVY = {"torch", "numpy", "scipy", "lancedb", "pyarrow", "fastapi", "starlette", "uvicorn", "sentence_transformers"}
+HEAVY = {
+    "openvino",
+    "torch",
+    "numpy",
+    "scipy",
+    "lancedb",
+    "pyarrow",
+    "fastapi",
+    "starlette",
+    "uvicorn",
+    "sentence_transformers",
+}
 
 
 def test_importing_hippoctl_loads_no_other_room_and_no_heavy_library() -> None:

@@ -26,6 +26,7 @@ PINS = ROOT / "constraints.txt"
 VLLM_PINS = ROOT / "constraints-vllm.txt"
 """What the extra `vllm` is installed with in place of the others; it is not installed here, and asked about all the same."""
 TABLE = ROOT / "docs" / "reference" / "dependencies.md"
+EXTRAS = {"ray", "torch", "vllm"}
 OWN = {"hippod", "pip", "setuptools", "wheel"}
 """What is there by itself."""
 ROOMS = ("consumers", "memory", "store", "daemon", "cli")
@@ -54,18 +55,25 @@ def pins(file: Path | None = None) -> dict[str, str]:
     return found
 
 
+def extra_pins() -> set[str]:
+    """Pins of extras that need not be installed: the ones after a heading "# Only with the extra …:"."""
+    _, _, below = PINS.read_text("utf-8").partition("\n# Only with the extra ")
+    return {canonicalize_name(line.partition("==")[0]) for line in below.splitlines() if "==" in line}
+
+
 def installed() -> dict[str, Distribution]:
     return {canonicalize_name(each.name): each for each in distributions()}
 
 
 ELSEWHERE = {
+    "systemd/package/wheel_backend.py",
     "examples/langchain_retriever.py",
     "examples/llamaindex_retriever.py",
     "tests/examples/retriever_run.py",
     "tests/memory/llm/servers/random_gguf.py",
     "tests/memory/llm/servers/random_transformers.py",
 }
-"""Programs that run in an environment of their own (`make test-servers`, `make test-integrations`)."""
+"""Programs that run in an environment of their own (`make test-servers`, `make test-integrations`, a build of the wheel)."""
 
 
 def direct() -> dict[str, str]:
@@ -114,7 +122,7 @@ def differences() -> Iterator[str]:
             yield f"{name} {distribution.version} is installed and not pinned: add it to constraints.txt"
         elif Version(distribution.version).public != Version(wanted[name]).public:
             yield f"{name} is installed as {distribution.version} and pinned to {wanted[name]}: install again"
-    for name in sorted(set(wanted) - set(there) - asked_for):
+    for name in sorted(set(wanted) - set(there) - asked_for - extra_pins()):
         yield f"{name} is pinned and nothing asks for it: take it out of constraints.txt"
 
 
@@ -154,7 +162,7 @@ def imported(folder: str) -> dict[str, Path]:
 def undeclared() -> Iterator[str]:
     """Imports of what pyproject.toml does not name: that came with something else, and may go with it."""
     extras = direct()
-    for folders, allowed in ((ROOMS, {"", "ray", "vllm"}), (BESIDE, {"", "ray", "vllm", "test"})):
+    for folders, allowed in ((ROOMS, {"", *EXTRAS}), (BESIDE, {"", *EXTRAS, "test"})):
         for name, path in sorted({name: path for each in folders for name, path in imported(each).items()}.items()):
             if extras.get(name) not in allowed:
                 yield f"{name} is imported ({path}) and not in pyproject.toml: name it there and in {TABLE.relative_to(ROOT)}"

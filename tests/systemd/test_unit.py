@@ -201,4 +201,4 @@ def test_a_reload_fails_where_the_configuration_is_refused_and_homes_are_hidden_
     assert check == f"/bin/sh -c '{start.replace('--config', '--check --config')} >/dev/null'"
     assert hang_up == "/bin/kill -HUP $MAINPID"
     assert dict(settings)["TemporaryFileSystem"].split() == ["/home:ro", "/root:ro", "/run/user:ro"]
-    assert "ProcSubset" not in dict(settings), "torch reads /proc/cpuinfo"
+    assert "ProcSubset" not in dict(settings), "the encoder's engine reads /proc/cpuinfo"

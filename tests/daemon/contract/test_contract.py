@@ -70,7 +70,7 @@ def test_a_client_imports_nothing_of_the_server() -> None:
         "starlette",
         "uvicorn",
         "numpy",
-        "torch",
+        "openvino",
         "lancedb",
         "store",
         "consumers",

@@ -281,14 +281,14 @@ def test_secrets_that_others_may_read(configured: Configured, tmp_path: Path) ->
 
 def test_a_package_of_another_version(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     assert named(packages(configured()), "packages").status == "ok"
-    installed = {"torch": "1.0.0", "lancedb": "0.40.0"}
-    monkeypatch.setattr("daemon.doctor.machine.requires", lambda _name: ["torch==2.13.0", "nowhere-to-be-found>=1"])
+    installed = {"turbovec": "1.0.0", "lancedb": "0.40.0"}
+    monkeypatch.setattr("daemon.doctor.machine.requires", lambda _name: ["turbovec==1.1.2", "nowhere-to-be-found>=1"])
     monkeypatch.setattr("daemon.doctor.machine.version", lambda name: installed[name])
     with pytest.raises(KeyError):
         list(packages(configured()))  # what is not foreseen is a finding of its own
     assert any(each.name == "packages" and "KeyError" in each.detail for each in inspect_config(configured()))
-    monkeypatch.setattr("daemon.doctor.machine.requires", lambda _name: ["torch==2.13.0"])
-    bad(packages(configured()), "packages", "torch is 1.0.0, hippod was made with 2.13.0")
+    monkeypatch.setattr("daemon.doctor.machine.requires", lambda _name: ["turbovec==1.1.2"])
+    bad(packages(configured()), "packages", "turbovec is 1.0.0, hippod was made with 1.1.2")
 
 
 def test_too_little_memory(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:

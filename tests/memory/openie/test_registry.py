@@ -12,7 +12,18 @@ from memory.openie.registry import OPENIE_BACKENDS, WORKER_BACKENDS
 from store.types import PassageText
 
 ROOT = Path(__file__).parents[3]
-HEAVY = ("torch", "sentence_transformers", "transformers", "openai", "httpx2", "vllm", "lancedb", "pyarrow", "numpy")
+HEAVY = (
+    "openvino",
+    "torch",
+    "sentence_transformers",
+    "transformers",
+    "openai",
+    "httpx2",
+    "vllm",
+    "lancedb",
+    "pyarrow",
+    "numpy",
+)
 
 
 @pytest.mark.process

@@ -26,7 +26,7 @@ from tests.memory.retrieval.test_reference import commit
 ROOT = Path(__file__).parents[3]
 ENCODER = make_encoder("hash", "64", 64, "cpu")
 QUERY = "Who trained the builder of the Heron gauge?"
-HEAVY = ("numpy", "scipy", "lancedb", "pyarrow", "torch")
+HEAVY = ("numpy", "scipy", "lancedb", "pyarrow", "openvino")
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ def test_a_query_starts_hippod_and_a_saved_file_is_found_under_the_sandbox(servi
     assert service.state == "active"
     service.write("/srv/notes/later.txt", "Grace Hopper wrote the first compiler.\n")
     service.until(lambda: "compiler" in service.found("Who wrote the first compiler?"), "the new file is found")
-    # Which of its kernels torch takes goes by /proc/cpuinfo.
+    # The encoder's engine chooses its kernels by /proc/cpuinfo.
     assert "processor" in service.inside("head -1 /proc/cpuinfo")
     assert not any("cpuinfo" in line for line in service.lines())
 

