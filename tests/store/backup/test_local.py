@@ -42,6 +42,7 @@ def test_both_say_how_far_they_are(store, tmp_path):
         assert step not in last or last[step][0] <= done
         last[step] = (done, total)
     assert list(last) == [
+        "reading the files",
         "reading the tables",
         "comparing what is kept",
         "comparing exports",
