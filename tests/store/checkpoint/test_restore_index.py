@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from daemon.app.open_memory import leave_snapshot
-from store.checkpoint.files import CheckpointTimeout, newest
+from store.checkpoint.files import CheckpointTimeout, manifest_checksum, newest
 from store.export.json_lines import export_lines
 from store.index.file_arrays import link_file, mapped_inode
 from store.store import Store
@@ -172,9 +172,21 @@ def test_a_snapshot_of_another_history_is_not_used(saved):
     folder, expected, _ = saved
     manifest = newest(folder) / "manifest.json"
     content = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps(content | {"time": content["time"] - 1}))
+    del content["checksum"]
+    content["time"] -= 1
+    manifest.write_text(json.dumps(content | {"checksum": manifest_checksum(content)}))
     with open_store(folder) as store:
         assert "no commit that this store keeps" in store.opened_from
+        assert lines(store) == expected
+
+
+def test_a_snapshot_whose_manifest_has_changed_is_not_used(saved):
+    folder, expected, _ = saved
+    manifest = newest(folder) / "manifest.json"
+    content = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(content | {"total_length": content["total_length"] + 1}))
+    with open_store(folder) as store:
+        assert "manifest.json is damaged" in store.opened_from
         assert lines(store) == expected
 
 
