@@ -20,6 +20,8 @@ unexport PYTHONDONTWRITEBYTECODE
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hippod needs Python 3.11 or newer; name one with: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
+# Python 3.11 puts setuptools there; nothing of hippod's needs it.
+	@$(BIN)/python -m pip uninstall --quiet --yes setuptools 2>/dev/null
 
 # Its name holds the extras, so that another list of extras is installed when it is asked for.
 INSTALLED := $(VENV)/.installed$(if $(EXTRAS),-$(subst $(comma),-,$(EXTRAS)))

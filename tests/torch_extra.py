@@ -11,5 +11,6 @@ REQUIRED = os.environ.get("HIPPOD_REQUIRE_TORCH") == "1"
 
 needs_torch = [
     pytest.mark.torch,
+    pytest.mark.process,  # torch for GPUs runs ldconfig when it is imported
     pytest.mark.skipif(not INSTALLED and not REQUIRED, reason="the extra torch is not installed: make test-torch"),
 ]
