@@ -1,9 +1,9 @@
 """The language of a text, by Compact Language Detector 2: 4-grams of letters, 83 languages, a few microseconds a kilobyte.
 
-In seven languages of Latin letters a count of function words may outvote it. Of texts of 100 characters that raises the
-share of right answers from .849 to .907 (docs/explanation/benchmarks.md, "Languages"): CLD2 takes a sentence with an
-English name in it for English. It depends on the text alone. A short or mixed text may get the wrong language or none; whoever asks must do
-with that.
+In seven languages with Latin letters, a count of function words may outvote it. For texts of 100 characters this raises the
+share of right answers from .849 to .907 (docs/explanation/benchmarks.md, "Languages"), because CLD2 takes a sentence that
+contains an English name for English. The result depends on the text alone. A short or mixed text may get the wrong
+language or none, and callers must tolerate that.
 """
 
 import re
