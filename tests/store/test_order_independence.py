@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import store.index.synonyms.crowding
-import store.lance.tables
+import store.lance.file_sync
 import store.maintenance.compaction
 import store.maintenance.merge_deltas
 import store.maintenance.retention
@@ -225,7 +225,7 @@ def fold_often(monkeypatch):
     monkeypatch.setattr(store.maintenance.merge_deltas, "FOLD_MIN_ENTRIES", 20)
     monkeypatch.setattr(store.maintenance.compaction, "MERGE_AFTER_COMMITS", 4)
     monkeypatch.setattr(store.maintenance.retention, "PURGE_SLICE_ROWS", 4)
-    monkeypatch.setattr(store.lance.tables.Tables, "sync", lambda tables, names: None)
+    monkeypatch.setattr(store.lance.file_sync, "_fsync", lambda path: None)
 
 
 TestMemory = pytest.mark.slow(MemoryMachine.TestCase)
